@@ -1,0 +1,110 @@
+"""Every error that users meet, in one place.
+
+::
+
+    OctError                    the message is one sentence for the user
+    ├── DataError               a file or table cannot be used (code, line, column)
+    ├── SettingsError           a setting is wrong (code, setting)
+    ├── TooLargeError           the model would not fit; carries the estimated size
+    ├── CancelledError          the caller asked to stop
+    ├── ModelFileError          a stored model or run cannot be read
+    └── EngineError             a solver failed in a way that is not a result
+"""
+
+from __future__ import annotations
+
+
+class OctError(Exception):
+    """Base of all errors that octcore raises on purpose.
+
+    Parameters
+    ----------
+    code : str
+        Stable upper-case identifier, such as ``"EMPTY_FILE"``; tests and the app rely on it.
+    message : str
+        One sentence: what was expected, what came, where, what to do.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Keep errors with extra fields picklable (process pools send them back)."""
+        return (_rebuild, (type(self), dict(self.__dict__)))
+
+
+def _rebuild(kind: type[OctError], state: dict[str, object]) -> OctError:
+    error = kind.__new__(kind)
+    Exception.__init__(error, state.get("message", ""))
+    error.__dict__.update(state)
+    return error
+
+
+class DataError(OctError):
+    """A file or table cannot be used.
+
+    Parameters
+    ----------
+    code, message : str
+        See `OctError`.
+    line : int or None
+        Line of the file, counted from 1 with the header as line 1.
+    column : str or None
+        Name of the column.
+    """
+
+    def __init__(
+        self, code: str, message: str, line: int | None = None, column: str | None = None
+    ) -> None:
+        super().__init__(code, message)
+        self.line = line
+        self.column = column
+
+
+class SettingsError(OctError):
+    """A setting is unknown, out of range or does not go with another one.
+
+    Parameters
+    ----------
+    code, message : str
+        See `OctError`.
+    setting : str or None
+        Name of the setting, as in the public interface.
+    """
+
+    def __init__(self, code: str, message: str, setting: str | None = None) -> None:
+        super().__init__(code, message)
+        self.setting = setting
+
+
+class TooLargeError(OctError):
+    """The model would not fit into memory, or not be built within the time limit.
+
+    Parameters
+    ----------
+    code, message : str
+        See `OctError`.
+    size : dict
+        Estimated ``rows``, ``columns``, ``binaries``, ``nonzeros`` and ``bytes``.
+    """
+
+    def __init__(self, code: str, message: str, size: dict[str, float]) -> None:
+        super().__init__(code, message)
+        self.size = size
+
+
+class CancelledError(OctError):
+    """The caller asked to stop before there was anything to return."""
+
+    def __init__(self, message: str = "The solve was stopped.") -> None:
+        super().__init__("CANCELLED", message)
+
+
+class ModelFileError(OctError):
+    """A stored model or run cannot be read."""
+
+
+class EngineError(OctError):
+    """A solver failed in a way that is not a result."""
