@@ -1,0 +1,1 @@
+"""Tables: reading, typing and checking them, and the sample sets."""

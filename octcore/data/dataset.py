@@ -1,0 +1,345 @@
+"""Dataset: a table ready for training, checked on entry and never changed afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from octcore.data.findings import Finding
+from octcore.errors import DataError
+
+Kind = Literal["numeric", "ordinal", "categorical", "binary"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+MISSING_LEVEL = "(missing)"
+"""Level that stands for a missing value when missing values are a category of their own."""
+
+Label = int | str | bool | float
+
+
+@dataclass(frozen=True)
+class Column:
+    """A feature column and how it is meant.
+
+    Parameters
+    ----------
+    name : str
+        Name in the frame.
+    kind : {"numeric", "ordinal", "categorical", "binary"}
+        What the values mean.
+    levels : tuple
+        Ordered levels of a column that is not numeric: floats if the frame holds numbers,
+        otherwise text. Empty for numeric columns.
+    number_format : str
+        How the file wrote the numbers (see `octcore.data.numbers`); new rows are read likewise.
+    """
+
+    name: str
+    kind: Kind
+    levels: tuple[float | str, ...] = ()
+    number_format: str = "plain"
+
+    @property
+    def holds_numbers(self) -> bool:
+        """Whether the frame stores this column as float64 rather than as text."""
+        return self.kind == "numeric" or (
+            len(self.levels) > 0 and all(isinstance(level, float) for level in self.levels)
+        )
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a data set came from and what was left out.
+
+    Parameters
+    ----------
+    file_name : str
+        Shown to people, never used as a path.
+    sha256 : str
+        Hash of the bytes that were read, empty for data that came as arrays.
+    n_bytes, n_rows_read : int
+        Size of the file; data rows before any was left out.
+    rows_dropped : tuple of (str, int)
+        Reason (a finding's code) and number of rows.
+    columns_dropped : tuple of (str, str)
+        Column name and reason (a finding's code, or ``"USER"``).
+    encoding, delimiter : str
+        How the bytes were read.
+    """
+
+    file_name: str = ""
+    sha256: str = ""
+    n_bytes: int = 0
+    n_rows_read: int = 0
+    rows_dropped: tuple[tuple[str, int], ...] = ()
+    columns_dropped: tuple[tuple[str, str], ...] = ()
+    encoding: str = ""
+    delimiter: str = ""
+
+    @property
+    def n_rows_dropped(self) -> int:
+        """Number of rows left out, for any reason."""
+        return sum(number for _, number in self.rows_dropped)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Feature columns, classes and labels of a classification problem.
+
+    Parameters
+    ----------
+    name : str
+        Short name for titles.
+    frame : pandas.DataFrame, shape (n_samples, n_features)
+        Features only: float64 for numbers, text for everything else.
+    columns : tuple of Column
+        In frame order.
+    target_name : str or None
+        None when the table was read without choosing a target.
+    classes : tuple
+        Sorted as in scikit-learn, Python scalars.
+    y : ndarray of int64, shape (n_samples,), or None
+        Codes into `classes`, read-only.
+    positive_class : label or None
+        The class a two-class formulation codes as +1, if the user chose one.
+    findings : tuple of Finding
+        What reading noticed.
+    row_lines : ndarray of int64, shape (n_samples,)
+        Line of the file each row came from (1 is the header).
+    source : Source
+        Origin of the data.
+
+    Raises
+    ------
+    DataError
+        If the parts do not fit together.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    columns: tuple[Column, ...]
+    target_name: str | None = None
+    classes: tuple[Label, ...] = ()
+    y: npt.NDArray[np.int64] | None = None
+    positive_class: Label | None = None
+    findings: tuple[Finding, ...] = ()
+    row_lines: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    source: Source = field(default_factory=Source)
+
+    def __post_init__(self) -> None:
+        """Check that the parts fit together and make the arrays read-only."""
+        _check_frame(self.frame, self.columns)
+        if self.y is not None:
+            object.__setattr__(self, "y", _checked_codes(self.y, len(self.frame), self.classes))
+        lines = self.row_lines
+        if len(lines) == 0 and len(self.frame) > 0:
+            lines = np.arange(2, len(self.frame) + 2)
+        if len(lines) != len(self.frame):
+            raise DataError(
+                "INCONSISTENT", f"{len(self.frame)} rows came with {len(lines)} line numbers."
+            )
+        object.__setattr__(self, "row_lines", _read_only(np.asarray(lines, dtype=np.int64)))
+        if self.positive_class is not None and self.positive_class not in self.classes:
+            raise DataError(
+                "UNKNOWN_CLASS",
+                f"The positive class {self.positive_class!r} is none of the classes "
+                f"{', '.join(map(str, self.classes[:10]))}.",
+                column=self.target_name,
+            )
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return len(self.frame)
+
+    @property
+    def n_features(self) -> int:
+        """Number of feature columns."""
+        return len(self.columns)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, 0 without a target."""
+        return len(self.classes)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the feature columns in frame order."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def class_counts(self) -> tuple[int, ...]:
+        """Number of rows of each class, in class order."""
+        if self.y is None:
+            return ()
+        return tuple(int(n) for n in np.bincount(self.y, minlength=self.n_classes))
+
+    def column(self, name: str) -> Column:
+        """Return the column of that name, or raise `DataError`."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        from octcore.data.lookup import unknown_column
+
+        raise unknown_column(name, self.feature_names)
+
+    def subset(self, rows: npt.ArrayLike) -> Dataset:
+        """Return the data set of some rows, with columns, levels and classes unchanged.
+
+        Parameters
+        ----------
+        rows : array of int or bool
+            Positions, or a mask with one entry per row.
+        """
+        chosen = np.asarray(rows)
+        positions = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
+        return replace(
+            self,
+            frame=self.frame.iloc[positions].reset_index(drop=True),
+            y=None if self.y is None else self.y[positions],
+            row_lines=self.row_lines[positions],
+        )
+
+    def prepare(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Check and type new rows as at training.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame, shape (n_rows, at least the feature columns)
+            Raw columns, as numbers or as text; other columns are ignored.
+
+        Returns
+        -------
+        pandas.DataFrame, shape (n_rows, n_features)
+            In the order and types of `self.frame`. Categories never seen in training are kept.
+
+        Raises
+        ------
+        DataError
+            For a missing column, a missing value or a text where a number is needed.
+        """
+        from octcore.data.prepare import prepare_rows
+
+        return prepare_rows(frame, self.columns)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: npt.ArrayLike | pd.DataFrame,
+        y: npt.ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
+        kinds: Mapping[str, str] | None = None,
+        name: str = "data",
+    ) -> Dataset:
+        """Make a data set from arrays, as scikit-learn users have them.
+
+        Numbers are numeric whatever their count of distinct values (two values are binary);
+        text and pandas categories are categorical. `kinds` overrides this by name.
+
+        Parameters
+        ----------
+        X : array or DataFrame, shape (n_samples, n_features)
+            Features, finite and without missing values.
+        y : array, shape (n_samples,), or None
+            Labels.
+        feature_names : sequence of str or None
+            Names; by default those of the frame, or ``x0``, ``x1``, ...
+        kinds : mapping or None
+            Column kinds by name.
+        name : str
+            Short name for titles.
+
+        Raises
+        ------
+        DataError
+            If shapes do not fit or a value is missing or infinite.
+        """
+        from octcore.data.arrays import dataset_from_arrays
+
+        return dataset_from_arrays(X, y, feature_names, kinds, name)
+
+    def describe(self) -> dict[str, object]:
+        """Return a summary of plain values that JSON can hold."""
+        return {
+            "name": self.name,
+            "n_samples": self.n_samples,
+            "n_features": self.n_features,
+            "target": self.target_name,
+            "classes": [
+                {"label": label, "rows": rows}
+                for label, rows in zip(self.classes, self.class_counts, strict=False)
+            ],
+            "positive_class": self.positive_class,
+            "columns": [
+                {"name": c.name, "kind": c.kind, "levels": list(c.levels)} for c in self.columns
+            ],
+            "findings": [
+                {
+                    "code": f.code,
+                    "severity": f.severity,
+                    "message": f.message,
+                    "line": f.line,
+                    "column": f.column,
+                }
+                for f in self.findings
+            ],
+            "source": {
+                "file_name": self.source.file_name,
+                "sha256": self.source.sha256,
+                "bytes": self.source.n_bytes,
+                "rows_read": self.source.n_rows_read,
+                "rows_dropped": dict(self.source.rows_dropped),
+                "columns_dropped": dict(self.source.columns_dropped),
+                "encoding": self.source.encoding,
+                "delimiter": self.source.delimiter,
+            },
+        }
+
+
+def _check_frame(frame: pd.DataFrame, columns: tuple[Column, ...]) -> None:
+    names = [column.name for column in columns]
+    if list(frame.columns) != names:
+        raise DataError("INCONSISTENT", "The frame's columns are not those that are described.")
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(
+            "DUPLICATE_HEADER", f"Two columns are called {twice!r}; rename one.", column=twice
+        )
+    for position, column in enumerate(columns):
+        if column.kind not in KINDS:
+            raise DataError(
+                "INCONSISTENT",
+                f"Kind {column.kind!r} is none of {', '.join(KINDS)}.",
+                column=column.name,
+            )
+        values = frame.iloc[:, position]
+        if column.holds_numbers and not np.isfinite(values.to_numpy(dtype=float)).all():
+            raise DataError(
+                "INFINITE",
+                f"Column {column.name!r} has a missing or infinite number.",
+                column=column.name,
+            )
+
+
+def _checked_codes(
+    y: npt.NDArray[np.int64], n_samples: int, classes: tuple[Label, ...]
+) -> npt.NDArray[np.int64]:
+    codes = np.asarray(y)
+    if codes.shape != (n_samples,):
+        raise DataError(
+            "INCONSISTENT", f"{n_samples} rows came with labels of shape {codes.shape}."
+        )
+    if n_samples and (codes.min() < 0 or codes.max() >= len(classes)):
+        raise DataError("INCONSISTENT", "A label code points outside the list of classes.")
+    return _read_only(codes.astype(np.int64))
+
+
+def _read_only(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    kept = values.copy()
+    kept.flags.writeable = False
+    return kept

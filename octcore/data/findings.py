@@ -1,0 +1,99 @@
+"""Findings: what reading a table noticed, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from octcore.errors import DataError
+
+Severity = Literal["error", "warning", "info"]
+"""`error`: unusable. `warning`: usable, but look at it. `info`: said for completeness."""
+
+SHOWN = 40
+"""Longest piece of a user's text quoted in a message, in characters."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing noticed while reading.
+
+    Parameters
+    ----------
+    code : str
+        Stable upper-case identifier, such as ``"MISSING_VALUES"``.
+    severity : {"error", "warning", "info"}
+        How much it matters.
+    message : str
+        One or two sentences for the user.
+    line : int or None
+        Line of the file, counted from 1 with the header as line 1.
+    column : str or None
+        Name of the column.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    line: int | None = None
+    column: str | None = None
+
+
+def warning(
+    code: str, message: str, line: int | None = None, column: str | None = None
+) -> Finding:
+    """Make a finding of severity ``"warning"``."""
+    return Finding(code, "warning", message, line, column)
+
+
+def error(code: str, message: str, line: int | None = None, column: str | None = None) -> Finding:
+    """Make a finding of severity ``"error"``."""
+    return Finding(code, "error", message, line, column)
+
+
+def info(code: str, message: str, line: int | None = None, column: str | None = None) -> Finding:
+    """Make a finding of severity ``"info"``."""
+    return Finding(code, "info", message, line, column)
+
+
+class UnusableTableError(DataError):
+    """A `DataError` that carries everything that was found.
+
+    The first finding of severity ``"error"`` gives code, message, line and column;
+    `findings` holds all of them, warnings included.
+    """
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.findings = tuple(findings)
+        first = next(f for f in self.findings if f.severity == "error")
+        super().__init__(first.code, first.message, first.line, first.column)
+
+
+def raise_if_unusable(findings: Iterable[Finding]) -> None:
+    """Raise `UnusableTableError` if one of the findings is an error."""
+    found = tuple(findings)
+    if any(finding.severity == "error" for finding in found):
+        raise UnusableTableError(found)
+
+
+def quote(text: object) -> str:
+    """Quote a user's text for a message: one line, cut with an ellipsis, no control characters."""
+    shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(text))
+    return f"“{shown[:SHOWN]}…”" if len(shown) > SHOWN else f"“{shown}”"
+
+
+def listing(names: Iterable[object], at_most: int = 5) -> str:
+    """Quote a few names and count the rest: ``“a”, “b” and 3 more``."""
+    quoted = [quote(name) for name in names]
+    if len(quoted) <= at_most:
+        return ", ".join(quoted)
+    return f"{', '.join(quoted[:at_most])} and {len(quoted) - at_most} more"
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number with its noun: ``1 row``, ``1,200 rows``."""
+    plural = noun if number == 1 else noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {plural}" if not noun.endswith("class") else (
+        f"{number:,} {noun if number == 1 else noun + 'es'}"
+    )

@@ -1,0 +1,44 @@
+"""Finding a column by the name a user wrote."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from octcore.data.findings import listing, quote
+from octcore.errors import DataError
+
+
+def find_column(name: str, names: Sequence[str], what: str = "column") -> str:
+    """Return the table's own spelling of a column name.
+
+    An exact match wins; otherwise the name is compared with spaces trimmed and composed (NFC).
+
+    Raises
+    ------
+    DataError
+        ``UNKNOWN_COLUMN`` with near matches.
+    """
+    if name in names:
+        return name
+    wanted = normal(name)
+    matches = [candidate for candidate in names if normal(candidate) == wanted]
+    if len(matches) == 1:
+        return matches[0]
+    raise unknown_column(name, names, what)
+
+
+def normal(name: str) -> str:
+    """Reduce a name to what a reader sees: composed, single spaces, no spaces around it."""
+    return unicodedata.normalize("NFC", " ".join(str(name).split()))
+
+
+def unknown_column(name: object, names: Iterable[str], what: str = "column") -> DataError:
+    """Make the error for a column that is not there."""
+    known = list(names)
+    near = difflib.get_close_matches(str(name)[:200], known[:2000], n=3)
+    hint = f"did you mean {listing(near)}?" if near else f"the columns are {listing(known)}."
+    return DataError(
+        "UNKNOWN_COLUMN", f"There is no {what} {quote(name)}; {hint}", column=str(name)
+    )

@@ -1,0 +1,142 @@
+"""The contract of an engine: a program in, an outcome out, events in between."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from octcore.engines.events import Clock, Recorder
+from octcore.errors import CancelledError
+from octcore.program import Capability, ModelSize, Program
+
+
+class StopReason(StrEnum):
+    """Why a solve stopped."""
+
+    OPTIMAL = "optimal"
+    """Optimality is proven."""
+    GAP_LIMIT = "gap_limit"
+    """The gap reached the limit that the caller allowed."""
+    TIME_LIMIT = "time_limit"
+    NODE_LIMIT = "node_limit"
+    CANCELLED = "cancelled"
+    INFEASIBLE = "infeasible"
+    """No tree satisfies the constraints; this is proven."""
+    ERROR = "error"
+
+
+class Status(StrEnum):
+    """What there is after a solve."""
+
+    OPTIMAL = "optimal"
+    """A tree with a proof."""
+    FEASIBLE = "feasible"
+    """A tree without a complete proof."""
+    INFEASIBLE = "infeasible"
+    NO_SOLUTION = "no_solution"
+    CANCELLED = "cancelled"
+    """Stopped by the caller before there was a tree."""
+    ERROR = "error"
+
+
+class TimeUpError(Exception):
+    """The time limit passed while the model was being built."""
+
+
+class Cancel:
+    """A flag that asks a solve to stop; safe to set from another thread."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def set(self) -> None:
+        """Ask to stop."""
+        self._event.set()
+
+    def __call__(self) -> bool:
+        """Whether a stop was asked for."""
+        return self._event.is_set()
+
+
+@dataclass(frozen=True, eq=False)
+class SolveLimits:
+    """Limits of one solve.
+
+    Parameters
+    ----------
+    clock : Clock
+        Holds the time limit, counted from the call.
+    gap : float
+        Relative gap at which the solve may stop.
+    node_limit : int or None
+        Largest number of branch-and-bound nodes.
+    threads, seed : int
+        Handed to the solver.
+    """
+
+    clock: Clock
+    gap: float = 0.0
+    node_limit: int | None = None
+    threads: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an engine says at the end; the tree and the bound are with the recorder.
+
+    Parameters
+    ----------
+    stop_reason : StopReason
+        Why it stopped.
+    method : str
+        What proves the bound: "mip", "mip+path-search", "path-search", "routing-search" or
+        "heuristic".
+    root_bound : float or None
+        Bound of the root relaxation after its cuts; None where there is no LP.
+    size : ModelSize or None
+        Counted size of the model.
+    seconds : dict
+        Seconds of build, compile and solve.
+    claims : tuple of str
+        What the engine adds to the certificate.
+    values : dict
+        Results beside the tree, such as the value of every root feature.
+    """
+
+    stop_reason: StopReason
+    method: str
+    root_bound: float | None = None
+    size: ModelSize | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    claims: tuple[str, ...] = ()
+    values: dict[str, object] = field(default_factory=dict)
+
+
+class Engine(Protocol):
+    """Solves programs that need no more than it supports."""
+
+    key: str
+    title: str
+    supports: frozenset[Capability]
+
+    def solve(
+        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
+    ) -> Outcome:
+        """Solve, sending incumbents and bounds to the recorder."""
+        ...
+
+
+def make_guard(limits: SolveLimits, cancel: Callable[[], bool]) -> Callable[[], None]:
+    """Make the function that a model builder calls often; it raises when the solve must stop."""
+
+    def guard() -> None:
+        if cancel():
+            raise CancelledError()
+        if limits.clock.remaining <= 0:
+            raise TimeUpError()
+
+    return guard

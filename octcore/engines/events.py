@@ -1,0 +1,246 @@
+"""One kind of record for everything that happens during a solve."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from octcore.program import Sense
+from octcore.tree.tree import Tree
+
+KINDS = ("phase", "model", "incumbent", "bound", "progress", "cuts", "note", "finished")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One record of a trace.
+
+    Parameters
+    ----------
+    seconds : float
+        Since the call of `octcore.solve`.
+    kind : str
+        One of ``"phase"`` (what is being done now), ``"model"`` (its size), ``"incumbent"``,
+        ``"bound"``, ``"progress"``, ``"cuts"``, ``"note"`` and ``"finished"``.
+    incumbent, bound : float or None
+        Best objective and best bound so far, in the formulation's own sense.
+    source : str
+        Who found the incumbent ("warm start", "solver", "polish", "search"), or the phase.
+    nodes, cuts : int
+        Branch-and-bound nodes and cuts so far.
+    tree : Tree or None
+        The tree of an incumbent.
+    details : mapping
+        Plain data that belongs to the kind: model size, cut counts, text.
+    """
+
+    seconds: float
+    kind: str
+    incumbent: float | None = None
+    bound: float | None = None
+    source: str = ""
+    nodes: int = 0
+    cuts: int = 0
+    tree: Tree | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float | None:
+        """Relative gap, None unless there are both an incumbent and a bound."""
+        return relative_gap(self.incumbent, self.bound)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for one JSON line."""
+        record = {
+            "seconds": round(self.seconds, 6),
+            "kind": self.kind,
+            "incumbent": self.incumbent,
+            "bound": self.bound,
+            "gap": self.gap,
+            "source": self.source,
+            "nodes": self.nodes,
+            "cuts": self.cuts,
+        }
+        if self.tree is not None:
+            record["tree"] = self.tree.to_dict()
+        if self.details:
+            record["details"] = dict(self.details)
+        return record
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Event:
+        """Read an event back from plain data."""
+        tree = record.get("tree")
+        return cls(
+            float(record["seconds"]),
+            str(record["kind"]),
+            record.get("incumbent"),
+            record.get("bound"),
+            str(record.get("source", "")),
+            int(record.get("nodes", 0)),
+            int(record.get("cuts", 0)),
+            None if tree is None else Tree.from_dict(tree),
+            dict(record.get("details", {})),
+        )
+
+
+def relative_gap(objective: float | None, bound: float | None) -> float | None:
+    """``|bound - objective| / max(1e-10, |objective|)``, None where one is missing."""
+    if objective is None or bound is None:
+        return None
+    return abs(bound - objective) / max(1e-10, abs(objective))
+
+
+def finite(value: float | None) -> float | None:
+    """Map infinities, solver infinities (1e20 and beyond) and NaN to None."""
+    if value is None or not math.isfinite(value) or abs(value) >= 1e20:
+        return None
+    return float(value)
+
+
+class Clock:
+    """Time since the call and time left, in seconds."""
+
+    def __init__(self, time_limit: float, start: float | None = None) -> None:
+        self.start = time.perf_counter() if start is None else start
+        self.time_limit = time_limit
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the call."""
+        return time.perf_counter() - self.start
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self.time_limit - self.elapsed)
+
+
+class Recorder:
+    """Keeps incumbent and bound monotone and turns them into events.
+
+    Parameters
+    ----------
+    sense : Sense
+        Direction of the objective.
+    clock : Clock
+        Origin of the times.
+    emit : callable
+        Receives every `Event`.
+    granularity : float
+        Smallest positive difference of two objective values; bounds are rounded to it.
+    """
+
+    PROGRESS_SECONDS = 0.25
+
+    def __init__(
+        self, sense: Sense, clock: Clock, emit: Callable[[Event], None], granularity: float = 0.0
+    ) -> None:
+        self.sense, self.clock, self.granularity = sense, clock, granularity
+        self._emit = emit
+        self.state = Event(0.0, "phase")
+        self._last_progress = -math.inf
+
+    @property
+    def objective(self) -> float | None:
+        """Objective of the best tree so far."""
+        return self.state.incumbent
+
+    @property
+    def best_bound(self) -> float | None:
+        """Best bound so far."""
+        return self.state.bound
+
+    @property
+    def tree(self) -> Tree | None:
+        """The best tree so far."""
+        return self.state.tree
+
+    def phase(self, name: str, **details: Any) -> None:
+        """Say what is being done from now on ("warm start", "build", "compile", "solve", …)."""
+        self._send("phase", source=name, details=details)
+
+    def note(self, text: str, **details: Any) -> None:
+        """Record a remark for the user."""
+        self._send("note", details={"text": text, **details})
+
+    def model(self, details: Mapping[str, Any]) -> None:
+        """Record the size of the model."""
+        self._send("model", details=details)
+
+    def incumbent(self, objective: float, tree: Tree, source: str) -> bool:
+        """Offer a tree with its recomputed objective; returns whether it is the new incumbent."""
+        best = self.state.incumbent
+        if best is not None and not self.sense.better(objective, best):
+            return False
+        self.state = replace(self.state, incumbent=float(objective), tree=tree)
+        self._send("incumbent", source=source, tree=tree)
+        return True
+
+    def bound(self, value: float | None, nodes: int | None = None) -> None:
+        """Offer a proven bound; a weaker one than known changes nothing."""
+        value = finite(value)
+        if value is None:
+            return
+        best = self.state.bound
+        if best is not None and not self.sense.better(best, value):
+            return
+        if best is not None and best == value:
+            return
+        self.state = replace(self.state, bound=value)
+        self._count(nodes, None)
+        self._send("bound")
+
+    def progress(self, nodes: int | None = None, cuts: int | None = None, **details: Any) -> None:
+        """Record counts at most four times a second."""
+        self._count(nodes, cuts)
+        now = self.clock.elapsed
+        if now - self._last_progress >= self.PROGRESS_SECONDS:
+            self._last_progress = now
+            self._send("progress", details=details)
+
+    def cut_round(self, counts: Mapping[str, int], pictures: tuple[Any, ...] = ()) -> None:
+        """Record cuts added, by family, with plain data for pictures of some of them."""
+        self._count(None, self.state.cuts + sum(counts.values()))
+        self._send("cuts", details={"counts": dict(counts), "pictures": list(pictures)})
+
+    def finished(self, stop_reason: str, **details: Any) -> None:
+        """Close the trace."""
+        self._send("finished", source=stop_reason, details=details)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether bound and incumbent prove optimality, by equality or by granularity."""
+        objective, bound = self.state.incumbent, self.state.bound
+        if objective is None or bound is None:
+            return False
+        distance = bound - objective if self.sense is Sense.MAXIMISE else objective - bound
+        slack = 1e-9 * max(1.0, abs(objective))
+        return distance <= slack or distance < self.granularity * (1 - 1e-6) - slack
+
+    def _count(self, nodes: int | None, cuts: int | None) -> None:
+        self.state = replace(
+            self.state,
+            nodes=self.state.nodes if nodes is None else int(nodes),
+            cuts=self.state.cuts if cuts is None else int(cuts),
+        )
+
+    def _send(
+        self,
+        kind: str,
+        source: str = "",
+        tree: Tree | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        event = replace(
+            self.state,
+            seconds=self.clock.elapsed,
+            kind=kind,
+            source=source,
+            tree=tree,
+            details=dict(details or {}),
+        )
+        self._emit(event)

@@ -1,0 +1,198 @@
+"""How a formulation declares itself, and the registry of all formulations.
+
+One declaration feeds the form in the app, the command line, ``octcore describe``, the tables in
+the documentation, the range checks and the defaults stored with a run.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from octcore.errors import SettingsError
+from octcore.parameters import Parameter, unknown_name
+from octcore.program import Problem, Program
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Where a formulation was published."""
+
+    authors: str
+    year: int
+    title: str
+    venue: str = ""
+    doi: str = ""
+
+    def __str__(self) -> str:
+        """Cite in one line."""
+        doi = f" doi:{self.doi}" if self.doi else ""
+        venue = f" {self.venue}." if self.venue else ""
+        return f"{self.authors} ({self.year}). {self.title}.{venue}{doi}"
+
+
+@dataclass(frozen=True)
+class FormulationInfo:
+    """The declaration of a formulation.
+
+    Parameters
+    ----------
+    key, title, summary : str
+        Key of the public interface; a readable name; two sentences for a newcomer.
+    reference : Reference
+        The paper.
+    split_kind : str
+        ``"univariate"`` or ``"oblique"``.
+    needs_binary_features : bool
+        Whether all encoded columns must be 0 or 1.
+    default_encoding : str
+        What ``encoding="auto"`` means.
+    hyperparameters : tuple of Parameter
+        Declarations with defaults.
+    constraints : frozenset of str
+        Side constraints that it can express.
+    engines : tuple of str
+        Engine keys, the default first.
+    sense : str
+        ``"max"`` or ``"min"``.
+    objective : str
+        The objective in words, for axis titles.
+    max_classes : int or None
+        Largest number of classes; None for any.
+    max_depth : int
+        Largest depth for which a model is attempted at all.
+    has_margins : bool
+        Whether splits carry unit margins.
+    equations : tuple of (str, str)
+        LaTeX and words of the main equations, for the model card.
+    good_at : str
+        One sentence for a teacher: what it shows well and what it costs.
+    """
+
+    key: str
+    title: str
+    summary: str
+    reference: Reference
+    split_kind: str
+    needs_binary_features: bool
+    default_encoding: str
+    hyperparameters: tuple[Parameter, ...]
+    constraints: frozenset[str]
+    engines: tuple[str, ...]
+    sense: str = "max"
+    objective: str = "accuracy - leaf_penalty x leaves"
+    max_classes: int | None = None
+    max_depth: int = 8
+    has_margins: bool = False
+    equations: tuple[tuple[str, str], ...] = ()
+    good_at: str = ""
+
+    def parameter(self, name: str) -> Parameter:
+        """Find a hyperparameter by name."""
+        for parameter in self.hyperparameters:
+            if parameter.name == name:
+                return parameter
+        names = [p.name for p in self.hyperparameters]
+        raise unknown_name("UNKNOWN_PARAMETER", "setting", name, names, self.key)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for ``octcore formulations --json``."""
+        record = {k: v for k, v in vars(self).items() if k not in {"hyperparameters", "reference"}}
+        record["reference"] = str(self.reference)
+        record["constraints"] = sorted(self.constraints)
+        record["engines"] = list(self.engines)
+        record["equations"] = [list(pair) for pair in self.equations]
+        record["hyperparameters"] = [
+            {
+                "name": p.name,
+                "kind": type(p).__name__,
+                "default": p.default,
+                "range": p.describe_range(),
+                "symbol": p.symbol,
+                "unit": p.unit,
+                "help": p.help,
+            }
+            for p in self.hyperparameters
+        ]
+        return record
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """A declaration and the function that makes a program of a problem."""
+
+    info: FormulationInfo
+    build: Callable[[Problem], Program]
+
+
+_REGISTRY: dict[str, Formulation] = {}
+
+
+def formulation(
+    info: FormulationInfo,
+) -> Callable[[Callable[[Problem], Program]], Callable[[Problem], Program]]:
+    """Register the decorated ``build(problem) -> Program`` under ``info.key``."""
+
+    def register(build: Callable[[Problem], Program]) -> Callable[[Problem], Program]:
+        if info.key in _REGISTRY:
+            raise SettingsError("DUPLICATE_KEY", f"Two formulations are called {info.key!r}.")
+        _REGISTRY[info.key] = Formulation(info, build)
+        return build
+
+    return register
+
+
+ORDER = (
+    "cart",
+    "flow-oct",
+    "bend-oct",
+    "accelerated-bend-oct",
+    "path-search",
+    "path-columns",
+    "oct",
+    "oct-binary",
+    "bin-oct",
+    "s-oct",
+    "oct-h",
+    "svm1-odt",
+    "margot",
+    "hfs-margot",
+    "sfs-margot",
+    "mm-svm-oct",
+)
+"""Order of presentation: baseline, univariate by age of the idea, oblique."""
+
+
+@functools.cache
+def _load() -> None:
+    import octcore.formulations as package
+
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.name not in {"base", "components"}:
+            importlib.import_module(f"octcore.formulations.{module.name}")
+
+
+def list_formulations() -> tuple[FormulationInfo, ...]:
+    """All declarations in the order of presentation."""
+    _load()
+    place = {key: i for i, key in enumerate(ORDER)}
+    keys = sorted(_REGISTRY, key=lambda key: (place.get(key, len(ORDER)), key))
+    return tuple(_REGISTRY[key].info for key in keys)
+
+
+def get_formulation(key: str) -> Formulation:
+    """Find a formulation by key.
+
+    Raises
+    ------
+    SettingsError
+        If there is none; near matches are listed.
+    """
+    _load()
+    if key not in _REGISTRY:
+        raise unknown_name("UNKNOWN_FORMULATION", "formulation", key, _REGISTRY, "octcore")
+    return _REGISTRY[key]

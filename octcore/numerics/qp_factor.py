@@ -1,0 +1,205 @@
+"""Givens-updated QR factor of the active rows of one node QP, and the arrays that hold a QP.
+
+The columns of the factored matrix are the signed rows ``sign_k * x_k`` that are active (neither
+at a bound nor absent). ``basis`` keeps the orthogonal factor, one *column* per array row, and
+``factor`` the upper triangle. Rotations are used instead of an inverse Gram matrix because the
+latter drifts, and a drifted factor makes dual values look better than they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+# Status of a row in a node QP.
+ABSENT, AT_ZERO, AT_UPPER, ACTIVE = 0, 1, 2, 3
+# Positions in `NodeQp.count`.
+N_ACTIVE, N_ROWS, N_UPDATES, N_PIVOTS = 0, 1, 2, 3
+# Squared length below which a row counts as dependent on the active ones.
+DEPENDENT = 1e-12
+
+# Sums may be reordered (needed for vector instructions); infinities keep their meaning.
+FAST = {"reassoc", "contract", "nsz"}
+
+
+def kernel(function: Any) -> Any:
+    """Compile a function once and keep the machine code beside the source."""
+    return njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")(function)
+
+
+class NodeData(NamedTuple):
+    """What one node QP is about; all arrays are shared between nodes and never written.
+
+    ``x`` (n_samples, width) holds centred rows with the bias scale in column ``n_dims - 1`` and
+    zero padding after it, ``y`` the labels -1/+1, ``upper`` the penalty of each sample at this
+    node, ``constants`` (2,) the strip epsilon left of the plane that routing rows must keep free
+    and an offset that is part of every score (the bias around which the bias penalty is centred).
+    """
+
+    x: Any
+    y: Any
+    upper: Any
+    constants: Any
+
+
+class NodeQp(NamedTuple):
+    """State of one node QP; rows ``0..n-1`` are hinge rows, ``n..2n-1`` routing rows."""
+
+    multiplier: Any
+    score: Any
+    vector: Any
+    basis: Any
+    factor: Any
+    active: Any
+    status: Any
+    side: Any
+    rows: Any
+    count: Any
+    value: Any
+    work: Any
+
+
+def new_bank(n_nodes: int, n_samples: int, n_dims: int, width: int) -> NodeQp:
+    """Arrays for ``n_nodes`` QPs, each with a leading node axis; call `clear_node` before use."""
+    size = n_dims + 2
+    return NodeQp(
+        multiplier=np.zeros((n_nodes, 2 * n_samples)),
+        score=np.zeros((n_nodes, n_samples)),
+        vector=np.zeros((n_nodes, width)),
+        basis=np.zeros((n_nodes, n_dims, width)),
+        factor=np.zeros((n_nodes, size, size)),
+        active=np.zeros((n_nodes, size), np.int64),
+        status=np.zeros((n_nodes, 2 * n_samples), np.int8),
+        side=np.zeros((n_nodes, n_samples), np.int8),
+        rows=np.zeros((n_nodes, n_samples), np.int64),
+        count=np.zeros((n_nodes, 4), np.int64),
+        value=np.zeros((n_nodes, 1)),
+        work=np.zeros((n_nodes, 4, max(size, width))),
+    )
+
+
+@kernel
+def node_of(bank, node):
+    """View of one QP of a bank."""
+    return NodeQp(
+        bank.multiplier[node],
+        bank.score[node],
+        bank.vector[node],
+        bank.basis[node],
+        bank.factor[node],
+        bank.active[node],
+        bank.status[node],
+        bank.side[node],
+        bank.rows[node],
+        bank.count[node],
+        bank.value[node],
+        bank.work[node],
+    )
+
+
+@kernel
+def copy_node(source, target):
+    """Copy a QP; only the used part of the triangle is moved."""
+    n_active = source.count[N_ACTIVE]
+    target.multiplier[:] = source.multiplier
+    target.score[:] = source.score
+    target.vector[:] = source.vector
+    target.basis[:] = source.basis
+    for i in range(n_active):
+        target.active[i] = source.active[i]
+        for j in range(i, n_active):
+            target.factor[i, j] = source.factor[i, j]
+    target.status[:] = source.status
+    target.side[:] = source.side
+    for i in range(source.count[N_ROWS]):
+        target.rows[i] = source.rows[i]
+    target.count[:] = source.count
+    target.value[0] = source.value[0]
+
+
+@kernel
+def clear_factor(qp):
+    """Forget all active rows."""
+    qp.basis[:] = 0.0
+    for j in range(qp.basis.shape[0]):
+        qp.basis[j, j] = 1.0
+    qp.count[N_ACTIVE] = 0
+    qp.count[N_UPDATES] = 0
+
+
+@kernel
+def rotate_into(qp, row, sign, out):
+    """Coordinates of ``sign * row`` in the orthogonal factor."""
+    for c in range(qp.basis.shape[0]):
+        total = 0.0
+        for j in range(row.shape[0]):
+            total += qp.basis[c, j] * row[j]
+        out[c] = sign * total
+
+
+@kernel
+def solve_triangle(qp, right, out):
+    """Back substitution with the upper triangle."""
+    for a in range(qp.count[N_ACTIVE] - 1, -1, -1):
+        total = right[a]
+        for b in range(a + 1, qp.count[N_ACTIVE]):
+            total -= qp.factor[a, b] * out[b]
+        out[a] = total / qp.factor[a, a]
+
+
+@kernel
+def solve_transposed(qp, right, out):
+    """Forward substitution with the transposed triangle."""
+    for a in range(qp.count[N_ACTIVE]):
+        total = right[a]
+        for b in range(a):
+            total -= qp.factor[b, a] * out[b]
+        out[a] = total / qp.factor[a, a]
+
+
+@kernel
+def _rotate_basis(qp, first, second, cosine, sine):
+    for j in range(qp.basis.shape[1]):
+        one, two = qp.basis[first, j], qp.basis[second, j]
+        qp.basis[first, j] = cosine * one + sine * two
+        qp.basis[second, j] = cosine * two - sine * one
+
+
+@kernel
+def add_column(qp, coordinates, row):
+    """Append an active row whose coordinates came from `rotate_into` (they are overwritten)."""
+    m = qp.count[N_ACTIVE]
+    for c in range(qp.basis.shape[0] - 1, m, -1):
+        if coordinates[c] != 0.0:
+            length = np.hypot(coordinates[c - 1], coordinates[c])
+            cosine, sine = coordinates[c - 1] / length, coordinates[c] / length
+            coordinates[c - 1] = length
+            coordinates[c] = 0.0
+            _rotate_basis(qp, c - 1, c, cosine, sine)
+    for r in range(m + 1):
+        qp.factor[r, m] = coordinates[r]
+    qp.active[m] = row
+    qp.count[N_ACTIVE] = m + 1
+
+
+@kernel
+def delete_column(qp, position):
+    """Remove the active row at ``position`` and restore the triangle."""
+    m = qp.count[N_ACTIVE] - 1
+    for c in range(position, m):
+        for r in range(c + 2):
+            qp.factor[r, c] = qp.factor[r, c + 1]
+        qp.active[c] = qp.active[c + 1]
+    qp.count[N_ACTIVE] = m
+    for c in range(position, m):
+        top, low = qp.factor[c, c], qp.factor[c + 1, c]
+        if low != 0.0:
+            length = np.hypot(top, low)
+            cosine, sine = top / length, low / length
+            for j in range(c, m):
+                one, two = qp.factor[c, j], qp.factor[c + 1, j]
+                qp.factor[c, j] = cosine * one + sine * two
+                qp.factor[c + 1, j] = cosine * two - sine * one
+            _rotate_basis(qp, c, c + 1, cosine, sine)

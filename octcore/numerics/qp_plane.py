@@ -1,0 +1,136 @@
+"""Node QPs from plain arrays: one cold solve, its plane, and the best bias of a plane."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octcore.numerics.node_qp import add_hinge, add_route, clear_node, solve_node
+from octcore.numerics.qp_factor import NodeData, new_bank, node_of
+from octcore.numerics.qp_reference import NodePlane
+
+# The bias penalty may lift a value by this fraction of it at most.
+BIAS_ERROR = 1e-9
+# Solves with the bias penalty centred at the last bias, until the penalty is negligible.
+_CENTRING_ROUNDS = 6
+# BIG^2 times the largest penalty stays below this, or rounding reaches the row tolerance.
+_ROUNDING_LIMIT = 1e10
+
+
+def bias_scale(value: float, radius: float, largest_penalty: float, error: float) -> float:
+    """Constant feature BIG that keeps the bias penalty below ``error * value``.
+
+    An optimal plane of a problem worth at most ``value`` has ``||w|| <= sqrt(2 value)``, and its
+    bias can be chosen at a kink, so ``|b| <= 1 + ||w|| radius`` for centred rows of that radius.
+
+    Parameters
+    ----------
+    value : float
+        Upper bound of the objective.
+    radius : float
+        Largest Euclidean norm of a centred row.
+    largest_penalty : float
+        Largest penalty of a sample.
+    error : float
+        Accepted relative penalty.
+    """
+    bias = 1.0 + np.sqrt(2.0 * value) * radius
+    wanted = bias / np.sqrt(2.0 * error * max(value, 1e-12))
+    allowed = np.sqrt(_ROUNDING_LIMIT / max(largest_penalty, 1.0))
+    return float(max(min(wanted, allowed, 3e4), 10.0))
+
+
+def padded_rows(
+    x: NDArray[np.float64], scale: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Centred rows with the bias column and padding to a multiple of four, and the means."""
+    n, p = x.shape
+    mean = x.mean(axis=0) if n else np.zeros(p)
+    rows = np.zeros((n, (p + 4) // 4 * 4))
+    rows[:, :p] = x - mean
+    rows[:, p] = scale
+    return rows, mean
+
+
+def best_bias(
+    score: NDArray[np.float64],
+    y: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    low: float = -np.inf,
+    high: float = np.inf,
+) -> float:
+    """Bias in ``[low, high]`` that minimises the hinge loss of given scores ``w.x``.
+
+    The loss is piecewise linear with kinks at ``y - score``; its slope starts at minus the
+    weight of the positive samples and grows by a sample's weight at its kink. On a flat stretch
+    the middle is taken.
+    """
+    kink = y - score
+    order = np.argsort(kink)
+    slope = np.cumsum(upper[order]) - upper[y > 0].sum()
+    tiny = 1e-12 * max(1.0, float(upper.sum()))
+    first = int(np.searchsorted(slope, -tiny))
+    last = int(np.searchsorted(slope, tiny, side="right"))
+    left = kink[order[min(first, len(kink) - 1)]]
+    right = kink[order[min(last, len(kink) - 1)]]
+    if y.max() == y.min():
+        return float(np.clip(kink.max() if y[0] > 0 else kink.min(), low, high))
+    return float(np.clip(0.5 * (left + right), low, high))
+
+
+def solve_node_plane(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    sides: NDArray[np.int8] | None = None,
+    epsilon: float = 1e-3,
+) -> NodePlane:
+    """Solve one node QP by the fast kernel; arguments as `solve_node_qp_reference`."""
+    n, p = x.shape
+    if n == 0 or y.max() == y.min() and sides is None:
+        return NodePlane(np.zeros(p), float(y[0]) if n else 0.0, 0.0)
+    radius = float(np.linalg.norm(x - x.mean(axis=0), axis=1).max())
+    minority = min(upper[y > 0].sum(), upper[y < 0].sum()) if sides is None else upper.sum()
+    scale = bias_scale(2.0 * float(minority), radius, float(upper.max()), BIAS_ERROR)
+    rows, mean = padded_rows(x, scale)
+    bank = new_bank(1, n, p + 1, rows.shape[1])
+    qp = node_of(bank, 0)
+    offset = 0.0
+    for _ in range(_CENTRING_ROUNDS):
+        constants = np.array([epsilon, offset])
+        data = NodeData(rows, y.astype(float), upper.astype(float), constants)
+        clear_node(qp)
+        for sample in range(n):
+            add_hinge(qp, sample)
+            if sides is not None and sides[sample] != 0:
+                add_route(qp, sample, int(sides[sample]))
+        solve_node(qp, data, np.inf, 10_000_000)
+        change = scale * float(qp.vector[p])
+        offset += change
+        if change * change <= 2.0 * scale * scale * BIAS_ERROR * abs(float(qp.value[0])):
+            break
+    return plane_of(qp.vector[:p], offset, mean, x, y, upper, sides, epsilon)
+
+
+def plane_of(
+    weights: NDArray[np.float64],
+    centred_bias: float,
+    mean: NDArray[np.float64],
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    sides: NDArray[np.int8] | None,
+    epsilon: float,
+) -> NodePlane:
+    """Plane in the coordinates of ``x`` with its bias re-optimised inside the routing rows."""
+    score = x @ weights
+    bias = centred_bias - float(mean @ weights)
+    low, high = -np.inf, np.inf
+    if sides is not None:
+        low = float(np.max(-score[sides > 0], initial=-np.inf))
+        high = float(np.min(-epsilon - score[sides < 0], initial=np.inf))
+    better = best_bias(score, y, upper, low, high) if low <= high else bias
+    values = [float(upper @ np.maximum(0.0, 1.0 - y * (score + b))) for b in (better, bias)]
+    chosen = better if low <= high and values[0] <= values[1] + 1e-9 * (1 + values[1]) else bias
+    hinge = np.maximum(0.0, 1.0 - y * (score + chosen))
+    return NodePlane(weights.copy(), chosen, float(0.5 * weights @ weights + upper @ hinge))

@@ -1,0 +1,153 @@
+"""Slow independent solution of a node QP, used to confirm what the fast kernel found.
+
+Clarabel (interior point) when it is installed, else HiGHS' QP solver with the objective divided
+by the largest penalty and a box of 1e3 on the plane, without which it stops early.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octcore.errors import EngineError
+
+# Box on weights and bias for HiGHS; larger boxes end in "non-convex" on badly scaled nodes.
+HIGHS_BOX = 1e3
+
+
+@dataclass(frozen=True)
+class NodePlane:
+    """Optimal plane of one node and the value of its QP."""
+
+    weights: NDArray[np.float64]
+    bias: float
+    value: float
+
+
+def solve_node_qp_reference(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    sides: NDArray[np.int8] | None = None,
+    epsilon: float = 1e-3,
+) -> NodePlane:
+    """Solve one node QP (soft-margin rows for all samples, routing rows where a side is given).
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_samples, n_features)
+        Samples that pass through the node.
+    y : ndarray of shape (n_samples,)
+        Labels -1 and +1.
+    upper : ndarray of shape (n_samples,)
+        Penalty of each sample (C times its weight).
+    sides : ndarray of shape (n_samples,), optional
+        -1 (score at most -epsilon), +1 (score at least 0) or 0 (not routed).
+    epsilon : float
+        Width of the forbidden strip on the left of the plane.
+
+    Returns
+    -------
+    NodePlane
+        The value is recomputed from the plane.
+
+    Raises
+    ------
+    EngineError
+        If neither solver reaches an optimum.
+    """
+    if len(y) == 0:
+        return NodePlane(np.zeros(x.shape[1]), 0.0, 0.0)
+    side = np.zeros(len(y), np.int8) if sides is None else np.asarray(sides, np.int8)
+    solver = _clarabel if importlib.util.find_spec("clarabel") else _highs
+    weights, bias = solver(np.asarray(x, float), y, upper, side, epsilon)
+    hinge = np.maximum(0.0, 1.0 - y * (x @ weights + bias))
+    return NodePlane(weights, bias, float(0.5 * weights @ weights + upper @ hinge))
+
+
+def _rows(
+    x: NDArray[np.float64], y: NDArray[np.float64], side: NDArray[np.int8], epsilon: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Rows ``a.(w, b, xi) >= r`` of the problem: hinge rows, then routing rows."""
+    n = len(y)
+    ones = np.ones((n, 1))
+    hinge = np.hstack([y[:, None] * x, y[:, None] * ones, np.eye(n)])
+    routed = np.flatnonzero(side)
+    sign = side[routed, None].astype(float)
+    route = np.hstack([sign * x[routed], sign, np.zeros((len(routed), n))])
+    right = np.concatenate([np.ones(n), np.where(side[routed] < 0, epsilon, 0.0)])
+    return np.vstack([hinge, route]), right
+
+
+def _clarabel(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    side: NDArray[np.int8],
+    epsilon: float,
+) -> tuple[NDArray[np.float64], float]:
+    import clarabel
+    from scipy import sparse
+
+    n, p = x.shape
+    rows, right = _rows(x, y, side, epsilon)
+    rows = np.vstack([rows, np.hstack([np.zeros((n, p + 1)), np.eye(n)])])
+    right = np.concatenate([right, np.zeros(n)])
+    scale = float(upper.max())
+    quadratic = sparse.diags(np.r_[np.full(p, 1.0 / scale), np.zeros(1 + n)], format="csc")
+    linear = np.r_[np.zeros(p + 1), upper / scale]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    cones = [clarabel.NonnegativeConeT(len(right))]
+    problem = clarabel.DefaultSolver(
+        quadratic, linear, sparse.csc_matrix(-rows), -right, cones, settings
+    )
+    solution = problem.solve()
+    if "Solved" not in str(solution.status):
+        raise EngineError(
+            "NODE_QP_FAILED",
+            f"Clarabel ended a node QP with {n} samples as {solution.status}; "
+            "check that the routing is separable.",
+        )
+    point = np.asarray(solution.x)
+    return point[:p], float(point[p])
+
+
+def _highs(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    side: NDArray[np.int8],
+    epsilon: float,
+) -> tuple[NDArray[np.float64], float]:
+    import highspy
+
+    n, p = x.shape
+    rows, right = _rows(x, y, side, epsilon)
+    scale = float(upper.max())
+    size = p + 1 + n
+    model = highspy.Highs()
+    model.setOptionValue("output_flag", False)
+    low = np.r_[np.full(p + 1, -HIGHS_BOX), np.zeros(n)]
+    high = np.r_[np.full(p + 1, HIGHS_BOX), np.full(n, highspy.kHighsInf)]
+    model.addVars(size, low, high)
+    columns = np.arange(size, dtype=np.int32)
+    model.changeColsCost(size, columns, np.r_[np.zeros(p + 1), upper / scale])
+    for row, value in zip(rows, right, strict=True):
+        used = np.flatnonzero(row).astype(np.int32)
+        model.addRow(float(value), highspy.kHighsInf, len(used), used, row[used])
+    starts = np.minimum(np.arange(size), p).astype(np.int32)
+    model.passHessian(size, p, 1, starts, np.arange(p, dtype=np.int32), np.full(p, 1.0 / scale))
+    model.run()
+    status = model.getModelStatus()
+    if status != highspy.HighsModelStatus.kOptimal:
+        raise EngineError(
+            "NODE_QP_FAILED",
+            f"HiGHS ended a node QP with {n} samples as {model.modelStatusToString(status)}; "
+            "install clarabel for a second solver.",
+        )
+    point = np.asarray(model.getSolution().col_value)
+    return point[:p], float(point[p])

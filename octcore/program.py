@@ -1,0 +1,306 @@
+"""The hand-over between formulations and engines.
+
+A formulation turns a `Problem` into a `Program`: a lazily built Pyomo model, what it needs from an
+engine, and how to read a tree out of a solution.  An engine consumes a `Program` and never learns
+which formulation made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+import numpy as np
+import pyomo.environ as pyo
+from scipy.sparse import csr_matrix
+
+from octcore.constraints import ConstraintContext, Constraints
+from octcore.tree.tree import Tree
+
+
+class Sense(StrEnum):
+    """Direction of the objective."""
+
+    MAXIMISE = "max"
+    MINIMISE = "min"
+
+    def better(self, a: float, b: float) -> bool:
+        """Whether objective `a` is strictly better than `b`."""
+        return a > b if self is Sense.MAXIMISE else a < b
+
+
+class Capability(StrEnum):
+    """What an engine must be able to do for a program."""
+
+    LINEAR = "linear"
+    """Solve the Pyomo model as it stands: a mixed-integer linear program."""
+    SEPARATION = "separation"
+    """Solve a mixed-integer linear program whose rows arrive from separators."""
+    CONVEX_QUADRATIC = "convex-quadratic"
+    """Solve the Pyomo model as it stands: convex quadratic objective, linear rows, integers."""
+    PATH_SEARCH = "path-search"
+    """Solve the typed search problem of the univariate family."""
+    ROUTING_SEARCH = "routing-search"
+    """Solve the typed search problem of the MARGOT family."""
+    GREEDY = "greedy"
+    """Take the program's own tree; nothing is proven."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything a formulation may look at; arrays are read-only.
+
+    Parameters
+    ----------
+    X : numpy.ndarray
+        Encoded training rows, shape ``(n_samples, n_features)``; uint8 when all columns are
+        binary, float64 otherwise.
+    y : numpy.ndarray
+        Class indices, shape ``(n_samples,)``.
+    weights : numpy.ndarray
+        Weight of every row in the accuracy term, shape ``(n_samples,)``; ones by default.
+    n_classes, depth : int
+        Number of classes and largest depth.
+    params : mapping
+        Checked hyperparameters, every declared name present.
+    constraints : Constraints
+        Side constraints.
+    context : ConstraintContext
+        What the constraints refer to.
+    categorical : tuple of tuple of int
+        Encoded columns of every one-hot encoded raw column with more than two levels.
+    seed : int
+        Seed of everything random.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    n_classes: int
+    depth: int
+    params: Mapping[str, Any]
+    constraints: Constraints
+    context: ConstraintContext
+    categorical: tuple[tuple[int, ...], ...] = ()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Make the arrays read-only."""
+        for name in ("X", "y", "weights"):
+            array = np.ascontiguousarray(getattr(self, name))
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of training rows."""
+        return len(self.y)
+
+    @property
+    def n_features(self) -> int:
+        """Number of encoded columns."""
+        return self.X.shape[1]
+
+    @property
+    def groups(self) -> np.ndarray:
+        """Raw feature index of every encoded column."""
+        return self.context.groups
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """Size of a model, estimated before or counted after it is built."""
+
+    rows: int
+    columns: int
+    binaries: int
+    nonzeros: int
+
+    BYTES_PER_NONZERO = 400
+    """Peak while Pyomo builds and compiles: 2.4 GB for 6.2 million non-zeros, measured."""
+
+    @property
+    def bytes(self) -> int:
+        """Estimated peak memory in bytes."""
+        return self.nonzeros * self.BYTES_PER_NONZERO + (self.rows + self.columns) * 1000
+
+    def to_dict(self) -> dict[str, int]:
+        """Return plain data."""
+        return {k: getattr(self, k) for k in ("rows", "columns", "binaries", "nonzeros")}
+
+
+class Columns(Protocol):
+    """Where the variables of a model stand in the compiled matrix."""
+
+    n_columns: int
+
+    def of(self, component: Any) -> np.ndarray:
+        """Column of every member of an indexed variable, in index order; -1 if not in any row."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Values of the variables, as arrays by component.
+
+    Parameters
+    ----------
+    columns : Columns
+        Positions of the variables.
+    x : numpy.ndarray
+        Values by column.
+    """
+
+    columns: Columns
+    x: np.ndarray
+
+    def array(self, component: Any) -> np.ndarray:
+        """Values of an indexed variable in index order; 0 for members in no row."""
+        positions = self.columns.of(component)
+        return np.where(positions >= 0, self.x[positions], 0.0)
+
+    def table(self, component: Any, *shape: int) -> np.ndarray:
+        """Values of an indexed variable reshaped to the sizes of its index sets."""
+        return self.array(component).reshape(shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Rows ``matrix @ x <= rhs`` found by a separator.
+
+    Parameters
+    ----------
+    kind : str
+        Family of the inequality, for counts and pictures ("benders", "shattering", …).
+    matrix : scipy.sparse.csr_matrix
+        Shape ``(n_cuts, n_columns)``.
+    rhs : numpy.ndarray
+        Shape ``(n_cuts,)``.
+    life : int or None
+        Number of LPs that a slack row survives; None to keep it for good.
+    pictures : tuple of mapping
+        Plain data for teaching views of some of the cuts (rows, path, split set).
+    """
+
+    kind: str
+    matrix: csr_matrix
+    rhs: np.ndarray
+    life: int | None = None
+    pictures: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class SearchState:
+    """What a separator may know about the node of the branch-and-cut tree.
+
+    Parameters
+    ----------
+    lower, upper : numpy.ndarray
+        Column bounds at the node.
+    is_root, is_integral : bool
+        Whether this is the root node; whether all binaries are integral at the point.
+    round : int
+        Number of separation rounds done at this node.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    is_root: bool
+    is_integral: bool
+    round: int
+
+
+class Separator(Protocol):
+    """Finds inequalities that a point violates."""
+
+    kind: str
+    required: bool
+    """Whether the model is wrong without these rows (lazy constraints)."""
+
+    def separate(self, point: Point, state: SearchState) -> list[Cuts]:
+        """Return violated inequalities; empty when there are none."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PyomoModel:
+    """A built model and the functions that belong to it.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        Variables, numbered equations and one objective.
+    read_tree : callable
+        Solution values to a tree (labels and thresholds need not be final).
+    start_values : callable
+        Tree to values ``[(variable component, array in index order), …]`` for a warm start.
+    separators : tuple of Separator
+        For `Capability.SEPARATION`.
+    branching : callable or None
+        ``(point, lower, upper) -> list of column changes`` per child, or None for the default.
+    """
+
+    model: pyo.ConcreteModel
+    read_tree: Callable[[Point], Tree]
+    start_values: Callable[[Tree], list[tuple[Any, np.ndarray]]]
+    separators: tuple[Separator, ...] = ()
+    branching: Callable[[Point, np.ndarray, np.ndarray], Any] | None = None
+
+
+def _no_trees() -> Iterator[tuple[str, Tree]]:
+    return iter(())
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """One formulation on one problem, ready for an engine.
+
+    Parameters
+    ----------
+    sense : Sense
+        Direction of the objective.
+    capabilities : tuple of Capability
+        Ways to solve it, the default first.
+    n_features, n_classes : int
+        Shape of the trees.
+    evaluate : callable
+        Objective of a tree in the paper's own terms, recomputed by routing all rows; None when
+        the tree breaks a side constraint.
+    size : ModelSize or None
+        Estimate; None when there is no model.
+    build : callable or None
+        ``build(guard) -> PyomoModel``; `guard()` is called often and raises when the solve must
+        stop.
+    scale, shift : float
+        ``objective = scale * (model objective) + shift``.
+    granularity : float
+        Smallest positive difference of two objective values; 0 when there is none.
+    starts : callable
+        Yields ``(source, tree)`` from quick to slow; the engine evaluates them.
+    improve : callable or None
+        Polishes a tree read from the solver; its result counts only if it evaluates better.
+    search : object or None
+        Typed search problem for the search capabilities.
+    bound : float or None
+        A bound on the objective known before any search, with the reason in `claims`.
+    claims : tuple of str
+        What a proof covers, in words: epsilon, big-M, subset, binarization.
+    """
+
+    sense: Sense
+    capabilities: tuple[Capability, ...]
+    n_features: int
+    n_classes: int
+    evaluate: Callable[[Tree], float | None]
+    size: ModelSize | None = None
+    build: Callable[[Callable[[], None]], PyomoModel] | None = None
+    scale: float = 1.0
+    shift: float = 0.0
+    granularity: float = 0.0
+    starts: Callable[[], Iterator[tuple[str, Tree]]] = _no_trees
+    improve: Callable[[Tree], Tree] | None = None
+    search: Any = None
+    bound: float | None = None
+    claims: tuple[str, ...] = field(default=())

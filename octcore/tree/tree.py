@@ -1,0 +1,329 @@
+"""One frozen tree for univariate and oblique splits, with one routing rule.
+
+``w.x <= threshold`` goes left, everything else right.  A univariate split has one weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from octcore.errors import ModelFileError
+from octcore.tree import topology
+
+FORMAT = "octcore-tree"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Split:
+    """A test ``w.x <= threshold``; rows that pass go left.
+
+    Parameters
+    ----------
+    weights : tuple of (int, float)
+        Non-zero weights by encoded column, in column order.
+    threshold : float
+        Routing threshold; it may have been moved inside the gap between training rows.
+    offset : float or None
+        The hyperplane as solved, ``w.x + offset = 0``; None when it is the threshold itself.
+    unit_margin : bool
+        Whether ``w.x + offset = -1`` and ``= 1`` are margin lines of the model (SVM-based
+        formulations).  Elsewhere only a geometric margin exists.
+    """
+
+    weights: tuple[tuple[int, float], ...]
+    threshold: float
+    offset: float | None = None
+    unit_margin: bool = False
+
+    @classmethod
+    def on_feature(cls, feature: int, threshold: float = 0.5) -> Split:
+        """Make a univariate split; 0.5 separates the two values of a binary feature."""
+        return cls(((int(feature), 1.0),), float(threshold))
+
+    @classmethod
+    def on_plane(
+        cls, weights: Sequence[float] | np.ndarray, offset: float, unit_margin: bool = False
+    ) -> Split:
+        """Make the oblique split with score ``w.x + offset``; a positive score goes right."""
+        sparse = tuple((j, float(v)) for j, v in enumerate(weights) if v != 0.0)
+        return cls(sparse, -float(offset), float(offset), unit_margin)
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        """Encoded columns with a non-zero weight."""
+        return tuple(j for j, _ in self.weights)
+
+    @property
+    def is_univariate(self) -> bool:
+        """Whether a single column with a positive weight is tested."""
+        return len(self.weights) == 1 and self.weights[0][1] > 0
+
+    @property
+    def solved_offset(self) -> float:
+        """Offset of the plane ``w.x + offset = 0`` as solved."""
+        return -self.threshold if self.offset is None else self.offset
+
+    def dense(self, n_features: int) -> np.ndarray:
+        """Weights as an array of shape ``(n_features,)``."""
+        vector = np.zeros(n_features)
+        for j, value in self.weights:
+            vector[j] = value
+        return vector
+
+    def project(self, X: np.ndarray) -> np.ndarray:
+        """``w.x`` of every row, shape ``(n_samples,)``."""
+        if self.is_univariate and self.weights[0][1] == 1.0:
+            return X[:, self.weights[0][0]]
+        if not self.weights:
+            return np.zeros(len(X))
+        columns = list(self.features)
+        return X[:, columns] @ np.array([value for _, value in self.weights])
+
+    def goes_right(self, X: np.ndarray) -> np.ndarray:
+        """Boolean array: which rows go to the right child."""
+        return self.project(X) > self.threshold
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A decision tree in encoded columns.
+
+    Parameters
+    ----------
+    splits : mapping of int to Split
+        Split of every branch node.
+    labels : mapping of int to int
+        Class index of every leaf.
+    n_features, n_classes : int
+        Shape of the data that the tree is for.
+    classes : tuple
+        Class labels in index order; empty for indices 0, 1, …
+    features : tuple of str
+        Names of the encoded columns; may be empty.
+    """
+
+    splits: Mapping[int, Split]
+    labels: Mapping[int, int]
+    n_features: int
+    n_classes: int
+    classes: tuple[Any, ...] = ()
+    features: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Freeze the mappings and check that every branch node has both children."""
+        object.__setattr__(self, "splits", MappingProxyType(dict(sorted(self.splits.items()))))
+        object.__setattr__(self, "labels", MappingProxyType(dict(sorted(self.labels.items()))))
+        nodes = {1}
+        for node in self.splits:
+            nodes |= set(topology.children(node))
+        known = set(self.splits) | set(self.labels)
+        if known != nodes or set(self.splits) & set(self.labels):
+            raise ModelFileError(
+                "BROKEN_TREE",
+                f"A tree needs both children of every branch node and nothing else; "
+                f"nodes {sorted(known ^ nodes)} do not fit.",
+            )
+
+    def __hash__(self) -> int:
+        """Hash by structure, so that trees can be keys."""
+        return hash((tuple(self.splits.items()), tuple(self.labels.items()), self.n_classes))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle plain dictionaries: mapping proxies cannot be pickled."""
+        state = dict(self.__dict__)
+        state["splits"], state["labels"] = dict(self.splits), dict(self.labels)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Freeze the mappings again."""
+        self.__dict__.update(state)
+        object.__setattr__(self, "splits", MappingProxyType(state["splits"]))
+        object.__setattr__(self, "labels", MappingProxyType(state["labels"]))
+
+    @classmethod
+    def leaf(cls, label: int, n_features: int, n_classes: int) -> Tree:
+        """Make the tree that is a single leaf."""
+        return cls({}, {1: int(label)}, n_features, n_classes)
+
+    def named(self, classes: Sequence[Any], features: Sequence[str]) -> Tree:
+        """Return the same tree carrying class labels and column names."""
+        return replace(self, classes=tuple(classes), features=tuple(features))
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return len(self.labels)
+
+    @property
+    def n_splits(self) -> int:
+        """Number of branch nodes."""
+        return len(self.splits)
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest leaf."""
+        return max(topology.node_depth(node) for node in self.labels)
+
+    @property
+    def is_univariate(self) -> bool:
+        """Whether every split tests one column."""
+        return all(split.is_univariate for split in self.splits.values())
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """All node numbers, ascending."""
+        return tuple(sorted((*self.splits, *self.labels)))
+
+    @property
+    def used_features(self) -> tuple[int, ...]:
+        """Encoded columns tested anywhere, ascending."""
+        return tuple(sorted({j for split in self.splits.values() for j in split.features}))
+
+    def node_rows(self, X: np.ndarray) -> dict[int, np.ndarray]:
+        """Row indices that visit every node.
+
+        Parameters
+        ----------
+        X : numpy.ndarray
+            Encoded rows, shape ``(n_samples, n_features)``.
+
+        Returns
+        -------
+        dict of int to numpy.ndarray
+            Row indices by node, parents before children.
+        """
+        rows = {1: np.arange(len(X))}
+        for node in self.splits:
+            here = rows[node]
+            right = self.splits[node].goes_right(X[here])
+            left_child, right_child = topology.children(node)
+            rows[left_child], rows[right_child] = here[~right], here[right]
+        return rows
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Leaf number of every row, shape ``(n_samples,)``."""
+        X = np.asarray(X)
+        leaves = np.ones(len(X), dtype=np.int64)
+        rows = self.node_rows(X)
+        for node in self.labels:
+            leaves[rows[node]] = node
+        return leaves
+
+    def predict_codes(self, X: np.ndarray) -> np.ndarray:
+        """Class index of every row, shape ``(n_samples,)``."""
+        leaves = self.apply(X)
+        codes = np.zeros(len(leaves), dtype=np.int64)
+        for node, label in self.labels.items():
+            codes[leaves == node] = label
+        return codes
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Class label of every row (class index when the tree carries no labels)."""
+        codes = self.predict_codes(X)
+        return np.asarray(self.classes)[codes] if self.classes else codes
+
+    def decision_path(self, row: np.ndarray) -> tuple[int, ...]:
+        """Nodes that one row of shape ``(n_features,)`` visits, root first."""
+        X = np.asarray(row)[None, :]
+        node, visited = 1, [1]
+        while node in self.splits:
+            node = 2 * node + int(self.splits[node].goes_right(X)[0])
+            visited.append(node)
+        return tuple(visited)
+
+    def walk(self, node: int = 1) -> Iterator[int]:
+        """Visit the nodes below (and with) a node in preorder, left before right."""
+        yield node
+        if node in self.splits:
+            for child in topology.children(node):
+                yield from self.walk(child)
+
+    def with_labels(self, labels: Mapping[int, int]) -> Tree:
+        """Return the same splits with other leaf labels."""
+        return replace(self, labels={**self.labels, **labels})
+
+    def collapse(self, node: int, label: int) -> Tree:
+        """Return the tree in which a branch node has become a leaf."""
+        below = set(self.walk(node))
+        splits = {m: s for m, s in self.splits.items() if m not in below}
+        labels = {m: k for m, k in self.labels.items() if m not in below}
+        return replace(self, splits=splits, labels={**labels, node: int(label)})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tree as plain data for JSON; `from_dict` reads it back."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "n_features": self.n_features,
+            "n_classes": self.n_classes,
+            "classes": list(self.classes),
+            "features": list(self.features),
+            "nodes": [self._node_record(node) for node in self.nodes],
+        }
+
+    def _node_record(self, node: int) -> dict[str, Any]:
+        if node in self.labels:
+            label = self.labels[node]
+            name = self.classes[label] if self.classes else label
+            return {"node": node, "kind": "leaf", "label": label, "class": name}
+        split = self.splits[node]
+        record: dict[str, Any] = {
+            "node": node,
+            "kind": "branch",
+            "weights": [[j, value] for j, value in split.weights],
+            "threshold": split.threshold,
+            "left": 2 * node,
+            "right": 2 * node + 1,
+        }
+        if split.offset is not None:
+            record |= {"offset": split.offset, "unit_margin": split.unit_margin}
+        return record
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Tree:
+        """Read a tree from plain data.
+
+        Raises
+        ------
+        ModelFileError
+            If the format, the version or the structure is not ours.
+        """
+        if record.get("format") != FORMAT or record.get("version") != VERSION:
+            raise ModelFileError(
+                "NOT_A_TREE",
+                f"Expected {FORMAT} version {VERSION}, found {record.get('format')!r} version "
+                f"{record.get('version')!r}.",
+            )
+        try:
+            splits, labels = {}, {}
+            for entry in record["nodes"]:
+                if entry["kind"] == "leaf":
+                    labels[int(entry["node"])] = int(entry["label"])
+                else:
+                    splits[int(entry["node"])] = _split_from(entry)
+            return cls(
+                splits,
+                labels,
+                int(record["n_features"]),
+                int(record["n_classes"]),
+                tuple(record.get("classes", ())),
+                tuple(record.get("features", ())),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError("BROKEN_TREE", f"The stored tree cannot be read: {error}.") from error
+
+
+def _split_from(entry: Mapping[str, Any]) -> Split:
+    offset = entry.get("offset")
+    return Split(
+        tuple((int(j), float(value)) for j, value in entry["weights"]),
+        float(entry["threshold"]),
+        None if offset is None else float(offset),
+        bool(entry.get("unit_margin", False)),
+    )
