@@ -1,0 +1,276 @@
+"""The result of a solve: every number recomputed by routing rows through the final tree."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from octcore.data.dataset import Dataset
+from octcore.encoding.base import Encoding
+from octcore.engines.trace import Trace
+from octcore.errors import ModelFileError
+from octcore.tree.tree import Tree
+
+PACKAGES = ("octcore", "highspy", "pyomo", "numpy", "scikit-learn", "pandas", "numba")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proven, and by what.
+
+    Parameters
+    ----------
+    method : str
+        "mip", "mip+path-search", "path-search", "routing-search" or "heuristic".
+    proven : bool
+        Whether the tree is proven optimal for the stated problem.
+    statements : tuple of str
+        What the proof covers, in words: epsilon, big-M, subset, binarization, limits.
+    """
+
+    method: str
+    proven: bool
+    statements: tuple[str, ...] = ()
+
+    @property
+    def badge(self) -> str:
+        """One short phrase for a badge on the tree."""
+        if self.method == "heuristic":
+            return "heuristic, nothing proven"
+        return f"proven optimal by {self.method}" if self.proven else "feasible, gap open"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "method": self.method,
+            "proven": self.proven,
+            "badge": self.badge,
+            "statements": list(self.statements),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One finished solve.
+
+    Parameters
+    ----------
+    settings : mapping
+        Everything that determines the run: formulation, encoding, depth, params, constraints,
+        engine, limits, seed, test size, data digest.
+    status, stop_reason : str
+        What there is, and why it stopped.
+    objective, bound, gap, root_bound : float or None
+        In the formulation's own sense.
+    certificate : Certificate
+        What is proven.
+    tree : Tree or None
+        The final tree in encoded columns.
+    encoding : Encoding
+        From raw columns to encoded ones and back to words.
+    trace : Trace
+        All events.
+    accuracy, balanced_accuracy, test_accuracy, test_balanced_accuracy, accuracy_ceiling : \
+float or None
+        By routing rows; the ceiling is what conflicting identical rows allow.
+    timings : mapping
+        Seconds of read, encode, build, compile, solve, total.
+    model_size : mapping
+        rows, columns, binaries, nonzeros; empty when there is no model.
+    values : mapping
+        Results beside the tree: ``"root_values"`` (objective by root feature), "price", …
+    findings : tuple of str
+        Remarks about the solve in words.
+    train, test : Dataset
+        The rows; `test` is None without a held-out part.
+    n_train, n_test : int
+        Row counts.
+    majority_accuracy : float
+        Accuracy of always predicting the most frequent class, on the training rows.
+    """
+
+    settings: Mapping[str, Any]
+    status: str
+    stop_reason: str
+    objective: float | None
+    bound: float | None
+    gap: float | None
+    root_bound: float | None
+    certificate: Certificate
+    tree: Tree | None
+    encoding: Encoding
+    trace: Trace
+    accuracy: float | None
+    balanced_accuracy: float | None
+    test_accuracy: float | None
+    test_balanced_accuracy: float | None
+    accuracy_ceiling: float | None
+    majority_accuracy: float | None
+    timings: Mapping[str, float]
+    model_size: Mapping[str, int]
+    values: Mapping[str, Any] = field(default_factory=dict)
+    findings: tuple[str, ...] = ()
+    train: Dataset | None = None
+    test: Dataset | None = None
+    n_train: int = 0
+    n_test: int = 0
+    classes: tuple[Any, ...] = ()
+
+    @property
+    def formulation(self) -> str:
+        """Key of the formulation."""
+        return str(self.settings["formulation"])
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether optimality is proven."""
+        return self.status == "optimal"
+
+    def predict(self, frame: pd.DataFrame) -> np.ndarray:
+        """Predict the class labels of raw rows.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            Rows with the raw columns of the training data.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape ``(n_samples,)``.
+        """
+        if self.tree is None:
+            raise ModelFileError("NO_TREE", "This run has no tree to predict with.")
+        prepared = self.train.prepare(frame) if self.train is not None else frame
+        return self.tree.predict(self.encoding.transform(prepared))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields for JSON: numbers finite or null, the tree as plain data."""
+        record: dict[str, Any] = {
+            "format": "octcore-run",
+            "version": 1,
+            **{
+                name: getattr(self, name)
+                for name in (
+                    "status", "stop_reason", "objective", "bound", "gap", "root_bound",
+                    "accuracy", "balanced_accuracy", "test_accuracy", "test_balanced_accuracy",
+                    "accuracy_ceiling", "majority_accuracy", "n_train", "n_test",
+                )
+            },
+            "formulation": self.formulation,
+            "settings": dict(self.settings),
+            "certificate": self.certificate.to_dict(),
+            "tree": None if self.tree is None else self.tree.to_dict(),
+            "n_leaves": None if self.tree is None else self.tree.n_leaves,
+            "n_splits": None if self.tree is None else self.tree.n_splits,
+            "encoding": self.encoding.to_dict(),
+            "classes": list(self.classes),
+            "timings": dict(self.timings),
+            "model_size": dict(self.model_size),
+            "values": dict(self.values),
+            "findings": list(self.findings),
+            "versions": versions(),
+        }  # fmt: skip
+        return jsonable(record)
+
+    @classmethod
+    def from_dict(
+        cls,
+        record: Mapping[str, Any],
+        trace: Trace = Trace(),  # noqa: B008 - frozen and empty
+        train: Dataset | None = None,
+        test: Dataset | None = None,
+    ) -> Run:
+        """Read a run back; rows and trace are kept apart from it and given here."""
+        if record.get("format") != "octcore-run" or record.get("version") != 1:
+            raise ModelFileError("NOT_A_RUN", "Expected an octcore-run of version 1.")
+        plain = {
+            name: record.get(name)
+            for name in (
+                "status", "stop_reason", "objective", "bound", "gap", "root_bound", "accuracy",
+                "balanced_accuracy", "test_accuracy", "test_balanced_accuracy",
+                "accuracy_ceiling", "majority_accuracy",
+            )
+        }  # fmt: skip
+        certificate = record["certificate"]
+        tree = record.get("tree")
+        return cls(
+            **plain,  # type: ignore[arg-type]
+            settings=dict(record["settings"]),
+            certificate=Certificate(
+                certificate["method"], certificate["proven"], tuple(certificate["statements"])
+            ),
+            tree=None if tree is None else Tree.from_dict(tree),
+            encoding=Encoding.from_dict(record["encoding"]),
+            trace=trace,
+            timings=dict(record["timings"]),
+            model_size=dict(record["model_size"]),
+            values=dict(record.get("values", {})),
+            findings=tuple(record.get("findings", ())),
+            train=train,
+            test=test,
+            n_train=int(record.get("n_train", 0)),
+            n_test=int(record.get("n_test", 0)),
+            classes=tuple(record.get("classes", ())),
+        )
+
+
+def versions() -> dict[str, str]:
+    """Versions of what determines a result; missing packages are left out."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def jsonable(value: Any) -> Any:
+    """Convert numpy values and mappings to plain JSON values; infinities and NaN become None."""
+    if isinstance(value, Mapping):
+        return {str(k): jsonable(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, frozenset, set)):
+        return [jsonable(v) for v in value]
+    if isinstance(value, np.ndarray):
+        return [jsonable(v) for v in value.tolist()]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    return str(value)
+
+
+def digest(*parts: bytes) -> str:
+    """Short content hash of several byte strings."""
+    state = hashlib.sha256()
+    for part in parts:
+        state.update(part)
+    return state.hexdigest()[:32]
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file of ours.
+
+    Raises
+    ------
+    ModelFileError
+        If the file cannot be read or is not JSON.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ModelFileError("CANNOT_READ", f"{path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise ModelFileError("NOT_JSON", f"{path} is not a JSON file: {error}.") from error
