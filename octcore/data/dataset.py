@@ -4,88 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from octcore.data.arrays import columns_from_arrays, labels_from_array
+from octcore.data.columns import KINDS, Column, Label, Source
 from octcore.data.findings import Finding
+from octcore.data.lookup import unknown_column
+from octcore.data.prepare import prepare_rows
 from octcore.errors import DataError
-
-Kind = Literal["numeric", "ordinal", "categorical", "binary"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-
-MISSING_LEVEL = "(missing)"
-"""Level that stands for a missing value when missing values are a category of their own."""
-
-Label = int | str | bool | float
-
-
-@dataclass(frozen=True)
-class Column:
-    """A feature column and how it is meant.
-
-    Parameters
-    ----------
-    name : str
-        Name in the frame.
-    kind : {"numeric", "ordinal", "categorical", "binary"}
-        What the values mean.
-    levels : tuple
-        Ordered levels of a column that is not numeric: floats if the frame holds numbers,
-        otherwise text. Empty for numeric columns.
-    number_format : str
-        How the file wrote the numbers (see `octcore.data.numbers`); new rows are read likewise.
-    """
-
-    name: str
-    kind: Kind
-    levels: tuple[float | str, ...] = ()
-    number_format: str = "plain"
-
-    @property
-    def holds_numbers(self) -> bool:
-        """Whether the frame stores this column as float64 rather than as text."""
-        return self.kind == "numeric" or (
-            len(self.levels) > 0 and all(isinstance(level, float) for level in self.levels)
-        )
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a data set came from and what was left out.
-
-    Parameters
-    ----------
-    file_name : str
-        Shown to people, never used as a path.
-    sha256 : str
-        Hash of the bytes that were read, empty for data that came as arrays.
-    n_bytes, n_rows_read : int
-        Size of the file; data rows before any was left out.
-    rows_dropped : tuple of (str, int)
-        Reason (a finding's code) and number of rows.
-    columns_dropped : tuple of (str, str)
-        Column name and reason (a finding's code, or ``"USER"``).
-    encoding, delimiter : str
-        How the bytes were read.
-    """
-
-    file_name: str = ""
-    sha256: str = ""
-    n_bytes: int = 0
-    n_rows_read: int = 0
-    rows_dropped: tuple[tuple[str, int], ...] = ()
-    columns_dropped: tuple[tuple[str, str], ...] = ()
-    encoding: str = ""
-    delimiter: str = ""
-
-    @property
-    def n_rows_dropped(self) -> int:
-        """Number of rows left out, for any reason."""
-        return sum(number for _, number in self.rows_dropped)
-
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -184,8 +113,6 @@ class Dataset:
         for column in self.columns:
             if column.name == name:
                 return column
-        from octcore.data.lookup import unknown_column
-
         raise unknown_column(name, self.feature_names)
 
     def subset(self, rows: npt.ArrayLike) -> Dataset:
@@ -223,8 +150,6 @@ class Dataset:
         DataError
             For a missing column, a missing value or a text where a number is needed.
         """
-        from octcore.data.prepare import prepare_rows
-
         return prepare_rows(frame, self.columns)
 
     @classmethod
@@ -259,9 +184,18 @@ class Dataset:
         DataError
             If shapes do not fit or a value is missing or infinite.
         """
-        from octcore.data.arrays import dataset_from_arrays
-
-        return dataset_from_arrays(X, y, feature_names, kinds, name)
+        frame, columns = columns_from_arrays(X, feature_names, kinds)
+        if y is None:
+            return cls(name=name, frame=frame, columns=columns)
+        target_name, classes, codes = labels_from_array(y)
+        return cls(
+            name=name,
+            frame=frame,
+            columns=columns,
+            target_name=target_name,
+            classes=classes,
+            y=codes,
+        )
 
     def describe(self) -> dict[str, object]:
         """Return a summary of plain values that JSON can hold."""

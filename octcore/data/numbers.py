@@ -1,0 +1,166 @@
+"""Numbers as people write them: plain, decimal comma, thousands marks, currency, per cent, dates.
+
+A column's way of writing is a *number format*, a short text kept with the column so that new rows
+are read in the same way:
+
+``plain``, ``decimal-comma``, ``thousands-comma``, ``thousands-space``, ``dressed``,
+``date:YYYY-MM-DD`` (days since that date).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import date, datetime
+
+import numpy as np
+import numpy.typing as npt
+
+PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+INFINITE = re.compile(r"[+-]?inf(?:inity)?|[+-]?∞", re.IGNORECASE)
+
+_COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)?,\d+(?:[eE][+-]?\d+)?", re.ASCII)
+_GROUPED_DOTS = re.compile(r"[+-]?\d{1,3}(?:\.\d{3}){2,}", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
+_SURE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*)", re.ASCII)
+_SPACED = re.compile("[+-]?[1-9]\\d{0,2}(?:[ '’\u00a0\u202f]\\d{3})+(?:[.,]\\d+)?", re.ASCII)
+_AFFIX = r"[$€£¥₹%‰°]|[A-Za-zµ°²³/]{1,6}"
+_NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)?(?:[.,]\d+)?(?:[eE][+-]?\d+)?"
+_DRESSED = re.compile(
+    rf"(?P<sign>[+-]?)\s?(?P<before>{_AFFIX})?\s?(?P<inner>[+-]?)(?P<number>{_NUMBER})"
+    rf"\s?(?P<after>{_AFFIX})?"
+)
+_DATES = (
+    (re.compile(r"\d{4}-\d{1,2}-\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?"), "ymd", "-"),
+    (re.compile(r"\d{4}/\d{1,2}/\d{1,2}(?: \d{1,2}:\d{2}(?::\d{2})?)?"), "ymd", "/"),
+    (re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}(?: \d{1,2}:\d{2}(?::\d{2})?)?"), "dmy", "."),
+    (re.compile(r"\d{1,2}/\d{1,2}/\d{4}(?: \d{1,2}:\d{2}(?::\d{2})?)?"), "either", "/"),
+    (re.compile(r"\d{1,2}-\d{1,2}-\d{4}"), "dmy", "-"),
+)
+_PLAIN_CHARACTERS = frozenset("0123456789+-.eE")
+
+
+def parse_plain(texts: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Read plain numbers; NaN where a text is none (``inf`` only for overflow such as 1e999)."""
+    try:
+        # float() takes more than we do (1_000, nan), so look at the characters first.
+        if _PLAIN_CHARACTERS.issuperset("".join(texts)):
+            return np.fromiter(map(float, texts), dtype=np.float64, count=len(texts))
+    except ValueError:
+        pass
+    return np.array(
+        [float(text) if PLAIN.fullmatch(text) else math.nan for text in texts], dtype=np.float64
+    )
+
+
+def parse(texts: Sequence[str], number_format: str) -> npt.NDArray[np.float64]:
+    """Read texts in a number format; NaN where a text does not fit it."""
+    if number_format == "plain":
+        return parse_plain(texts)
+    if number_format.startswith("date:"):
+        first = date.fromisoformat(number_format[5:])
+        order = _date_order(texts)
+        days = [_read_date(text, order) for text in texts]
+        return np.array([math.nan if day is None else (day - first).days for day in days], float)
+    return np.array([_parse_one(text, number_format) for text in texts], dtype=np.float64)
+
+
+def _parse_one(text: str, number_format: str) -> float:
+    if PLAIN.fullmatch(text) and not (
+        number_format == "decimal-comma" and _GROUPED_DOTS.fullmatch(text)
+    ):
+        return float(text)
+    if number_format == "decimal-comma" and (_COMMA.fullmatch(text) or _GROUPED_DOTS.fullmatch(text)):
+        return float(text.replace(".", "").replace(",", "."))
+    if number_format == "thousands-comma" and _THOUSANDS.fullmatch(text):
+        return float(text.replace(",", ""))
+    if number_format == "thousands-space" and _SPACED.fullmatch(text):
+        return float(re.sub("[ '’\u00a0\u202f]", "", text).replace(",", "."))
+    if number_format == "dressed":
+        return _undress(text)
+    return math.nan
+
+
+def _undress(text: str) -> float:
+    match = _DRESSED.fullmatch(text)
+    if match is None or not match["number"]:
+        return math.nan
+    number = match["number"]
+    whole_groups = _THOUSANDS.fullmatch(number)
+    number = number.replace(",", "") if whole_groups else number.replace(",", ".")
+    if not PLAIN.fullmatch(number):
+        return math.nan
+    sign = -1.0 if "-" in (match["sign"], match["inner"]) else 1.0
+    return sign * float(number)
+
+
+def _affixes(text: str) -> tuple[str, str] | None:
+    match = _DRESSED.fullmatch(text)
+    if match is None or not match["number"]:
+        return None
+    return match["before"] or "", match["after"] or ""
+
+
+def detect_format(texts: Sequence[str], delimiter: str) -> str | None:
+    """Say in which format all of the texts are numbers, or None.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Distinct values that are neither missing nor infinite, at least one of them not plain.
+    delimiter : str
+        A comma inside a file that is not separated by commas is first taken as decimal.
+    """
+    odd = [text for text in texts if not PLAIN.fullmatch(text)]
+    grouped = all(_THOUSANDS.fullmatch(text) for text in odd)
+    sure = grouped and any(_SURE_THOUSANDS.fullmatch(text) for text in odd)
+    if sure or (grouped and delimiter == ","):
+        return "thousands-comma"
+    if all(_COMMA.fullmatch(text) or _GROUPED_DOTS.fullmatch(text) for text in odd):
+        return "decimal-comma"
+    if all(_SPACED.fullmatch(text) for text in odd):
+        return "thousands-space"
+    dress = {_affixes(text) for text in odd}
+    if len(dress) == 1 and None not in dress and len(odd) >= 0.5 * len(texts):
+        return "dressed"
+    return detect_date(texts)
+
+
+def detect_date(texts: Sequence[str]) -> str | None:
+    """Return ``date:`` and the first day if all texts are dates of one shape, or None."""
+    order = _date_order(texts)
+    days = [_read_date(text, order) for text in texts]
+    known = [day for day in days if day is not None]
+    if not texts or len(known) < len(days):
+        return None
+    return f"date:{min(known).isoformat()}"
+
+
+def _date_order(texts: Sequence[str]) -> str:
+    """Decide whether 03/04/2026 starts with the day or the month, from values that tell."""
+    for text in texts:
+        parts = re.match(r"(\d{1,2})/(\d{1,2})/\d{4}", text)
+        if parts and int(parts[1]) > 12:
+            return "dmy"
+    return "mdy"
+
+
+def _read_date(text: str, slashed_order: str) -> date | None:
+    for pattern, order, separator in _DATES:
+        if not pattern.fullmatch(text):
+            continue
+        day_part = re.split(r"[T ]", text)[0]
+        numbers = [int(part) for part in day_part.split(separator)]
+        order = slashed_order if order == "either" else order
+        year, month, day = (numbers[order.index(letter)] for letter in "ymd")
+        try:
+            return datetime(year, month, day).date()
+        except ValueError:
+            return None
+    return None
+
+
+def format_number(value: float) -> str:
+    """Write a number as a category name: whole numbers without a decimal point."""
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(float(value))
