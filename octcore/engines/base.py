@@ -19,7 +19,7 @@ class StopReason(StrEnum):
     OPTIMAL = "optimal"
     """Optimality is proven."""
     GAP_LIMIT = "gap_limit"
-    """The gap reached the limit that the caller allowed."""
+    """The gap reached the limit that the caller allowed; a heuristic allows any gap."""
     TIME_LIMIT = "time_limit"
     NODE_LIMIT = "node_limit"
     CANCELLED = "cancelled"
@@ -121,6 +121,8 @@ class Engine(Protocol):
 
     key: str
     title: str
+    method: str
+    """What proves its bounds, as in `Outcome.method`."""
     supports: frozenset[Capability]
 
     def solve(
