@@ -1,0 +1,287 @@
+"""D2S: the canonical optimal tree of depth at most two on a set of rows.
+
+For a root feature the two sides are optimised independently, so one pass over the feature pairs
+gives the optimum for every root and for every number of leaves at once. Ties are resolved
+canonically: fewer leaves, then leaf before branch, smaller label, smaller feature, left before
+right. Structure cuts rely on that order, because then the canonical optimum of a whole tree has the
+canonical optimum of its own rows at every node.
+
+References
+----------
+Keegan, Forbes, "Accelerated Benders decomposition for optimal classification trees": the depth-two
+subtree with penalty ``leaf_penalty`` per leaf on the scale of the weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from octcore.search.path_kernels import filter_rows, make_pairs, pair_scores
+from octcore.search.path_tree import Branch, Leaf, PathTree, predict
+from octcore.search.presolve import binary_planes, integer_weights, make_rows, reduce_columns
+
+TIE = 1e-9
+"""Values closer than this share of the total weight are equal (integers below 1e9 stay exact)."""
+
+
+@dataclass(frozen=True)
+class DepthTwoResult:
+    """The canonical optimum on a set of rows.
+
+    Attributes
+    ----------
+    value : float
+        Weight classified correctly minus ``leaf_penalty`` per leaf.
+    tree : Leaf or Branch
+        In the features of the caller.
+    correct, wrong : ndarray of int64
+        Rows of the set that the tree classifies correctly (J+) and incorrectly (J-).
+    best_by_leaves : tuple of float
+        Most weight classified correctly by 1, 2, 3, 4 leaves (minus infinity if impossible).
+    """
+
+    value: float
+    tree: PathTree
+    correct: np.ndarray
+    wrong: np.ndarray
+    best_by_leaves: tuple[float, ...]
+
+
+class DepthTwo:
+    """Optimal depth-two trees on row subsets of one data set, with a cache.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), values 0 and 1
+    y : ndarray of shape (n_samples,)
+        Class indices below ``n_classes``.
+    weights : ndarray of shape (n_samples,) or None
+        Nonnegative; integers are handled exactly.
+    n_classes : int
+    leaf_penalty : float
+        Per leaf, on the scale of the weights (``n_samples`` times the accuracy-scale penalty).
+    max_depth : int
+        0, 1 or 2.
+
+    Raises
+    ------
+    DataError
+        If a weight is negative or not finite, or if all are zero.
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        n_classes: int,
+        leaf_penalty: float,
+        max_depth: int = 2,
+    ) -> None:
+        self.X = np.asarray(X, np.uint8)
+        self.y = np.asarray(y, np.int64)
+        self.n_classes = n_classes
+        self.leaf_penalty = float(leaf_penalty)
+        self.max_depth = max_depth
+        self._weights, self._unit = integer_weights(weights, len(self.y))
+        self._columns = reduce_columns(self.X)
+        own = np.arange(len(self.y))
+        index, scale = self._layout(own)
+        reduced = self.X[:, self._columns.kept]
+        nothing = np.zeros(len(index), np.int64)
+        self._order, rows = make_rows(reduced, index, self.y[index], scale, nothing)
+        self._rows = rows._replace(shape=np.array([n_classes, 1], np.int64))
+        self._pairs = make_pairs(self._rows)
+        self._slack = TIE * max(1.0, float(self._weights.sum()))
+        self._cache: dict[bytes, DepthTwoResult] = {}
+        self.calls = 0
+
+    def _layout(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and integer scales of the kernel: one row per sample, or one per weight bit."""
+        weight = self._weights
+        if len(np.unique(np.column_stack([self.y, weight]), axis=0)) <= 4 * self.n_classes:
+            return own, weight
+        return binary_planes(own, weight)
+
+    def solve(self, rows: np.ndarray) -> DepthTwoResult:
+        """Return the canonical optimum on ``rows``.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Row numbers, or a boolean mask of shape (n_samples,).
+        """
+        mask = self._mask(rows)
+        key = np.packbits(mask).tobytes()
+        result = self._cache.get(key)
+        if result is None:
+            result = self._solve(mask)
+            self._cache[key] = result
+            self.calls += 1
+        return result
+
+    def values_by_root(self, rows: np.ndarray) -> np.ndarray:
+        """Return the best value with every feature at the root.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Row numbers, or a boolean mask of shape (n_samples,).
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            A root that does not separate the rows has one empty leaf, which is charged too.
+        """
+        if self.max_depth == 0:
+            return np.full(self.X.shape[1], -np.inf)
+        mask = self._mask(rows)
+        totals, active = self._score(mask)
+        leaf, stump = self._pairs.leaf * self._unit, self._pairs.stump * self._unit
+        a = self.leaf_penalty
+        side = leaf - a if self.max_depth == 1 else np.maximum(leaf - a, stump - 2 * a)
+        kept = side[0] + side[1]
+        idle = totals.max() * self._unit - a
+        if self.max_depth == 2 and len(active):
+            idle = max(idle, float((leaf[0] + leaf[1])[active].max()) - 2 * a)
+        idle -= a
+        values = np.full(self.X.shape[1], idle)
+        varying = np.zeros(len(kept), bool)
+        varying[active] = True
+        position = self._columns.position
+        used = (position >= 0) & np.append(varying, False)[position]
+        values[used] = kept[position[used]]
+        return values
+
+    def _mask(self, rows: np.ndarray) -> np.ndarray:
+        rows = np.asarray(rows)
+        if rows.dtype == bool:
+            return rows
+        mask = np.zeros(len(self.y), bool)
+        mask[rows] = True
+        return mask
+
+    def _score(self, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Run the kernel; return class totals (integer units) and the varying features."""
+        subset = np.flatnonzero(mask[self._order])
+        count = pair_scores(self._rows, subset, len(subset), self._pairs)
+        totals = self._pairs.totals[: self.n_classes].astype(np.int64)
+        return totals, self._pairs.active[:count].copy()
+
+    def _solve(self, mask: np.ndarray) -> DepthTwoResult:
+        totals, active = self._score(mask)
+        leaf = self._pairs.leaf[:, active].copy()
+        stump = self._pairs.stump[:, active].copy()
+        scores = scores_by_leaves(int(totals.max()), leaf, stump)
+        limit = (1, 2, 4)[self.max_depth]
+        penalty = self.leaf_penalty / self._unit
+        values = [s - penalty * (j + 1) if s >= 0 else -np.inf for j, s in enumerate(scores[:limit])]
+        best = max(values)
+        leaves = next(j for j, v in enumerate(values) if v >= best - self._slack) + 1
+        tree = self._structure(leaves, scores, mask, active, leaf, stump)
+        hit = np.zeros(len(mask), bool)
+        hit[mask] = predict(tree, self.X[mask]) == self.y[mask]
+        shown = tuple(s * self._unit if s >= 0 else -np.inf for s in scores)
+        return DepthTwoResult(
+            best * self._unit, tree, np.flatnonzero(hit), np.flatnonzero(mask & ~hit), shown
+        )
+
+    def _structure(
+        self,
+        leaves: int,
+        scores: list[int],
+        mask: np.ndarray,
+        active: np.ndarray,
+        leaf: np.ndarray,
+        stump: np.ndarray,
+    ) -> PathTree:
+        """Read off the canonical structure with the given number of leaves."""
+        if leaves == 1:
+            return self._leaf(mask)
+        goal = scores[leaves - 1]
+        # Leaf on the left comes before a branch on the left for the same root feature.
+        choices = {
+            2: [(leaf, leaf)],
+            3: [(leaf, stump), (stump, leaf)],
+            4: [(stump, stump)],
+        }[leaves]
+        hits = [(left[0] + right[1] == goal) & (left[0] >= 0) & (right[1] >= 0)
+                for left, right in choices]
+        root = int(np.flatnonzero(np.any(hits, axis=0))[0])
+        left, right = choices[next(k for k, hit in enumerate(hits) if hit[root])]
+        feature = int(self._columns.kept[active[root]])
+        on = self.X[:, feature] > 0
+        parts = []
+        for scored, rows in ((left, mask & ~on), (right, mask & on)):
+            parts.append(self._leaf(rows) if scored is leaf else self._stump(rows))
+        return Branch(feature, parts[0], parts[1])
+
+    def _leaf(self, mask: np.ndarray) -> Leaf:
+        return Leaf(int(self._tally(mask).argmax()))
+
+    def _tally(self, mask: np.ndarray) -> np.ndarray:
+        tally = np.zeros(self.n_classes, np.int64)
+        np.add.at(tally, self.y[mask], self._weights[mask])
+        return tally
+
+    def _stump(self, mask: np.ndarray) -> PathTree:
+        """Return the best single split (smallest feature on ties) of non-empty rows."""
+        reduced = self.X[np.ix_(mask, self._columns.kept)].astype(np.int64)
+        own = np.zeros((self.n_classes, reduced.shape[1]), np.int64)
+        for c in range(self.n_classes):
+            of_class = self.y[mask] == c
+            own[c] = self._weights[mask][of_class] @ reduced[of_class]
+        total = self._tally(mask)
+        score = own.max(axis=0) + (total[:, None] - own).max(axis=0)
+        feature = int(self._columns.kept[int(score.argmax())])
+        on = self.X[:, feature] > 0
+        return Branch(feature, self._leaf(mask & ~on), self._leaf(mask & on))
+
+
+def scores_by_leaves(whole: int, leaf: np.ndarray, stump: np.ndarray) -> list[int]:
+    """Return s_1..s_4 from the leaf and stump scores of both sides (-1 where impossible)."""
+    best = [whole, -1, -1, -1]
+    for j, pairs in ((1, [(leaf, leaf)]), (2, [(leaf, stump), (stump, leaf)]), (3, [(stump, stump)])):
+        for left, right in pairs:
+            possible = (left[0] >= 0) & (right[1] >= 0)
+            if possible.any():
+                best[j] = max(best[j], int((left[0] + right[1])[possible].max()))
+    return best
+
+
+def reference_scores(
+    X: np.ndarray, y: np.ndarray, weights: np.ndarray, n_classes: int
+) -> tuple[list[float], np.ndarray, np.ndarray]:
+    """Compute s_1..s_4 and the leaf and stump scores with plain matrix products.
+
+    The independent check of the compiled kernel: one product per class, Q_k = X_k' W X_k.
+
+    Returns
+    -------
+    tuple of (list of float, ndarray of shape (2, n_features), ndarray of shape (2, n_features))
+        s_1..s_4, the leaf scores (C_0, C_1) and the stump scores (S_L, S_R).
+    """
+    X = np.asarray(X, float)
+    cells = []
+    for c in range(n_classes):
+        rows, weight = X[y == c], weights[y == c]
+        both = (rows * weight[:, None]).T @ rows
+        ones = np.diagonal(both)
+        first = ones[:, None] - both
+        second = ones[None, :] - both
+        none = weight.sum() - ones[:, None] - second
+        cells.append(np.stack([none, second, first, both]))
+    best = np.max(cells, axis=0)
+    totals = np.bincount(y, weights, minlength=n_classes)
+    ones = np.stack([np.diagonal(cell[3]) for cell in cells])
+    leaf = np.stack([(totals[:, None] - ones).max(axis=0), ones.max(axis=0)])
+    stump = np.stack([(best[0] + best[1]).max(axis=1), (best[2] + best[3]).max(axis=1)])
+    s = [
+        float(totals.max()),
+        float((leaf[0] + leaf[1]).max()),
+        float(max((stump[0] + leaf[1]).max(), (leaf[0] + stump[1]).max())),
+        float((stump[0] + stump[1]).max()),
+    ]
+    return s, leaf, stump

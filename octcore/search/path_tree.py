@@ -1,0 +1,91 @@
+"""Nested tree records of the exact search: a leaf with a label, or a branch on a binary feature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A leaf that predicts class ``label``."""
+
+    label: int
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch node: value 0 of ``feature`` goes left, value 1 goes right."""
+
+    feature: int
+    left: PathTree
+    right: PathTree
+
+
+PathTree = Leaf | Branch
+
+
+def count_leaves(tree: PathTree) -> int:
+    """Return the number of leaves."""
+    if isinstance(tree, Leaf):
+        return 1
+    return count_leaves(tree.left) + count_leaves(tree.right)
+
+
+def tree_depth(tree: PathTree) -> int:
+    """Return the number of splits on the longest path."""
+    if isinstance(tree, Leaf):
+        return 0
+    return 1 + max(tree_depth(tree.left), tree_depth(tree.right))
+
+
+def predict(tree: PathTree, X: np.ndarray) -> np.ndarray:
+    """Route rows and return their labels.
+
+    Parameters
+    ----------
+    tree : Leaf or Branch
+    X : ndarray of shape (n_samples, n_features)
+        Binary features.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), int64
+    """
+    labels = np.empty(len(X), np.int64)
+    _fill(tree, X, np.arange(len(X)), labels)
+    return labels
+
+
+def _fill(tree: PathTree, X: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> None:
+    if isinstance(tree, Leaf):
+        labels[rows] = tree.label
+        return
+    right = X[rows, tree.feature] > 0
+    _fill(tree.left, X, rows[~right], labels)
+    _fill(tree.right, X, rows[right], labels)
+
+
+def leaf_sizes(tree: PathTree, X: np.ndarray) -> list[int]:
+    """Return the number of rows in every leaf, left to right."""
+    if isinstance(tree, Leaf):
+        return [len(X)]
+    right = X[:, tree.feature] > 0
+    return leaf_sizes(tree.left, X[~right]) + leaf_sizes(tree.right, X[right])
+
+
+def map_features(tree: PathTree, rename: Callable[[int], int]) -> PathTree:
+    """Return the tree with every feature number replaced by ``rename(feature)``."""
+    if isinstance(tree, Leaf):
+        return tree
+    left, right = map_features(tree.left, rename), map_features(tree.right, rename)
+    return Branch(rename(tree.feature), left, right)
+
+
+def canonical_key(tree: PathTree) -> tuple[object, ...]:
+    """Return a sort key: leaf before branch, label or feature, then left, then right."""
+    if isinstance(tree, Leaf):
+        return (0, tree.label)
+    return (1, tree.feature, canonical_key(tree.left), canonical_key(tree.right))

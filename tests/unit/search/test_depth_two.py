@@ -1,0 +1,95 @@
+"""D2S against full enumeration: value, structure, classified rows and root values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from octcore.search.depth_two import DepthTwo, reference_scores
+from octcore.search.enumeration import best_tree, tree_value
+from octcore.search.path_tree import Branch, Leaf
+
+
+def random_set(
+    rng: np.random.Generator, n_features: int = 3, n_classes: int = 3
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a small random set in which some columns repeat or complement others."""
+    n_samples = int(rng.integers(1, 13))
+    X = rng.integers(0, 2, (n_samples, n_features)).astype(np.uint8)
+    trick = rng.integers(0, 4)
+    if trick == 0:
+        X[:, -1] = X[:, 0]
+    elif trick == 1:
+        X[:, -1] = 1 - X[:, 0]
+    return X, rng.integers(0, n_classes, n_samples)
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_value_and_structure_equal_enumeration(block: int) -> None:
+    rng = np.random.default_rng(block)
+    for trial in range(50):
+        n_classes = 2 + trial % 2
+        X, y = random_set(rng, n_features=3 if n_classes == 2 else 2, n_classes=n_classes)
+        penalty = float(rng.choice([0.0, 0.25, 0.5, 1.0]))
+        kinds = [None, rng.integers(1, 4, len(y)), rng.integers(1, 9, len(y)) / 4]
+        weights = kinds[trial % 3]
+        depth = int(rng.integers(0, 3))
+        value, tree = best_tree(X, y, n_classes, depth, penalty, weights)
+        got = DepthTwo(X, y, weights, n_classes, penalty, depth).solve(np.arange(len(y)))
+        assert got.value == pytest.approx(value, abs=1e-9), (block, trial)
+        assert got.tree == tree, (block, trial)
+        share = np.ones(len(y)) if weights is None else weights
+        hit = share[got.correct].sum()
+        assert tree_value(got.tree, X, y, weights, 0.0) == pytest.approx(hit, abs=1e-9)
+        assert sorted([*got.correct, *got.wrong]) == list(range(len(y)))
+
+
+def test_root_values_equal_enumeration() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(40):
+        X, y = random_set(rng, n_classes=2)
+        rows = np.flatnonzero(rng.random(len(y)) < 0.8)
+        solver = DepthTwo(X, y, None, 2, 0.5)
+        values = solver.values_by_root(rows)
+        for f in range(X.shape[1]):
+
+            def rooted(tree: object, feature: int = f) -> bool:
+                return isinstance(tree, Branch) and tree.feature == feature
+
+            value, _ = best_tree(X[rows], y[rows], 2, 2, 0.5, accept=rooted)
+            assert values[f] == pytest.approx(value)
+
+
+def test_compiled_scores_equal_matrix_products() -> None:
+    rng = np.random.default_rng(3)
+    for n_classes, n_samples, n_features in [(2, 300, 20), (4, 500, 17), (7, 90, 40)]:
+        X = (rng.random((n_samples, n_features)) < rng.random(n_features)).astype(np.uint8)
+        y = rng.integers(0, n_classes, n_samples)
+        for weights in (None, rng.integers(1, 50, n_samples), rng.integers(1, 99, n_samples) / 8):
+            rows = rng.random(n_samples) < 0.7
+            share = np.ones(n_samples) if weights is None else weights.astype(float)
+            expected, _, _ = reference_scores(X[rows], y[rows], share[rows], n_classes)
+            got = DepthTwo(X, y, weights, n_classes, 0.0).solve(rows)
+            assert got.best_by_leaves == pytest.approx(expected)
+
+
+def test_empty_rows_and_single_feature() -> None:
+    solver = DepthTwo(np.array([[0], [1]]), np.array([1, 0]), None, 2, 0.5)
+    empty = solver.solve(np.array([], int))
+    assert (empty.value, empty.tree) == (-0.5, Leaf(0))
+    both = solver.solve(np.array([0, 1]))
+    assert (both.value, both.tree) == (1.0, Branch(0, Leaf(1), Leaf(0)))
+
+
+def test_no_features_at_all() -> None:
+    solver = DepthTwo(np.zeros((3, 0)), np.array([1, 0, 1]), None, 2, 0.1)
+    assert solver.solve(np.arange(3)).tree == Leaf(1)
+
+
+def test_cache_is_keyed_by_rows() -> None:
+    X, y = random_set(np.random.default_rng(1))
+    solver = DepthTwo(X, y, None, 3, 0.1)
+    first = solver.solve(np.arange(len(y)))
+    again = solver.solve(np.ones(len(y), bool))
+    assert first is again
+    assert solver.calls == 1
