@@ -105,6 +105,16 @@ def add_route(qp, sample, side):
 
 
 @kernel
+def load_rows(qp, sides):
+    """Empty QP with a hinge row per sample and a routing row where the side is not 0."""
+    clear_node(qp)
+    for sample in range(sides.shape[0]):
+        add_hinge(qp, sample)
+        if sides[sample] != 0:
+            add_route(qp, sample, sides[sample])
+
+
+@kernel
 def dot(one, two):
     """Inner product, vectorised."""
     total = 0.0

@@ -101,7 +101,7 @@ def node_of(bank, node):
 
 @kernel
 def copy_node(source, target):
-    """Copy a QP; only the used part of the triangle is moved."""
+    """Copy a QP except its pivot counter; only the used part of the triangle is moved."""
     n_active = source.count[N_ACTIVE]
     target.multiplier[:] = source.multiplier
     target.score[:] = source.score
@@ -115,7 +115,8 @@ def copy_node(source, target):
     target.side[:] = source.side
     for i in range(source.count[N_ROWS]):
         target.rows[i] = source.rows[i]
-    target.count[:] = source.count
+    for position in (N_ACTIVE, N_ROWS, N_UPDATES):
+        target.count[position] = source.count[position]
     target.value[0] = source.value[0]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp import add_hinge, add_route, clear_node, solve_node
+from octcore.numerics.node_qp import PIVOT_LIMIT, load_rows, solve_node
 from octcore.numerics.qp_factor import NodeData, new_bank, node_of
 from octcore.numerics.qp_reference import NodePlane
 
@@ -14,10 +16,16 @@ BIAS_ERROR = 1e-9
 # Solves with the bias penalty centred at the last bias, until the penalty is negligible.
 _CENTRING_ROUNDS = 6
 # BIG^2 times the largest penalty stays below this, or rounding reaches the row tolerance.
-_ROUNDING_LIMIT = 1e10
+ROUNDING_LIMIT = 1e9
 
 
-def bias_scale(value: float, radius: float, largest_penalty: float, error: float) -> float:
+def bias_scale(
+    value: float,
+    radius: float,
+    largest_penalty: float,
+    error: float,
+    rounding_limit: float = ROUNDING_LIMIT,
+) -> float:
     """Constant feature BIG that keeps the bias penalty below ``error * value``.
 
     An optimal plane of a problem worth at most ``value`` has ``||w|| <= sqrt(2 value)``, and its
@@ -33,11 +41,18 @@ def bias_scale(value: float, radius: float, largest_penalty: float, error: float
         Largest penalty of a sample.
     error : float
         Accepted relative penalty.
+    rounding_limit : float
+        Largest product of BIG squared and the largest penalty.
     """
     bias = 1.0 + np.sqrt(2.0 * value) * radius
     wanted = bias / np.sqrt(2.0 * error * max(value, 1e-12))
-    allowed = np.sqrt(_ROUNDING_LIMIT / max(largest_penalty, 1.0))
+    allowed = np.sqrt(rounding_limit / max(largest_penalty, 1.0))
     return float(max(min(wanted, allowed, 3e4), 10.0))
+
+
+def chunk_pivots(n_samples: int, width: int) -> int:
+    """Pivots that take some hundredths of a second."""
+    return max(10, 20_000_000 // (n_samples * width + 4 * width * width))
 
 
 def padded_rows(
@@ -84,8 +99,13 @@ def solve_node_plane(
     upper: NDArray[np.float64],
     sides: NDArray[np.int8] | None = None,
     epsilon: float = 1e-3,
+    stop: Callable[[], bool] | None = None,
 ) -> NodePlane:
-    """Solve one node QP by the fast kernel; arguments as `solve_node_qp_reference`."""
+    """Solve one node QP by the fast kernel; arguments as `solve_node_qp_reference`.
+
+    ``stop`` is asked between chunks of work; when it says so, the plane reached is returned
+    (its value is recomputed, but it need not be optimal or respect the routing rows).
+    """
     n, p = x.shape
     if n == 0 or y.max() == y.min() and sides is None:
         return NodePlane(np.zeros(p), float(y[0]) if n else 0.0, 0.0)
@@ -95,16 +115,16 @@ def solve_node_plane(
     rows, mean = padded_rows(x, scale)
     bank = new_bank(1, n, p + 1, rows.shape[1])
     qp = node_of(bank, 0)
+    routed = np.zeros(n, np.int8) if sides is None else np.asarray(sides, np.int8)
     offset = 0.0
     for _ in range(_CENTRING_ROUNDS):
         constants = np.array([epsilon, offset])
         data = NodeData(rows, y.astype(float), upper.astype(float), constants)
-        clear_node(qp)
-        for sample in range(n):
-            add_hinge(qp, sample)
-            if sides is not None and sides[sample] != 0:
-                add_route(qp, sample, int(sides[sample]))
-        solve_node(qp, data, np.inf, 10_000_000)
+        load_rows(qp, routed)
+        chunk = chunk_pivots(n, rows.shape[1])
+        while solve_node(qp, data, np.inf, chunk) == PIVOT_LIMIT:
+            if stop is not None and stop():
+                break
         change = scale * float(qp.vector[p])
         offset += change
         if change * change <= 2.0 * scale * scale * BIAS_ERROR * abs(float(qp.value[0])):

@@ -1,0 +1,181 @@
+"""What the routing search takes and gives: plain frozen records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octcore.errors import SettingsError
+
+Variant = Literal["margot", "hfs", "sfs"]
+Status = Literal["optimal", "time_limit", "node_limit", "cancelled", "stalled"]
+
+
+@dataclass(frozen=True)
+class RoutingProblem:
+    """A MARGOT problem on arrays.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_samples, n_features)
+        Features scaled to [0, 1].
+    y : ndarray of shape (n_samples,)
+        Labels -1 and +1.
+    depth : int
+        Number of branching levels, at least 1.
+    c_upper, c_last : float
+        Penalty of slack above the last branching level and on it.
+    epsilon : float
+        Width of the strip left of an upper plane that holds no sample.
+    weights : ndarray of shape (n_samples,), optional
+        Positive sample weights; they multiply the penalties.
+    variant : {"margot", "hfs", "sfs"}
+        Hard (``hfs``) or soft (``sfs``) feature budget per node, or none.
+    budget_upper, budget_last : int, optional
+        Features per node and level for ``hfs`` and ``sfs``.
+    alpha : float
+        Price of each feature beyond the budget (``sfs``).
+    gap : float
+        Relative gap at which the search stops.
+    """
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    depth: int
+    c_upper: float
+    c_last: float
+    epsilon: float = 1e-3
+    weights: NDArray[np.float64] | None = None
+    variant: Variant = "margot"
+    budget_upper: int | None = None
+    budget_last: int | None = None
+    alpha: float = 0.0
+    gap: float = 1e-4
+
+    def __post_init__(self) -> None:
+        """Check shapes and ranges."""
+        for name, bad in self._faults():
+            if bad:
+                value = getattr(self, name)
+                shown = np.shape(value) if isinstance(value, np.ndarray) else value
+                raise SettingsError(
+                    "BAD_ROUTING_PROBLEM",
+                    f"The routing search cannot use {name} = {shown}; see RoutingProblem.",
+                    setting=name,
+                )
+
+    def _faults(self) -> list[tuple[str, bool]]:
+        n = self.x.shape[0] if self.x.ndim == 2 else -1
+        budgets = (self.budget_upper, self.budget_last)
+        names = ("budget_upper", "budget_last")
+        needs = self.variant != "margot"
+        return [
+            ("x", n < 1 or self.x.shape[1] < 1 or not bool(np.isfinite(self.x).all())),
+            ("y", self.y.shape != (n,) or not bool(np.isin(self.y, (-1, 1)).all())),
+            ("depth", not 1 <= self.depth <= 6),
+            ("c_upper", not 0 < self.c_upper < np.inf),
+            ("c_last", not 0 < self.c_last < np.inf),
+            ("epsilon", not 0 < self.epsilon < 1),
+            ("weights", self.weights is not None and not self._weights_fit(n)),
+            ("variant", self.variant not in ("margot", "hfs", "sfs")),
+            *((k, needs and (b is None or b < 1)) for k, b in zip(names, budgets, strict=True)),
+            ("alpha", self.alpha < 0),
+            ("gap", not 0 < self.gap < 1),
+        ]
+
+    def _weights_fit(self, n: int) -> bool:
+        weights = np.asarray(self.weights)
+        return weights.shape == (n,) and bool((weights > 0).all())
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of branch nodes."""
+        return 2**self.depth - 1
+
+    @property
+    def n_upper(self) -> int:
+        """Number of branch nodes above the last level."""
+        return 2 ** (self.depth - 1) - 1
+
+    def penalties(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Penalty of each sample at each node, shape (n_nodes, n_samples)."""
+        c = np.where(np.arange(self.n_nodes) < self.n_upper, self.c_upper, self.c_last)
+        return c[:, None] * weights[None, :]
+
+    def budgets(self) -> NDArray[np.int64]:
+        """Feature budget of each node; the number of features without a budget."""
+        p = self.x.shape[1]
+        upper = p if self.variant == "margot" else min(self.budget_upper or p, p)
+        last = p if self.variant == "margot" else min(self.budget_last or p, p)
+        return np.where(np.arange(self.n_nodes) < self.n_upper, upper, last)
+
+
+@dataclass(frozen=True)
+class Planes:
+    """Planes of all branch nodes, position ``t - 1`` for node ``t`` of the 1-based heap.
+
+    ``score = weights[t-1] @ x + biases[t-1]``: at upper nodes right-goers have score >= 0 and
+    left-goers score <= -epsilon; on the last level the sign is the predicted class.
+    """
+
+    weights: NDArray[np.float64]
+    biases: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        self.weights.setflags(write=False)
+        self.biases.setflags(write=False)
+
+
+@dataclass(frozen=True)
+class RoutingIncumbent:
+    """A better tree: seconds since the start, true objective, planes and last-level nodes."""
+
+    seconds: float
+    objective: float
+    planes: Planes
+    routing: NDArray[np.int64]
+    source: str
+
+
+@dataclass(frozen=True)
+class RoutingBound:
+    """A better lower bound on the objective."""
+
+    seconds: float
+    bound: float
+    nodes: int
+
+
+RoutingEvent = RoutingIncumbent | RoutingBound
+OnEvent = Callable[[RoutingEvent], None]
+Cancel = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class RoutingResult:
+    """Outcome of the routing search.
+
+    ``routing`` holds each sample's last-level branch node (1-based heap), ``objective`` is
+    recomputed from planes and routing, ``bound`` is valid whatever stopped the search.
+    """
+
+    status: Status
+    planes: Planes
+    routing: NDArray[np.int64]
+    objective: float
+    bound: float
+    nodes: int
+    pivots: int
+    seconds: float
+    compile_seconds: float
+    events: tuple[RoutingEvent, ...]
+
+    @property
+    def gap(self) -> float:
+        """Relative gap ``(objective - bound) / max(1e-10, |objective|)``."""
+        return (self.objective - self.bound) / max(1e-10, abs(self.objective))
