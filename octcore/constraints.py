@@ -93,7 +93,9 @@ conditional_parity : Fairness or None
     @property
     def active(self) -> frozenset[str]:
         """Names of the constraints that were asked for."""
-        return frozenset(f.name for f in fields(self) if getattr(self, f.name) not in (None, (), False))
+        return frozenset(
+            f.name for f in fields(self) if getattr(self, f.name) not in (None, (), False)
+        )
 
     @property
     def fairness(self) -> tuple[tuple[str, Fairness], ...]:
@@ -181,7 +183,9 @@ def _strings(name: str, value: Any) -> Iterable[str]:
     if isinstance(value, str):
         value = value.split(",")
     if not isinstance(value, Iterable):
-        raise SettingsError("BAD_CONSTRAINT", f"{name} is a list of column names, not {value!r}.", name)
+        raise SettingsError(
+            "BAD_CONSTRAINT", f"{name} is a list of column names, not {value!r}.", name
+        )
     return [str(v).strip() for v in value if str(v).strip()]
 
 
@@ -223,7 +227,11 @@ def _shares(name: str, value: Any, high: float) -> dict[Any, float]:
 def _fairness(name: str, value: Any) -> Fairness:
     if isinstance(value, Fairness):
         return value
-    allowed = {"attribute", "max_gap", "given"} if name == "conditional_parity" else {"attribute", "max_gap"}
+    allowed = (
+        {"attribute", "max_gap", "given"}
+        if name == "conditional_parity"
+        else {"attribute", "max_gap"}
+    )
     if not isinstance(value, Mapping) or set(value) != allowed:
         raise SettingsError(
             "BAD_CONSTRAINT", f"{name} needs {sorted(allowed)}, but {value!r} was given.", name

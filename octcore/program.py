@@ -7,7 +7,7 @@ which formulation made it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -224,6 +224,10 @@ class Separator(Protocol):
         ...
 
 
+Child = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Columns and their new lower and upper bounds at a child of a branch-and-cut node."""
+
+
 @dataclass(frozen=True, eq=False)
 class PyomoModel:
     """A built model and the functions that belong to it.
@@ -239,14 +243,22 @@ class PyomoModel:
     separators : tuple of Separator
         For `Capability.SEPARATION`.
     branching : callable or None
-        ``(point, lower, upper) -> list of column changes`` per child, or None for the default.
+        ``(point, lower, upper) -> children``, or None for the engine's default.  A child is
+        ``(columns, lower, upper)``, the new bounds of some columns; together the children keep
+        every solution of the node that matters.  No children: the point needs no branching.
+    rounding : callable or None
+        Makes a tree of any point of the relaxation, as a primal heuristic.
+    node_rows : callable or None
+        ``(lower, upper) -> rows`` that are worth adding before the first relaxation of a node.
     """
 
     model: pyo.ConcreteModel
     read_tree: Callable[[Point], Tree]
     start_values: Callable[[Tree], list[tuple[Any, np.ndarray]]]
     separators: tuple[Separator, ...] = ()
-    branching: Callable[[Point, np.ndarray, np.ndarray], Any] | None = None
+    branching: Callable[[Point, np.ndarray, np.ndarray], Sequence[Child]] | None = None
+    rounding: Callable[[Point], Tree | None] | None = None
+    node_rows: Callable[[np.ndarray, np.ndarray], list[Cuts]] | None = None
 
 
 def _no_trees() -> Iterator[tuple[str, Tree]]:

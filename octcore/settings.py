@@ -19,9 +19,7 @@ from octcore.parameters import Choice, FloatRange, IntRange, Parameter, check_al
 AUTO = "auto"
 
 GENERAL: tuple[Parameter, ...] = (
-    IntRange(
-        "depth", 2, "D", "Largest number of splits on a path from the root to a leaf.", low=1
-    ),
+    IntRange("depth", 2, "D", "Largest number of splits on a path from the root to a leaf.", low=1),
     FloatRange(
         "time_limit",
         60.0,
@@ -231,4 +229,3 @@ def class_weights(constraints: Constraints, y: np.ndarray, classes: tuple[Any, .
     if not (table[np.unique(y)] > 0).any():
         raise SettingsError("BAD_CONSTRAINT", "All class weights are zero.", "class_weight")
     return table[y]
-

@@ -93,8 +93,7 @@ class Outcome:
     stop_reason : StopReason
         Why it stopped.
     method : str
-        What proves the bound: "mip", "mip+path-search", "path-search", "routing-search" or
-        "heuristic".
+        What proves the bound; see `octcore.run.Certificate`.
     root_bound : float or None
         Bound of the root relaxation after its cuts; None where there is no LP.
     size : ModelSize or None

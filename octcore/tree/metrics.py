@@ -114,9 +114,7 @@ def centre_thresholds(tree: Tree, X: np.ndarray) -> Tree:
     for node, rows in tree.node_rows(X).items():
         if node in tree.splits:
             splits[node] = _centred(tree.splits[node], X[rows])
-    return Tree(
-        splits, tree.labels, tree.n_features, tree.n_classes, tree.classes, tree.features
-    )
+    return Tree(splits, tree.labels, tree.n_features, tree.n_classes, tree.classes, tree.features)
 
 
 def _centred(split: Split, X: np.ndarray) -> Split:
@@ -130,6 +128,8 @@ def _centred(split: Split, X: np.ndarray) -> Split:
     else:
         high = float(values[right].min())
         threshold = low + (high - low) / 2
-        if not low <= threshold < high:  # neighbours in floating point: the left value itself routes
+        if (
+            not low <= threshold < high
+        ):  # neighbours in floating point: the left value itself routes
             threshold = low
     return Split(split.weights, threshold, split.offset, split.unit_margin)

@@ -316,7 +316,9 @@ class Tree:
                 tuple(record.get("features", ())),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError("BROKEN_TREE", f"The stored tree cannot be read: {error}.") from error
+            raise ModelFileError(
+                "BROKEN_TREE", f"The stored tree cannot be read: {error}."
+            ) from error
 
 
 def _split_from(entry: Mapping[str, Any]) -> Split:

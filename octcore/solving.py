@@ -1,4 +1,7 @@
-"""`solve`: the only place that joins data, encoding, formulation and engine."""
+"""`octcore.solve`: the only place that joins data, encoding, formulation and engine.
+
+The module is not called ``solve``: the package would then show the module under the function's name.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,10 @@ from octcore.run import Certificate, Run
 from octcore.settings import Settings, check_against_data, check_settings, class_weights
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
+
+CONFLICT_CLAIM = (
+    "proven without search: identical rows with different classes allow no better objective"
+)
 
 
 def solve(
@@ -130,9 +137,7 @@ class Prepared:
     findings: tuple[str, ...] = ()
 
 
-def prepare(
-    data: Dataset, settings: Settings, sample_weight: np.ndarray | None = None
-) -> Prepared:
+def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None = None) -> Prepared:
     """Split, encode and check; nothing is built yet."""
     start = time.perf_counter()
     check_against_data(settings, data)
@@ -316,8 +321,8 @@ def _run_engine(
         return Outcome(StopReason.CANCELLED, engine.method)
     if limits.clock.remaining <= 0:
         return Outcome(StopReason.TIME_LIMIT, engine.method)
-    if recorder.is_closed and engine.method != "heuristic":
-        return Outcome(StopReason.OPTIMAL, "heuristic", claims=("the bound before any search",))
+    if recorder.is_closed:
+        return Outcome(StopReason.OPTIMAL, "conflict-bound", claims=(CONFLICT_CLAIM,))
     try:
         return engine.solve(program, limits, recorder, cancel)
     except CancelledError:
@@ -472,5 +477,3 @@ def _certificate(
 def _remarks(events: tuple[Event, ...]) -> list[str]:
     texts = [str(event.details["text"]) for event in events if event.kind == "note"]
     return list(dict.fromkeys(texts))
-
-

@@ -1,0 +1,77 @@
+"""Optimal classification trees, trained to proven optimality on free solvers.
+
+The public names are loaded on first use, so that ``import octcore`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from octcore.data.reading import read_csv
+    from octcore.data.samples import list_samples, load_sample
+    from octcore.encoding.transformers import QuantileBuckets, QuantileThresholds
+    from octcore.errors import (
+        DataError,
+        ModelFileError,
+        OctError,
+        SettingsError,
+        TooLargeError,
+    )
+    from octcore.formulations.base import list_formulations as formulations
+    from octcore.model_file import load_model
+    from octcore.run import Run
+    from octcore.solving import solve
+    from octcore.tree.tree import Split, Tree
+
+_HOME = {
+    "DataError": "octcore.errors",
+    "ModelFileError": "octcore.errors",
+    "OctError": "octcore.errors",
+    "QuantileBuckets": "octcore.encoding.transformers",
+    "QuantileThresholds": "octcore.encoding.transformers",
+    "Run": "octcore.run",
+    "SettingsError": "octcore.errors",
+    "Split": "octcore.tree.tree",
+    "TooLargeError": "octcore.errors",
+    "Tree": "octcore.tree.tree",
+    "formulations": "octcore.formulations.base:list_formulations",
+    "list_samples": "octcore.data.samples",
+    "load_model": "octcore.model_file",
+    "load_sample": "octcore.data.samples",
+    "read_csv": "octcore.data.reading",
+    "solve": "octcore.solving",
+}
+
+__all__ = [
+    "DataError",
+    "ModelFileError",
+    "OctError",
+    "QuantileBuckets",
+    "QuantileThresholds",
+    "Run",
+    "SettingsError",
+    "Split",
+    "TooLargeError",
+    "Tree",
+    "formulations",
+    "list_samples",
+    "load_model",
+    "load_sample",
+    "read_csv",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'octcore' has no attribute {name!r}")
+    module, _, attribute = _HOME[name].partition(":")
+    value = getattr(importlib.import_module(module), attribute or name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

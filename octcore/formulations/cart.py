@@ -1,0 +1,165 @@
+"""CART: the greedy baseline that optimal trees are compared with.
+
+Breiman, Friedman, Olshen and Stone (1984).  The tree is grown by scikit-learn, then pruned by the
+cost-complexity rule for the objective that the optimal formulations maximise,
+``accuracy - leaf_penalty * leaves``, so that both stand on the same scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier
+
+from octcore.constraints import violations
+from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.parameters import Choice, FloatRange
+from octcore.program import Capability, Problem, Program, Sense
+from octcore.tree import metrics
+from octcore.tree.tree import Split, Tree
+
+INFO = FormulationInfo(
+    key="cart",
+    title="CART (greedy baseline)",
+    summary=(
+        "Grows the tree split by split, each time taking the best next step, and prunes it. "
+        "It is quick and everywhere, and nothing about the result is proven."
+    ),
+    reference=Reference(
+        "Breiman, L., Friedman, J., Olshen, R. and Stone, C.",
+        1984,
+        "Classification and Regression Trees",
+        "Wadsworth",
+        "10.1201/9781315139470",
+    ),
+    split_kind="univariate",
+    needs_binary_features=False,
+    default_encoding="scaled",
+    hyperparameters=(
+        FloatRange(
+            "leaf_penalty",
+            0.0,
+            r"\lambda",
+            "Accuracy that a leaf must gain to be kept when the tree is pruned.",
+            low=0.0,
+            high=1.0,
+            high_open=True,
+        ),
+        Choice(
+            "criterion",
+            "gini",
+            help="Impurity that the growing steps reduce.",
+            options=("gini", "entropy", "log_loss"),
+        ),
+    ),
+    constraints=frozenset({"max_leaves", "max_splits", "min_samples_leaf", "forbidden_features", "class_weight"}),
+    engines=("greedy",),
+    max_depth=12,
+    equations=(
+        (
+            r"\min_{j,t}\ \tfrac{n_L}{n} G(L) + \tfrac{n_R}{n} G(R)",
+            "each split minimises the weighted impurity of its two children",
+        ),
+    ),
+    good_at="The picture to beat: fast, often good, and blind to any pair of splits such as XOR.",
+)  # fmt: skip
+
+
+@formulation(INFO)
+def build(problem: Problem) -> Program:
+    """Make the program; its only start is the grown and pruned tree."""
+    penalty = float(problem.params["leaf_penalty"])
+    total = float(problem.weights.sum())
+
+    def evaluate(tree: Tree) -> float | None:
+        if violations(problem.constraints, tree, problem.context):
+            return None
+        hit = tree.predict_codes(problem.X) == problem.y
+        return float(problem.weights[hit].sum()) / total - penalty * tree.n_leaves
+
+    def starts() -> Iterator[tuple[str, Tree]]:
+        yield "greedy", prune(_grow(problem), problem, penalty)
+
+    return Program(
+        sense=Sense.MAXIMISE,
+        capabilities=(Capability.GREEDY,),
+        n_features=problem.n_features,
+        n_classes=problem.n_classes,
+        evaluate=evaluate,
+        starts=starts,
+        claims=("a greedy tree: nothing is proven about it",),
+    )
+
+
+def _grow(problem: Problem) -> Tree:
+    constraints = problem.constraints
+    banned = {problem.context.raw_index(name) for name in constraints.forbidden_features}
+    allowed = np.flatnonzero(~np.isin(problem.groups, sorted(banned)))
+    if len(allowed) == 0 or constraints.leaf_limit == 1:
+        return _majority(problem)
+    model = DecisionTreeClassifier(
+        criterion=str(problem.params["criterion"]),  # type: ignore[arg-type]
+        max_depth=problem.depth,
+        min_samples_leaf=constraints.min_samples_leaf or 1,
+        max_leaf_nodes=constraints.leaf_limit,
+        random_state=problem.seed,
+    )
+    model.fit(problem.X[:, allowed].astype(np.float64), problem.y, problem.weights)
+    return from_sklearn(model, allowed, problem.n_features, problem.n_classes)
+
+
+def _majority(problem: Problem) -> Tree:
+    shares = np.bincount(problem.y, problem.weights, problem.n_classes)
+    return Tree.leaf(int(shares.argmax()), problem.n_features, problem.n_classes)
+
+
+def from_sklearn(
+    model: DecisionTreeClassifier, columns: np.ndarray, n_features: int, n_classes: int
+) -> Tree:
+    """Convert a fitted scikit-learn tree; its classes must be class indices.
+
+    Parameters
+    ----------
+    model : DecisionTreeClassifier
+        Fitted on the given columns.
+    columns : numpy.ndarray
+        Encoded column of every column that the model saw.
+    n_features, n_classes : int
+        Shape of the resulting tree.
+    """
+    inner = model.tree_
+    splits: dict[int, Split] = {}
+    labels: dict[int, int] = {}
+    stack = [(0, 1)]
+    while stack:
+        position, node = stack.pop()
+        left, right = int(inner.children_left[position]), int(inner.children_right[position])
+        if left < 0:
+            labels[node] = int(model.classes_[int(inner.value[position][0].argmax())])
+            continue
+        feature = int(columns[inner.feature[position]])
+        splits[node] = Split.on_feature(feature, float(inner.threshold[position]))
+        stack += [(left, 2 * node), (right, 2 * node + 1)]
+    return Tree(splits, labels, n_features, n_classes)
+
+
+def prune(tree: Tree, problem: Problem, penalty: float) -> Tree:
+    """Cut weakest links first while a leaf costs no more than `penalty` in accuracy."""
+    total = float(problem.weights.sum())
+    tree = tree.with_labels(metrics.majority_labels(tree, problem.X, problem.y, problem.weights))
+    while tree.splits:
+        rows = tree.node_rows(problem.X)
+        wrong = problem.weights * (tree.predict_codes(problem.X) != problem.y)
+        links = []
+        for node in tree.splits:
+            here = rows[node]
+            shares = np.bincount(problem.y[here], problem.weights[here], problem.n_classes)
+            gain = (problem.weights[here].sum() - shares.max() - wrong[here].sum()) / total
+            n_leaves = sum(m in tree.labels for m in tree.walk(node))
+            links.append((gain / (n_leaves - 1), node, int(shares.argmax())))
+        weakest, node, label = min(links)
+        if weakest > penalty + 1e-12:
+            return tree
+        tree = tree.collapse(node, label)
+    return tree
