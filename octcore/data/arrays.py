@@ -83,7 +83,9 @@ def _typed(name: str, values: pd.Series, kind: str | None) -> tuple[Column, Any]
     if numbers is not None:
         return _number_column(name, numbers, kind)
     if kind == "numeric":
-        raise DataError("NOT_NUMERIC", f"Column {quote(name)} holds text, not numbers.", column=name)
+        raise DataError(
+            "NOT_NUMERIC", f"Column {quote(name)} holds text, not numbers.", column=name
+        )
     texts = values.astype(str)
     _refuse_missing(name, pd.isna(values).to_numpy() | texts.isin(MISSING_MARKS).to_numpy())
     levels = tuple(sorted(set(texts)))

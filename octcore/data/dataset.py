@@ -16,6 +16,7 @@ from octcore.data.lookup import unknown_column
 from octcore.data.prepare import prepare_rows
 from octcore.errors import DataError
 
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """Feature columns, classes and labels of a classification problem.

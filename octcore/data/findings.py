@@ -40,9 +40,7 @@ class Finding:
     column: str | None = None
 
 
-def warning(
-    code: str, message: str, line: int | None = None, column: str | None = None
-) -> Finding:
+def warning(code: str, message: str, line: int | None = None, column: str | None = None) -> Finding:
     """Make a finding of severity ``"warning"``."""
     return Finding(code, "warning", message, line, column)
 
@@ -94,6 +92,8 @@ def listing(names: Iterable[object], at_most: int = 5) -> str:
 def count(number: int, noun: str) -> str:
     """Write a number with its noun: ``1 row``, ``1,200 rows``."""
     plural = noun if number == 1 else noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{number:,} {plural}" if not noun.endswith("class") else (
-        f"{number:,} {noun if number == 1 else noun + 'es'}"
+    return (
+        f"{number:,} {plural}"
+        if not noun.endswith("class")
+        else (f"{number:,} {noun if number == 1 else noun + 'es'}")
     )

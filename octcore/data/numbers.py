@@ -71,7 +71,9 @@ def _parse_one(text: str, number_format: str) -> float:
         number_format == "decimal-comma" and _GROUPED_DOTS.fullmatch(text)
     ):
         return float(text)
-    if number_format == "decimal-comma" and (_COMMA.fullmatch(text) or _GROUPED_DOTS.fullmatch(text)):
+    if number_format == "decimal-comma" and (
+        _COMMA.fullmatch(text) or _GROUPED_DOTS.fullmatch(text)
+    ):
         return float(text.replace(".", "").replace(",", "."))
     if number_format == "thousands-comma" and _THOUSANDS.fullmatch(text):
         return float(text.replace(",", ""))

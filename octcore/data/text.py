@@ -9,7 +9,21 @@ MISSING_MARKS = frozenset({"", "?"})
 """Values that are missing in every column."""
 
 MISSING_WORDS = frozenset(
-    {"na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "unknown", "-", "--", ".", "n.a."}
+    {
+        "na",
+        "n/a",
+        "#n/a",
+        "nan",
+        "null",
+        "none",
+        "nil",
+        "missing",
+        "unknown",
+        "-",
+        "--",
+        ".",
+        "n.a.",
+    }
     | {"#value!", "#div/0!", "#ref!", "#name?", "#null!", "<na>", "nat", "(null)"}
 )
 """Values, in lower case, that mean "missing" among numbers but may be a name among texts."""
@@ -25,7 +39,9 @@ def clean_text(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text.strip()
     one_line = _BREAKS.sub(" ", text.strip())
-    return "".join(_escape(character) for character in one_line) if has_control(one_line) else one_line
+    return (
+        "".join(_escape(character) for character in one_line) if has_control(one_line) else one_line
+    )
 
 
 def has_control(text: str) -> bool:

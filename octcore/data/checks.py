@@ -1,0 +1,305 @@
+"""Checks of a typed table: what a user should know before training.
+
+Every check takes the typed columns (and labels) and returns findings; none changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from octcore.data.columns import Column, Label
+from octcore.data.findings import Finding, count, info, listing, quote, warning
+from octcore.data.numbers import PLAIN
+
+SOLVER_TOLERANCE = 1e-6
+"""Feasibility tolerance of the solvers; smaller differences cannot be told apart."""
+
+BUCKETS = 5
+"""Quantile buckets of the default encoding, used to see what binning would lose."""
+
+MANY_CLASSES = 20
+FEW_ROWS = 10
+DOMINANT_SHARE = 0.9
+SCALE_RATIO = 1e9
+_SENTINELS = frozenset({-9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0})
+
+Values = npt.NDArray[np.float64] | npt.NDArray[np.object_]
+
+
+def check_classes(
+    target: str, classes: Sequence[Label], codes: npt.NDArray[np.int64]
+) -> list[Finding]:
+    """Look for rare, dominant and too many classes."""
+    findings: list[Finding] = []
+    rows = np.bincount(codes, minlength=len(classes))
+    rare = [classes[index] for index in np.flatnonzero(rows == 1)]
+    if rare:
+        findings.append(
+            warning(
+                "RARE_CLASS",
+                f"{count(len(rare), 'class')} of {quote(target)} with a single row "
+                f"({listing(rare, 3)}): a stratified split cannot place it.",
+                column=target,
+            )
+        )
+    if len(classes) > MANY_CLASSES:
+        findings.append(
+            warning(
+                "MANY_CLASSES",
+                f"The target {quote(target)} has {len(classes)} classes, a tree of depth 3 has 8 "
+                "leaves; is it an id or a number rather than a class?",
+                column=target,
+            )
+        )
+    share = rows.max() / rows.sum()
+    if share >= DOMINANT_SHARE:
+        findings.append(
+            warning(
+                "IMBALANCED",
+                f"{share:.1%} of the rows have the label {quote(classes[int(rows.argmax())])}, so "
+                "always guessing it is that accurate; look at balanced accuracy too.",
+                column=target,
+            )
+        )
+    return findings
+
+
+def check_shape(n_samples: int, n_features: int) -> list[Finding]:
+    """Look for tables too small to learn from."""
+    findings: list[Finding] = []
+    if n_samples < FEW_ROWS:
+        findings.append(
+            warning(
+                "TINY_DATA",
+                f"There are only {count(n_samples, 'row')}; a tree can be trained, but a test split "
+                "says nothing.",
+            )
+        )
+    if n_features > n_samples:
+        findings.append(
+            warning(
+                "FEWER_ROWS_THAN_FEATURES",
+                f"There are {count(n_features, 'feature')} and only {count(n_samples, 'row')}; any "
+                "tree fits such data by chance.",
+            )
+        )
+    return findings
+
+
+def check_numbers(name: str, values: npt.NDArray[np.float64]) -> list[Finding]:
+    """Look for sentinels and for values that a solver cannot tell apart."""
+    findings: list[Finding] = []
+    distinct, rows = np.unique(values, return_counts=True)
+    if len(distinct) < 3:
+        return findings
+    for end, rest in ((0, distinct[1:]), (-1, distinct[:-1])):
+        value = float(distinct[end])
+        far = abs(value - rest[end]) > 3 * (rest[-1] - rest[0])
+        if value in _SENTINELS and rows[end] >= 2 and far:
+            findings.append(
+                warning(
+                    "SENTINEL",
+                    f"Column {quote(name)} has {value:g} in {count(int(rows[end]), 'row')}, far from "
+                    "all other values; if it means missing, empty those cells.",
+                    column=name,
+                )
+            )
+    gaps = np.diff(distinct)
+    scale = max(abs(distinct[0]), abs(distinct[-1]))
+    close = int((gaps < SOLVER_TOLERANCE * scale).sum())
+    if close:
+        make = warning if close >= 0.01 * len(gaps) else info
+        findings.append(
+            make(
+                "BELOW_TOLERANCE",
+                f"Column {quote(name)} has {count(close, 'pair')} of neighbouring values closer than "
+                "the solvers' tolerance of 1e-6 (relative); a split between them cannot be trusted.",
+                column=name,
+            )
+        )
+    return findings
+
+
+def check_scales(ranges: Mapping[str, float]) -> list[Finding]:
+    """Look for numeric columns whose ranges lie many orders of magnitude apart."""
+    used = {name: size for name, size in ranges.items() if size > 0}
+    if len(used) < 2:
+        return []
+    widest, narrowest = max(used, key=used.__getitem__), min(used, key=used.__getitem__)
+    ratio = np.log10(used[widest]) - np.log10(used[narrowest])
+    if ratio < np.log10(SCALE_RATIO):
+        return []
+    return [
+        warning(
+            "BAD_SCALE",
+            f"Columns {quote(widest)} and {quote(narrowest)} are {ratio:.0f} orders of magnitude "
+            "apart; they are scaled before a model sees them.",
+            column=narrowest,
+        )
+    ]
+
+
+def check_edges(name: str, values: npt.NDArray[np.float64], kind: str) -> list[Finding]:
+    """Look for quantile edges that coincide, so that there are fewer buckets than asked for."""
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, BUCKETS + 1)))
+    buckets = len(edges) - 1
+    if buckets >= BUCKETS:
+        return []
+    distinct = len(np.unique(values))
+    kept = "" if kind == "numeric" else f" It is used as {kind}, where this does not matter."
+    return [
+        warning(
+            "EDGES_COLLAPSED",
+            f"Column {quote(name)} has {count(distinct, 'distinct value')}, so that {BUCKETS} "
+            f"quantile buckets become {max(1, buckets)}.{kept}",
+            column=name,
+        )
+    ]
+
+
+def check_ids(name: str, texts: Sequence[str], n_rows: int) -> Finding | None:
+    """Say whether a text column is an id: (nearly) one value per row."""
+    if n_rows < FEW_ROWS or len(texts) < 0.9 * n_rows:
+        return None
+    return warning(
+        "ID_COLUMN",
+        f"Column {quote(name)} has {len(texts)} different texts in {n_rows} rows and looks like an "
+        "id; it is left out. Choose a kind for it to keep it.",
+        column=name,
+    )
+
+
+def check_leakage(
+    columns: Sequence[tuple[Column, Values]],
+    target: str,
+    classes: Sequence[Label],
+    codes: npt.NDArray[np.int64],
+) -> list[Finding]:
+    """Look for features that determine the target one to one.
+
+    A copy of the labels, a code for them, or a one-to-one match of three or more classes is
+    suspicious. A yes/no or two-word feature that decides between two classes may be an honest
+    rule: that is said as information only.
+    """
+    findings: list[Finding] = []
+    if len(codes) < FEW_ROWS or len(classes) < 2:
+        return findings
+    for column, values in columns:
+        feature_codes, levels = pd.factorize(values)
+        if len(levels) != len(classes):
+            continue
+        pairs = np.unique(feature_codes * len(classes) + codes)
+        if len(pairs) != len(classes):
+            continue
+        same = {str(level).casefold() for level in levels} == {str(c).casefold() for c in classes}
+        yes_no = len(classes) == 2 and (
+            not column.holds_numbers or set(levels) in ({0.0, 1.0}, {-1.0, 1.0})
+        )
+        coded = column.kind != "binary" and all(PLAIN.fullmatch(str(level)) for level in levels)
+        make = info if yes_no and not same and not coded else warning
+        findings.append(
+            make(
+                "LEAKAGE",
+                f"Column {quote(column.name)} determines the target {quote(target)} one to one; if "
+                "it was made from the labels, leave it out.",
+                column=column.name,
+            )
+        )
+    return findings
+
+
+def check_conflicts(
+    columns: Sequence[tuple[Column, Values]],
+    codes: npt.NDArray[np.int64],
+    n_classes: int,
+    lines: npt.NDArray[np.int64],
+) -> list[Finding]:
+    """Look for equal rows with different labels, as they are and after quantile binning."""
+    exact = _row_groups([pd.factorize(values)[0] for _, values in columns])
+    ceiling, clash = _ceiling(exact, codes, n_classes)
+    findings: list[Finding] = []
+    if ceiling < 1:
+        line = int(lines[clash])
+        findings.append(
+            warning(
+                "CONFLICTING_ROWS",
+                f"Some rows are equal in every feature and differ in the label (first in line {line}"
+                f"): no tree can be more accurate than {ceiling:.1%} on these data.",
+                line=line,
+            )
+        )
+    binned = _row_groups([_bucket_codes(column, values) for column, values in columns])
+    after, clash = _ceiling(binned, codes, n_classes)
+    if after < ceiling:
+        majority = np.bincount(codes).max() / len(codes)
+        # Most tables lose a little; losing more than half of what can be learned is a warning.
+        make = warning if ceiling - after > 0.5 * (ceiling - majority) else info
+        findings.append(
+            make(
+                "CONFLICTING_AFTER_BINNING",
+                f"In {BUCKETS} quantile buckets, rows with different labels become equal: no tree on "
+                f"such buckets can be more accurate than {after:.1%} (before: {ceiling:.1%}).",
+                line=int(lines[clash]),
+            )
+        )
+    return findings
+
+
+def _row_groups(coded: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Number the groups of equal rows, one column at a time so that no key overflows."""
+    groups = np.zeros(len(coded[0]), dtype=np.int64)
+    n_groups = 1
+    for codes in coded:
+        keys = groups * (int(codes.max()) + 1) + codes
+        groups, uniques = pd.factorize(keys)
+        groups = groups.astype(np.int64)
+        if len(uniques) == len(groups):
+            return groups
+        n_groups = len(uniques)
+    assert n_groups <= len(groups)
+    return groups
+
+
+def _bucket_codes(column: Column, values: Values) -> npt.NDArray[np.int64]:
+    if column.kind != "numeric":
+        return pd.factorize(values)[0].astype(np.int64)
+    numbers = np.asarray(values, dtype=np.float64)
+    inner = np.unique(np.quantile(numbers, np.linspace(0, 1, BUCKETS + 1)))[1:-1]
+    return np.searchsorted(inner, numbers, side="left").astype(np.int64)
+
+
+def _ceiling(
+    groups: npt.NDArray[np.int64], codes: npt.NDArray[np.int64], n_classes: int
+) -> tuple[float, int]:
+    """Return the best accuracy any classifier of groups can have, and a row that must be wrong."""
+    keys, first, rows = np.unique(groups * n_classes + codes, return_index=True, return_counts=True)
+    group_of_key = keys // n_classes
+    best = np.zeros(int(groups.max()) + 1, dtype=np.int64)
+    np.maximum.at(best, group_of_key, rows)
+    if len(keys) == len(best):
+        return 1.0, 0
+    repeated = np.bincount(group_of_key) > 1
+    return int(best.sum()) / len(codes), int(first[repeated[group_of_key]].min())
+
+
+def compact(findings: Sequence[Finding], at_most: int = 8) -> tuple[Finding, ...]:
+    """Keep a few findings of each code and count the rest, so that wide tables stay readable."""
+    kept: list[Finding] = []
+    seen: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        group = seen.setdefault((finding.code, finding.severity), [])
+        group.append(finding)
+        if len(group) <= at_most:
+            kept.append(finding)
+    for (code, severity), group in seen.items():
+        if len(group) > at_most:
+            rest = group[at_most:]
+            names = listing([f.column for f in rest if f.column is not None], 5)
+            where = f": {names}" if names else ""
+            message = f"The same holds for {count(len(rest), 'further case')}{where}."
+            kept.append(Finding(code, severity, message))  # type: ignore[arg-type]
+    return tuple(kept)

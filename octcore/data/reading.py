@@ -1,0 +1,156 @@
+"""CSV to `Dataset`: `read_csv` is `read_table` followed by `make_dataset`.
+
+A `RawTable` is read once; changing the target, the kinds or the columns left out makes a new data
+set from it without touching the bytes again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO, cast, get_args
+
+from octcore.data.assembly import Choices, Missing, assemble
+from octcore.data.columns import Label
+from octcore.data.dataset import Dataset
+from octcore.data.findings import Finding, UnusableTableError, error, quote
+from octcore.data.lookup import find_column
+from octcore.data.table import RawTable, parse_table
+from octcore.data.typed import split_kind
+from octcore.errors import SettingsError
+
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | IO[str]
+
+MISSING_POLICIES: tuple[Missing, ...] = get_args(Missing)
+
+
+def read_csv(
+    source: Source,
+    target: str | None = None,
+    drop: Iterable[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    missing: str = "drop-rows",
+    positive_class: Label | None = None,
+    name: str | None = None,
+) -> Dataset:
+    """Read a CSV file into a `Dataset`.
+
+    Parameters
+    ----------
+    source : path, bytes or file object
+        Where the bytes are. Only bytes reach the parser.
+    target : str or None
+        Column that holds the classes; None reads the table without choosing one.
+    drop : iterable of str
+        Columns to leave out.
+    kinds : mapping of str to str
+        Kind of a column where the default is not meant: ``numeric``, ``ordinal``,
+        ``categorical``, ``binary``, or ``ordinal:small<medium<large`` to state an order. By
+        default a column of whole numbers with more than 10 distinct values is numeric, otherwise
+        categorical; other numbers are numeric, text is categorical, two values are binary.
+    missing : {"drop-rows", "drop-columns", "category"}
+        What happens to missing feature values. ``category`` makes them a level of their own in
+        columns of text or categories; rows with a missing *number* are left out even then.
+    positive_class : label or None
+        Class that two-class formulations code as +1.
+    name : str or None
+        Short name for titles; by default the file's name.
+
+    Returns
+    -------
+    Dataset
+        With everything noticed in `findings`.
+
+    Raises
+    ------
+    DataError
+        If the file or a column cannot be used; `findings` of the error has all that was found.
+    SettingsError
+        If a kind, the policy for missing values or the positive class is none of the choices.
+    """
+    return make_dataset(read_table(source), target, drop, kinds, missing, positive_class, name)
+
+
+def read_table(source: Source, file_name: str | None = None) -> RawTable:
+    """Read the bytes of a CSV file as text columns (see `make_dataset`).
+
+    Parameters
+    ----------
+    source : path, bytes or file object
+        Where the bytes are.
+    file_name : str or None
+        Name shown to people, such as the name of an upload; never used as a path.
+
+    Raises
+    ------
+    DataError
+        If the bytes hold no usable table.
+    """
+    data, found_name = _bytes_of(source)
+    return parse_table(
+        data, found_name if file_name is None else file_name, hashlib.sha256(data).hexdigest()
+    )
+
+
+def make_dataset(
+    table: RawTable,
+    target: str | None = None,
+    drop: Iterable[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    missing: str = "drop-rows",
+    positive_class: Label | None = None,
+    name: str | None = None,
+) -> Dataset:
+    """Type and check a table that was read; parameters and errors as in `read_csv`."""
+    if missing not in MISSING_POLICIES:
+        raise SettingsError(
+            "UNKNOWN_CHOICE",
+            f"missing must be one of {', '.join(MISSING_POLICIES)}, but {missing!r} was given.",
+            "missing",
+        )
+    dropped = (drop,) if isinstance(drop, str) else tuple(drop)
+    chosen = Choices(
+        target=None if target is None else find_column(target, table.names, "target column"),
+        drop=frozenset(find_column(column, table.names) for column in dropped),
+        kinds={
+            find_column(column, table.names): _checked_kind(kind, column)
+            for column, kind in (kinds or {}).items()
+        },
+        missing=cast("Missing", missing),
+        positive_class=positive_class,
+        name=name or Path(table.file_name.replace("\\", "/")).stem[:60] or "data",
+    )
+    return assemble(table, chosen)
+
+
+def _checked_kind(kind: str, column: str) -> str:
+    split_kind(kind, column)
+    return kind
+
+
+def _bytes_of(source: Source) -> tuple[bytes, str]:
+    if isinstance(source, bytes | bytearray | memoryview):
+        return bytes(source), "data.csv"
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        try:
+            return path.read_bytes(), path.name
+        except (OSError, ValueError) as failure:
+            raise UnusableTableError([_unreadable(source, failure)]) from failure
+    if not hasattr(source, "read"):
+        raise SettingsError(
+            "BAD_SOURCE",
+            f"A path, bytes or a file object was expected, not {type(source).__name__}.",
+            "source",
+        )
+    content = source.read()
+    data = content.encode("utf-8") if isinstance(content, str) else bytes(content)
+    return data, os.path.basename(str(getattr(source, "name", "data.csv")))
+
+
+def _unreadable(source: object, failure: Exception) -> Finding:
+    reason = getattr(failure, "strerror", None) or str(failure)
+    code = "FILE_NOT_FOUND" if isinstance(failure, FileNotFoundError) else "UNREADABLE"
+    return error(code, f"The file {quote(source)} cannot be read: {reason}.")

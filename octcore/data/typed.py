@@ -1,0 +1,345 @@
+"""Typing: what a column of texts holds, and which kind of feature it is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from octcore.data.columns import KINDS, MISSING_LEVEL, Column, Kind
+from octcore.data.findings import Finding, count, info, listing, quote, warning
+from octcore.data.numbers import (
+    INFINITE,
+    PLAIN,
+    detect_format,
+    format_number,
+    parse,
+    parse_plain,
+)
+from octcore.data.table import RawColumn
+from octcore.data.text import MISSING_MARKS, MISSING_WORDS
+from octcore.errors import DataError, SettingsError
+
+MOSTLY_NUMBERS = 0.8
+"""From this share of numbers on, the few texts in a column count as missing numbers."""
+
+MANY_LEVELS = 10
+"""A column of whole numbers with more distinct values is numeric."""
+
+
+@dataclass(frozen=True, eq=False)
+class TypedColumn:
+    """Distinct values of a raw column, read as numbers or as text.
+
+    Parameters
+    ----------
+    raw : RawColumn
+        The texts.
+    numbers : ndarray of float64, shape (n_values,), or None
+        Number of each distinct value, NaN where missing; None for a text column.
+    missing : ndarray of bool, shape (n_values,)
+        Which distinct values mean "missing".
+    number_format : str
+        See `octcore.data.numbers`.
+    findings : tuple of Finding
+        What was noticed.
+    """
+
+    raw: RawColumn
+    numbers: npt.NDArray[np.float64] | None
+    missing: npt.NDArray[np.bool_]
+    number_format: str = "plain"
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Name of the column."""
+        return self.raw.name
+
+    @property
+    def is_date(self) -> bool:
+        """Whether the numbers count days."""
+        return self.number_format.startswith("date:")
+
+    def missing_rows(self) -> npt.NDArray[np.bool_]:
+        """Return which rows have no value, shape (n_rows,)."""
+        return self.missing[self.raw.codes]
+
+
+def type_column(raw: RawColumn, delimiter: str, lines: npt.NDArray[np.int64]) -> TypedColumn:
+    """Read a column as numbers if it holds numbers, otherwise as text."""
+    values = raw.values
+    missing = np.array([value in MISSING_MARKS for value in values], dtype=bool)
+    numbers = np.full(len(values), np.nan)
+    present = np.flatnonzero(~missing)
+    if len(present) == 0:
+        return TypedColumn(raw, None, missing)
+    numbers[present] = parse_plain([values[index] for index in present])
+    odd = [int(index) for index in present if np.isnan(numbers[index])]
+    if not odd:
+        return _with_infinities(TypedColumn(raw, numbers, missing), lines)
+    words = [i for i in odd if values[i].lower() in MISSING_WORDS or INFINITE.fullmatch(values[i])]
+    texts = [i for i in odd if i not in set(words)] if words else odd
+    if not texts and len(words) == len(present):
+        return TypedColumn(raw, None, missing, findings=_words_kept(raw, words))
+    if texts:
+        rest = [int(index) for index in present if index not in set(words)]
+        number_format = detect_format([values[index] for index in rest], delimiter)
+        if number_format is None:
+            return _mixed_or_text(raw, numbers, missing, texts, words, lines)
+        numbers[rest] = parse([values[index] for index in rest], number_format)
+        if np.isnan(numbers[rest]).any():
+            return _mixed_or_text(raw, numbers, missing, texts, words, lines)
+    else:
+        number_format = "plain"
+    for index in words:
+        missing[index] = True
+        if INFINITE.fullmatch(values[index]):
+            numbers[index] = np.inf
+    column = TypedColumn(raw, numbers, missing, number_format, _format_findings(raw, number_format))
+    return _with_infinities(column, lines)
+
+
+def _with_infinities(column: TypedColumn, lines: npt.NDArray[np.int64]) -> TypedColumn:
+    """Count infinite numbers as missing, and say where precision was lost."""
+    numbers = column.numbers
+    assert numbers is not None
+    findings = list(column.findings)
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        rows = np.flatnonzero(infinite[column.raw.codes])
+        line = int(lines[rows[0]])
+        findings.append(
+            warning(
+                "INFINITE",
+                f"Column {quote(column.name)} has {count(len(rows), 'infinite value')} (line {line}: "
+                f"{quote(column.raw.texts()[rows[0]])}), which count as missing.",
+                line=line,
+                column=column.name,
+            )
+        )
+        numbers = np.where(infinite, np.nan, numbers)
+    lost = _precision_lost(column.raw.values, numbers)
+    if lost:
+        findings.append(
+            warning(
+                "PRECISION_LOST",
+                f"Column {quote(column.name)} has numbers of more than 15 digits, and "
+                f"{count(lost, 'distinct value')} became equal to another; is it an id?",
+                column=column.name,
+            )
+        )
+    return replace(
+        column, numbers=numbers, missing=column.missing | infinite, findings=tuple(findings)
+    )
+
+
+def _precision_lost(values: tuple[str, ...], numbers: npt.NDArray[np.float64]) -> int:
+    """Count whole numbers that differ as written and are equal as floats."""
+    large = np.flatnonzero(np.abs(np.nan_to_num(numbers)) > 2.0**53)
+    whole = [int(i) for i in large if re.fullmatch(r"[+-]?\d{16,400}", values[int(i)], re.ASCII)]
+    written = {int(values[index]) for index in whole}
+    return len(written) - len({float(numbers[index]) for index in whole})
+
+
+def _format_findings(raw: RawColumn, number_format: str) -> tuple[Finding, ...]:
+    example = quote(next((v for v in raw.values if v and not PLAIN.fullmatch(v)), ""))
+    name = quote(raw.name)
+    if number_format == "decimal-comma":
+        message = f"Column {name} writes numbers with a decimal comma ({example}); converted."
+        return (warning("DECIMAL_COMMA", message, column=raw.name),)
+    if number_format.startswith("thousands"):
+        message = f"Column {name} writes numbers with thousands marks ({example}); converted."
+        return (warning("THOUSANDS", message, column=raw.name),)
+    if number_format == "dressed":
+        message = (
+            f"Column {name} holds numbers with a sign or unit ({example}), which were converted to "
+            "plain numbers; choose categorical to keep the texts."
+        )
+        return (warning("TEXT_NUMBERS", message, column=raw.name),)
+    return ()
+
+
+def _mixed_or_text(
+    raw: RawColumn,
+    numbers: npt.NDArray[np.float64],
+    missing: npt.NDArray[np.bool_],
+    texts: list[int],
+    words: list[int],
+    lines: npt.NDArray[np.int64],
+) -> TypedColumn:
+    """Decide between numbers with a few stray texts, and text."""
+    rows = np.bincount(raw.codes, minlength=len(raw.values))
+    n_numbers = int(rows[np.isfinite(numbers)].sum())
+    share = n_numbers / max(1, n_numbers + int(rows[texts].sum()))
+    if share < MOSTLY_NUMBERS or int(np.isfinite(numbers).sum()) <= MANY_LEVELS:
+        return TypedColumn(raw, None, missing, findings=_words_kept(raw, words))
+    first = int(np.flatnonzero(np.isin(raw.codes, texts))[0])
+    finding = warning(
+        "MIXED_TYPES",
+        f"Column {quote(raw.name)} holds numbers but line {lines[first]} has "
+        f"{quote(raw.texts()[first])}; {count(int(rows[texts].sum()), 'such value')} count as "
+        "missing. Choose categorical to keep the texts.",
+        line=int(lines[first]),
+        column=raw.name,
+    )
+    absent = missing.copy()
+    absent[[*texts, *words]] = True
+    return _with_infinities(
+        TypedColumn(raw, np.where(absent, np.nan, numbers), absent, findings=(finding,)), lines
+    )
+
+
+def _words_kept(raw: RawColumn, words: list[int]) -> tuple[Finding, ...]:
+    shown = [raw.values[i] for i in words if raw.values[i].lower() in MISSING_WORDS]
+    if not shown:
+        return ()
+    message = (
+        f"Column {quote(raw.name)} has {listing(shown)}, which may mean a missing value; kept as a "
+        "category. Empty the cells if they are missing."
+    )
+    return (warning("LOOKS_MISSING", message, column=raw.name),)
+
+
+def split_kind(kind: str, name: str) -> tuple[Kind, tuple[str, ...]]:
+    """Read a kind as users write it: ``ordinal`` or ``ordinal:small<medium<large``.
+
+    Raises
+    ------
+    SettingsError
+        ``BAD_KIND`` for anything else than the four kinds.
+    """
+    head, _, order = str(kind).partition(":")
+    for known in KINDS:
+        if head.strip().lower() == known and (not order or known == "ordinal"):
+            return known, tuple(level.strip() for level in order.split("<")) if order else ()
+    raise SettingsError(
+        "BAD_KIND",
+        f"Column {quote(name)} cannot be {quote(kind)}; choose numeric, ordinal, categorical or "
+        "binary (ordinal:small<medium<large states an order).",
+        "kinds",
+    )
+
+
+def default_kind(numbers: npt.NDArray[np.float64] | None, n_distinct: int) -> Kind:
+    """Apply the rule: two values are binary, few whole numbers and texts are categorical."""
+    if n_distinct == 2:
+        return "binary"
+    if numbers is None:
+        return "categorical"
+    present = numbers[np.isfinite(numbers)]
+    whole = bool((present == np.round(present)).all())
+    return "numeric" if not whole or n_distinct > MANY_LEVELS else "categorical"
+
+
+def finish_column(
+    column: TypedColumn, rows: npt.NDArray[np.int64], wanted: str | None
+) -> tuple[Column, npt.NDArray[np.float64] | npt.NDArray[np.object_], tuple[Finding, ...]]:
+    """Give a column its kind, levels and values on the rows that are kept.
+
+    Parameters
+    ----------
+    column : TypedColumn
+        The column of the whole file.
+    rows : ndarray of int64
+        Rows that are kept; a missing value among them becomes a level of its own.
+    wanted : str or None
+        The user's word on the kind.
+
+    Raises
+    ------
+    DataError
+        If the values do not allow the kind that was asked for.
+    """
+    codes = column.raw.codes[rows]
+    used = np.unique(codes)
+    numbers = None if column.numbers is None else column.numbers[used]
+    n_distinct = _count_distinct(column, used)
+    kind, order = (
+        split_kind(wanted, column.name)
+        if wanted is not None
+        else (default_kind(numbers, n_distinct), ())
+    )
+    if kind == "binary" and n_distinct > 2:
+        raise DataError(
+            "NOT_BINARY",
+            f"Column {quote(column.name)} has {n_distinct} values, a binary column has two.",
+            column=column.name,
+        )
+    has_missing = bool(column.missing[used].any())
+    if numbers is not None and kind != "categorical" and not has_missing and not order:
+        assert column.numbers is not None
+        values = column.numbers[codes]
+        levels = () if kind == "numeric" else tuple(np.unique(values).tolist())
+        return Column(column.name, kind, levels, column.number_format), values, ()
+    if kind == "numeric":
+        raise _not_numeric(column, codes)
+    texts = _level_texts(column)
+    levels, findings = _ordered_levels(column, [texts[index] for index in used], kind, order)
+    return Column(column.name, kind, levels), np.array(texts, dtype=object)[codes], findings
+
+
+def _count_distinct(column: TypedColumn, used: npt.NDArray[np.int64]) -> int:
+    if column.numbers is None:
+        return int((~column.missing[used]).sum()) + int(column.missing[used].any())
+    numbers = column.numbers[used]
+    present = numbers[~column.missing[used]]
+    return len(np.unique(present)) + int(column.missing[used].any())
+
+
+def _level_texts(column: TypedColumn) -> list[str]:
+    plain = column.numbers is not None and column.number_format == "plain"
+    return [
+        MISSING_LEVEL
+        if column.missing[index]
+        else format_number(float(column.numbers[index]))
+        if plain and column.numbers is not None
+        else value
+        for index, value in enumerate(column.raw.values)
+    ]
+
+
+def _not_numeric(column: TypedColumn, codes: npt.NDArray[np.int64]) -> DataError:
+    bad = next(v for v in column.raw.values if not PLAIN.fullmatch(v))
+    return DataError(
+        "NOT_NUMERIC",
+        f"Column {quote(column.name)} cannot be numeric, it has {quote(bad)}; make it categorical "
+        "or leave it out.",
+        column=column.name,
+    )
+
+
+def _ordered_levels(
+    column: TypedColumn, texts: list[str], kind: Kind, order: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
+    """Sort levels: as the user says, by their leading number, or by the alphabet."""
+    distinct = sorted(set(texts))
+    if order:
+        unknown = [text for text in distinct if text not in order]
+        if unknown:
+            raise DataError(
+                "BAD_VALUE",
+                f"Column {quote(column.name)} has {listing(unknown)}, which the stated order of "
+                "levels does not name.",
+                column=column.name,
+            )
+        return order, ()
+    leading = [re.match(r"\D{0,2}?([+-]?\d+(?:\.\d+)?)", text) for text in distinct]
+    if all(leading):
+        keyed = {
+            text: (float(match[1]), text)
+            for text, match in zip(distinct, leading, strict=True)
+            if match
+        }
+        return tuple(sorted(distinct, key=keyed.__getitem__)), ()
+    if kind != "ordinal":
+        return tuple(distinct), ()
+    finding = info(
+        "ORDINAL_ORDER",
+        f"The levels of {quote(column.name)} are ordered by the alphabet: {' < '.join(distinct[:8])};"
+        " state another order as ordinal:low<medium<high.",
+        column=column.name,
+    )
+    return tuple(distinct), (finding,)
