@@ -1,0 +1,55 @@
+"""The command line: every command of the public interface, one sub-parser each."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from octcore.cli import app, catalogue, predicting, solving
+from octcore.errors import OctError
+
+EXIT_TREE, EXIT_DEFECT, EXIT_WRONG_INPUT, EXIT_NO_TREE = 0, 1, 2, 3
+
+COMMANDS = (catalogue, solving, predicting, app)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Argparse that says what is wrong in one sentence, without the usage dump."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        print(f"{self.prog}: {message}; see {self.prog} --help.", file=sys.stderr)
+        raise SystemExit(EXIT_WRONG_INPUT)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Build the parser of all commands."""
+    parser = _Parser(
+        prog="octcore",
+        description="Optimal classification trees: train, compare and look at them.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for module in COMMANDS:
+        module.add_commands(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Returns
+    -------
+    int
+        0 with a tree (or a list), 2 for wrong input, 3 when no tree can exist, 1 for a defect.
+    """
+    try:
+        arguments = make_parser().parse_args(argv)
+        return int(arguments.run(arguments))
+    except OctError as error:
+        print(f"octcore: {error.message}", file=sys.stderr)
+        return EXIT_WRONG_INPUT
+    except BrokenPipeError:
+        return EXIT_TREE
+    except KeyboardInterrupt:
+        print("octcore: stopped.", file=sys.stderr)
+        return 130

@@ -1,0 +1,64 @@
+"""`octcore app`: the dashboard from anywhere, with the settings of the checkout as flags."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from octcore.errors import SettingsError
+
+
+def add_commands(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser("app", help="open the dashboard in a browser")
+    parser.add_argument("--port", metavar="N", type=int, default=8501)
+    parser.add_argument("--headless", action="store_true", help="do not open a browser")
+    parser.set_defaults(run=run_app)
+
+
+def run_app(arguments: argparse.Namespace) -> int:
+    """Start Streamlit on the installed app."""
+    # find_spec instead of an import: nothing in octcore imports the dashboard.
+    found = importlib.util.find_spec("dashboard")
+    if found is None or not found.submodule_search_locations:
+        raise SettingsError("NO_DASHBOARD", "The dashboard is not installed; reinstall octcore.")
+    folder = Path(next(iter(found.submodule_search_locations)))
+    if not 0 < arguments.port < 65536:
+        raise SettingsError("BAD_PORT", f"--port must be 1 to 65535, not {arguments.port}.", "port")
+    command = [sys.executable, "-m", "streamlit", "run", str(folder / "app.py")]
+    flags = {**server_flags(), "server.port": arguments.port}
+    if arguments.headless:
+        flags["server.headless"] = True
+    command += [f"--{name}={_text(value)}" for name, value in flags.items()]
+    try:
+        return subprocess.call(command)
+    except KeyboardInterrupt:
+        return 0
+
+
+def server_flags() -> dict[str, Any]:
+    """Settings of ``.streamlit/config.toml`` by dotted name; the file travels in the wheel."""
+    import tomllib
+
+    here = Path(__file__).resolve().parents[1]
+    for path in (here / "_streamlit_config.toml", here.parent / ".streamlit" / "config.toml"):
+        if path.is_file():
+            return dict(_flatten(tomllib.loads(path.read_text(encoding="utf-8"))))
+    raise SettingsError("NO_CONFIG", "The server settings are missing; reinstall octcore.")
+
+
+def _flatten(table: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    flat: list[tuple[str, Any]] = []
+    for key, value in table.items():
+        flat += _flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else [(prefix + key, value)]
+    return flat
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,86 @@
+"""`octcore formulations`, `octcore describe` and `octcore samples`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from octcore.cli.output import write_text
+from octcore.data.samples import list_samples, sample_path
+from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
+from octcore.run import jsonable
+
+
+def add_commands(commands: Any) -> None:
+    """Add the three commands."""
+    listing = commands.add_parser("formulations", help="list the formulations")
+    listing.add_argument("--json", action="store_true", help="print everything as JSON")
+    listing.set_defaults(run=run_formulations)
+    describe = commands.add_parser("describe", help="one formulation with its settings")
+    describe.add_argument("key", metavar="KEY")
+    describe.set_defaults(run=run_describe)
+    samples = commands.add_parser("samples", help="list the sample data sets, or write one")
+    samples.add_argument("name", metavar="NAME", nargs="?")
+    samples.add_argument("--output", metavar="FILE.csv", help="where to write it; default stdout")
+    samples.set_defaults(run=run_samples)
+
+
+def run_formulations(arguments: argparse.Namespace) -> int:
+    """List the formulations."""
+    infos = list_formulations()
+    if arguments.json:
+        print(json.dumps(jsonable([info.to_dict() for info in infos]), indent=2))
+        return 0
+    width = max(len(info.key) for info in infos)
+    for info in infos:
+        print(f"{info.key:<{width}}  {info.split_kind:<10}  {info.title}")
+    return 0
+
+
+def run_describe(arguments: argparse.Namespace) -> int:
+    """Describe one formulation, all from its declaration."""
+    print(describe(get_formulation(arguments.key).info))
+    return 0
+
+
+def describe(info: FormulationInfo) -> str:
+    """Write the declaration of a formulation as text."""
+    classes = "any number of" if info.max_classes is None else str(info.max_classes)
+    lines = [
+        f"{info.title} ({info.key})",
+        info.summary,
+        "",
+        f"Reference:   {info.reference}",
+        f"Splits:      {info.split_kind}; encoding {info.default_encoding} by default",
+        f"Classes:     {classes}",
+        f"Objective:   {info.sense} {info.objective}",
+        f"Engines:     {', '.join(info.engines)}",
+        f"Constraints: {', '.join(sorted(info.constraints)) or 'none'}",
+        "",
+        "Settings:" if info.hyperparameters else "Settings:    none",
+    ]
+    for p in info.hyperparameters:
+        symbol = f" [{p.symbol}]" if p.symbol else ""
+        lines.append(f"  {p.name}{symbol}: {p.describe_range()}, default {p.default}")
+        if p.help:
+            lines.append(f"      {p.help}")
+    if info.good_at:
+        lines += ["", info.good_at]
+    return "\n".join(lines)
+
+
+def run_samples(arguments: argparse.Namespace) -> int:
+    """List the samples, or write the named one."""
+    if arguments.name is None:
+        infos = list_samples()
+        width = max(len(info.name) for info in infos)
+        for info in infos:
+            print(f"{info.name:<{width}}  {info.rows:>5} rows  {info.title}")
+        return 0
+    path = sample_path(arguments.name)
+    if arguments.output is None:
+        print(path.read_text(encoding="utf-8"), end="")
+    else:
+        write_text(arguments.output, path.read_text(encoding="utf-8"))
+    return 0

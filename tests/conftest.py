@@ -1,0 +1,39 @@
+"""Fixtures and switches that all tests share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "quick", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("long", max_examples=500, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what this machine cannot run, with the reason; in CI these may not skip."""
+    reference = os.environ.get("OCT_REFERENCE")
+    has_browser = shutil.which("chromium") is not None
+    for item in items:
+        if item.get_closest_marker("reference") and not reference:
+            _leave_out(item, "OCT_REQUIRE_REFERENCE", "OCT_REFERENCE names no reference data")
+        if item.get_closest_marker("browser") and not has_browser:
+            _leave_out(item, "OCT_REQUIRE_BROWSER", "Chromium is not installed")
+
+
+def _leave_out(item: pytest.Item, required_by: str, reason: str) -> None:
+    if os.environ.get(required_by):
+        raise pytest.UsageError(f"{required_by} is set, but {reason}")
+    item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def reference() -> Path:
+    """Folder of the reference data; tests that use it are marked `reference`."""
+    return Path(os.environ["OCT_REFERENCE"])
