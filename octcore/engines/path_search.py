@@ -1,0 +1,122 @@
+"""Engine of the exact univariate search: events of the search become events of the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from octcore.engines.base import Outcome, SolveLimits, StopReason
+from octcore.engines.events import Recorder
+from octcore.program import Capability, Program
+from octcore.search.path_convert import from_tree, to_tree
+from octcore.search.path_problem import PathEvent, PathProblem, PathSearchResult
+from octcore.search.path_search import path_search
+
+
+class PathSearchEngine:
+    """Solves the typed problems of `octcore.formulations.path_search`."""
+
+    key = "path-search"
+    title = "exact search (D2S)"
+    method = "path-search"
+    supports = frozenset({Capability.PATH_SEARCH})
+
+    def solve(
+        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
+    ) -> Outcome:
+        """Solve every problem of the program; the best of their optima is the optimum."""
+        problems: tuple[PathProblem, ...] = program.search
+        bridge = _Bridge(program, recorder)
+        results: list[PathSearchResult] = []
+        for problem in problems:
+            bridge.n_waiting = len(problems) - len(results) - 1
+            start = None if recorder.tree is None else from_tree(recorder.tree)
+            remaining = limits.clock.remaining
+            results.append(
+                path_search(replace(problem, start=start), bridge.receive, cancel, remaining)
+            )
+            bridge.close(results[-1])
+            if results[-1].status in {"time_limit", "cancelled"}:
+                break
+        return _outcome(program, problems, results, recorder, limits)
+
+
+class _Bridge:
+    """Turns events of one search into events of the trace; a bound counts when it covers all."""
+
+    def __init__(self, program: Program, recorder: Recorder) -> None:
+        self.program, self.recorder = program, recorder
+        self.n_waiting = 0
+        self.closed_bound = -np.inf
+
+    def receive(self, event: PathEvent) -> None:
+        """Pass one event on."""
+        program, recorder = self.program, self.recorder
+        if event.kind == "compiling":
+            recorder.phase("compiling", text="compiling the search kernels, once per installation")
+        elif event.kind == "started":
+            recorder.phase("search")
+        elif event.kind == "incumbent" and event.tree is not None and event.source != "warm start":
+            tree = to_tree(event.tree, program.n_features, program.n_classes)
+            objective = program.evaluate(tree)
+            if objective is not None:
+                recorder.incumbent(objective, tree, "search")
+        if event.bound is not None and self.n_waiting == 0:
+            recorder.bound(self.scaled(max(event.bound, self.closed_bound)), event.runs)
+        recorder.progress(nodes=event.runs)
+
+    def close(self, result: PathSearchResult) -> None:
+        """Remember what a finished search proves."""
+        if result.status == "infeasible":
+            return
+        bound = np.inf if result.bound is None else result.bound
+        self.closed_bound = max(self.closed_bound, bound)
+        if self.n_waiting == 0 and np.isfinite(self.closed_bound):
+            self.recorder.bound(self.scaled(self.closed_bound), result.runs)
+
+    def scaled(self, value: float) -> float:
+        """Objective of the formulation for a value of the search."""
+        return self.program.scale * value + self.program.shift
+
+
+_REASONS = {
+    "optimal": StopReason.OPTIMAL,
+    "time_limit": StopReason.TIME_LIMIT,
+    "cancelled": StopReason.CANCELLED,
+    "infeasible": StopReason.INFEASIBLE,
+}
+
+
+def _outcome(
+    program: Program,
+    problems: tuple[PathProblem, ...],
+    results: list[PathSearchResult],
+    recorder: Recorder,
+    limits: SolveLimits,
+) -> Outcome:
+    reason = _REASONS[results[-1].status]
+    if len(results) == len(problems) and reason is StopReason.INFEASIBLE and recorder.tree:
+        reason = StopReason.OPTIMAL
+    compiling = sum(result.compile_seconds for result in results)
+    return Outcome(
+        reason,
+        "path-search",
+        seconds={"compile": compiling, "solve": sum(r.search_seconds for r in results)},
+        values=root_values(program, results[-1]) if len(problems) == 1 else {},
+    )
+
+
+def root_values(program: Program, result: PathSearchResult) -> dict[str, object]:
+    """Objective of the best tree with every column at the root, and whether it is exact."""
+    values = [
+        program.scale * float(value) + program.shift if np.isfinite(value) else None
+        for value in result.root_values
+    ]
+    leaf = result.leaf_value
+    return {
+        "root_values": values,
+        "root_values_exact": [bool(flag) for flag in result.root_exact],
+        "leaf_value": None if leaf is None else program.scale * leaf + program.shift,
+    }

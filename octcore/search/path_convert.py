@@ -1,0 +1,29 @@
+"""Between the nested records of the search and the one frozen tree of the package."""
+
+from __future__ import annotations
+
+from octcore.search.path_tree import Branch, Leaf, PathTree
+from octcore.tree.tree import Split, Tree
+
+
+def to_tree(nested: PathTree, n_features: int, n_classes: int) -> Tree:
+    """Number the nodes of a nested record as a heap."""
+    splits: dict[int, Split] = {}
+    labels: dict[int, int] = {}
+    stack = [(nested, 1)]
+    while stack:
+        here, node = stack.pop()
+        if isinstance(here, Leaf):
+            labels[node] = here.label
+        else:
+            splits[node] = Split.on_feature(here.feature)
+            stack += [(here.left, 2 * node), (here.right, 2 * node + 1)]
+    return Tree(splits, labels, n_features, n_classes)
+
+
+def from_tree(tree: Tree, node: int = 1) -> PathTree:
+    """Nest a univariate tree on binary features."""
+    if node in tree.labels:
+        return Leaf(tree.labels[node])
+    (feature,) = tree.splits[node].features
+    return Branch(feature, from_tree(tree, 2 * node), from_tree(tree, 2 * node + 1))
