@@ -6,14 +6,20 @@ raw column it comes from and what it tests, so that splits can be worded in raw 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from octcore.errors import DataError
+from octcore.data.findings import quote
+from octcore.errors import DataError, ModelFileError
+
+BINARY_KINDS = frozenset({"above", "bucket", "level"})
+KINDS = BINARY_KINDS | {"scaled", "value"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,9 @@ class EncodedColumn:
         The other category of a two-valued column, None elsewhere.
     shift, scale : float
         Of a ``"scaled"`` column.
+    levels : tuple
+        Ordered categories of an ordinal raw column that holds text; its numbers (in `lower`,
+        `upper`, `shift`, `scale`) are ranks, from 0.
     """
 
     raw: str
@@ -46,40 +55,54 @@ class EncodedColumn:
     other: Any = None
     shift: float = 0.0
     scale: float = 1.0
+    levels: tuple[Any, ...] = ()
 
     @property
     def name(self) -> str:
-        """Name for exports and `get_feature_names_out`; unique within an encoding."""
+        """Name for exports and `get_feature_names_out`."""
         if self.kind == "above":
             return f"{self.raw}>{self.lower:.12g}"
         if self.kind == "bucket":
             low = "-inf" if self.lower is None else f"{self.lower:.12g}"
             high = "inf" if self.upper is None else f"{self.upper:.12g}"
             return f"{self.raw} in ({low},{high}]"
-        if self.kind == "level":
+        if self.kind == "level" and not self.is_indicator:
             return f"{self.raw}={self.level}"
         return self.raw
 
     @property
     def is_binary(self) -> bool:
         """Whether the column holds 0 and 1 only."""
-        return self.kind in {"above", "bucket", "level"}
+        return self.kind in BINARY_KINDS
 
-    def encode(self, values: np.ndarray) -> np.ndarray:
+    @property
+    def is_indicator(self) -> bool:
+        """Whether the raw column already holds the numbers 0 and 1 that are tested."""
+        return self.kind == "level" and self.level == 1.0 and self.other == 0.0
+
+    def encode(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Encode raw values of shape ``(n_samples,)`` to floats of the same shape."""
-        if self.kind == "level":
-            return (values == self.level).astype(float)
-        numbers = values.astype(float)
-        if self.kind == "above":
-            return (numbers > self.lower).astype(float)
-        if self.kind == "bucket":
-            inside = np.ones(len(numbers), dtype=bool)
-            if self.lower is not None:
-                inside &= numbers > self.lower
-            if self.upper is not None:
-                inside &= numbers <= self.upper
-            return inside.astype(float)
-        return (numbers - self.shift) / self.scale
+        encoded = np.empty((len(values), 1))
+        _fill(encoded, (self,), values, self.raw)
+        return encoded[:, 0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that differ from their defaults, as plain data."""
+        record = {f.name: getattr(self, f.name) for f in fields(self)}
+        defaults = {f.name: f.default for f in fields(self)}
+        kept = {name: value for name, value in record.items() if value != defaults[name]}
+        return kept | ({"levels": list(self.levels)} if self.levels else {})
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> EncodedColumn:
+        """Read a column back from plain data."""
+        column = cls(**{**record, "levels": tuple(record.get("levels", ()))})
+        numbers = [column.shift, column.scale, *_given(column.lower, column.upper)]
+        if column.kind not in KINDS or not np.isfinite(np.array(numbers, dtype=float)).all():
+            raise ValueError(f"column {record!r} is none of {', '.join(sorted(KINDS))}")
+        if column.scale == 0.0 or (column.kind == "above" and column.lower is None):
+            raise ValueError(f"column {record!r} lacks its scale or threshold")
+        return column
 
 
 @dataclass(frozen=True)
@@ -103,10 +126,19 @@ class Encoding:
     raw_features: tuple[str, ...]
     notes: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the encoded columns."""
-        return tuple(column.name for column in self.columns)
+        """Names of the encoded columns; a name that came before gets a number."""
+        taken: dict[str, int] = {}
+        names = []
+        for column in self.columns:
+            name, number = column.name, 1
+            while name in taken:
+                number += 1
+                name = f"{column.name} ({number})"
+            taken[name] = 1
+            names.append(name)
+        return tuple(names)
 
     @property
     def is_binary(self) -> bool:
@@ -114,13 +146,16 @@ class Encoding:
         return all(column.is_binary for column in self.columns)
 
     @property
-    def groups(self) -> np.ndarray:
+    def groups(self) -> npt.NDArray[np.int64]:
         """Index into `raw_features` for every encoded column, shape ``(n_columns,)``."""
         position = {name: i for i, name in enumerate(self.raw_features)}
         return np.array([position[column.raw] for column in self.columns], dtype=np.int64)
 
-    def transform(self, frame: pd.DataFrame) -> np.ndarray:
+    def transform(self, frame: pd.DataFrame) -> npt.NDArray[np.float64]:
         """Encode rows given in raw columns.
+
+        Values beyond the outermost edges fall into the outermost buckets; a category that was
+        never seen in training gives 0 in all its columns (`unseen` counts them).
 
         Parameters
         ----------
@@ -131,40 +166,68 @@ class Encoding:
         -------
         numpy.ndarray
             Shape ``(n_samples, n_columns)``, float64.
+
+        Raises
+        ------
+        DataError
+            If a column is lacking, a value is missing or infinite, or text stands where a number
+            is needed.
         """
-        missing = [c.raw for c in self.columns if c.raw not in frame.columns]
-        if missing:
-            raise DataError(
-                "MISSING_COLUMN",
-                f"The rows lack the column {missing[0]!r} that the tree was trained with.",
-                column=missing[0],
-            )
-        values = {name: frame[name].to_numpy() for name in {c.raw for c in self.columns}}
         encoded = np.empty((len(frame), len(self.columns)))
-        for j, column in enumerate(self.columns):
-            encoded[:, j] = column.encode(values[column.raw])
+        for raw, positions in group_slices(self).items():
+            columns = tuple(self.columns[j] for j in positions)
+            block = np.empty((len(frame), len(columns)))
+            _fill(block, columns, _raw_values(frame, raw), raw)
+            encoded[:, positions] = block
         return encoded
+
+    def unseen(self, frame: pd.DataFrame) -> dict[str, int]:
+        """Count the rows whose category never came up in training, by raw column.
+
+        Columns without such rows are left out.
+        """
+        counts = {}
+        for raw, positions in group_slices(self).items():
+            columns = [self.columns[j] for j in positions]
+            if columns[0].kind != "level":
+                continue
+            known = [c.level for c in columns] + _given(*(c.other for c in columns))
+            codes = _codes(_raw_values(frame, raw), known)
+            if (codes < 0).any():
+                counts[raw] = int((codes < 0).sum())
+        return counts
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
         return {
             "key": self.key,
             "raw_features": list(self.raw_features),
-            "columns": [
-                {k: v for k, v in vars(column).items() if v is not None} for column in self.columns
-            ],
+            "columns": [column.to_dict() for column in self.columns],
             "notes": list(self.notes),
         }
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Encoding:
-        """Read an encoding back from plain data."""
-        return cls(
-            str(record["key"]),
-            tuple(EncodedColumn(**column) for column in record["columns"]),
-            tuple(record["raw_features"]),
-            tuple(record.get("notes", ())),
-        )
+    def from_dict(cls, record: Mapping[str, Any]) -> Encoding:
+        """Read an encoding back from plain data.
+
+        Raises
+        ------
+        ModelFileError
+            If the record is not an encoding.
+        """
+        try:
+            encoding = cls(
+                str(record["key"]),
+                tuple(EncodedColumn.from_dict(column) for column in record["columns"]),
+                tuple(str(name) for name in record["raw_features"]),
+                tuple(str(note) for note in record.get("notes", ())),
+            )
+            _ = encoding.groups
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(
+                "BROKEN_ENCODING", f"The stored encoding cannot be read: {error}."
+            ) from error
+        return encoding
 
 
 def group_slices(encoding: Encoding) -> dict[str, Sequence[int]]:
@@ -173,3 +236,96 @@ def group_slices(encoding: Encoding) -> dict[str, Sequence[int]]:
     for j, column in enumerate(encoding.columns):
         positions.setdefault(column.raw, []).append(j)
     return dict(positions)
+
+
+def as_numbers(
+    values: npt.NDArray[Any], raw: str, levels: Sequence[Any] = ()
+) -> npt.NDArray[np.float64]:
+    """Return raw values as finite floats; ordered categories become ranks, from 0.
+
+    Raises
+    ------
+    DataError
+        Naming row and column of a value that is missing, infinite, text or no known category.
+    """
+    _refuse(
+        pd.isna(values), values, raw, "MISSING_VALUE", "has no value; fill or leave out the row"
+    )
+    if levels:
+        ranks = _codes(values, levels)
+        known = ", ".join(quote(level) for level in levels[:10])
+        _refuse(ranks < 0, values, raw, "BAD_VALUE", f"holds none of {known}")
+        return ranks.astype(np.float64)
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError):
+        bad = pd.isna(pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")).to_numpy()
+        _refuse(bad, values, raw, "BAD_VALUE", "holds text where a number is needed")
+        numbers = pd.to_numeric(pd.Series(values, dtype=object)).to_numpy(dtype=np.float64)
+    _refuse(
+        ~np.isfinite(numbers),
+        values,
+        raw,
+        "MISSING_VALUE",
+        "is infinite; a finite number is needed",
+    )
+    return numbers
+
+
+def _fill(
+    block: npt.NDArray[np.float64],
+    columns: Sequence[EncodedColumn],
+    values: npt.NDArray[Any],
+    raw: str,
+) -> None:
+    """Encode one raw column into a block of shape ``(n_samples, len(columns))``."""
+    if columns[0].kind == "level":
+        missing = pd.isna(values)
+        _refuse(missing, values, raw, "MISSING_VALUE", "has no value; fill or leave out the row")
+        codes = _codes(values, [column.level for column in columns])
+        np.equal(codes[:, None], np.arange(len(columns)), out=block, casting="unsafe")
+        return
+    numbers = as_numbers(values, raw, columns[0].levels)
+    for position, column in enumerate(columns):
+        out = block[:, position]
+        if column.kind in {"above", "bucket"}:
+            lower = -np.inf if column.lower is None else column.lower
+            inside = numbers > lower
+            if column.upper is not None:
+                inside &= numbers <= column.upper
+            out[:] = inside
+        else:
+            out[:] = (numbers - column.shift) / column.scale
+
+
+def _codes(values: npt.NDArray[Any], levels: Iterable[Any]) -> npt.NDArray[np.int64]:
+    """Position of every value among the levels, -1 where it is none of them."""
+    index = pd.Index(list(levels))
+    if pd.api.types.is_numeric_dtype(index.dtype) and values.dtype == object:
+        values = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
+    return np.asarray(index.get_indexer(pd.Index(values)), dtype=np.int64)
+
+
+def _raw_values(frame: pd.DataFrame, raw: str) -> npt.NDArray[Any]:
+    if raw not in frame.columns:
+        raise DataError(
+            "MISSING_COLUMN",
+            f"The rows lack the column {quote(raw)} that the tree was trained with; add it.",
+            column=raw,
+        )
+    return frame[raw].to_numpy()
+
+
+def _refuse(
+    bad: npt.NDArray[np.bool_], values: npt.NDArray[Any], raw: str, code: str, what: str
+) -> None:
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        came = "" if pd.isna(values[row]) else f" ({quote(values[row])})"
+        raise DataError(
+            code, f"Row {row + 1} of column {quote(raw)}{came} {what}.", line=row + 1, column=raw
+        )
+
+
+def _given(*values: Any) -> list[Any]:
+    return [value for value in values if value is not None]

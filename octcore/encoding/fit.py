@@ -1,0 +1,213 @@
+"""Fitting an encoding on training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from octcore.data.columns import Column
+from octcore.data.dataset import Dataset
+from octcore.data.findings import listing, quote
+from octcore.encoding.base import EncodedColumn, Encoding, as_numbers
+from octcore.encoding.categorical import level_columns, present_levels
+from octcore.encoding.keys import EncodingKey, parse_encoding_key
+from octcore.encoding.quantile import (
+    bucket_columns,
+    bucket_edges,
+    class_change_thresholds,
+    quantile_thresholds,
+    threshold_columns,
+)
+from octcore.encoding.scaling import plain_column, scaled_column
+from octcore.errors import DataError, SettingsError
+
+Table = tuple[pd.DataFrame, Sequence[Column]]
+Labels = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Raw:
+    """One raw column that is not constant, as the encoders want it."""
+
+    column: Column
+    values: pd.Series
+    y: Labels | None
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def ranks(self) -> tuple[object, ...]:
+        """Ordered levels of an ordinal text column, empty for columns of numbers."""
+        is_text = self.column.kind == "ordinal" and not self.column.holds_numbers
+        return tuple(self.column.levels) if is_text else ()
+
+    @property
+    def is_number(self) -> bool:
+        return self.column.kind in {"numeric", "ordinal"}
+
+    def numbers(self) -> npt.NDArray[np.float64]:
+        return as_numbers(self.values.to_numpy(), self.name, self.ranks)
+
+    def indicators(self) -> list[EncodedColumn]:
+        return level_columns(self.name, present_levels(self.values, self.column.levels))
+
+
+def fit_encoding(
+    key: str, data: Dataset | Table, y: npt.ArrayLike | None = None, keep_constant: bool = False
+) -> Encoding:
+    """Fit an encoding on training rows.
+
+    Parameters
+    ----------
+    key : str
+        ``QB-q``, ``QT-q``, ``class-change``, ``one-hot``, ``scaled`` or ``none``.
+    data : Dataset or (DataFrame, sequence of Column)
+        The training rows; frames typed as in a `Dataset`.
+    y : array of int, shape (n_samples,), or None
+        Class codes, used by ``class-change``; by default those of the data set.
+    keep_constant : bool
+        Whether to keep encoded columns that are constant on these rows, as the published
+        encodings do.
+
+    Returns
+    -------
+    Encoding
+        Raw columns that are constant gave no encoded column.
+
+    Raises
+    ------
+    SettingsError
+        For a wrong key, or columns that the encoding does not take.
+    DataError
+        For missing values, or no rows.
+    """
+    parsed = parse_encoding_key(key)
+    frame, columns = (data.frame, data.columns) if isinstance(data, Dataset) else data
+    if y is None and isinstance(data, Dataset):
+        y = data.y
+    labels = None if y is None else np.asarray(y, dtype=np.int64)
+    if len(frame) == 0:
+        raise DataError("NO_ROWS", "There are no rows to fit an encoding on.")
+    if parsed.family == "class-change" and labels is None:
+        raise SettingsError(
+            "NEEDS_CLASSES", "Encoding class-change needs classes; choose a target.", "encoding"
+        )
+    varying = _varying(frame, columns, labels)
+    _refuse_unfit(parsed, varying)
+    notes = list(parsed.notes)
+    encoded = _encode(parsed, varying, notes)
+    if not keep_constant:
+        encoded = _without_constants(encoded, varying, notes)
+    names = tuple(column.name for column in columns)
+    return Encoding(parsed.key, tuple(encoded), names, tuple(notes))
+
+
+def _varying(frame: pd.DataFrame, columns: Sequence[Column], labels: Labels | None) -> list[_Raw]:
+    """Raw columns with at least two distinct values; missing values are refused."""
+    kept = []
+    for column in columns:
+        values = frame[column.name]
+        missing = np.flatnonzero(values.isna())
+        if len(missing):
+            raise DataError(
+                "MISSING_VALUE",
+                f"Row {missing[0] + 1} of column {quote(column.name)} has no value; "
+                "fill or leave out such rows first.",
+                line=int(missing[0]) + 1,
+                column=column.name,
+            )
+        if values.nunique() > 1:
+            kept.append(_Raw(column, values, labels))
+    return kept
+
+
+def _refuse_unfit(key: EncodingKey, varying: Sequence[_Raw]) -> None:
+    if key.family == "one-hot":
+        wrong = [raw.name for raw in varying if raw.column.kind == "numeric"]
+        hint = "choose QT-5, QB-5 or class-change, or declare the column categorical"
+        what = "is numeric" if len(wrong) == 1 else "are numeric"
+    elif key.family == "none":
+        wrong = [raw.name for raw in varying if not _is_plain(raw)]
+        hint = "choose QT-5 or scaled"
+        what = "is not" if len(wrong) == 1 else "are not"
+        what += " made of numbers from 0 to 1"
+    else:
+        return
+    if wrong:
+        raise SettingsError(
+            "ENCODING_UNFIT",
+            f"Encoding {key.key} does not take column {listing(wrong)}, which {what}; {hint}.",
+            "encoding",
+        )
+
+
+def _is_plain(raw: _Raw) -> bool:
+    if not raw.column.holds_numbers and raw.values.dtype.kind not in "fiub":
+        return False
+    numbers = raw.numbers()
+    return bool(numbers.min() >= 0.0 and numbers.max() <= 1.0)
+
+
+def _encode(key: EncodingKey, varying: Sequence[_Raw], notes: list[str]) -> list[EncodedColumn]:
+    if key.family == "none":
+        return [plain_column(raw.name, raw.numbers()) for raw in varying]
+    if key.family == "one-hot":
+        return [column for raw in varying for column in raw.indicators()]
+    encode_numbers: Callable[[_Raw], list[EncodedColumn]] = {
+        "QB": lambda raw: bucket_columns(raw.name, bucket_edges(raw.numbers(), key.q), raw.ranks),
+        "QT": lambda raw: threshold_columns(
+            raw.name, quantile_thresholds(raw.numbers(), key.q), raw.ranks
+        ),
+        "class-change": _class_changes,
+        "scaled": lambda raw: [scaled_column(raw.name, raw.numbers(), raw.ranks)],
+    }[key.family]
+    columns, collapsed = [], []
+    expected = {"QB": key.q, "QT": key.q - 1}.get(key.family, 0)
+    for raw in varying:
+        if not raw.is_number:
+            columns += raw.indicators()
+            continue
+        own = encode_numbers(raw)
+        if len(own) < expected:
+            collapsed.append(f"{quote(raw.name)} ({len(own)} of {expected})")
+        columns += own
+    if collapsed:
+        shown = ", ".join(collapsed[:5]) + (", …" if len(collapsed) > 5 else "")
+        what = "buckets" if key.family == "QB" else "thresholds"
+        notes.append(
+            f"{key.key}: quantiles coincide, so {len(collapsed)} of the numeric columns have fewer "
+            f"{what} than asked for: {shown}."
+        )
+    return columns
+
+
+def _class_changes(raw: _Raw) -> list[EncodedColumn]:
+    assert raw.y is not None  # checked by fit_encoding
+    thresholds = class_change_thresholds(raw.numbers(), raw.y)
+    return threshold_columns(raw.name, thresholds, raw.ranks)
+
+
+def _without_constants(
+    encoded: Sequence[EncodedColumn], varying: Sequence[_Raw], notes: list[str]
+) -> list[EncodedColumn]:
+    """Leave out encoded columns with one value on the training rows, and say which were lost."""
+    values = {raw.name: raw.values.to_numpy() for raw in varying}
+    kept = []
+    for column in encoded:
+        cells = column.encode(values[column.raw])
+        if (cells != cells[0]).any():
+            kept.append(column)
+    left = {column.raw for column in kept}
+    lost = [raw.name for raw in varying if raw.name not in left]
+    if lost:
+        notes.append(
+            f"No split is possible on {listing(lost)}: its quantiles do not separate any rows; "
+            "more quantiles or class-change would."
+        )
+    return kept

@@ -1,0 +1,95 @@
+"""Thresholds of numeric columns: quantile buckets, quantile thresholds, class changes.
+
+References
+----------
+Rules 6 to 8 of the encodings used by the Accelerated BendOCT experiments: buckets between linearly
+interpolated quantiles, thresholds at midpoint-interpolated quantiles.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from octcore.encoding.base import EncodedColumn
+
+Floats = npt.NDArray[np.float64]
+
+DIGITS = 12
+"""Significant digits of a threshold that lies strictly between data values."""
+
+SAFE = 1e300
+"""Beyond this, differences of values may overflow; quantiles are then taken on scaled values."""
+
+
+def bucket_edges(numbers: Floats, q: int) -> Floats:
+    """Distinct quantiles at 0, 1/q, …, 1 with linear interpolation, ascending.
+
+    Bucket r is ``(edge_r, edge_{r+1}]``, the first one also holds its lower edge.
+    """
+    edges = np.unique(_quantile(numbers, np.linspace(0, 1, q + 1), "linear"))
+    inner = [tidy(edge, numbers) for edge in edges[1:-1]]
+    return np.array([edges[0], *inner, edges[-1]]) if len(edges) > 1 else edges
+
+
+def quantile_thresholds(numbers: Floats, q: int) -> Floats:
+    """Distinct quantiles at 1/q, …, (q-1)/q with midpoint interpolation, ascending.
+
+    The levels are the doubles of ``numpy.linspace`` and the rounding is numpy's own, as in the
+    published encodings: level 3/5 is 0.6000000000000001, which can turn an exact position into a
+    midpoint.
+    """
+    levels = np.linspace(0, 1, q + 1)[1:-1]
+    thresholds = np.unique(_quantile(numbers, levels, "midpoint"))
+    return np.array([tidy(threshold, numbers) for threshold in thresholds])
+
+
+def class_change_thresholds(numbers: Floats, y: npt.NDArray[np.int64]) -> Floats:
+    """Midpoints between neighbouring values whose rows are not all of one class.
+
+    No other threshold can be needed by a tree of best accuracy with this column alone.
+    """
+    values, position = np.unique(numbers, return_inverse=True)
+    lowest = np.full(len(values), np.iinfo(np.int64).max)
+    highest = np.full(len(values), np.iinfo(np.int64).min)
+    np.minimum.at(lowest, position.ravel(), y)
+    np.maximum.at(highest, position.ravel(), y)
+    changes = np.minimum(lowest[:-1], lowest[1:]) != np.maximum(highest[:-1], highest[1:])
+    low, high = values[:-1][changes], values[1:][changes]
+    middle = low * 0.5 + high * 0.5
+    between = np.where((middle >= low) & (middle < high), middle, low)
+    return np.array([tidy(threshold, numbers) for threshold in between])
+
+
+def bucket_columns(raw: str, edges: Floats, levels: tuple[object, ...] = ()) -> list[EncodedColumn]:
+    """Make the buckets between edges; the outermost ones are open for new rows."""
+    ends = [None, *(float(edge) for edge in edges[1:-1]), None]
+    return [
+        EncodedColumn(raw, "bucket", lower=low, upper=high, levels=levels)
+        for low, high in zip(ends[:-1], ends[1:], strict=True)
+    ]
+
+
+def threshold_columns(
+    raw: str, thresholds: Floats, levels: tuple[object, ...] = ()
+) -> list[EncodedColumn]:
+    """Make one column per threshold that is 1 for values strictly above it."""
+    return [EncodedColumn(raw, "above", lower=float(t), levels=levels) for t in thresholds]
+
+
+def tidy(threshold: float, numbers: Floats) -> float:
+    """Shorten a threshold to 12 digits if no data value changes its side.
+
+    Midpoints such as 3.1500000000000004 are then worded as 3.15, truthfully.
+    """
+    short = float(f"{threshold:.{DIGITS}g}")
+    low, high = min(threshold, short), max(threshold, short)
+    crossed = ((numbers > low) & (numbers <= high)).any()
+    return float(threshold) if crossed or not np.isfinite(short) else short
+
+
+def _quantile(numbers: Floats, levels: Floats, method: str) -> Floats:
+    if np.abs(numbers).max() < SAFE:
+        return np.asarray(np.quantile(numbers, levels, method=method))  # type: ignore[call-overload]
+    shrink = 2.0**-8  # a power of two: exact, back and forth
+    return np.asarray(np.quantile(numbers * shrink, levels, method=method)) / shrink  # type: ignore[call-overload]
