@@ -295,22 +295,17 @@ def _run_checks(
     typed = {column.name: column for column in columns}
     ranges: dict[str, float] = {}
     for column, values in finished:
-        numbers = typed[column.name].numbers
         if column.holds_numbers:
-            ranges[column.name] = _range(values)
             findings += checks.check_numbers(column.name, np.asarray(values, dtype=np.float64))
-        elif any(len(str(level)) > LONG_TEXT for level in column.levels):
-            findings.append(
-                warning(
-                    "LONG_NAME",
-                    f"Column {quote(column.name)} has values of more than {LONG_TEXT} characters; "
-                    "views cut them with an ellipsis.",
-                    column=column.name,
-                )
-            )
-        if numbers is not None and (column.kind == "numeric" or column.name not in chosen.kinds):
-            known = numbers[typed[column.name].raw.codes[rows]]
-            findings += checks.check_edges(column.name, known[np.isfinite(known)], column.kind)
+        findings += _long_levels(column)
+        numbers = typed[column.name].numbers
+        if numbers is None or (column.kind != "numeric" and column.name in chosen.kinds):
+            continue
+        # Also for number columns that became categories by default: the user may want buckets.
+        known = numbers[typed[column.name].raw.codes[rows]]
+        known = known[np.isfinite(known)]
+        ranges[column.name] = _range(known)
+        findings += checks.check_edges(column.name, known, column.kind)
     findings += checks.check_scales(ranges)
     if target is not None and chosen.target is not None:
         classes, codes = _used_classes(target, rows)
@@ -319,9 +314,19 @@ def _run_checks(
         findings += checks.check_conflicts(finished, codes, len(classes), table.lines[rows])
 
 
-def _range(values: npt.NDArray[np.float64] | npt.NDArray[np.object_]) -> float:
+def _long_levels(column: Column) -> list[Finding]:
+    if not any(len(str(level)) > LONG_TEXT for level in column.levels):
+        return []
+    message = (
+        f"Column {quote(column.name)} has values of more than {LONG_TEXT} characters; views cut "
+        "them with an ellipsis."
+    )
+    return [warning("LONG_NAME", message, column=column.name)]
+
+
+def _range(values: npt.NDArray[np.float64]) -> float:
     with np.errstate(over="ignore"):
-        size = float(np.ptp(np.asarray(values, dtype=np.float64)))
+        size = float(np.ptp(values))
     return size if np.isfinite(size) else float(np.finfo(np.float64).max)
 
 

@@ -25,11 +25,13 @@ _GROUPED_DOTS = re.compile(r"[+-]?\d{1,3}(?:\.\d{3}){2,}", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?", re.ASCII)
 _SURE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*)", re.ASCII)
 _SPACED = re.compile("[+-]?[1-9]\\d{0,2}(?:[ '’\u00a0\u202f]\\d{3})+(?:[.,]\\d+)?", re.ASCII)
-_AFFIX = r"[$€£¥₹%‰°]|[A-Za-zµ°²³/]{1,6}"
+_SIGN = r"[$€£¥₹%‰°]"
+_MONEY = r"[A-Z]{3}|kr|Kč|zł|Rs\.?|[A-Z]{1,2}\$"
+_UNIT = r"[A-Za-zµ°²³/]{1,6}"
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)?(?:[.,]\d+)?(?:[eE][+-]?\d+)?"
 _DRESSED = re.compile(
-    rf"(?P<sign>[+-]?)\s?(?P<before>{_AFFIX})?\s?(?P<inner>[+-]?)(?P<number>{_NUMBER})"
-    rf"\s?(?P<after>{_AFFIX})?"
+    rf"(?P<sign>[+-]?)\s?(?P<before>{_SIGN}|{_MONEY})?\s?(?P<inner>[+-]?)(?P<number>{_NUMBER})"
+    rf"\s?(?P<after>{_SIGN}|{_UNIT})?"
 )
 _DATES = (
     (re.compile(r"\d{4}-\d{1,2}-\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?"), "ymd", "-"),
@@ -165,4 +167,4 @@ def _read_date(text: str, slashed_order: str) -> date | None:
 
 def format_number(value: float) -> str:
     """Write a number as a category name: whole numbers without a decimal point."""
-    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(float(value))
+    return str(int(value)) if value.is_integer() and abs(value) < 2.0**53 else repr(float(value))

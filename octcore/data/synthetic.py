@@ -1,0 +1,431 @@
+"""Two-dimensional teaching sets with known structure.
+
+Coordinates lie in [0, 1], labels are -1 and +1.  Where the labels come from a tree of straight
+lines, that tree is returned as plain data: node number -> (weights, offset).  Nodes count from 1
+with children 2n and 2n+1; a point goes left if ``weights . x + offset < 0``, otherwise right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from octcore.errors import SettingsError
+from octcore.parameters import FloatRange, IntRange, Parameter
+
+Points = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+Line = tuple[tuple[float, float], float]
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticSet:
+    """Points, labels and, where known, the tree that made them.
+
+    Parameters
+    ----------
+    points : ndarray, shape (n_samples, 2)
+        Coordinates in [0, 1].
+    labels : ndarray of int64, shape (n_samples,)
+        -1 or +1, with `flip` noise already applied.
+    planes : mapping of int to (weights, offset)
+        Lines of the tree that made the labels; empty where there is none.
+    leaf_labels : mapping of int to int
+        Label of each leaf of that tree.
+    true_labels : ndarray of int64, shape (n_samples,)
+        Labels before noise.
+    gamma : float
+        Every point is at least this far from every line on its path.
+    """
+
+    points: Points
+    labels: Labels
+    planes: Mapping[int, Line] = field(default_factory=dict)
+    leaf_labels: Mapping[int, int] = field(default_factory=dict)
+    true_labels: Labels = field(default_factory=lambda: np.empty(0, np.int64))
+    gamma: float = 0.0
+
+
+@dataclass(frozen=True)
+class Generator:
+    """A recipe with the parameters a teaching form offers."""
+
+    key: str
+    title: str
+    summary: str
+    depth: int
+    make: Callable[..., SyntheticSet]
+    parameters: tuple[Parameter, ...] = ()
+
+
+def line_through(x: float, y: float, degrees: float) -> Line:
+    """Return the line through (x, y) whose normal has that angle to the x axis."""
+    angle = math.radians(degrees)
+    weights = (math.cos(angle), math.sin(angle))
+    return weights, -(weights[0] * x + weights[1] * y)
+
+
+def route(planes: Mapping[int, Line], points: Points) -> tuple[Labels, Points]:
+    """Send points down a tree of lines.
+
+    Returns
+    -------
+    tuple of ndarray
+        Leaf number of each point, and its smallest distance to a line on its path.
+    """
+    node = np.ones(len(points), dtype=np.int64)
+    distance = np.full(len(points), np.inf)
+    while True:
+        inner = [number for number in np.unique(node).tolist() if number in planes]
+        if not inner:
+            return node, distance
+        for number in inner:
+            here = np.flatnonzero(node == number)
+            weights, offset = planes[number]
+            score = (points[here] @ np.asarray(weights) + offset) / math.hypot(*weights)
+            distance[here] = np.minimum(distance[here], np.abs(score))
+            node[here] = 2 * number + (score >= 0)
+
+
+_FOUR_PLANES: dict[int, Line] = {
+    1: line_through(0.55, 0.49, 40),
+    2: line_through(0.46, 0.33, 130),
+    3: line_through(0.61, 0.68, 285),
+}
+_FOUR_LEAVES = {4: -1, 5: 1, 6: -1, 7: 1}
+
+# The left half needs only two strips of its own level, so that its leaves hang at different depths.
+_SIX_PLANES: dict[int, Line] = {
+    1: line_through(2 / 6, 0.5, 12),
+    2: line_through(1 / 6, 0.5, -10),
+    3: line_through(4 / 6, 0.5, -12),
+    6: line_through(3 / 6, 0.5, 8),
+    7: line_through(5 / 6, 0.5, 10),
+}
+_SIX_LEAVES = {4: -1, 5: 1, 12: -1, 13: 1, 14: -1, 15: 1}
+
+_XOR_PLANES: dict[int, Line] = {1: ((1.0, 0.0), -0.5), 2: ((0.0, 1.0), -0.5), 3: ((0.0, -1.0), 0.5)}
+_XOR_LEAVES = {4: -1, 5: 1, 6: -1, 7: 1}
+
+
+def _partition(
+    planes: Mapping[int, Line],
+    leaf_labels: Mapping[int, int],
+    per_leaf: int,
+    gamma: float,
+    rng: np.random.Generator,
+) -> tuple[Points, Labels]:
+    """Draw uniform points until every leaf has its number; return points and leaf numbers."""
+    room = dict.fromkeys(leaf_labels, per_leaf)
+    points: list[Points] = []
+    leaves: list[int] = []
+    draws = 0
+    while any(room.values()):
+        draws += 1
+        if draws > 2000:
+            raise SettingsError(
+                "OUT_OF_RANGE",
+                f"With gamma = {gamma:g} a region has no room for its points; choose a smaller one.",
+                "gamma",
+            )
+        block = rng.random((256, 2))
+        leaf, distance = route(planes, block)
+        for point, number, far in zip(block, leaf.tolist(), distance >= gamma, strict=True):
+            if far and room[number] > 0:
+                room[number] -= 1
+                points.append(point)
+                leaves.append(number)
+    order = rng.permutation(len(points))
+    return np.array(points)[order], np.array(leaves, dtype=np.int64)[order]
+
+
+def _finish(
+    points: Points,
+    labels: Labels,
+    flip: float,
+    rng: np.random.Generator,
+    planes: Mapping[int, Line] | None = None,
+    leaf_labels: Mapping[int, int] | None = None,
+    gamma: float = 0.0,
+) -> SyntheticSet:
+    """Turn over the labels of an exact share of the points."""
+    noisy = labels.copy()
+    chosen = rng.permutation(len(labels))[: round(flip * len(labels))]
+    noisy[chosen] = -noisy[chosen]
+    return SyntheticSet(points, noisy, planes or {}, leaf_labels or {}, labels, gamma)
+
+
+def _labels_of(leaves: Labels, leaf_labels: Mapping[int, int]) -> Labels:
+    return np.array([leaf_labels[leaf] for leaf in leaves.tolist()], dtype=np.int64)
+
+
+def four_partitions(
+    n: int = 108, gamma: float = 0.03, flip: float = 0.0, seed: int = 0
+) -> SyntheticSet:
+    """Four regions cut by three oblique lines, labels -, +, -, + (depth 2)."""
+    rng = np.random.default_rng(seed)
+    points, leaves = _partition(_FOUR_PLANES, _FOUR_LEAVES, max(1, n // 4), gamma, rng)
+    labels = _labels_of(leaves, _FOUR_LEAVES)
+    return _finish(points, labels, flip, rng, _FOUR_PLANES, _FOUR_LEAVES, gamma)
+
+
+def six_partitions(
+    n: int = 96, gamma: float = 0.02, flip: float = 0.0, seed: int = 0
+) -> SyntheticSet:
+    """Six oblique strips of alternating label (depth 3).
+
+    One point of every strip lies on the line y = 0.5: six points in a row with alternating labels
+    need five changes of side, and a depth-2 tree has three, so no depth-2 tree is perfect.
+    """
+    rng = np.random.default_rng(seed)
+    points, leaves = _partition(_SIX_PLANES, _SIX_LEAVES, max(1, n // 6), gamma, rng)
+    for strip, leaf in enumerate(_SIX_LEAVES):
+        points[np.flatnonzero(leaves == leaf)[0]] = ((2 * strip + 1) / 12, 0.5)
+    labels = _labels_of(leaves, _SIX_LEAVES)
+    return _finish(points, labels, flip, rng, _SIX_PLANES, _SIX_LEAVES, gamma)
+
+
+def xor(n: int = 100, gamma: float = 0.04, flip: float = 0.0, seed: int = 0) -> SyntheticSet:
+    """Four quarters with opposite labels: no single split helps, two levels solve it."""
+    rng = np.random.default_rng(seed)
+    points, leaves = _partition(_XOR_PLANES, _XOR_LEAVES, max(1, n // 4), gamma, rng)
+    labels = _labels_of(leaves, _XOR_LEAVES)
+    return _finish(points, labels, flip, rng, _XOR_PLANES, _XOR_LEAVES, gamma)
+
+
+def moons(n: int = 120, noise: float = 0.06, flip: float = 0.0, seed: int = 0) -> SyntheticSet:
+    """Two half circles that interlock."""
+    rng = np.random.default_rng(seed)
+    labels = _halves(n)
+    angle = rng.uniform(0, math.pi, n)
+    outer = np.column_stack([np.cos(angle), np.sin(angle)])
+    inner = np.column_stack([1 - np.cos(angle), 0.5 - np.sin(angle)])
+    points = np.where(labels[:, None] < 0, outer, inner) + noise * rng.standard_normal((n, 2))
+    return _finish(_to_unit_square(points), labels, flip, rng)
+
+
+def circles(
+    n: int = 120, noise: float = 0.04, inner: float = 0.35, flip: float = 0.0, seed: int = 0
+) -> SyntheticSet:
+    """A ring around a smaller ring."""
+    rng = np.random.default_rng(seed)
+    labels = _halves(n)
+    angle = rng.uniform(0, 2 * math.pi, n)
+    radius = np.where(labels < 0, 1.0, inner) + noise * rng.standard_normal(n)
+    points = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return _finish(_to_unit_square(points), labels, flip, rng)
+
+
+def spiral(
+    n: int = 120, noise: float = 0.01, turns: float = 1.25, flip: float = 0.0, seed: int = 0
+) -> SyntheticSet:
+    """Two arms that wind around each other."""
+    rng = np.random.default_rng(seed)
+    labels = _halves(n)
+    radius = np.sqrt(rng.uniform(0.04, 1, n))
+    angle = 2 * math.pi * turns * radius + np.where(labels > 0, math.pi, 0.0)
+    points = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    points += noise * rng.standard_normal((n, 2))
+    return _finish(_to_unit_square(points), labels, flip, rng)
+
+
+def checkerboard(
+    n: int = 128, cells: int = 4, gamma: float = 0.02, flip: float = 0.0, seed: int = 0
+) -> SyntheticSet:
+    """A chess board of `cells` by `cells` fields, each shrunk by `gamma` on every side."""
+    if not 2 * gamma < 1 / cells:
+        raise SettingsError(
+            "OUT_OF_RANGE",
+            f"With gamma = {gamma:g} the {cells} x {cells} cells have no inside; choose it smaller.",
+            "gamma",
+        )
+    rng = np.random.default_rng(seed)
+    per_cell = max(1, n // cells**2)
+    column, row = (part.ravel().repeat(per_cell) for part in np.mgrid[:cells, :cells])
+    corner = np.column_stack([column, row]) / cells + gamma
+    points = corner + rng.random(corner.shape) * (1 / cells - 2 * gamma)
+    labels = np.where((column + row) % 2 == 1, 1, -1).astype(np.int64)
+    order = rng.permutation(len(points))
+    return _finish(points[order], labels[order], flip, rng, gamma=gamma)
+
+
+def fourclass_like(
+    n: int = 862, dead_zone: float = 0.03, flip: float = 0.0, seed: int = 7
+) -> SyntheticSet:
+    """Irregular islands: the sum of nine signed bumps above a level, 307 of 862 positive."""
+    rng = np.random.default_rng(seed)
+    centres = rng.random((9, 2))
+    widths = rng.uniform(0.07, 0.16, 9)
+    signs = np.where(np.arange(9) % 3 == 2, -1.0, 1.0)
+
+    def height(points: Points) -> Points:
+        squared = ((points[:, None, :] - centres) ** 2).sum(axis=2)
+        return (signs * np.exp(-squared / (2 * widths**2))).sum(axis=1)
+
+    n_positive = round(n * 307 / 862)
+    level = np.quantile(height(rng.random((20_000, 2))), 1 - n_positive / n)
+    above: list[Points] = []
+    below: list[Points] = []
+    while len(above) < n_positive or len(below) < n - n_positive:
+        block = rng.random((512, 2))
+        over = height(block) - level
+        above += list(block[over >= dead_zone])
+        below += list(block[over <= -dead_zone])
+    points = np.array(above[:n_positive] + below[: n - n_positive])
+    labels = np.repeat(np.array([1, -1], dtype=np.int64), [n_positive, n - n_positive])
+    order = rng.permutation(n)
+    return _finish(points[order], labels[order], flip, rng)
+
+
+def _halves(n: int) -> Labels:
+    return np.where(np.arange(n) < n // 2, -1, 1).astype(np.int64)
+
+
+def _to_unit_square(points: Points) -> Points:
+    low, high = points.min(axis=0), points.max(axis=0)
+    return (points - low) / np.where(high > low, high - low, 1.0)
+
+
+_SEED = IntRange("seed", 0, help="Number that fixes the random draw.", low=0, high=2**31 - 1)
+_FLIP = FloatRange("flip", 0.0, help="Share of labels turned over.", low=0.0, high=0.45)
+
+
+def _points(default: int, low: int, high: int = 2000) -> IntRange:
+    return IntRange("n", default, symbol="n", help="Number of points.", low=low, high=high)
+
+
+def _gamma(default: float, high: float) -> FloatRange:
+    text = "Smallest distance of a point to a line on its path; the true margin is twice this."
+    return FloatRange("gamma", default, symbol=r"\gamma", help=text, low=0.0, high=high)
+
+
+def _noise(default: float, high: float) -> FloatRange:
+    text = "Standard deviation of the noise on the position."
+    return FloatRange("noise", default, symbol=r"\sigma", help=text, low=0.0, high=high)
+
+
+_GENERATORS: tuple[Generator, ...] = (
+    Generator(
+        "4-partitions",
+        "Four partitions",
+        "Four regions cut by three oblique lines; a depth-2 oblique tree is perfect.",
+        2,
+        four_partitions,
+        (_points(108, 8), _gamma(0.03, 0.08), _FLIP, _SEED),
+    ),
+    Generator(
+        "6-partitions",
+        "Six partitions",
+        "Six oblique strips of alternating label; depth 3 is needed.",
+        3,
+        six_partitions,
+        (_points(96, 12), _gamma(0.02, 0.04), _FLIP, _SEED),
+    ),
+    Generator(
+        "xor",
+        "XOR",
+        "Four quarters with opposite labels; greedy trees see no gain in the first split.",
+        2,
+        xor,
+        (_points(100, 8), _gamma(0.04, 0.15), _FLIP, _SEED),
+    ),
+    Generator(
+        "moons",
+        "Moons",
+        "Two half circles that interlock.",
+        3,
+        moons,
+        (_points(120, 8), _noise(0.06, 0.5), _FLIP, _SEED),
+    ),
+    Generator(
+        "circles",
+        "Circles",
+        "A ring around a smaller ring.",
+        3,
+        circles,
+        (
+            _points(120, 8),
+            _noise(0.04, 0.3),
+            FloatRange("inner", 0.35, help="Radius of the inner ring.", low=0.05, high=0.95),
+            _FLIP,
+            _SEED,
+        ),
+    ),
+    Generator(
+        "spiral",
+        "Spiral",
+        "Two arms that wind around each other.",
+        4,
+        spiral,
+        (
+            _points(120, 8),
+            _noise(0.01, 0.1),
+            FloatRange("turns", 1.25, help="Turns of each arm.", low=0.25, high=3.0),
+            _FLIP,
+            _SEED,
+        ),
+    ),
+    Generator(
+        "checkerboard",
+        "Checkerboard",
+        "A chess board; the hardest of the sets for few splits.",
+        4,
+        checkerboard,
+        (
+            _points(128, 16),
+            IntRange("cells", 4, symbol="k", help="Cells on each side.", low=2, high=8),
+            _gamma(0.02, 0.06),
+            _FLIP,
+            _SEED,
+        ),
+    ),
+    Generator(
+        "fourclass-like",
+        "Fourclass-like islands",
+        "Irregular islands of one class in the other.",
+        4,
+        fourclass_like,
+        (
+            _points(862, 40),
+            FloatRange(
+                "dead_zone", 0.03, help="Band around the border without points.", low=0.0, high=0.1
+            ),
+            _FLIP,
+            IntRange("seed", 7, help="Number that fixes the islands.", low=0, high=2**31 - 1),
+        ),
+    ),
+)
+
+
+def list_generators() -> tuple[Generator, ...]:
+    """Return all recipes in teaching order."""
+    return _GENERATORS
+
+
+def generate(key: str, **settings: float) -> SyntheticSet:
+    """Make a set by key, with every setting checked against its declared range.
+
+    Raises
+    ------
+    SettingsError
+        For an unknown recipe or setting, or a value out of range.
+    """
+    recipe = next((recipe for recipe in _GENERATORS if recipe.key == key), None)
+    if recipe is None:
+        known = ", ".join(recipe.key for recipe in _GENERATORS)
+        raise SettingsError("UNKNOWN_CHOICE", f"There is no recipe {key!r}; choose {known}.", "key")
+    values = {parameter.name: parameter.default for parameter in recipe.parameters}
+    declared = {parameter.name: parameter for parameter in recipe.parameters}
+    for name, value in settings.items():
+        if name not in declared:
+            raise SettingsError(
+                "UNKNOWN_SETTING",
+                f"{key} has no setting {name!r}; it has {', '.join(declared)}.",
+                name,
+            )
+        values[name] = declared[name].check(value)
+    return recipe.make(**values)
