@@ -299,6 +299,9 @@ class Program:
         A bound on the objective known before any search, with the reason in `claims`.
     claims : tuple of str
         What a proof covers, in words: epsilon, big-M, subset, binarization.
+    method : str
+        What proves the bound when an engine solves the model: "mip", or "mip+path-search" when
+        the model holds values of an exact search.
     """
 
     sense: Sense
@@ -316,3 +319,4 @@ class Program:
     search: Any = None
     bound: float | None = None
     claims: tuple[str, ...] = field(default=())
+    method: str = "mip"

@@ -1,0 +1,141 @@
+"""From a Pyomo model to arrays, and from variables to columns of those arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.common.errors import InfeasibleConstraintException
+from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+from scipy.sparse import csr_matrix
+
+from octcore.program import ModelSize, Sense
+
+
+class InfeasibleModelError(Exception):
+    """A row of the model holds no variable and is violated: no solution can exist."""
+
+
+class CompiledColumns:
+    """Columns of the variables of a model (see `octcore.program.Columns`).
+
+    Parameters
+    ----------
+    variables : iterable of Pyomo variable data
+        Variables in column order.
+    """
+
+    def __init__(self, variables: Iterable[Any]) -> None:
+        self._position = {id(variable): j for j, variable in enumerate(variables)}
+        self.n_columns = len(self._position)
+        self._cache: dict[int, np.ndarray] = {}
+
+    def of(self, component: Any) -> np.ndarray:
+        """Column of every member of a variable, in index order; -1 if it is in no row."""
+        found = self._cache.get(id(component))
+        if found is None:
+            position = self._position
+            members = component.values()
+            found = np.fromiter((position.get(id(v), -1) for v in members), dtype=np.int64)
+            found.setflags(write=False)
+            self._cache[id(component)] = found
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledModel:
+    """``sense cost @ x + offset`` over ``row_lower <= matrix @ x <= row_upper`` and a box.
+
+    Parameters
+    ----------
+    columns : CompiledColumns
+        Where the variables stand.
+    sense : Sense
+        Direction of the model's own objective.
+    cost, offset : numpy.ndarray, float
+        Linear objective, shape ``(n_columns,)``, and its constant.
+    matrix : scipy.sparse.csr_matrix
+        Shape ``(n_rows, n_columns)``.
+    row_lower, row_upper : numpy.ndarray
+        Shape ``(n_rows,)``, infinite where open.
+    lower, upper : numpy.ndarray
+        Column bounds, shape ``(n_columns,)``.
+    integer : numpy.ndarray
+        Boolean, shape ``(n_columns,)``.
+    variables : tuple
+        Pyomo variables in column order; kept alive because columns know them by identity.
+    """
+
+    columns: CompiledColumns
+    sense: Sense
+    cost: np.ndarray
+    offset: float
+    matrix: csr_matrix
+    row_lower: np.ndarray
+    row_upper: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    integer: np.ndarray
+    variables: tuple[Any, ...]
+
+    @property
+    def size(self) -> ModelSize:
+        """Counted size."""
+        rows, columns = self.matrix.shape
+        return ModelSize(rows, columns, int(self.integer.sum()), int(self.matrix.nnz))
+
+    def values(self, start: Iterable[tuple[Any, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+        """Columns and values of a start given by component; members in no row are left out."""
+        columns, values = [], []
+        for component, array in start:
+            positions = self.columns.of(component)
+            known = positions >= 0
+            columns.append(positions[known])
+            values.append(np.asarray(array, dtype=np.float64).ravel()[known])
+        if not columns:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        return np.concatenate(columns), np.concatenate(values)
+
+
+def compile_model(model: pyo.ConcreteModel) -> CompiledModel:
+    """Compile a linear Pyomo model with one objective; fixed variables become constants.
+
+    Raises
+    ------
+    InfeasibleModelError
+        If a row without variables is violated.
+    """
+    try:
+        form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=None)
+    except InfeasibleConstraintException as error:
+        raise InfeasibleModelError(str(error)) from error
+    kinds = np.fromiter((row.bound_type for row in form.rows), dtype=np.int64)
+    rhs = np.asarray(form.rhs, dtype=np.float64)
+    lower, upper, integer = _domains(form.columns)
+    return CompiledModel(
+        columns=CompiledColumns(form.columns),
+        sense=Sense.MAXIMISE if form.objectives[0].sense == pyo.maximize else Sense.MINIMISE,
+        cost=np.asarray(form.c.todense(), dtype=np.float64)[0].ravel(),
+        offset=float(form.c_offset[0]),
+        matrix=csr_matrix(form.A),
+        row_lower=np.where(kinds <= 0, rhs, -np.inf),
+        row_upper=np.where(kinds >= 0, rhs, np.inf),
+        lower=lower,
+        upper=upper,
+        integer=integer,
+        variables=tuple(form.columns),
+    )
+
+
+def _domains(variables: list[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    lower, upper = np.empty(len(variables)), np.empty(len(variables))
+    integer = np.empty(len(variables), dtype=bool)
+    for j, variable in enumerate(variables):
+        low, high = variable.bounds
+        lower[j] = -np.inf if low is None else low
+        upper[j] = np.inf if high is None else high
+        integer[j] = variable.is_integer()
+    return lower, upper, integer

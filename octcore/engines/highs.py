@@ -1,0 +1,266 @@
+"""HiGHS behind a small interface: arrays in, status, point and bound out, events in between.
+
+HiGHS takes neither lazy constraints nor user cuts inside its tree (measured with 1.15), so a MIP
+goes in as it stands; solutions can be injected while it runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import highspy
+import numpy as np
+from highspy import cb
+from scipy.sparse import csr_matrix
+
+from octcore.engines.compile import CompiledModel
+from octcore.engines.events import finite
+from octcore.errors import EngineError
+from octcore.program import Sense
+
+CALLBACK_SECONDS = 0.25
+"""HiGHS interrupts thousands of times a second; looking four times is enough for a person."""
+
+
+class SolverStatus(StrEnum):
+    """How a run of the solver ended, in our words."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    TIME_LIMIT = "time_limit"
+    NODE_LIMIT = "node_limit"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+_STATUS = {
+    highspy.HighsModelStatus.kOptimal: SolverStatus.OPTIMAL,
+    highspy.HighsModelStatus.kModelEmpty: SolverStatus.OPTIMAL,
+    highspy.HighsModelStatus.kInfeasible: SolverStatus.INFEASIBLE,
+    highspy.HighsModelStatus.kUnbounded: SolverStatus.UNBOUNDED,
+    highspy.HighsModelStatus.kUnboundedOrInfeasible: SolverStatus.INFEASIBLE,
+    highspy.HighsModelStatus.kTimeLimit: SolverStatus.TIME_LIMIT,
+    highspy.HighsModelStatus.kSolutionLimit: SolverStatus.NODE_LIMIT,
+    highspy.HighsModelStatus.kIterationLimit: SolverStatus.FAILED,
+    highspy.HighsModelStatus.kInterrupt: SolverStatus.INTERRUPTED,
+    highspy.HighsModelStatus.kHighsInterrupt: SolverStatus.INTERRUPTED,
+}
+"""`kUnboundedOrInfeasible` is infeasible here: all our models are boxed."""
+
+
+@dataclass(frozen=True)
+class SolverSettings:
+    """Limits of one run.
+
+    Parameters
+    ----------
+    time_limit : float
+        Seconds from now.
+    relative_gap, absolute_gap : float
+        On the scale of the model's own objective.
+    node_limit : int or None
+        Largest number of nodes.
+    threads, seed : int
+        As in HiGHS.
+    """
+
+    time_limit: float
+    relative_gap: float = 0.0
+    absolute_gap: float = 1e-6
+    node_limit: int | None = None
+    threads: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class SolverResult:
+    """What a run left behind; objective and bound on the model's own scale."""
+
+    status: SolverStatus
+    point: np.ndarray | None
+    objective: float | None
+    bound: float | None
+    nodes: int
+
+
+@dataclass(frozen=True)
+class SolverHooks:
+    """What a caller may do while a MIP runs.
+
+    Parameters
+    ----------
+    on_solution : callable
+        ``(point, objective)``, for every feasible point found.
+    on_progress : callable
+        ``(bound, nodes) -> stop``, at most four times a second; both are None inside an LP.  A
+        true answer stops the run.
+    inject : callable
+        Returns a complete point to offer to the solver, or None.
+    """
+
+    on_solution: Callable[[np.ndarray, float], None]
+    on_progress: Callable[[float | None, int | None], bool]
+    inject: Callable[[], np.ndarray | None]
+
+
+class HighsModel:
+    """One compiled model inside HiGHS.
+
+    Parameters
+    ----------
+    compiled : CompiledModel
+        The model.
+    relaxed : bool
+        Whether to drop the integrality.
+    """
+
+    def __init__(self, compiled: CompiledModel, relaxed: bool = False) -> None:
+        self._highs = highspy.Highs()
+        self._set("output_flag", False)
+        self._is_mip = bool(compiled.integer.any()) and not relaxed
+        self._n_columns = len(compiled.cost)
+        if self._highs.passModel(_highs_lp(compiled, relaxed)) == highspy.HighsStatus.kError:
+            raise EngineError("SOLVER_REFUSED", "HiGHS refused the model; please report the data.")
+
+    def add_rows(self, matrix: csr_matrix, lower: np.ndarray, upper: np.ndarray) -> None:
+        """Add rows ``lower <= matrix @ x <= upper``; the last basis stays valid."""
+        self._highs.addRows(
+            matrix.shape[0],
+            np.asarray(lower, dtype=np.float64),
+            np.asarray(upper, dtype=np.float64),
+            matrix.nnz,
+            matrix.indptr[:-1].astype(np.int32),
+            matrix.indices.astype(np.int32),
+            matrix.data.astype(np.float64),
+        )
+
+    def set_start(self, columns: np.ndarray, values: np.ndarray) -> None:
+        """Give a (possibly partial) start; HiGHS completes it by solving the rest."""
+        if len(columns):
+            self._highs.setSolution(
+                len(columns), columns.astype(np.int32), values.astype(np.float64)
+            )
+
+    def run(self, settings: SolverSettings, hooks: SolverHooks | None = None) -> SolverResult:
+        """Solve within the limits."""
+        self._apply(settings)
+        relay = None
+        if hooks is not None:
+            relay = _Relay(hooks, self._is_mip)
+            self._highs.setCallback(relay, None)
+            for kind in relay.kinds:
+                self._highs.startCallback(kind)
+        self._highs.run()
+        if relay is not None and relay.failure is not None:
+            raise relay.failure
+        return self._result()
+
+    def duals(self) -> np.ndarray:
+        """Dual values of the rows after an LP."""
+        return np.array(self._highs.getSolution().row_dual)
+
+    def _set(self, name: str, value: object) -> None:
+        self._highs.setOptionValue(name, value)  # type: ignore[arg-type]
+
+    def _apply(self, settings: SolverSettings) -> None:
+        # time_limit counts over all runs of one object
+        self._set("time_limit", self._highs.getRunTime() + max(settings.time_limit, 0.0))
+        self._set("threads", settings.threads)
+        self._set("random_seed", settings.seed)
+        self._set("mip_rel_gap", settings.relative_gap)
+        self._set("mip_abs_gap", settings.absolute_gap)
+        if settings.node_limit is not None:
+            self._set("mip_max_nodes", settings.node_limit)
+
+    def _result(self) -> SolverResult:
+        info = self._highs.getInfo()
+        status = _STATUS.get(self._highs.getModelStatus(), SolverStatus.FAILED)
+        solution = self._highs.getSolution()
+        has_point = solution.value_valid and (
+            info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        )
+        point = np.array(solution.col_value) if has_point else None
+        objective = finite(info.objective_function_value) if has_point else None
+        bound = finite(info.mip_dual_bound) if self._is_mip else None
+        if not self._is_mip and status is SolverStatus.OPTIMAL:
+            bound = objective
+        nodes = max(0, int(info.mip_node_count)) if self._is_mip else 0
+        return SolverResult(status, point, objective, bound, nodes)
+
+
+class _Relay:
+    """Turns HiGHS callbacks into hooks; an exception stops the run and is raised after it."""
+
+    def __init__(self, hooks: SolverHooks, is_mip: bool) -> None:
+        self.hooks = hooks
+        self.failure: BaseException | None = None
+        self._stop = False
+        self._looked = 0.0
+        kinds = cb.HighsCallbackType
+        self.kinds = (kinds.kCallbackSimplexInterrupt, kinds.kCallbackIpmInterrupt)
+        if is_mip:
+            self.kinds = (
+                kinds.kCallbackMipInterrupt,
+                kinds.kCallbackMipSolution,
+                kinds.kCallbackMipUserSolution,
+                *self.kinds,
+            )
+
+    def __call__(self, kind, message, out, answer, data) -> None:  # noqa: ANN001
+        """Receive one callback of HiGHS."""
+        try:
+            self._handle(kind, out, answer)
+        except BaseException as error:
+            self.failure, self._stop = error, True
+        if answer is not None:
+            answer.user_interrupt = self._stop  # sticky in HiGHS: always written
+
+    def _handle(self, kind, out, answer) -> None:  # noqa: ANN001
+        kinds = cb.HighsCallbackType
+        if kind == kinds.kCallbackMipSolution:
+            self.hooks.on_solution(np.array(out.mip_solution), float(out.objective_function_value))
+        elif kind == kinds.kCallbackMipUserSolution:
+            point = self.hooks.inject()
+            if point is not None:
+                answer.setSolution(point)
+        elif kind == kinds.kCallbackMipInterrupt:
+            if self._is_due():
+                bound = finite(out.mip_dual_bound)
+                self._stop = self.hooks.on_progress(bound, max(0, int(out.mip_node_count)))
+        elif self._is_due():  # inside an LP: no bound of the MIP is at hand
+            self._stop = self.hooks.on_progress(None, None)
+
+    def _is_due(self) -> bool:
+        now = time.perf_counter()
+        if self._stop or now - self._looked < CALLBACK_SECONDS:
+            return False
+        self._looked = now
+        return True
+
+
+def _highs_lp(compiled: CompiledModel, relaxed: bool) -> highspy.HighsLp:
+    lp = highspy.HighsLp()
+    matrix = compiled.matrix
+    lp.num_row_, lp.num_col_ = matrix.shape
+    lp.sense_ = (
+        highspy.ObjSense.kMaximize
+        if compiled.sense is Sense.MAXIMISE
+        else highspy.ObjSense.kMinimize
+    )
+    lp.offset_ = compiled.offset
+    lp.col_cost_ = compiled.cost
+    lp.col_lower_, lp.col_upper_ = compiled.lower, compiled.upper
+    lp.row_lower_, lp.row_upper_ = compiled.row_lower, compiled.row_upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.num_row_, lp.a_matrix_.num_col_ = matrix.shape
+    lp.a_matrix_.start_ = matrix.indptr.astype(np.int32)
+    lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
+    lp.a_matrix_.value_ = matrix.data
+    if compiled.integer.any() and not relaxed:
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        lp.integrality_ = [kinds[int(flag)] for flag in compiled.integer]
+    return lp

@@ -1,0 +1,346 @@
+"""Build the whole model, hand it to HiGHS, and believe only what routing confirms."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import psutil
+from scipy.sparse import vstack
+
+from octcore.engines.base import Outcome, SolveLimits, StopReason, TimeUpError, make_guard
+from octcore.engines.compile import CompiledModel, InfeasibleModelError, compile_model
+from octcore.engines.events import Recorder, relative_gap
+from octcore.engines.highs import (
+    HighsModel,
+    SolverHooks,
+    SolverResult,
+    SolverSettings,
+    SolverStatus,
+)
+from octcore.errors import CancelledError, TooLargeError
+from octcore.program import Capability, Cuts, ModelSize, Point, Program, PyomoModel, SearchState
+
+CLAIM_TOLERANCE = 1e-6
+"""A solver's claim may differ from routing by its own feasibility tolerance, not by more."""
+ROOT_ROUNDS = 50
+"""Separation rounds before the MIP; they stop earlier when the bound stalls."""
+ROOT_STALL = 1e-3
+"""A round that improves the bound by a smaller share is the last."""
+ROOT_TIME_SHARE = 0.25
+"""Share of the time left that separation before the MIP may take."""
+
+
+class HighsEngine:
+    """HiGHS' own branch and bound on the complete model.
+
+    Parameters
+    ----------
+    memory_budget : float or None
+        Bytes that building and compiling may take; None for half of the available memory.
+    """
+
+    key = "highs"
+    title = "HiGHS on the complete model"
+    supports = frozenset({Capability.LINEAR})
+
+    def __init__(self, memory_budget: float | None = None) -> None:
+        self.memory_budget = memory_budget
+
+    def solve(
+        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
+    ) -> Outcome:
+        """Build, compile and solve; trees and bounds go to the recorder."""
+        run = _MonolithicRun(program, limits, recorder, cancel)
+        recorder.bound(program.bound)
+        if recorder.is_closed:
+            return run.outcome(StopReason.OPTIMAL)
+        check_size(program.size, self.memory_budget)
+        try:
+            return run.solve()
+        except TimeUpError:
+            return run.outcome(StopReason.TIME_LIMIT)
+        except CancelledError:
+            return run.outcome(StopReason.CANCELLED)
+        except InfeasibleModelError:
+            return run.infeasible()
+        except MemoryError as error:
+            raise too_large(program.size, "memory ran out while it was built") from error
+
+
+def check_size(size: ModelSize | None, budget: float | None) -> None:
+    """Refuse a model that will not fit.
+
+    Raises
+    ------
+    TooLargeError
+        With the estimated size in words and numbers.
+    """
+    if size is None:
+        return
+    limit = psutil.virtual_memory().available / 2 if budget is None else budget
+    if size.bytes > limit:
+        raise too_large(size, f"only {limit / 1e9:.1f} GB may be used")
+
+
+def too_large(size: ModelSize | None, reason: str) -> TooLargeError:
+    """Build the error for a model that does not fit."""
+    if size is None:
+        return TooLargeError("TOO_LARGE", f"The model does not fit into memory: {reason}.", {})
+    return TooLargeError(
+        "TOO_LARGE",
+        f"The model would have {size.columns:,} columns, {size.rows:,} rows and {size.nonzeros:,} "
+        f"non-zeros and need about {size.bytes / 1e9:.1f} GB, but {reason}; choose a smaller "
+        "depth, a coarser encoding, fewer rows or a search method.",
+        {**size.to_dict(), "bytes": float(size.bytes)},
+    )
+
+
+@dataclass(eq=False)
+class _MonolithicRun:
+    """State of one solve."""
+
+    program: Program
+    limits: SolveLimits
+    recorder: Recorder
+    cancel: Callable[[], bool]
+    seconds: dict[str, float] = field(default_factory=dict)
+    size: ModelSize | None = None
+    root_bound: float | None = None
+    denied: float | None = None
+    _queued: list[np.ndarray] = field(default_factory=list)
+
+    def solve(self) -> Outcome:
+        guard = make_guard(self.limits, self.cancel)
+        assert self.program.build is not None
+        with self._phase("build"):
+            guard()
+            built = self.program.build(guard)
+        with self._phase("compile"):
+            guard()
+            compiled = compile_model(built.model)
+            self.size = compiled.size
+            self.recorder.model(self.size.to_dict())
+            guard()
+        with self._phase("solve"):
+            compiled = self._root_rounds(built, compiled)
+            guard()
+            result = self._branch_and_bound(built, compiled)
+        return self._conclude(result)
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        self.recorder.phase(name)
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = time.perf_counter() - started
+
+    def outcome(self, reason: StopReason) -> Outcome:
+        return Outcome(
+            reason, self.program.method, self.root_bound, self.size, dict(self.seconds)
+        )
+
+    def infeasible(self) -> Outcome:
+        if self.recorder.tree is None:
+            return self.outcome(StopReason.INFEASIBLE)
+        self.recorder.note("The solver found the model infeasible although a feasible tree is known.")
+        return self.outcome(StopReason.ERROR)
+
+    # --- root relaxation -------------------------------------------------------------------
+
+    def _root_rounds(self, built: PyomoModel, compiled: CompiledModel) -> CompiledModel:
+        """Strengthen the model with rows that its optional separators find at the root."""
+        if not built.separators:
+            return compiled
+        budget = self.limits.clock.remaining * (1 - ROOT_TIME_SHARE)
+        relaxation = HighsModel(compiled, relaxed=True)
+        found: list[Cuts] = []
+        last = None
+        for round_number in range(ROOT_ROUNDS):
+            result = relaxation.run(
+                self._settings(self.limits.clock.remaining - budget), self._root_hooks()
+            )
+            if result.status is not SolverStatus.OPTIMAL or result.point is None:
+                break
+            bound = self._objective(result.bound)
+            self.recorder.bound(bound)
+            self.root_bound = bound
+            if last is not None and abs(last - bound) <= ROOT_STALL * max(1e-9, abs(last)):
+                break
+            last = bound
+            cuts = self._separate(built, compiled, result.point, round_number)
+            if not cuts:
+                break
+            for family in cuts:
+                relaxation.add_rows(
+                    family.matrix, np.full(len(family.rhs), -np.inf), family.rhs
+                )
+            found += cuts
+            self._count_cuts(cuts)
+        return _with_rows(compiled, found)
+
+    def _separate(
+        self, built: PyomoModel, compiled: CompiledModel, x: np.ndarray, round_number: int
+    ) -> list[Cuts]:
+        fractional = np.abs(x - np.round(x))[compiled.integer]
+        state = SearchState(
+            compiled.lower,
+            compiled.upper,
+            is_root=True,
+            is_integral=bool((fractional < CLAIM_TOLERANCE).all()),
+            round=round_number,
+        )
+        point = Point(compiled.columns, x)
+        return [cuts for sep in built.separators for cuts in sep.separate(point, state)]
+
+    def _count_cuts(self, cuts: list[Cuts]) -> None:
+        counts: dict[str, int] = {}
+        for family in cuts:
+            counts[family.kind] = counts.get(family.kind, 0) + len(family.rhs)
+        self.recorder.cut_round(counts, tuple(p for c in cuts for p in c.pictures))
+
+    def _root_hooks(self) -> SolverHooks:
+        return SolverHooks(lambda x, value: None, lambda bound, nodes: self._must_stop(), lambda: None)
+
+    # --- branch and bound ------------------------------------------------------------------
+
+    def _branch_and_bound(self, built: PyomoModel, compiled: CompiledModel) -> SolverResult:
+        solver = HighsModel(compiled)
+        if self.recorder.tree is not None:
+            solver.set_start(*compiled.values(built.start_values(self.recorder.tree)))
+        hooks = SolverHooks(
+            lambda x, value: self._receive(built, compiled, x, value),
+            self._progress,
+            lambda: self._queued.pop() if self._queued else None,
+        )
+        result = solver.run(self._settings(self.limits.clock.remaining), hooks)
+        if result.bound is not None:
+            self._see_bound(self._objective(result.bound), result.nodes)
+        if result.point is not None and result.objective is not None:
+            self._receive(built, compiled, result.point, result.objective)
+        return result
+
+    def _settings(self, time_limit: float) -> SolverSettings:
+        program = self.program
+        step = program.granularity / abs(program.scale)
+        return SolverSettings(
+            time_limit=time_limit,
+            # the relative gap of the model is ours only where the constant is nil
+            relative_gap=self.limits.gap if program.shift == 0 else 0.0,
+            absolute_gap=max(1e-9, 0.99 * step),
+            node_limit=self.limits.node_limit,
+            threads=self.limits.threads,
+            seed=self.limits.seed,
+        )
+
+    def _objective(self, model_value: float | None) -> float:
+        assert model_value is not None
+        return self.program.scale * model_value + self.program.shift
+
+    def _receive(
+        self, built: PyomoModel, compiled: CompiledModel, x: np.ndarray, model_value: float
+    ) -> None:
+        """Read, route and record one point of the solver; polish it if the program can."""
+        tree = built.read_tree(Point(compiled.columns, x))
+        value = self.program.evaluate(tree)
+        claimed = self._objective(model_value)
+        if value is None or self._exceeds(claimed, value):
+            self._deny(claimed, value)
+        if value is not None:
+            self.recorder.incumbent(value, tree, "solver")
+        if self.program.improve is None:
+            return
+        better = self.program.improve(tree)
+        value = self.program.evaluate(better)
+        if value is not None and self.recorder.incumbent(value, better, "polish"):
+            columns, values = compiled.values(built.start_values(better))
+            if len(np.unique(columns)) == len(x):
+                point = np.empty(len(x))
+                point[columns] = values
+                self._queued.append(point)
+
+    def _exceeds(self, claimed: float, value: float) -> bool:
+        slack = CLAIM_TOLERANCE * max(1.0, abs(value))
+        sign = 1.0 if self.program.sense.better(1.0, 0.0) else -1.0
+        return sign * (claimed - value) > slack
+
+    def _deny(self, claimed: float, value: float | None) -> None:
+        if self.denied == claimed:
+            return
+        self.denied = claimed
+        found = "a tree that breaks a side constraint" if value is None else f"{value:.9g}"
+        self.recorder.note(
+            f"The solver claimed {claimed:.9g}; routing the rows gives {found}, which is what counts.",
+            claimed=claimed,
+            routed=value,
+        )
+
+    def _progress(self, bound: float | None, nodes: int | None) -> bool:
+        if bound is not None:
+            self._see_bound(self._objective(bound), nodes)
+        self.recorder.progress(nodes=nodes)
+        return self._must_stop()
+
+    def _see_bound(self, bound: float, nodes: int | None) -> None:
+        if self.root_bound is None or not nodes or nodes <= 1:
+            self.root_bound = bound
+        self.recorder.bound(bound, nodes)
+
+    def _must_stop(self) -> bool:
+        return self.cancel() or self.recorder.is_closed or self._gap_reached()
+
+    def _gap_reached(self) -> bool:
+        gap = relative_gap(self.recorder.objective, self.recorder.best_bound)
+        return gap is not None and gap <= self.limits.gap
+
+    # --- verdict ---------------------------------------------------------------------------
+
+    def _conclude(self, result: SolverResult) -> Outcome:
+        self._close(result)
+        if self.recorder.is_closed:
+            return self.outcome(StopReason.OPTIMAL)
+        if self.cancel():
+            return self.outcome(StopReason.CANCELLED)
+        if self._gap_reached():
+            return self.outcome(StopReason.GAP_LIMIT)
+        if result.status is SolverStatus.INFEASIBLE:
+            return self.infeasible()
+        reasons = {
+            SolverStatus.TIME_LIMIT: StopReason.TIME_LIMIT,
+            SolverStatus.NODE_LIMIT: StopReason.NODE_LIMIT,
+        }
+        if result.status not in reasons:
+            self.recorder.note(
+                f"The solver ended with status {result.status.value!r}, but its bound does not "
+                "prove the best routed tree."
+            )
+        return self.outcome(reasons.get(result.status, StopReason.ERROR))
+
+    def _close(self, result: SolverResult) -> None:
+        """Move the bound onto the incumbent where granularity or tolerance proves it."""
+        objective, bound = self.recorder.objective, self.recorder.best_bound
+        if objective is None or bound is None:
+            return
+        proven = result.status is SolverStatus.OPTIMAL
+        close = abs(bound - objective) <= CLAIM_TOLERANCE * max(1.0, abs(objective))
+        if self.recorder.is_closed or (proven and close):
+            self.recorder.bound(objective)
+
+
+def _with_rows(compiled: CompiledModel, cuts: list[Cuts]) -> CompiledModel:
+    if not cuts:
+        return compiled
+    from dataclasses import replace
+
+    rhs = np.concatenate([family.rhs for family in cuts])
+    return replace(
+        compiled,
+        matrix=vstack([compiled.matrix, *(family.matrix for family in cuts)]).tocsr(),
+        row_lower=np.concatenate([compiled.row_lower, np.full(len(rhs), -np.inf)]),
+        row_upper=np.concatenate([compiled.row_upper, rhs]),
+    )

@@ -1,0 +1,495 @@
+"""The master problem of BendOCT and everything that belongs to it except the cuts.
+
+Sets: branch nodes B, all nodes N of the perfect tree, features F, classes K, hits H (groups of
+rows with equal features and class).  Variables (letters of the paper): ``b[m, f]`` node m tests f,
+``p[m]`` node m is a leaf, ``w[m, k]`` leaf m predicts k, ``theta[h]`` hit h is classified
+correctly; ``s[m] = sum_f b[m, f]`` is ours and only makes rows sparser.
+
+With a recall floor or a fairness limit the model needs to know what *wrong* rows are predicted
+too.  Then hits are all pairs of a pattern and a class and the hits of a pattern sum to one, which
+makes them exact at integer points in both directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.constraints import Constraints, parity_cells
+from octcore.formulations.components.rows import linear
+from octcore.formulations.components.side_constraints import (
+    FullRouting,
+    add_structural_rows,
+    recall_floor,
+    routing_size,
+)
+from octcore.program import Child, Cuts, ModelSize, Point, Problem, SearchState
+from octcore.search.presolve import reduce_columns
+from octcore.separation.max_flow import BendersCuts
+from octcore.separation.tree_rows import Instance, Rows, TreeLayout, TreePoint
+from octcore.tree import topology
+from octcore.tree.tree import Split, Tree
+
+NAMES_FEATURES = frozenset(
+    {"max_features", "forbidden_pairs", "root_feature", "feature_once_per_path"}
+)
+"""With these constraints equal columns of different raw features are not interchangeable."""
+PREDICTION_CONSTRAINTS = frozenset(
+    {
+        "min_recall",
+        "statistical_parity",
+        "equal_opportunity",
+        "predictive_equality",
+        "equalized_odds",
+        "conditional_parity",
+    }
+)
+"""Constraints on what rows are predicted, right or wrong."""
+HARMLESS = frozenset({"class_weight", "forbidden_features"})
+"""Constraints that change the data, not the set of trees: every subtree stays independent."""
+CONSTRAINTS = (
+    frozenset({"max_leaves", "max_splits", "min_samples_leaf", "max_features"})
+    | NAMES_FEATURES
+    | PREDICTION_CONSTRAINTS
+    | HARMLESS
+)
+"""Everything that the Benders model expresses."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedProblem:
+    """A problem after merging equal rows and dropping useless columns.
+
+    Parameters
+    ----------
+    problem : Problem
+        The original.
+    instance : Instance
+        Patterns and hits.
+    counts : numpy.ndarray
+        Number of rows of every pattern and class, shape ``(n_patterns, n_classes)``.
+    pattern_of_row : numpy.ndarray
+        Shape ``(n_samples,)``.
+    all_pairs : bool
+        Whether hits are all pairs of a pattern and a class.
+    """
+
+    problem: Problem
+    instance: Instance
+    counts: np.ndarray
+    pattern_of_row: np.ndarray
+    all_pairs: bool
+
+    @property
+    def layout(self) -> TreeLayout:
+        """Variables of the model."""
+        return self.instance.layout(self.problem.depth)
+
+    @property
+    def couples(self) -> bool:
+        """Whether a side constraint couples a subtree with the rest of the tree."""
+        return bool(self.problem.constraints.active - HARMLESS)
+
+    @property
+    def keeps_root(self) -> bool:
+        """Whether the root must stay a branch node."""
+        return self.problem.constraints.root_feature is not None
+
+
+def reduce_problem(problem: Problem) -> ReducedProblem:
+    """Drop forbidden and interchangeable columns and merge rows that no tree can tell apart."""
+    wanted = problem.constraints
+    banned = [problem.context.raw_index(name) for name in wanted.forbidden_features]
+    excluded = np.isin(problem.groups, banned)
+    if wanted.active & NAMES_FEATURES:
+        kept = np.flatnonzero(~excluded)
+    else:
+        kept = reduce_columns(problem.X, excluded).kept
+    X = np.ascontiguousarray(problem.X[:, kept].astype(np.uint8))
+    if len(kept):
+        _, sample, pattern = np.unique(X, axis=0, return_index=True, return_inverse=True)
+        pattern = pattern.ravel()
+    else:
+        sample, pattern = np.zeros(1, np.int64), np.zeros(len(X), np.int64)
+    shape = (len(sample), problem.n_classes)
+    counts, weights = np.zeros(shape, np.int64), np.zeros(shape)
+    np.add.at(counts, (pattern, problem.y), 1)
+    np.add.at(weights, (pattern, problem.y), problem.weights)
+    all_pairs = bool(wanted.active & PREDICTION_CONSTRAINTS)
+    rows, targets = np.nonzero(np.ones(shape, bool) if all_pairs else weights > 0)
+    instance = Instance(
+        X[sample], rows, targets, weights[rows, targets], problem.n_classes, sample, kept
+    )
+    return ReducedProblem(problem, instance, counts, pattern, all_pairs)
+
+
+class TreeVariables:
+    """The variables of the master and their flat order.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        Gets the variables.
+    layout : TreeLayout
+        Sizes.
+    instance : Instance
+        Features; variables are indexed by their encoded columns.
+    binary_labels : bool
+        Whether labels must be integral.
+    """
+
+    def __init__(
+        self,
+        model: pyo.ConcreteModel,
+        layout: TreeLayout,
+        instance: Instance,
+        binary_labels: bool,
+    ) -> None:
+        self.layout = layout
+        self.features = [int(j) for j in instance.feature]
+        branch = pyo.RangeSet(1, layout.n_branch)
+        nodes = pyo.RangeSet(1, layout.n_nodes)
+        classes = pyo.RangeSet(0, layout.n_classes - 1)
+        labels = pyo.Binary if binary_labels else pyo.UnitInterval
+        model.b = pyo.Var(branch, self.features, domain=pyo.Binary)
+        model.s = pyo.Var(branch, domain=pyo.UnitInterval)
+        model.p = pyo.Var(nodes, domain=pyo.Binary)
+        model.w = pyo.Var(nodes, classes, domain=labels)
+        model.theta = pyo.Var(pyo.RangeSet(0, layout.n_hits - 1), domain=pyo.UnitInterval)
+        self.components = (model.b, model.s, model.p, model.w, model.theta)
+
+    def columns(self, point: Point) -> np.ndarray:
+        """Column of every variable in flat order; -1 where it is in no row."""
+        return np.concatenate([point.columns.of(component) for component in self.components])
+
+    def read(self, point: Point) -> TreePoint:
+        """Values in flat order."""
+        flat = np.concatenate([point.array(component) for component in self.components])
+        return TreePoint(self.layout, flat)
+
+
+def add_master(model: pyo.ConcreteModel, variables: TreeVariables) -> None:
+    """Add the rows of the perfect tree: one decision per node, one label per leaf."""
+    layout, features = variables.layout, variables.features
+    classes = range(layout.n_classes)
+
+    def mass(model: pyo.ConcreteModel, m: int):
+        return pyo.quicksum(model.b[m, f] for f in features) == model.s[m]
+
+    def decision(model: pyo.ConcreteModel, m: int):
+        own = model.p[m] + (model.s[m] if m <= layout.n_branch else 0)
+        return own == (1 if m == 1 else model.s[m // 2])
+
+    def label(model: pyo.ConcreteModel, m: int):
+        return pyo.quicksum(model.w[m, k] for k in classes) == model.p[m]
+
+    model.branching_mass = pyo.Constraint(
+        pyo.RangeSet(1, layout.n_branch), rule=mass, doc="s_m = sum_f b_mf"
+    )
+    model.one_decision = pyo.Constraint(
+        pyo.RangeSet(1, layout.n_nodes),
+        rule=decision,
+        doc="(a'), (b') as differences: p_m + s_m = s_parent; every path has exactly one leaf",
+    )
+    model.one_label = pyo.Constraint(
+        pyo.RangeSet(1, layout.n_nodes), rule=label, doc="(c') sum_k w_mk = p_m"
+    )
+
+
+def add_objective(model: pyo.ConcreteModel, instance: Instance, penalty: float) -> None:
+    """Maximise weight of hits minus penalty per leaf (count scale)."""
+    gained = pyo.quicksum(
+        float(weight) * model.theta[h] for h, weight in enumerate(instance.weight) if weight
+    )
+    model.count_value = pyo.Objective(
+        expr=gained - penalty * pyo.quicksum(model.p.values()), sense=pyo.maximize
+    )
+
+
+def add_side_constraints(
+    model: pyo.ConcreteModel,
+    reduced: ReducedProblem,
+    variables: TreeVariables,
+    guard: Callable[[], None],
+) -> None:
+    """Add the rows of all side constraints (data changes such as class weights are done)."""
+    problem, wanted = reduced.problem, reduced.problem.constraints
+    add_structural_rows(model, problem, model.b, variables.features)
+    if wanted.min_samples_leaf is not None:
+        # Only correct rows flow in the master, so the leaf sizes need rows for all of them.
+        only_size = replace(
+            problem, constraints=Constraints(min_samples_leaf=wanted.min_samples_leaf)
+        )
+        FullRouting(model, only_size, model.b, model.w, model.p, variables.features, guard)
+    if reduced.all_pairs:
+        _add_prediction_rows(model, reduced)
+
+
+def _add_prediction_rows(model: pyo.ConcreteModel, reduced: ReducedProblem) -> None:
+    problem, counts = reduced.problem, reduced.counts
+    n_classes, theta = problem.n_classes, model.theta
+    model.one_prediction = pyo.Constraint(
+        range(len(counts)),
+        rule=lambda _, i: pyo.quicksum(theta[i * n_classes + k] for k in range(n_classes)) == 1,
+        doc="every pattern gets exactly one class, so hits are exact at integer points",
+    )
+    floors = [recall_floor(problem, label) for label in problem.constraints.min_recall or {}]
+    model.recall_floor = pyo.Constraint(
+        range(len(floors)),
+        rule=lambda _, r: (
+            _weighted(theta, counts[:, floors[r][0]], floors[r][0], n_classes) >= floors[r][1]
+        ),
+        doc="enough rows of a class are classified correctly",
+    )
+    limits = [
+        (cells, limit.max_gap)
+        for name, limit in problem.constraints.fairness
+        for cells in parity_cells(name, limit, problem.context)
+    ]
+    positive = problem.context.positive_class
+
+    def parity(_: pyo.ConcreteModel, r: int, sign: int):
+        (first, second), gap = limits[r]
+        shares = np.zeros(len(counts))
+        for rows, part in ((first, 1.0), (second, -1.0)):
+            size = np.bincount(reduced.pattern_of_row[rows], minlength=len(counts))
+            shares += part * size / rows.sum()
+        return sign * _weighted(theta, shares, positive, n_classes) <= gap
+
+    model.parity = pyo.Constraint(
+        range(len(limits)),
+        (1, -1),
+        rule=parity,
+        doc="shares of positive predictions differ by max_gap at most",
+    )
+
+
+def _weighted(theta: pyo.Var, shares: np.ndarray, k: int, n_classes: int):
+    """Sum of the hits of one class with a factor per pattern."""
+    used = np.flatnonzero(shares)
+    if not len(used):
+        return 0 * theta[0]
+    return linear(shares[used].tolist(), [theta[int(i) * n_classes + k] for i in used])
+
+
+class LinkedSeparator:
+    """Hands points to a separator of tree rows and gives its rows to the engine.
+
+    Parameters
+    ----------
+    variables : TreeVariables
+        The model's variables.
+    kind : str
+        Name of the separator.
+    required : bool
+        Whether the model is wrong without its rows.
+    find : callable
+        ``(point, state) -> rows``.
+    """
+
+    def __init__(
+        self,
+        variables: TreeVariables,
+        kind: str,
+        required: bool,
+        find: Callable[[TreePoint, SearchState], list[Rows]],
+    ) -> None:
+        self.variables, self.kind, self.required = variables, kind, required
+        self._find = find
+
+    def separate(self, point: Point, state: SearchState) -> list[Cuts]:
+        """Return violated inequalities; empty when there are none."""
+        found = self._find(self.variables.read(point), state)
+        return [to_cuts(rows, self.variables.columns(point), len(point.x)) for rows in found]
+
+
+def to_cuts(rows: Rows, columns: np.ndarray, n_columns: int) -> Cuts:
+    """Renumber rows from flat order to the columns of the compiled model."""
+    entries = rows.matrix.tocoo()
+    matrix = type(rows.matrix)(
+        (entries.data, (entries.row, columns[entries.col])), shape=(rows.count, n_columns)
+    )
+    return Cuts(rows.kind, matrix, rows.rhs, rows.life, rows.pictures)
+
+
+INTEGRAL_TOLERANCE, ROOT_TOLERANCE, NODE_TOLERANCE = 1e-6, 1e-3, 1e-2
+"""Violations worth a row: all of them where the model would be wrong, clear ones elsewhere."""
+
+
+def cut_tolerance(state: SearchState) -> float:
+    """Smallest violation that counts at a node."""
+    if state.is_integral:
+        return INTEGRAL_TOLERANCE
+    return ROOT_TOLERANCE if state.is_root else NODE_TOLERANCE
+
+
+def benders_separator(
+    variables: TreeVariables, instance: Instance, strengthened: bool = False
+) -> LinkedSeparator:
+    """Benders cuts at every point, as the engine asks for them."""
+    cuts = BendersCuts(variables.layout, instance, strengthened)
+
+    def find(point: TreePoint, state: SearchState) -> list[Rows]:
+        return cuts.separate(point, cut_tolerance(state), state.is_integral)
+
+    return LinkedSeparator(variables, cuts.kind, True, find)
+
+
+class TreeReader:
+    """Reads trees from points and writes trees as starting values.
+
+    Parameters
+    ----------
+    reduced : ReducedProblem
+        The problem.
+    variables : TreeVariables
+        The model's variables.
+    """
+
+    def __init__(self, reduced: ReducedProblem, variables: TreeVariables) -> None:
+        self.reduced, self.variables = reduced, variables
+
+    def read(self, point: Point) -> Tree:
+        """Tree of an integral point; labels as the model says where predictions matter."""
+        return self._decode(self.variables.read(point))
+
+    def round(self, point: Point) -> Tree:
+        """Tree of any point: from the root, a node branches if most of its mass does."""
+        return self._decode(self.variables.read(point))
+
+    def _decode(self, values: TreePoint) -> Tree:
+        layout, instance = self.variables.layout, self.reduced.instance
+        problem = self.reduced.problem
+        splits: dict[int, Split] = {}
+        labels: dict[int, int] = {}
+        queue = [1]
+        while queue:
+            m = queue.pop()
+            if m <= layout.n_branch and values.mass[m - 1] > 0.5:
+                feature = int(instance.feature[int(values.branch[m - 1].argmax())])
+                splits[m] = Split.on_feature(feature)
+                queue += topology.children(m)
+            else:
+                labels[m] = int(values.label[m - 1].argmax())
+        tree = Tree(splits, labels, problem.n_features, problem.n_classes)
+        return tree if self.reduced.all_pairs else self.relabel(tree)
+
+    def relabel(self, tree: Tree) -> Tree:
+        """Give every leaf its heaviest class and drop splits that change nothing."""
+        return simplify(tree, self.reduced.problem, self.reduced.keeps_root)
+
+    def start_values(self, tree: Tree) -> list[tuple[pyo.Var, np.ndarray]]:
+        """Values of the variables at a tree, by component."""
+        layout, instance = self.variables.layout, self.reduced.instance
+        place = {int(column): f for f, column in enumerate(instance.feature)}
+        flat = np.zeros(layout.n_variables)
+        for m, split in tree.splits.items():
+            feature = place.get(split.features[0])
+            if feature is None:
+                return []
+            flat[layout.branch(m, feature)] = flat[layout.mass(m)] = 1.0
+        for m, k in tree.labels.items():
+            flat[layout.leaf(m)] = flat[layout.label(m, k)] = 1.0
+        predicted = tree.predict_codes(self.reduced.problem.X[instance.sample])
+        flat[layout.hit_start :] = predicted[instance.pattern] == instance.target
+        ends = [layout.mass_start, layout.leaf_start, layout.label_start, layout.hit_start]
+        return list(zip(self.variables.components, np.split(flat, ends), strict=True))
+
+
+def simplify(tree: Tree, problem: Problem, keeps_root: bool) -> Tree:
+    """Label every leaf with the heaviest class and collapse splits with equal labels below."""
+    rows = tree.node_rows(problem.X)
+    labels = {}
+    for leaf in tree.labels:
+        node = leaf
+        while node > 1 and not len(rows[node]):
+            node //= 2
+        here = rows[node]
+        counts = np.bincount(problem.y[here], problem.weights[here], problem.n_classes)
+        labels[leaf] = int(counts.argmax())
+    tree = tree.with_labels(labels)
+    for node in sorted(tree.splits, reverse=True):
+        left, right = (tree.labels.get(child) for child in topology.children(node))
+        if left is not None and left == right and not (keeps_root and node == 1):
+            tree = tree.collapse(node, left)
+    return tree
+
+
+class TopDownBranching:
+    """Branches at the shallowest fractional node: its heaviest decision, yes or no.
+
+    Plain most-fractional branching fails on tree models (measured): a decision far down means
+    little while those above it are open.
+
+    Parameters
+    ----------
+    variables : TreeVariables
+        The model's variables.
+    """
+
+    TOLERANCE = 1e-6
+
+    def __init__(self, variables: TreeVariables) -> None:
+        self.variables, self.layout = variables, variables.layout
+
+    def __call__(self, point: Point, lower: np.ndarray, upper: np.ndarray) -> list[Child]:
+        """Children of a node: the decision is taken, or it is forbidden."""
+        values = self.variables.read(point)
+        node = self._node(values)
+        if node is None:
+            return []
+        columns = self.variables.columns(point)
+        weights = values.branch[node - 1]
+        feature = int(weights.argmax()) if len(weights) else -1
+        if not len(weights) or values.leaf[node - 1] > weights[feature]:
+            feature = -1
+        taken, refused = self._zeros(node, feature)
+        return [_fixed_at_zero(columns[flat], lower) for flat in (taken, refused)]
+
+    def _node(self, values: TreePoint) -> int | None:
+        """Shallowest node with a fractional decision; the most fractional one of its level."""
+        branch, leaf = values.branch, values.leaf[: self.layout.n_branch]
+        distance = np.minimum(branch, 1 - branch).sum(axis=1) + np.minimum(leaf, 1 - leaf)
+        for level in range(self.layout.depth):
+            nodes = np.arange(2**level, 2 ** (level + 1))
+            best = int(nodes[distance[nodes - 1].argmax()])
+            if distance[best - 1] > self.TOLERANCE:
+                return best
+        return None
+
+    def _zeros(self, node: int, feature: int) -> tuple[np.ndarray, np.ndarray]:
+        """Flat variables that vanish when the decision is taken, and when it is refused."""
+        layout = self.layout
+        features = np.arange(layout.n_features)
+        above = [layout.leaf(a) for a in topology.ancestors(node)]
+        others = layout.branch(node, features[features != feature])
+        if feature < 0:
+            return np.array([*above, *others]), np.array([layout.leaf(node)])
+        # A second test of the same feature further down separates nothing.
+        below = [layout.branch(m, feature) for level in layout.levels(node)[1:-1] for m in level]
+        taken = np.array([*above, layout.leaf(node), *others, *below])
+        return taken, np.array([layout.branch(node, feature)])
+
+
+def _fixed_at_zero(columns: np.ndarray, lower: np.ndarray) -> Child:
+    columns = columns[columns >= 0]
+    return columns, lower[columns], np.zeros(len(columns))
+
+
+def estimate_size(reduced: ReducedProblem) -> ModelSize:
+    """Estimate the size of the master before it is built; cuts come later."""
+    layout = reduced.layout
+    rows, columns, nonzeros = (0, 0, 0)
+    if reduced.problem.constraints.min_samples_leaf is not None:
+        rows, columns, nonzeros = routing_size(reduced.problem)
+    own = layout.n_branch + 2 * layout.n_nodes
+    entries = layout.mass_start + layout.n_nodes * (layout.n_classes + 4)
+    return ModelSize(
+        rows + own,
+        columns + layout.n_variables,
+        layout.mass_start + layout.n_nodes,
+        nonzeros + entries,
+    )

@@ -1,0 +1,64 @@
+"""Merging identical rows, and small helpers that keep big models quick to build."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pyomo.core.expr.numeric_expr import LinearExpression
+
+
+@dataclass(frozen=True, eq=False)
+class MergedRows:
+    """Distinct rows with multiplicities.
+
+    Parameters
+    ----------
+    X : numpy.ndarray
+        Shape ``(n_groups, n_features)``.
+    y : numpy.ndarray
+        Class of every group, shape ``(n_groups,)``.
+    weights : numpy.ndarray
+        Sum of the weights, shape ``(n_groups,)``.
+    counts : numpy.ndarray
+        Number of original rows, shape ``(n_groups,)``.
+    group_of : numpy.ndarray
+        Group of every original row, shape ``(n_samples,)``.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    counts: np.ndarray
+    group_of: np.ndarray
+
+    def __len__(self) -> int:
+        """Number of groups."""
+        return len(self.y)
+
+
+def merge_rows(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> MergedRows:
+    """Merge rows that agree in all columns and in the class."""
+    keyed = np.column_stack([y.astype(np.float64), X])
+    _, first, group_of = np.unique(keyed, axis=0, return_index=True, return_inverse=True)
+    group_of = group_of.ravel()
+    order = np.argsort(first)  # groups in the order of first appearance
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    first, group_of = first[order], rank[group_of]
+    return MergedRows(
+        X[first],
+        y[first],
+        np.bincount(group_of, weights, len(first)),
+        np.bincount(group_of, minlength=len(first)),
+        group_of,
+    )
+
+
+def linear(coefficients: Sequence[float], variables: Sequence[Any]) -> LinearExpression:
+    """Make ``sum_j c_j x_j`` without operator overloading: half the time of ``quicksum``."""
+    return LinearExpression(
+        constant=0.0, linear_coefs=list(coefficients), linear_vars=list(variables)
+    )

@@ -1,0 +1,363 @@
+"""FlowOCT: a flow of correctly classified rows through the tree.
+
+Aghaei, Gómez and Vayanos, "Strong Optimal Classification Trees".  A row sends one unit from the
+source through the branch nodes to the sink if and only if it is classified correctly.
+
+=======  ============================================================================
+I        training rows, identical ones merged with weights
+F        binary columns that may be tested;  F0_i, F1_i: those where row i is 0, is 1
+K        classes
+B, L     branch nodes 1 .. 2^D - 1 and terminal nodes 2^D .. 2^(D+1) - 1;  N = B u L
+A(m)     proper ancestors of node m
+=======  ============================================================================
+
+What differs from the paper: rows where x_f = 0 go left (as there), but nodes below a leaf are cut
+(the form of the accelerated BendOCT paper) when leaves are penalised; with `split_weight` the
+model is the paper's own, with labels everywhere, and splits below a leaf are forbidden because
+they would be free when the weight is 0.  The labels `w` are continuous (for a fixed structure the
+best label is a vertex) unless a side constraint looks at predictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.components import side_constraints as side
+from octcore.formulations.components.class_cuts import ClassCuts
+from octcore.formulations.components.rows import MergedRows, linear, merge_rows
+from octcore.formulations.components.univariate import (
+    REGULARISERS,
+    UnivariateObjective,
+    decode,
+    tidy,
+)
+from octcore.parameters import Flag
+from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
+from octcore.tree import metrics, topology
+from octcore.tree.tree import Tree
+from octcore.warmstart.greedy import greedy_starts
+
+INFO = FormulationInfo(
+    key="flow-oct",
+    title="FlowOCT",
+    summary="Correctly classified rows flow from the root to a leaf; a mixed-integer program finds "
+    "the tree with the largest flow. Its linear relaxation is stronger than that of OCT and BinOCT.",
+    reference=Reference(
+        "Aghaei, S., Gómez, A., Vayanos, P.",
+        2025,
+        "Strong Optimal Classification Trees",
+        "Operations Research",
+        "10.1287/opre.2021.0034",
+    ),
+    split_kind="univariate",
+    needs_binary_features=True,
+    default_encoding="QT-5",
+    hyperparameters=(
+        *REGULARISERS,
+        Flag(
+            "class_cuts",
+            default=False,
+            help="Add violated class inequalities at the root: rows of different classes that a "
+            "split sends to one side cannot all be right below the other.",
+        ),
+    ),
+    constraints=side.STRUCTURAL | side.ROUTED | side.PREDICTION,
+    engines=("highs", "scip", "gurobi"),
+    equations=(
+        (r"\max \sum_i \theta_i / n - \lambda \sum_m p_m", "accuracy minus the price of the leaves"),
+        (r"\sum_f b_{mf} + p_m + \sum_{a \in A(m)} p_a = 1", "a node branches, is a leaf, or is cut"),
+        (r"z_{im} = z_{i,2m} + z_{i,2m+1} + t_{im}", "flow is conserved"),
+        (r"z_{i,2m} \le \sum_{f: x_{if} = 0} b_{mf}", "flow follows the split"),
+        (r"t_{im} \le w_{m, y_i}", "flow reaches the sink at a leaf of the right class"),
+    ),
+    good_at="Proves small sets (some hundred rows, depth 2) and shows what a strong relaxation "
+    "buys; it grows with rows x nodes and is slow beyond depth 3.",
+)
+
+
+@formulation(INFO)
+def build(problem: Problem) -> Program:
+    """Make the FlowOCT program of a problem."""
+    objective = UnivariateObjective(problem)
+    flow = FlowOCT(problem, objective)
+    return Program(
+        sense=Sense.MAXIMISE,
+        capabilities=(Capability.LINEAR,),
+        n_features=problem.n_features,
+        n_classes=problem.n_classes,
+        evaluate=objective.evaluate,
+        size=flow.size,
+        build=flow.build,
+        scale=1.0 if flow.has_split_weight else 1 / objective.total_weight,
+        granularity=objective.granularity,
+        starts=lambda: greedy_starts(problem, objective.penalty),
+        bound=objective.ceiling,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FlowOCT:
+    """Sets and builders of the model."""
+
+    problem: Problem
+    objective: UnivariateObjective
+
+    @property
+    def has_split_weight(self) -> bool:
+        """Whether the paper's own regulariser is used."""
+        return self.objective.split_weight is not None
+
+    @cached_property
+    def rows(self) -> MergedRows:
+        """I: rows that count in the objective, merged."""
+        counts = self.problem.weights > 0
+        return merge_rows(self.problem.X[counts], self.problem.y[counts], self.problem.weights[counts])
+
+    @cached_property
+    def F(self) -> list[int]:
+        """Columns that may be tested."""
+        return side.allowed_columns(self.problem)
+
+    @property
+    def B(self) -> range:
+        """Branch nodes."""
+        return topology.branch_nodes(self.problem.depth)
+
+    @property
+    def L(self) -> range:
+        """Terminal nodes."""
+        return topology.terminal_nodes(self.problem.depth)
+
+    @property
+    def N(self) -> range:
+        """All nodes."""
+        return topology.all_nodes(self.problem.depth)
+
+    @property
+    def K(self) -> range:
+        """Classes."""
+        return range(self.problem.n_classes)
+
+    @property
+    def size(self) -> ModelSize:
+        """Estimate from the counts of rows and nodes."""
+        n, f = len(self.rows), len(self.F)
+        branch, nodes, classes = len(self.B), len(self.N), len(self.K)
+        rows, columns, nonzeros = side.routing_size(self.problem)
+        return ModelSize(
+            rows=rows + n * (2 * nodes + 2 * branch) + 3 * nodes,
+            columns=columns + branch * f + nodes * (classes + 1) + 2 * n * nodes,
+            binaries=branch * f + nodes,
+            nonzeros=nonzeros
+            + n * (branch * (f + 2) + 4 * branch + 2 * (nodes - branch) + 2 * nodes)
+            + branch * f
+            + nodes * (classes + self.problem.depth),
+        )
+
+    def build(self, guard: Callable[[], None]) -> PyomoModel:
+        """Build variables, numbered equations and the objective."""
+        model = pyo.ConcreteModel("FlowOCT")
+        self._variables(model)
+        routing = self._constraints(model, guard)
+        self._objective(model)
+        cuts = ClassCuts(model, self.rows, self.F, self.problem.depth)
+        return PyomoModel(
+            model,
+            read_tree=lambda point: self.read_tree(model, point),
+            start_values=lambda tree: self.start_values(model, routing, tree),
+            separators=(cuts,) if self.problem.params["class_cuts"] else (),
+        )
+
+    def _variables(self, model: pyo.ConcreteModel) -> None:
+        labels = pyo.Binary if side.fixes_labels(self.problem) else pyo.UnitInterval
+        I = range(len(self.rows))  # noqa: E741 - the paper's letter
+        model.b = pyo.Var(self.B, self.F, domain=pyo.Binary, doc="b_mf: node m tests column f")
+        model.w = pyo.Var(self.N, self.K, domain=labels, doc="w_mk: node m predicts class k")
+        if self.has_split_weight:
+            model.p = pyo.Expression(self.N, rule=self._leaf_indicator, doc="p_m: node m is a leaf")
+        else:
+            model.p = pyo.Var(self.N, domain=pyo.Binary, doc="p_m: node m is a leaf")
+        model.z = pyo.Var(I, self.N, domain=pyo.UnitInterval, doc="z_im: flow into node m")
+        model.t = pyo.Var(I, self.N, domain=pyo.UnitInterval, doc="t_im: flow from m to the sink")
+
+    def _leaf_indicator(self, model: pyo.ConcreteModel, m: int) -> Any:
+        here = pyo.quicksum(model.b[m, f] for f in self.F) if m in self.B else 0.0
+        above = 1.0 if m == 1 else pyo.quicksum(model.b[m // 2, f] for f in self.F)
+        return above - here
+
+    def _constraints(
+        self, model: pyo.ConcreteModel, guard: Callable[[], None]
+    ) -> side.FullRouting | None:
+        if self.has_split_weight:
+            self._labels_everywhere(model)
+        else:
+            self._one_leaf_per_path(model)
+        self._flow(model, guard)
+        side.add_structural_rows(model, self.problem, model.b, self.F)
+        self._recall(model)
+        if not side.needs_routing(self.problem):
+            return None
+        return side.FullRouting(model, self.problem, model.b, model.w, model.p, self.F, guard)
+
+    def _labels_everywhere(self, model: pyo.ConcreteModel) -> None:
+        b, w, F, K = model.b, model.w, self.F, self.K
+        model.branch_or_label = pyo.Constraint(
+            self.B,
+            rule=lambda _, m: (
+                pyo.quicksum(b[m, f] for f in F) + pyo.quicksum(w[m, k] for k in K) == 1
+            ),
+            doc="(1b) a branch node tests one column or predicts one class",
+        )
+        model.terminal_label = pyo.Constraint(
+            self.L,
+            rule=lambda _, m: pyo.quicksum(w[m, k] for k in K) == 1,
+            doc="(1c) a terminal node predicts one class",
+        )
+        model.split_below_split = pyo.Constraint(
+            [m for m in self.B if m > 1] if F else [],
+            rule=lambda _, m: (
+                pyo.quicksum(b[m, f] for f in F) <= pyo.quicksum(b[m // 2, f] for f in F)
+            ),
+            doc="no split below a leaf",
+        )
+
+    def _one_leaf_per_path(self, model: pyo.ConcreteModel) -> None:
+        b, p, w, F = model.b, model.p, model.w, self.F
+        model.branch_leaf_or_cut = pyo.Constraint(
+            self.B,
+            rule=lambda _, m: (
+                pyo.quicksum(b[m, f] for f in F)
+                + p[m]
+                + pyo.quicksum(p[a] for a in topology.ancestors(m))
+                == 1
+            ),
+            doc="(2b) a branch node tests one column, is a leaf, or lies below a leaf",
+        )
+        model.one_leaf_per_path = pyo.Constraint(
+            self.L,
+            rule=lambda _, m: p[m] + pyo.quicksum(p[a] for a in topology.ancestors(m)) == 1,
+            doc="(2c) one leaf on every path from the root to a terminal node",
+        )
+        model.leaf_label = pyo.Constraint(
+            self.N,
+            rule=lambda _, m: pyo.quicksum(w[m, k] for k in self.K) == p[m],
+            doc="(2d) a leaf predicts one class, other nodes none",
+        )
+
+    def _flow(self, model: pyo.ConcreteModel, guard: Callable[[], None]) -> None:
+        b, w, z, t, L = model.b, model.w, model.z, model.t, self.L
+        I, y = range(len(self.rows)), self.rows.y.tolist()  # noqa: E741
+        sides = [[[f for f in self.F if row[f] == s] for s in (0, 1)] for row in self.rows.X]
+        minus = [[1.0] + [-1.0] * count for count in range(len(self.F) + 1)]
+
+        def conservation(_, i, m):  # noqa: ANN001, ANN202
+            if m in L:
+                return 0.0, linear((1.0, -1.0), (z[i, m], t[i, m])), 0.0
+            out = (z[i, m], z[i, 2 * m], z[i, 2 * m + 1], t[i, m])
+            return 0.0, linear((1.0, -1.0, -1.0, -1.0), out), 0.0
+
+        def direction(_, i, m, s):  # noqa: ANN001, ANN202
+            if m == 1:
+                guard()
+            there = sides[i][s]
+            arcs = [z[i, 2 * m + s], *(b[m, f] for f in there)]
+            return None, linear(minus[len(there)], arcs), 0.0
+
+        model.flow_conservation = pyo.Constraint(
+            I, self.N, rule=conservation, doc="(2e) z_im = z_i,2m + z_i,2m+1 + t_im"
+        )
+        model.flow_direction = pyo.Constraint(
+            I, self.B, (0, 1), rule=direction, doc="(2f), (2g) flow follows the split"
+        )
+        model.flow_label = pyo.Constraint(
+            I,
+            self.N,
+            rule=lambda _, i, m: (None, linear((1.0, -1.0), (t[i, m], w[m, y[i]])), 0.0),
+            doc="(2h) t_im <= w_m,y_i: flow leaves at a leaf of the right class",
+        )
+
+    def _recall(self, model: pyo.ConcreteModel) -> None:
+        floors = [side.recall_floor(self.problem, c) for c in self.problem.constraints.min_recall or {}]
+
+        def recall(_, r):  # noqa: ANN001, ANN202
+            k, least = floors[r]
+            of_class = np.flatnonzero(self.rows.y == k)
+            if not len(of_class):
+                return pyo.Constraint.Skip
+            flow = pyo.quicksum(
+                float(self.rows.counts[i]) * model.t[i, m] for i in of_class for m in self.N
+            )
+            return flow >= least
+
+        model.recall = pyo.Constraint(
+            range(len(floors)), rule=recall, doc="rows of class k that must be classified correctly"
+        )
+
+    def _objective(self, model: pyo.ConcreteModel) -> None:
+        weights, N = self.rows.weights.tolist(), self.N
+        right = [(v, model.t[i, m]) for i, v in enumerate(weights) for m in N]
+        if self.has_split_weight:
+            share = self.objective.split_weight or 0.0
+            price = [(-share, model.b[m, f]) for m in self.B for f in self.F]
+            right = [((1 - share) * v, variable) for v, variable in right]
+            doc = "(1a) weighted number of correct rows minus weighted number of splits"
+        else:
+            price = [(-self.objective.penalty, model.p[m]) for m in N]
+            doc = "(2a) correct rows minus the price of the leaves, on the scale of counts"
+        coefficients, variables = zip(*right, *price, strict=True) if right or price else ((), ())
+        model.objective = pyo.Objective(
+            expr=linear(coefficients, variables), sense=pyo.maximize, doc=doc
+        )
+
+    def read_tree(self, model: pyo.ConcreteModel, point: Point) -> Tree:
+        """Read the tree of a solution; labels are the majority unless a constraint fixes them."""
+        b = point.table(model.b, len(self.B), len(self.F))
+        w = point.table(model.w, len(self.N), len(self.K))
+        tree = decode(
+            lambda m: self.F[int(b[m - 1].argmax())] if b[m - 1].sum() > 0.5 else None,
+            lambda m: int(w[m - 1].argmax()),
+            self.problem,
+        )
+        if not side.fixes_labels(self.problem):
+            labels = metrics.majority_labels(
+                tree, self.problem.X, self.problem.y, self.problem.weights
+            )
+            tree = tree.with_labels(labels)
+        return tidy(tree, self.problem)
+
+    def start_values(
+        self, model: pyo.ConcreteModel, routing: side.FullRouting | None, tree: Tree
+    ) -> list[tuple[Any, np.ndarray]]:
+        """Values of all variables for a tree."""
+        n, nodes = len(self.rows), len(self.N)
+        b = np.zeros((len(self.B), len(self.F)))
+        place = {f: j for j, f in enumerate(self.F)}
+        for node, split in tree.splits.items():
+            b[node - 1, place[split.features[0]]] = 1.0
+        p, w = np.zeros(nodes), np.zeros((nodes, len(self.K)))
+        z, t = np.zeros((n, nodes)), np.zeros((n, nodes))
+        for leaf, label in tree.labels.items():
+            p[leaf - 1] = 1.0
+            w[leaf - 1, label] = 1.0
+        if self.has_split_weight:
+            for node in self.N:
+                above = [a for a in topology.ancestors(node) if a in tree.labels]
+                if above:
+                    w[node - 1, tree.labels[above[0]]] = 1.0
+        right = tree.predict_codes(self.rows.X) == self.rows.y
+        for node, rows in tree.node_rows(self.rows.X).items():
+            z[rows, node - 1] = right[rows]
+            if node in tree.labels:
+                t[rows, node - 1] = right[rows]
+        values = [(model.b, b), (model.w, w), (model.z, z), (model.t, t)]
+        if not self.has_split_weight:
+            values.append((model.p, p))
+        values += side.structural_start_values(model, self.problem, tree, self.F)
+        return values + ([] if routing is None else routing.start_values(tree))

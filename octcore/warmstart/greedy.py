@@ -1,0 +1,215 @@
+"""Greedy trees as warm starts: CART with Gini impurity and cost-complexity pruning.
+
+Works on binary and on numeric columns and respects the side constraints that a greedy choice can
+see (features, smallest leaf); the others are met by pruning, since the pruning sequence ends in a
+single leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from octcore.program import Problem
+from octcore.tree import metrics, topology
+from octcore.tree.tree import Split, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class GreedyRules:
+    """What a greedy split must respect.
+
+    Parameters
+    ----------
+    allowed : numpy.ndarray
+        Boolean by encoded column, shape ``(n_features,)``.
+    root : numpy.ndarray or None
+        The same for the root alone.
+    groups : numpy.ndarray
+        Raw feature of every encoded column.
+    once_per_path : bool
+        Whether a raw feature is tested once at most on every path.
+    min_samples_leaf : int
+        Smallest number of rows on each side.
+    rivals : dict of int to set of int
+        Raw features that may not occur together with a raw feature.
+    max_features : int or None
+        Largest number of distinct raw features.
+    """
+
+    allowed: np.ndarray
+    root: np.ndarray | None
+    groups: np.ndarray
+    once_per_path: bool
+    min_samples_leaf: int
+    rivals: dict[int, set[int]]
+    max_features: int | None
+
+    @classmethod
+    def of(cls, problem: Problem) -> GreedyRules:
+        """Read the rules from the side constraints of a problem."""
+        wanted, context = problem.constraints, problem.context
+        banned = [context.raw_index(name) for name in wanted.forbidden_features]
+        rivals: dict[int, set[int]] = {}
+        for first, second in wanted.forbidden_pairs:
+            a, b = context.raw_index(first), context.raw_index(second)
+            rivals.setdefault(a, set()).add(b)
+            rivals.setdefault(b, set()).add(a)
+        root = None
+        if wanted.root_feature is not None:
+            root = problem.groups == context.raw_index(wanted.root_feature)
+        return cls(
+            allowed=~np.isin(problem.groups, banned),
+            root=root,
+            groups=problem.groups,
+            once_per_path=wanted.feature_once_per_path,
+            min_samples_leaf=max(1, wanted.min_samples_leaf or 1),
+            rivals=rivals,
+            max_features=wanted.max_features,
+        )
+
+    def columns(self, node: int, splits: dict[int, Split]) -> np.ndarray:
+        """Encoded columns that may be tested at a node of a growing tree."""
+        mask = self.allowed.copy()
+        if node == 1 and self.root is not None:
+            mask &= self.root
+        used = {int(self.groups[j]) for split in splits.values() for j in split.features}
+        for raw in used:
+            mask &= ~np.isin(self.groups, list(self.rivals.get(raw, ())))
+        if self.max_features is not None and len(used) >= self.max_features:
+            mask &= np.isin(self.groups, list(used))
+        if self.once_per_path:
+            above = [int(self.groups[j]) for m in topology.ancestors(node) for j in splits[m].features]
+            mask &= ~np.isin(self.groups, above)
+        return np.flatnonzero(mask)
+
+
+def grow(problem: Problem) -> Tree:
+    """Grow a tree top-down to the depth of the problem, Gini impurity, first column on ties."""
+    rules = GreedyRules.of(problem)
+    X, y, weights = problem.X, problem.y, problem.weights
+    splits: dict[int, Split] = {}
+    labels: dict[int, int] = {}
+    queue = [(1, np.arange(problem.n_samples), 0)]
+    while queue:
+        node, rows, inherited = queue.pop(0)
+        counts = np.bincount(y[rows], weights[rows], problem.n_classes)
+        label = int(np.argmax(counts)) if len(rows) else inherited
+        split = None
+        forced = node == 1 and rules.root is not None
+        if topology.node_depth(node) < problem.depth and (np.count_nonzero(counts) > 1 or forced):
+            columns = rules.columns(node, splits)
+            split = best_split(X[rows], y[rows], weights[rows], problem.n_classes, columns, rules)
+        if split is None:
+            labels[node] = label
+            continue
+        splits[node] = split
+        right = split.goes_right(X[rows])
+        queue += [(2 * node, rows[~right], label), (2 * node + 1, rows[right], label)]
+    return Tree(splits, labels, problem.n_features, problem.n_classes)
+
+
+def best_split(
+    X: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    n_classes: int,
+    columns: np.ndarray,
+    rules: GreedyRules,
+) -> Split | None:
+    """Find the split with the least weighted Gini impurity; None if no column separates rows."""
+    one_hot = np.zeros((len(y), n_classes))
+    one_hot[np.arange(len(y)), y] = weights
+    total = one_hot.sum(axis=0)
+    best: tuple[float, Split] | None = None
+    for j in columns:
+        order = np.argsort(X[:, j], kind="stable")
+        values = X[order, j].astype(np.float64)
+        ends = np.flatnonzero(values[1:] > values[:-1])
+        smallest = rules.min_samples_leaf
+        ends = ends[(ends + 1 >= smallest) & (len(values) - ends - 1 >= smallest)]
+        if not len(ends):
+            continue
+        left = np.cumsum(one_hot[order], axis=0)[ends]
+        purity = _purity(left) + _purity(total - left)
+        place = int(np.argmax(purity))
+        if best is None or purity[place] > best[0] + 1e-12 * max(1.0, abs(best[0])):
+            low, high = values[ends[place]], values[ends[place] + 1]
+            best = (float(purity[place]), Split.on_feature(int(j), low + (high - low) / 2))
+    return None if best is None else best[1]
+
+
+def _purity(counts: np.ndarray) -> np.ndarray:
+    """``sum_k c_k^2 / c`` of each row: weight minus weighted Gini impurity."""
+    size = counts.sum(axis=1)
+    return np.divide((counts**2).sum(axis=1), size, out=np.zeros_like(size), where=size > 0)
+
+
+def pruning_sequence(tree: Tree, problem: Problem) -> Iterator[tuple[float, Tree]]:
+    """Prune the weakest link again and again.
+
+    Yields
+    ------
+    tuple of (float, Tree)
+        The price per leaf (weight of correct rows) at which the tree becomes the better one, and
+        the tree; the first price is 0, the last tree is a single leaf.
+    """
+    X, y, weights = problem.X, problem.y, problem.weights
+    price = 0.0
+    tree = tree.with_labels(metrics.majority_labels(tree, X, y, weights))
+    yield price, tree
+    while tree.splits:
+        rows = tree.node_rows(X)
+        counts = {m: np.bincount(y[r], weights[r], problem.n_classes) for m, r in rows.items()}
+        link, weakest = np.inf, 1
+        for node in sorted(tree.splits, reverse=True):
+            leaves = [m for m in tree.walk(node) if m in tree.labels]
+            kept = sum(counts[leaf][tree.labels[leaf]] for leaf in leaves)
+            gain = (kept - counts[node].max()) / (len(leaves) - 1)
+            if gain < link - 1e-12:
+                link, weakest = gain, node
+        collapsed = tree.collapse(weakest, int(np.argmax(counts[weakest])))
+        tree = collapsed.with_labels(metrics.majority_labels(collapsed, X, y, weights))
+        price = max(price, float(link))
+        yield price, tree
+
+
+def prune(tree: Tree, problem: Problem, penalty: float) -> Tree:
+    """Cost-complexity pruning: collapse the weakest link while its gain is at most `penalty`.
+
+    Parameters
+    ----------
+    tree : Tree
+        A grown tree.
+    problem : Problem
+        Rows and weights.
+    penalty : float
+        Price of a leaf in weight of correct rows (count scale); ties prune.
+    """
+    best = tree
+    for price, candidate in pruning_sequence(tree, problem):
+        if price > penalty + 1e-9:
+            break
+        best = candidate
+    return best
+
+
+def greedy_starts(problem: Problem, penalty: float) -> Iterator[tuple[str, Tree]]:
+    """Yield warm starts: the best single leaf, the pruned greedy tree, its pruning sequence.
+
+    Not every tree keeps every side constraint; the caller evaluates them.
+    """
+    majority = int(np.argmax(np.bincount(problem.y, problem.weights, problem.n_classes)))
+    for label in sorted(range(problem.n_classes), key=lambda k: k != majority):
+        yield "warm start", Tree.leaf(label, problem.n_features, problem.n_classes)
+        if not (problem.constraints.min_recall or problem.constraints.fairness):
+            break
+    if not problem.n_features or not problem.depth:
+        return
+    tree = grow(problem)
+    yield "warm start", prune(tree, problem, penalty)
+    if problem.constraints.active - {"class_weight"}:
+        for _, candidate in pruning_sequence(tree, problem):
+            yield "warm start", candidate
