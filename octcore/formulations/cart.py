@@ -12,12 +12,12 @@ from collections.abc import Iterator
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from octcore.constraints import violations
 from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.components.univariate import UnivariateObjective
 from octcore.parameters import Choice, FloatRange
 from octcore.program import Capability, Problem, Program, Sense
-from octcore.tree import metrics
 from octcore.tree.tree import Split, Tree
+from octcore.warmstart.greedy import prune
 
 INFO = FormulationInfo(
     key="cart",
@@ -53,7 +53,9 @@ INFO = FormulationInfo(
             options=("gini", "entropy", "log_loss"),
         ),
     ),
-    constraints=frozenset({"max_leaves", "max_splits", "min_samples_leaf", "forbidden_features", "class_weight"}),
+    constraints=frozenset(
+        {"max_leaves", "max_splits", "min_samples_leaf", "forbidden_features", "class_weight"}
+    ),
     engines=("greedy",),
     max_depth=12,
     equations=(
@@ -69,24 +71,17 @@ INFO = FormulationInfo(
 @formulation(INFO)
 def build(problem: Problem) -> Program:
     """Make the program; its only start is the grown and pruned tree."""
-    penalty = float(problem.params["leaf_penalty"])
-    total = float(problem.weights.sum())
-
-    def evaluate(tree: Tree) -> float | None:
-        if violations(problem.constraints, tree, problem.context):
-            return None
-        hit = tree.predict_codes(problem.X) == problem.y
-        return float(problem.weights[hit].sum()) / total - penalty * tree.n_leaves
+    objective = UnivariateObjective(problem)
 
     def starts() -> Iterator[tuple[str, Tree]]:
-        yield "greedy", prune(_grow(problem), problem, penalty)
+        yield "greedy", prune(_grow(problem), problem, objective.penalty)
 
     return Program(
         sense=Sense.MAXIMISE,
         capabilities=(Capability.GREEDY,),
         n_features=problem.n_features,
         n_classes=problem.n_classes,
-        evaluate=evaluate,
+        evaluate=objective.evaluate,
         starts=starts,
         claims=("a greedy tree: nothing is proven about it",),
     )
@@ -142,24 +137,3 @@ def from_sklearn(
         splits[node] = Split.on_feature(feature, float(inner.threshold[position]))
         stack += [(left, 2 * node), (right, 2 * node + 1)]
     return Tree(splits, labels, n_features, n_classes)
-
-
-def prune(tree: Tree, problem: Problem, penalty: float) -> Tree:
-    """Cut weakest links first while a leaf costs no more than `penalty` in accuracy."""
-    total = float(problem.weights.sum())
-    tree = tree.with_labels(metrics.majority_labels(tree, problem.X, problem.y, problem.weights))
-    while tree.splits:
-        rows = tree.node_rows(problem.X)
-        wrong = problem.weights * (tree.predict_codes(problem.X) != problem.y)
-        links = []
-        for node in tree.splits:
-            here = rows[node]
-            shares = np.bincount(problem.y[here], problem.weights[here], problem.n_classes)
-            gain = (problem.weights[here].sum() - shares.max() - wrong[here].sum()) / total
-            n_leaves = sum(m in tree.labels for m in tree.walk(node))
-            links.append((gain / (n_leaves - 1), node, int(shares.argmax())))
-        weakest, node, label = min(links)
-        if weakest > penalty + 1e-12:
-            return tree
-        tree = tree.collapse(node, label)
-    return tree
