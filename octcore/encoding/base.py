@@ -7,7 +7,7 @@ raw column it comes from and what it tests, so that splits can be worded in raw 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from octcore.errors import DataError, ModelFileError
 
 BINARY_KINDS = frozenset({"above", "bucket", "level"})
 KINDS = BINARY_KINDS | {"scaled", "value"}
+NO_VALUE = "has no value; fill or leave out the row"
 
 
 @dataclass(frozen=True)
@@ -197,6 +198,12 @@ class Encoding:
                 counts[raw] = int((codes < 0).sum())
         return counts
 
+    def renamed(self, names: Mapping[str, str]) -> Encoding:
+        """Return the same encoding for raw columns of other names."""
+        columns = tuple(replace(column, raw=names[column.raw]) for column in self.columns)
+        raw_features = tuple(names[name] for name in self.raw_features)
+        return Encoding(self.key, columns, raw_features, self.notes)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
         return {
@@ -281,7 +288,7 @@ def _fill(
     """Encode one raw column into a block of shape ``(n_samples, len(columns))``."""
     if columns[0].kind == "level":
         missing = pd.isna(values)
-        _refuse(missing, values, raw, "MISSING_VALUE", "has no value; fill or leave out the row")
+        _refuse(missing, values, raw, "MISSING_VALUE", NO_VALUE)
         codes = _codes(values, [column.level for column in columns])
         np.equal(codes[:, None], np.arange(len(columns)), out=block, casting="unsafe")
         return

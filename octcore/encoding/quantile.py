@@ -8,6 +8,8 @@ interpolated quantiles, thresholds at midpoint-interpolated quantiles.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 
@@ -66,7 +68,7 @@ def bucket_columns(raw: str, edges: Floats, levels: tuple[object, ...] = ()) -> 
     ends = [None, *(float(edge) for edge in edges[1:-1]), None]
     return [
         EncodedColumn(raw, "bucket", lower=low, upper=high, levels=levels)
-        for low, high in zip(ends[:-1], ends[1:], strict=True)
+        for low, high in pairwise(ends)
     ]
 
 
