@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.search.path_kernels import filter_rows, make_pairs, pair_scores
-from octcore.search.path_tree import Branch, Leaf, PathTree, predict
+from octcore.search.path_kernels import Pairs, Rows, make_pairs, pair_scores
+from octcore.search.path_tree import Branch, Leaf, PathTree, map_features, predict
 from octcore.search.presolve import binary_planes, integer_weights, make_rows, reduce_columns
 
 TIE = 1e-9
@@ -171,73 +171,105 @@ class DepthTwo:
         return totals, self._pairs.active[:count].copy()
 
     def _solve(self, mask: np.ndarray) -> DepthTwoResult:
-        totals, active = self._score(mask)
-        leaf = self._pairs.leaf[:, active].copy()
-        stump = self._pairs.stump[:, active].copy()
-        scores = scores_by_leaves(int(totals.max()), leaf, stump)
-        limit = (1, 2, 4)[self.max_depth]
+        subset = np.flatnonzero(mask[self._order])
         penalty = self.leaf_penalty / self._unit
-        values = [s - penalty * (j + 1) if s >= 0 else -np.inf for j, s in enumerate(scores[:limit])]
-        best = max(values)
-        leaves = next(j for j, v in enumerate(values) if v >= best - self._slack) + 1
-        tree = self._structure(leaves, scores, mask, active, leaf, stump)
+        value, reduced, scores = canonical_tree(
+            self._rows, self._pairs, subset, penalty, self._slack, self.max_depth
+        )
+        kept = self._columns.kept
+        tree = map_features(reduced, lambda f: int(kept[f]))
         hit = np.zeros(len(mask), bool)
         hit[mask] = predict(tree, self.X[mask]) == self.y[mask]
         shown = tuple(s * self._unit if s >= 0 else -np.inf for s in scores)
         return DepthTwoResult(
-            best * self._unit, tree, np.flatnonzero(hit), np.flatnonzero(mask & ~hit), shown
+            value * self._unit, tree, np.flatnonzero(hit), np.flatnonzero(mask & ~hit), shown
         )
 
-    def _structure(
-        self,
-        leaves: int,
-        scores: list[int],
-        mask: np.ndarray,
-        active: np.ndarray,
-        leaf: np.ndarray,
-        stump: np.ndarray,
-    ) -> PathTree:
-        """Read off the canonical structure with the given number of leaves."""
-        if leaves == 1:
-            return self._leaf(mask)
-        goal = scores[leaves - 1]
-        # Leaf on the left comes before a branch on the left for the same root feature.
-        choices = {
-            2: [(leaf, leaf)],
-            3: [(leaf, stump), (stump, leaf)],
-            4: [(stump, stump)],
-        }[leaves]
-        hits = [(left[0] + right[1] == goal) & (left[0] >= 0) & (right[1] >= 0)
-                for left, right in choices]
-        root = int(np.flatnonzero(np.any(hits, axis=0))[0])
-        left, right = choices[next(k for k, hit in enumerate(hits) if hit[root])]
-        feature = int(self._columns.kept[active[root]])
-        on = self.X[:, feature] > 0
-        parts = []
-        for scored, rows in ((left, mask & ~on), (right, mask & on)):
-            parts.append(self._leaf(rows) if scored is leaf else self._stump(rows))
-        return Branch(feature, parts[0], parts[1])
 
-    def _leaf(self, mask: np.ndarray) -> Leaf:
-        return Leaf(int(self._tally(mask).argmax()))
+def canonical_tree(
+    rows: Rows,
+    pairs: Pairs,
+    subset: np.ndarray,
+    penalty: float,
+    slack: float,
+    max_depth: int = 2,
+    max_leaves: int = 4,
+) -> tuple[float, PathTree, list[int]]:
+    """Return the canonical optimum of depth at most ``max_depth`` (0, 1, 2) on kernel rows.
 
-    def _tally(self, mask: np.ndarray) -> np.ndarray:
-        tally = np.zeros(self.n_classes, np.int64)
-        np.add.at(tally, self.y[mask], self._weights[mask])
-        return tally
+    Parameters
+    ----------
+    rows : Rows
+    pairs : Pairs
+        Scratch made for ``rows``.
+    subset : ndarray of int64
+        Kernel rows, ascending. They satisfy the minimum leaf size.
+    penalty, slack : float
+        Per leaf, and the distance below which values tie, both in integer weight units.
+    max_depth, max_leaves : int
 
-    def _stump(self, mask: np.ndarray) -> PathTree:
-        """Return the best single split (smallest feature on ties) of non-empty rows."""
-        reduced = self.X[np.ix_(mask, self._columns.kept)].astype(np.int64)
-        own = np.zeros((self.n_classes, reduced.shape[1]), np.int64)
-        for c in range(self.n_classes):
-            of_class = self.y[mask] == c
-            own[c] = self._weights[mask][of_class] @ reduced[of_class]
-        total = self._tally(mask)
-        score = own.max(axis=0) + (total[:, None] - own).max(axis=0)
-        feature = int(self._columns.kept[int(score.argmax())])
-        on = self.X[:, feature] > 0
-        return Branch(feature, self._leaf(mask & ~on), self._leaf(mask & on))
+    Returns
+    -------
+    tuple of (float, Leaf or Branch, list of int)
+        Value in weight units, tree in kernel features, and s_1..s_4.
+    """
+    count = pair_scores(rows, subset, len(subset), pairs)
+    active = pairs.active[:count].copy()
+    leaf, stump = pairs.leaf[:, active].copy(), pairs.stump[:, active].copy()
+    scores = scores_by_leaves(int(_tally(rows, subset).max()), leaf, stump)
+    limit = min((1, 2, 4)[max_depth], max_leaves)
+    values = [s - penalty * (j + 1) if s >= 0 else -np.inf for j, s in enumerate(scores[:limit])]
+    best = max(values)
+    leaves = next(j for j, v in enumerate(values) if v >= best - slack) + 1
+    if leaves == 1:
+        return best, _leaf(rows, subset), scores
+    # A leaf on the left comes before a branch on the left for the same root feature.
+    choices = {2: [(leaf, leaf)], 3: [(leaf, stump), (stump, leaf)], 4: [(stump, stump)]}[leaves]
+    hits = [
+        (left[0] + right[1] == scores[leaves - 1]) & (left[0] >= 0) & (right[1] >= 0)
+        for left, right in choices
+    ]
+    root = int(np.flatnonzero(np.any(hits, axis=0))[0])
+    chosen = choices[next(k for k, hit in enumerate(hits) if hit[root])]
+    feature = int(active[root])
+    on = rows.columns[feature, subset] > 0
+    sides = [
+        _leaf(rows, part) if scored is leaf else _stump(rows, part)
+        for scored, part in zip(chosen, (subset[~on], subset[on]), strict=True)
+    ]
+    return best, Branch(feature, sides[0], sides[1]), scores
+
+
+def _tally(rows: Rows, subset: np.ndarray) -> np.ndarray:
+    """Weight per class."""
+    block = rows.block[subset]
+    tally = np.zeros(int(rows.block_channel.max(initial=0)) + 1, np.int64)
+    np.add.at(tally, rows.block_channel[block], rows.block_scale[block])
+    n_classes = int(rows.shape[0])
+    return np.resize(tally, n_classes) if len(tally) > n_classes else tally
+
+
+def _leaf(rows: Rows, subset: np.ndarray) -> Leaf:
+    return Leaf(int(_tally(rows, subset).argmax()))
+
+
+def _stump(rows: Rows, subset: np.ndarray) -> PathTree:
+    """Return the best single split of the rows, the smallest feature on ties."""
+    n_classes, min_leaf = (int(v) for v in rows.shape)
+    block = rows.block[subset]
+    channel, scale = rows.block_channel[block], rows.block_scale[block].astype(np.int64)
+    values = rows.columns[:, subset].astype(np.int64)
+    n_channels = max(int(rows.block_channel.max(initial=0)) + 1, n_classes)
+    right = np.stack([values[:, channel == c] @ scale[channel == c] for c in range(n_channels)])
+    left = np.bincount(channel, scale, minlength=n_channels).astype(np.int64)[:, None] - right
+    score = left[:n_classes].max(axis=0) + right[:n_classes].max(axis=0)
+    if min_leaf > 1:
+        counted = slice(n_classes, None) if n_channels > n_classes else slice(0, n_classes)
+        small = np.minimum(left[counted].sum(axis=0), right[counted].sum(axis=0)) < min_leaf
+        score[small] = -1
+    feature = int(score.argmax())
+    on = rows.columns[feature, subset] > 0
+    return Branch(feature, _leaf(rows, subset[~on]), _leaf(rows, subset[on]))
 
 
 def scores_by_leaves(whole: int, leaf: np.ndarray, stump: np.ndarray) -> list[int]:

@@ -201,34 +201,39 @@ def _shortlist(rating, found, room):
 
 @kernel
 def _strong_branch(bank, trial, data, prefix, cutoff, pseudo, shortlist, choice):
-    """Try the shortlist; True when a sample could be fixed (or the state pruned: choice -1)."""
-    room = cutoff - lower_bound(bank)
+    """Try the shortlist, fixing samples on the way; PRUNED, BRANCH or AGAIN (all were fixed)."""
     best, idle = -1.0, 0
+    level = prefix[shortlist[0]]
     for sample in shortlist:
-        if sample < 0:
+        if sample < 0 or idle >= _PATIENCE:
             break
+        if prefix[sample] >= bank.value.shape[0] // 2:
+            continue
+        room = cutoff - lower_bound(bank)
         gains = np.zeros(2)
         first = 0 if bank.score[prefix[sample], sample] < 0.0 else 1
         for which in (first, 1 - first):
             gain = _trial_gain(
                 bank, trial, data, prefix, sample, 2 * which - 1, room, _STRONG_PIVOTS
             )
-            gains[which] = gain
+            gains[which] = min(gain, room)
             pseudo[which, sample] += min(gain, room)
             pseudo[2 + which, sample] += 1.0
+        if gains[0] >= room and gains[1] >= room:
+            return PRUNED
         if gains[0] >= room or gains[1] >= room:
-            choice[0] = -1 if gains[0] >= room and gains[1] >= room else sample
-            choice[1] = 1 if gains[0] >= room else -1
-            return True
-        score = (min(gains[0], room) + 1e-4 * room) * (min(gains[1], room) + 1e-4 * room)
+            extend_path(bank, data, prefix, sample, 1 if gains[0] >= room else -1)
+            if not solve_bank(bank, data, cutoff):
+                return PRUNED
+            continue
+        score = (gains[0] + 1e-4 * room) * (gains[1] + 1e-4 * room)
         if score > best * 1.0001:
             best, idle = score, 0
             choice[0], choice[1] = sample, -1 if gains[0] < gains[1] else 1
+            level = prefix[sample]
         else:
             idle += 1
-            if idle >= _PATIENCE:
-                break
-    return False
+    return BRANCH if best >= 0.0 and prefix[choice[0]] == level else AGAIN
 
 
 @kernel
@@ -250,12 +255,10 @@ def process(bank, trial, data, prefix, n_upper, cutoff, ignored, pseudo, choice,
             return COMPLETE
         if found > 0:
             shortlist = _shortlist(rating, found, cutoff - lower_bound(bank))
-            if not _strong_branch(bank, trial, data, prefix, cutoff, pseudo, shortlist, choice):
-                return BRANCH
-            if choice[0] < 0:
-                return PRUNED
-            extend_path(bank, data, prefix, choice[0], choice[1])
-        if not solve_bank(bank, data, cutoff):
+            code = _strong_branch(bank, trial, data, prefix, cutoff, pseudo, shortlist, choice)
+            if code != AGAIN:
+                return code
+        elif not solve_bank(bank, data, cutoff):
             return PRUNED
     return AGAIN
 
