@@ -3,8 +3,8 @@
 ::
 
     OctError                    the message is one sentence for the user
-    ├── DataError               a file or table cannot be used (code, line, column)
-    ├── SettingsError           a setting is wrong (code, setting)
+    ├── DataError               a file or table cannot be used (code, line, column); a ValueError
+    ├── SettingsError           a setting is wrong (code, setting); a ValueError
     ├── TooLargeError           the model would not fit; carries the estimated size
     ├── CancelledError          the caller asked to stop
     ├── ModelFileError          a stored model or run cannot be read
@@ -42,7 +42,7 @@ def _rebuild(kind: type[OctError], state: dict[str, object]) -> OctError:
     return error
 
 
-class DataError(OctError):
+class DataError(OctError, ValueError):
     """A file or table cannot be used.
 
     Parameters
@@ -63,7 +63,7 @@ class DataError(OctError):
         self.column = column
 
 
-class SettingsError(OctError):
+class SettingsError(OctError, ValueError):
     """A setting is unknown, out of range or does not go with another one.
 
     Parameters

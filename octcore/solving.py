@@ -1,6 +1,6 @@
 """`octcore.solve`: the only place that joins data, encoding, formulation and engine.
 
-The module is not called ``solve``: the package would then show the module under the function's name.
+The module is not called ``solve``: the package would show the module instead of the function.
 """
 
 from __future__ import annotations

@@ -54,7 +54,11 @@ def server_flags() -> dict[str, Any]:
 def _flatten(table: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     flat: list[tuple[str, Any]] = []
     for key, value in table.items():
-        flat += _flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else [(prefix + key, value)]
+        flat += (
+            _flatten(value, f"{prefix}{key}.")
+            if isinstance(value, dict)
+            else [(prefix + key, value)]
+        )
     return flat
 
 

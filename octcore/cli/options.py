@@ -19,7 +19,9 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     """Add the file and how to read it."""
     parser.add_argument("data", metavar="DATA.csv")
     parser.add_argument("--target", metavar="COL", required=True, help="column with the classes")
-    parser.add_argument("--drop", metavar="COL", action="append", default=[], help="leave a column out")
+    parser.add_argument(
+        "--drop", metavar="COL", action="append", default=[], help="leave a column out"
+    )
     parser.add_argument(
         "--kind",
         metavar="COL=KIND",
