@@ -266,9 +266,9 @@ def as_numbers(
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError):
-        bad = pd.isna(pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")).to_numpy()
+        numbers = _parsed(values)
+        bad = np.isnan(numbers)
         _refuse(bad, values, raw, "BAD_VALUE", "holds text where a number is needed")
-        numbers = pd.to_numeric(pd.Series(values, dtype=object)).to_numpy(dtype=np.float64)
     _refuse(
         ~np.isfinite(numbers),
         values,
@@ -309,7 +309,7 @@ def _codes(values: npt.NDArray[Any], levels: Iterable[Any]) -> npt.NDArray[np.in
     """Position of every value among the levels, -1 where it is none of them."""
     index = pd.Index(list(levels))
     if pd.api.types.is_numeric_dtype(index.dtype) and values.dtype == object:
-        values = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
+        values = _parsed(values)
     return np.asarray(index.get_indexer(pd.Index(values)), dtype=np.int64)
 
 
@@ -320,7 +320,14 @@ def _raw_values(frame: pd.DataFrame, raw: str) -> npt.NDArray[Any]:
             f"The rows lack the column {quote(raw)} that the tree was trained with; add it.",
             column=raw,
         )
-    return frame[raw].to_numpy()
+    values: Any = frame[raw]
+    return values.to_numpy()
+
+
+def _parsed(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return numbers, NaN where a value is not one."""
+    series: Any = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")
+    return series.to_numpy(dtype=np.float64)
 
 
 def _refuse(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +32,10 @@ Labels = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class _Raw:
-    """One raw column that is not constant, as the encoders want it."""
+    """One raw column that is not constant (`values` is a pandas Series) and its class codes."""
 
     column: Column
-    values: pd.Series
+    values: Any
     y: Labels | None
 
     @property
@@ -112,7 +113,7 @@ def _varying(frame: pd.DataFrame, columns: Sequence[Column], labels: Labels | No
     """Raw columns with at least two distinct values; missing values are refused."""
     kept = []
     for column in columns:
-        values = frame[column.name]
+        values: Any = frame[column.name]
         missing = np.flatnonzero(values.isna())
         if len(missing):
             raise DataError(

@@ -14,6 +14,8 @@ from octcore.data.columns import Column
 from octcore.encoding.base import Encoding
 from octcore.encoding.fit import fit_encoding
 
+_check: Any = validate_data  # scikit-learn's own hint says that X is a str
+
 
 class _QuantileTransformer(TransformerMixin, BaseEstimator):
     """What both transformers share: fit an `Encoding` on numeric columns and apply it."""
@@ -38,7 +40,7 @@ class _QuantileTransformer(TransformerMixin, BaseEstimator):
         object
             The transformer itself.
         """
-        numbers: Any = validate_data(self, X, dtype=np.float64)
+        numbers: Any = _check(self, X, dtype=np.float64)
         names = getattr(self, "feature_names_in_", None)
         raw = [f"x{j}" for j in range(numbers.shape[1])] if names is None else list(names)
         columns = tuple(Column(str(name), "numeric") for name in raw)
@@ -49,7 +51,7 @@ class _QuantileTransformer(TransformerMixin, BaseEstimator):
     def transform(self, X: npt.ArrayLike | pd.DataFrame) -> npt.NDArray[np.float64]:
         """Encode rows of shape ``(n_samples, n_features)`` to 0 and 1."""
         check_is_fitted(self)
-        numbers: Any = validate_data(self, X, dtype=np.float64, reset=False)
+        numbers: Any = _check(self, X, dtype=np.float64, reset=False)
         encoding: Encoding = self.encoding_
         return encoding.transform(pd.DataFrame(numbers, columns=list(encoding.raw_features)))
 

@@ -1,0 +1,124 @@
+"""Splits in raw units: the condition that sends rows left, or the hyperplane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from octcore.encoding.base import EncodedColumn, Encoding
+from octcore.tree.conditions import Condition, Levels, Numbers, below, condition_of, everything
+from octcore.tree.tree import Split
+
+THRESHOLD_DIGITS = 12
+
+ANY_ROW = ""
+"""Column name of the condition of a split without weights, which sends all rows one way."""
+
+
+@dataclass(frozen=True)
+class RawTerm:
+    """One term of a hyperplane: ``weight * value``, or ``weight`` where a condition holds.
+
+    Parameters
+    ----------
+    raw : str
+        Name of the raw column.
+    weight : float
+        Weight per raw unit, or of the condition.
+    condition : Condition or None
+        Of a term that counts only under a condition.
+    """
+
+    raw: str
+    weight: float
+    condition: Condition | None = None
+
+
+@dataclass(frozen=True)
+class RawPlane:
+    """The hyperplane ``sum of terms + offset = 0`` in raw units.
+
+    Parameters
+    ----------
+    terms : tuple of RawTerm
+        One per raw column of numbers and one per different condition.
+    offset : float
+        Of the hyperplane as solved.
+    threshold : float
+        Routing: ``sum of terms <= threshold`` goes left.
+    """
+
+    terms: tuple[RawTerm, ...]
+    offset: float
+    threshold: float
+
+
+def left_condition(
+    split: Split, encoding: Encoding, digits: int = THRESHOLD_DIGITS
+) -> Condition | None:
+    """Return the condition on a raw column under which rows go left; None for oblique splits."""
+    if not split.weights:
+        anything = everything(Numbers(ANY_ROW, ()))
+        return anything if split.threshold >= 0 else anything.negated()
+    if len(split.weights) > 1:
+        return None
+    j, weight = next(iter(split.weights))
+    column = encoding.columns[j]
+    if column.is_binary:
+        return _binary_condition(column, weight, split.threshold)
+    value = column.shift + column.scale * (split.threshold / weight)
+    value = float(f"{value:.{digits}g}")
+    condition = below(column.raw, value, inclusive=weight > 0, levels=column.levels)
+    return condition if weight * column.scale > 0 else condition.negated()
+
+
+def _binary_condition(column: EncodedColumn, weight: float, threshold: float) -> Condition:
+    one_left, zero_left = weight <= threshold, threshold >= 0
+    condition = condition_of(column)
+    if one_left and zero_left:
+        return everything(condition)
+    if not one_left and not zero_left:
+        return everything(condition).negated()
+    return condition if one_left else condition.negated()
+
+
+def raw_plane(split: Split, encoding: Encoding) -> RawPlane:
+    """Return the hyperplane of a split in raw units.
+
+    A scaled column j contributes ``w_j / scale_j`` per raw unit and ``-w_j shift_j / scale_j`` to
+    the offset; binary columns keep their weight under their condition.  Conditions of one column
+    with equal weights become one term.
+    """
+    slopes: dict[str, float] = {}
+    levels: dict[str, tuple[Any, ...]] = {}
+    conditional: dict[tuple[str, Condition], float] = {}
+    constant = 0.0
+    for j, weight in split.weights:
+        column = encoding.columns[j]
+        if column.is_binary:
+            key = (column.raw, condition_of(column))
+            conditional[key] = conditional.get(key, 0.0) + weight
+        else:
+            slopes[column.raw] = slopes.get(column.raw, 0.0) + weight / column.scale
+            levels[column.raw] = column.levels
+            constant -= weight * column.shift / column.scale
+    terms = [RawTerm(raw, weight) for raw, weight in slopes.items() if weight]
+    terms += _merged([RawTerm(raw, w, condition) for (raw, condition), w in conditional.items()])
+    return RawPlane(tuple(terms), constant + split.solved_offset, split.threshold - constant)
+
+
+def _merged(terms: Sequence[RawTerm]) -> list[RawTerm]:
+    """Join the levels of one column that have the same weight."""
+    joined: dict[tuple[str, float], RawTerm] = {}
+    others = []
+    for term in terms:
+        if not isinstance(term.condition, Levels):
+            others.append(term)
+            continue
+        key = (term.raw, term.weight)
+        known = joined.get(key)
+        before = known.condition.levels if known and isinstance(known.condition, Levels) else ()
+        levels = Levels(term.raw, before + term.condition.levels, True, term.condition.pair)
+        joined[key] = RawTerm(term.raw, term.weight, levels)
+    return others + list(joined.values())

@@ -1,0 +1,307 @@
+"""Splits in words and raw units: the only place where a split is worded.
+
+Texts are plain: whoever puts them into HTML, SVG or DOT escapes them there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from octcore.data.text import clean_text
+from octcore.encoding.base import Encoding
+from octcore.tree import topology
+from octcore.tree.conditions import BOTTOM, TOP, Condition, Cut, Levels, Numbers, meet
+from octcore.tree.metrics import node_summaries
+from octcore.tree.raw_units import (
+    ANY_ROW,
+    THRESHOLD_DIGITS,
+    RawTerm,
+    left_condition,
+    raw_plane,
+)
+from octcore.tree.tree import Split, Tree
+
+WEIGHT_DIGITS = 4
+
+
+class SplitWords(NamedTuple):
+    """A split in words: what holds on the left, on the right, and the question itself."""
+
+    left: str
+    right: str
+    test: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One leaf as an IF-THEN rule.
+
+    Parameters
+    ----------
+    leaf : int
+        Node number.
+    conditions : tuple of str
+        All must hold; one per raw column where the splits allow it, empty for a single leaf.
+    label : object
+        Predicted class.
+    n_samples : int or None
+        Rows in the leaf, None when no rows were given.
+    class_counts : tuple of int
+        Rows by class, empty when no rows were given.
+    """
+
+    leaf: int
+    conditions: tuple[str, ...]
+    label: Any
+    n_samples: int | None = None
+    class_counts: tuple[int, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The rule as one sentence."""
+        given = " and ".join(self.conditions) or "anything"
+        rows = "" if self.n_samples is None else f" ({_rows(self.n_samples)})"
+        return f"IF {given} THEN {clean_text(str(self.label))}{rows}"
+
+
+def split_words(
+    split: Split,
+    encoding: Encoding,
+    digits: int = THRESHOLD_DIGITS,
+    weight_digits: int = WEIGHT_DIGITS,
+    max_name: int | None = None,
+    max_terms: int | None = None,
+) -> SplitWords:
+    """Word a split in raw units.
+
+    Parameters
+    ----------
+    split : Split
+        In encoded columns.
+    encoding : Encoding
+        The encoding these belong to.
+    digits, weight_digits : int
+        Significant digits of thresholds that come out of a solver, and of weights of oblique
+        splits; thresholds stored in the encoding are written exactly.
+    max_name : int or None
+        Longest column or category name, in characters; longer ones are cut with an ellipsis.
+    max_terms : int or None
+        Most terms of an oblique split to write; those of smallest weight are counted instead.
+    """
+    condition = left_condition(split, encoding, digits)
+    if condition is None:
+        plane = raw_plane(split, encoding)
+        total = _sum_text(plane.terms, weight_digits, max_name, max_terms)
+        threshold = format_number(plane.threshold, weight_digits)
+        return SplitWords(
+            f"{total} <= {threshold}", f"{total} > {threshold}", f"{total} <= {threshold}"
+        )
+    left = condition_words(condition, max_name)
+    right = condition_words(condition.negated(), max_name)
+    return SplitWords(left, right, left if _reads_well(condition) else right)
+
+
+def _reads_well(condition: Condition) -> bool:
+    """Whether a condition is a better question than its negation."""
+    if isinstance(condition, Levels):
+        return condition.inside
+    return len(condition.intervals) <= len(condition.negated().intervals)
+
+
+def _sum_text(
+    terms: Sequence[RawTerm], digits: int, max_name: int | None, max_terms: int | None
+) -> str:
+    """Write the weighted sum of an oblique split."""
+    parts = []
+    largest = sorted(terms, key=lambda term: -abs(term.weight))[:max_terms]
+    for term in (term for term in terms if term in largest):
+        name = shorten(term.raw, max_name)
+        if term.condition is not None:
+            name = f"[{condition_words(term.condition, max_name)}]"
+        size = format_number(abs(term.weight), digits)
+        sign = "-" if term.weight < 0 else "+"
+        parts.append(f"{sign} {name}" if size == "1" else f"{sign} {size} {name}")
+    if len(largest) < len(terms):
+        parts.append(f"+ … ({len(terms) - len(largest)} more)")
+    first = parts[0].removeprefix("+ ") if parts[0][0] == "+" else parts[0].replace("- ", "-", 1)
+    return " ".join([first, *parts[1:]])
+
+
+def condition_words(condition: Condition, max_name: int | None = None) -> str:
+    """Word a condition on one raw column."""
+    name = shorten(condition.raw, max_name)
+    if condition.raw == ANY_ROW:
+        return "always" if condition.is_everything else "never"
+    if condition.is_everything:
+        return f"{name} is anything"
+    if condition.is_empty:
+        return f"{name} is impossible"
+    if isinstance(condition, Levels):
+        return _level_words(condition, name, max_name)
+    texts = [_interval_words(condition, a, b, name, max_name) for a, b in condition.intervals]
+    return " or ".join(texts)
+
+
+def _level_words(condition: Levels, name: str, max_name: int | None) -> str:
+    levels, inside = condition.levels, condition.inside
+    if condition.pair and not inside and len(levels) == 1:
+        levels = tuple(level for level in condition.pair if level not in levels)
+        inside = True
+    shown = [_level_text(level, max_name) for level in levels]
+    if len(shown) == 1:
+        return f"{name} is {shown[0]}" if inside else f"{name} is not {shown[0]}"
+    if inside:
+        return f"{name} is {', '.join(shown[:-1])} or {shown[-1]}"
+    if len(shown) == 2:
+        return f"{name} is neither {shown[0]} nor {shown[1]}"
+    return f"{name} is none of {', '.join(shown)}"
+
+
+def _interval_words(
+    condition: Numbers, start: Cut, end: Cut, name: str, max_name: int | None
+) -> str:
+    if condition.levels:
+        start, end = _on_rank(start), _on_rank(end)
+    low = _end_text(start[0], condition.levels, max_name)
+    high = _end_text(end[0], condition.levels, max_name)
+    above, through = "<" if start[1] else "<=", "<=" if end[1] else "<"
+    if end == TOP:
+        return f"{name} {'>' if start[1] else '>='} {low}"
+    if start == BOTTOM:
+        return f"{name} {through} {high}"
+    if start[0] == end[0]:
+        return f"{name} = {low}"
+    return f"{low} {above} {name} {through} {high}"
+
+
+def _on_rank(cut: Cut) -> Cut:
+    """Move a cut between two ranks to just above the lower one."""
+    if not np.isfinite(cut[0]) or float(cut[0]).is_integer():
+        return cut
+    return float(np.floor(cut[0])), 1
+
+
+def _end_text(value: float, levels: Sequence[Any], max_name: int | None) -> str:
+    if levels and np.isfinite(value) and 0 <= value < len(levels):
+        return _level_text(levels[int(value)], max_name)
+    return format_number(value)
+
+
+def rules(
+    tree: Tree,
+    encoding: Encoding,
+    X: npt.NDArray[np.float64] | None = None,
+    y: npt.NDArray[np.int64] | None = None,
+    max_name: int | None = None,
+) -> tuple[Rule, ...]:
+    """Write every leaf as an IF-THEN rule, from left to right.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    encoding : Encoding
+        The encoding of its columns.
+    X, y : numpy.ndarray or None
+        Encoded rows and class codes to count; both or none.
+    max_name : int or None
+        See `split_words`.
+    """
+    counts = {} if X is None or y is None else node_summaries(tree, X, y)
+    found = []
+    for leaf in (node for node in tree.walk() if node in tree.labels):
+        summary = counts.get(leaf)
+        found.append(
+            Rule(
+                leaf,
+                path_words(tree, encoding, leaf, merge=True, max_name=max_name),
+                class_name(tree, tree.labels[leaf]),
+                None if summary is None else summary.n_samples,
+                () if summary is None else summary.class_counts,
+            )
+        )
+    return tuple(found)
+
+
+def path_words(
+    tree: Tree,
+    encoding: Encoding,
+    node: int,
+    merge: bool = False,
+    max_name: int | None = None,
+) -> tuple[str, ...]:
+    """Word the way from the root to a node.
+
+    Parameters
+    ----------
+    tree, encoding : Tree, Encoding
+        The tree and the encoding of its columns.
+    node : int
+        Where the way ends.
+    merge : bool
+        Whether to join the conditions on one raw column, such as ``2 < x`` and ``x <= 3``;
+        otherwise there is one text per split.
+    max_name : int or None
+        See `split_words`.
+    """
+    merged: dict[str, Condition] = {}
+    texts: list[str | Condition] = []
+    for ancestor, child in topology.path(node):
+        split, goes_right = tree.splits[ancestor], child % 2 == 1
+        condition = left_condition(split, encoding)
+        if condition is None:
+            texts.append(split_words(split, encoding, max_name=max_name)[int(goes_right)])
+            continue
+        condition = condition.negated() if goes_right else condition
+        known = merged.get(condition.raw)
+        if not merge or known is None:
+            texts.append(condition)
+            merged[condition.raw] = condition
+            continue
+        merged[condition.raw] = meet(known, condition)
+        texts[texts.index(known)] = merged[condition.raw]
+    return tuple(
+        text if isinstance(text, str) else condition_words(text, max_name)
+        for text in texts
+        if isinstance(text, str) or not merge or not text.is_everything
+    )
+
+
+def class_name(tree: Tree, label: int) -> Any:
+    """Class label of a class index; the index itself if the tree carries no labels."""
+    return tree.classes[label] if tree.classes else label
+
+
+def shorten(name: object, max_name: int | None = None) -> str:
+    """Put a name on one line and cut it to at most `max_name` characters."""
+    text = clean_text(str(name))
+    if max_name is None or len(text) <= max_name:
+        return text
+    return text[: max(1, max_name - 1)].rstrip() + "…"
+
+
+def format_number(value: float, digits: int = 17) -> str:
+    """Write a number with up to `digits` significant digits, and no more than it needs."""
+    value = float(value)
+    if digits < 17:
+        value = float(f"{value:.{digits}g}")
+    if value == 0:
+        return "0"
+    if value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return repr(value).replace("e+", "e")
+
+
+def _level_text(level: Any, max_name: int | None) -> str:
+    if isinstance(level, float):
+        return format_number(level)
+    return shorten(level, max_name) or "(empty)"
+
+
+def _rows(number: int) -> str:
+    return "1 row" if number == 1 else f"{number:,} rows"
