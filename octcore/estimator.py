@@ -182,23 +182,25 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)
             frame = X
         else:
-            validate_data(self, X, reset=False, skip_check_array=True)
             array = check_array(X, dtype=np.float64)
+            validate_data(self, X, reset=False, skip_check_array=True)
             frame = pd.DataFrame(array, columns=list(data.feature_names))
         return data.prepare(frame)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class labels of raw rows, shape ``(n_samples,)``."""
-        return self.classes_[self.tree_.predict_codes(self._encoded(X))]
+        encoded = self._encoded(X)
+        return self.classes_[self.tree_.predict_codes(encoded)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class shares of the training rows in every row's leaf, ``(n_samples, n_classes)``."""
-        leaves = self.tree_.apply(self._encoded(X))
+        leaves = self.apply(X)
         return np.array([self._shares[int(leaf)] for leaf in leaves])
 
     def apply(self, X: Any) -> np.ndarray:
         """Leaf number of every row, shape ``(n_samples,)``."""
-        return self.tree_.apply(self._encoded(X))
+        encoded = self._encoded(X)
+        return self.tree_.apply(encoded)
 
     def _encoded(self, X: Any) -> np.ndarray:
         frame = self._frame(X)

@@ -28,6 +28,9 @@ from octcore.settings import Settings, check_against_data, check_settings, class
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
+MOST_REPEATED_ROWS = 1_000_000
+"""Enough for any bootstrap; beyond it the memory would be better spent elsewhere."""
+
 CONFLICT_CLAIM = (
     "proven without search: identical rows with different classes allow no better objective"
 )
@@ -147,7 +150,9 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
         raise SettingsError(
             "WEIGHTS_WITH_TEST", "sample_weight goes with test_size=0 only.", "sample_weight"
         )
-    encoding = fit_encoding(settings.encoding, train)
+    if sample_weight is not None:
+        sample_weight = _checked_weights(sample_weight, train.n_samples)
+    encoding = fit_encoding(settings.encoding, _repeated(train, sample_weight))
     X = encoding.transform(train.frame)
     is_binary = bool(np.isin(X, (0.0, 1.0)).all())
     if info.needs_binary_features and not is_binary:
@@ -160,7 +165,7 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
     assert train.y is not None
     weights = class_weights(settings.constraints, train.y, train.classes)
     if sample_weight is not None:
-        weights = weights * _checked_weights(sample_weight, len(weights))
+        weights = weights * sample_weight
     problem = Problem(
         X=X.astype(np.uint8) if is_binary else X,
         y=train.y,
@@ -177,6 +182,19 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
     return Prepared(
         settings, info, train, test, encoding, problem, seconds, findings + encoding.notes
     )
+
+
+def _repeated(train: Dataset, sample_weight: np.ndarray | None) -> Dataset:
+    """Repeat rows of whole-number weight, so that quantiles see the weights as well.
+
+    Other weights, and totals beyond `MOST_REPEATED_ROWS`, leave the quantiles unweighted.
+    """
+    if sample_weight is None:
+        return train
+    weights = np.asarray(sample_weight, dtype=float)
+    if not (weights == np.round(weights)).all() or not 0 < weights.sum() <= MOST_REPEATED_ROWS:
+        return train
+    return train.subset(np.repeat(np.arange(train.n_samples), weights.astype(int)))
 
 
 def _checked_weights(given: np.ndarray, n_samples: int) -> np.ndarray:
