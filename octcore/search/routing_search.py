@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 
 from octcore.numerics.node_qp import CUTOFF, PIVOT_LIMIT, load_rows
 from octcore.numerics.qp_factor import N_PIVOTS, new_bank, node_of
-from octcore.numerics.qp_plane import bias_scale, chunk_pivots, padded_rows, plane_of
+from octcore.numerics.qp_plane import (
+    bias_scale,
+    chunk_pivots,
+    padded_rows,
+    plane_of,
+    solve_node_plane,
+)
+from octcore.numerics.qp_reference import NodePlane
 from octcore.search.routing_branching import AGAIN, BRANCH, COMPLETE, PRUNED, branch, process
 from octcore.search.routing_incumbent import Tracker, merged_rows
 from octcore.search.routing_records import (
@@ -195,13 +202,13 @@ class RoutingSearch:
                 biases[node] = y[0]
                 continue
             bias = self.scale * float(vector[p])
-            plane = plane_of(vector[:p], bias, self.mean, x, y, upper, routed, problem.epsilon)
-            weights[node], biases[node] = plane.weights, plane.bias
-            if routed is not None:
-                score = x @ plane.weights + plane.bias
-                missed = np.where(routed < 0, score + problem.epsilon, -score)
-                if missed.max() > _ROUTE_TOLERANCE:
+            rows = (x, y, upper, routed, problem.epsilon)
+            plane = plane_of(vector[:p], bias, self.mean, *rows)
+            if routed is not None and _missed(plane, x, routed, problem.epsilon):
+                plane = solve_node_plane(*rows, self.tracker.stop)
+                if _missed(plane, x, routed, problem.epsilon):
                     return False
+            weights[node], biases[node] = plane.weights, plane.bias
         planes = Planes(weights, biases)
         objective = tree_objective(problem.x, problem.y, self.penalties, planes, routing)
         return self.tracker.offer(objective, planes, routing, source)
@@ -336,6 +343,14 @@ class RoutingSearch:
         """Pivots over all banks."""
         banks = (self.bank, self.pair, self.complete, self.warm, self.trial)
         return int(sum(bank.count[:, N_PIVOTS].sum() for bank in banks))
+
+
+def _missed(
+    plane: NodePlane, x: NDArray[np.float64], routed: NDArray[np.int8], epsilon: float
+) -> bool:
+    """Whether a plane misses a routing row by more than the tolerance."""
+    score = x @ plane.weights + plane.bias
+    return bool(np.where(routed < 0, score + epsilon, -score).max() > _ROUTE_TOLERANCE)
 
 
 def _twins(x: NDArray[np.float64]) -> NDArray[np.int64]:
