@@ -300,8 +300,8 @@ class Program:
     claims : tuple of str
         What a proof covers, in words: epsilon, big-M, subset, binarization.
     method : str
-        What proves the bound when an engine solves the model: "mip", or "mip+path-search" when
-        the model holds values of an exact search.
+        What proves the bound: "mip", "mip+path-search" when the model holds values of an exact
+        search, "path-search", "routing-search", or "heuristic".
     """
 
     sense: Sense

@@ -113,7 +113,7 @@ def check_settings(
         encoding=encoding,
         params=check_all(info.hyperparameters, params, info.key),
         constraints=parsed,
-        engine=info.engines[0] if engine == AUTO else engine,
+        engine=engine,
         **checked,  # type: ignore[arg-type]
     )
 

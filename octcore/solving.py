@@ -16,16 +16,17 @@ from sklearn.model_selection import train_test_split
 from octcore.constraints import ConstraintContext, Constraints
 from octcore.data.dataset import Dataset
 from octcore.encoding import Encoding, fit_encoding
-from octcore.engines.base import Cancel, Outcome, SolveLimits, StopReason
+from octcore.engines.base import Cancel, Engine, Outcome, SolveLimits, StopReason
 from octcore.engines.events import Clock, Event, Recorder, finite, relative_gap
-from octcore.engines.registry import get_engine
+from octcore.engines.registry import engine_supports, get_engine
 from octcore.engines.trace import Trace
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.program import Problem, Program, Sense
 from octcore.run import Certificate, Run
-from octcore.settings import Settings, check_against_data, check_settings, class_weights
+from octcore.settings import AUTO, Settings, check_against_data, check_settings, class_weights
 from octcore.tree import metrics
+from octcore.tree.planes import drop_pass_through
 from octcore.tree.tree import Tree
 
 MOST_REPEATED_ROWS = 1_000_000
@@ -334,17 +335,40 @@ def _run_engine(
     recorder: Recorder,
     cancel: Callable[[], bool],
 ) -> Outcome:
-    engine = get_engine(settings.engine)
+    engine = choose_engine(settings, program)
     if cancel():
-        return Outcome(StopReason.CANCELLED, engine.method)
+        return Outcome(StopReason.CANCELLED, program.method)
     if limits.clock.remaining <= 0:
-        return Outcome(StopReason.TIME_LIMIT, engine.method)
+        return Outcome(StopReason.TIME_LIMIT, program.method)
     if recorder.is_closed:
         return Outcome(StopReason.OPTIMAL, "conflict-bound", claims=(CONFLICT_CLAIM,))
     try:
         return engine.solve(program, limits, recorder, cancel)
     except CancelledError:
-        return Outcome(StopReason.CANCELLED, engine.method)
+        return Outcome(StopReason.CANCELLED, program.method)
+
+
+def choose_engine(settings: Settings, program: Program) -> Engine:
+    """Pick the engine that was asked for, or the formulation's first one that fits the program.
+
+    Raises
+    ------
+    SettingsError
+        If the engine cannot solve such a program, or is not installed.
+    """
+    keys = get_formulation(settings.formulation).info.engines
+    fitting = [key for key in keys if engine_supports(key) & set(program.capabilities)]
+    if settings.engine == AUTO:
+        return get_engine(fitting[0])
+    if settings.engine not in fitting:
+        needs = " or ".join(capability.value for capability in program.capabilities)
+        raise SettingsError(
+            "ENGINE_DOES_NOT_FIT",
+            f"With these settings {settings.formulation} needs an engine for {needs} programs; "
+            f"{settings.engine} is none, use {' or '.join(fitting)}.",
+            "engine",
+        )
+    return get_engine(settings.engine)
 
 
 def _closed(outcome: Outcome, recorder: Recorder) -> Outcome:
@@ -396,6 +420,7 @@ def finish(
     trees = [event.tree for event in events if event.tree is not None]
     tree = metrics.centre_thresholds(trees[-1], problem.X) if trees else None
     objective = None if tree is None else program.evaluate(tree)
+    tree = None if tree is None else drop_pass_through(tree)
     bound = _final_bound(program, finite(events[-1].bound) if events else None, objective)
     status = _status(outcome, tree)
     scores = _scores(prepared, tree)

@@ -120,8 +120,6 @@ class Engine(Protocol):
 
     key: str
     title: str
-    method: str
-    """What proves its bounds, as in `Outcome.method`."""
     supports: frozenset[Capability]
 
     def solve(

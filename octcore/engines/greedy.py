@@ -14,11 +14,10 @@ class GreedyEngine:
 
     key = "greedy"
     title = "greedy"
-    method = "heuristic"
     supports = frozenset({Capability.GREEDY})
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
     ) -> Outcome:
         """Stop with the gap as it is: a heuristic accepts any gap."""
-        return Outcome(StopReason.GAP_LIMIT, self.method)
+        return Outcome(StopReason.GAP_LIMIT, program.method)

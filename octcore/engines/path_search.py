@@ -20,7 +20,6 @@ class PathSearchEngine:
 
     key = "path-search"
     title = "exact search (D2S)"
-    method = "path-search"
     supports = frozenset({Capability.PATH_SEARCH})
 
     def solve(
@@ -102,7 +101,7 @@ def _outcome(
     compiling = sum(result.compile_seconds for result in results)
     return Outcome(
         reason,
-        "path-search",
+        program.method,
         seconds={"compile": compiling, "solve": sum(r.search_seconds for r in results)},
         values=root_values(program, results[-1]) if len(problems) == 1 else {},
     )

@@ -6,6 +6,7 @@ import importlib
 
 from octcore.engines.base import Engine
 from octcore.parameters import unknown_name
+from octcore.program import Capability
 
 ENGINES = {
     "greedy": ("octcore.engines.greedy", "GreedyEngine"),
@@ -17,6 +18,12 @@ ENGINES = {
     "scip": ("octcore.engines.scip", "ScipEngine"),
     "gurobi": ("octcore.engines.gurobi", "GurobiEngine"),
 }
+
+
+def engine_supports(key: str) -> frozenset[Capability]:
+    """Capabilities of an engine, without making it."""
+    module, name = ENGINES[key]
+    return getattr(importlib.import_module(module), name).supports
 
 
 def get_engine(key: str) -> Engine:

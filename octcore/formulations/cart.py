@@ -84,6 +84,7 @@ def build(problem: Problem) -> Program:
         evaluate=objective.evaluate,
         starts=starts,
         claims=("a greedy tree: nothing is proven about it",),
+        method="heuristic",
     )
 
 
