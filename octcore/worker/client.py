@@ -1,0 +1,190 @@
+"""The parent's side: a pool that keeps a worker warm, and the blocking call of the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from octcore.data.dataset import Dataset
+from octcore.engines.events import Event
+from octcore.run import Run
+from octcore.settings import check_against_data, check_settings
+from octcore.worker.job import Job, JobState, Snapshot
+from octcore.worker.process import COMMAND, SolveProcess
+from octcore.worker.request import Request
+
+__all__ = ["Job", "JobState", "Snapshot", "WorkerPool", "solve_in_child"]
+
+WATCH_SECONDS = 0.25
+STALE_SECONDS = 3.0
+"""An idle worker that was not heard for so long is replaced, not used."""
+
+
+class WorkerPool:
+    """Starts workers, keeps idle ones imported and compiled, and watches the busy ones.
+
+    Parameters
+    ----------
+    idle : int
+        Number of idle workers to keep; starting one costs 3 to 6 s.
+    command : sequence of str
+        Program and arguments of a worker.
+    environment : mapping or None
+        Variables for the workers.
+    """
+
+    def __init__(
+        self,
+        idle: int = 1,
+        command: Sequence[str] = COMMAND,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._idle_count, self._command, self._environment = idle, command, environment
+        self._lock = threading.Lock()
+        self._idle: list[SolveProcess] = []
+        self._jobs: set[Job] = set()
+        self._closing = threading.Event()
+        self._refill()
+        threading.Thread(target=self._watch, name="worker-watch", daemon=True).start()
+
+    def start(
+        self,
+        request: Request,
+        on_event: Callable[[Event], None] | None = None,
+        on_end: Callable[[Job], None] | None = None,
+    ) -> Job:
+        """Start a solve on a warm worker, or on a new one.
+
+        Parameters
+        ----------
+        request : Request
+            What to solve.
+        on_event, on_end : callable or None
+            See `Job`.
+        """
+        if self._closing.is_set():
+            raise RuntimeError("The pool is closed.")
+        process = self._take()
+        job = Job(request, process, on_event, on_end)
+        with self._lock:
+            self._jobs.add(job)
+        return job
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether an idle worker is ready."""
+        with self._lock:
+            return any(process.is_ready and process.is_alive for process in self._idle)
+
+    @property
+    def idle_pids(self) -> tuple[int, ...]:
+        """Process ids of the idle workers."""
+        with self._lock:
+            return tuple(process.pid for process in self._idle)
+
+    def close(self) -> None:
+        """End every worker, busy or idle."""
+        self._closing.set()
+        with self._lock:
+            idle, self._idle = self._idle, []
+            jobs = tuple(self._jobs)
+        for job in jobs:
+            job.stop(polite=0.2)
+        for process in idle:
+            process.kill()
+        for process in idle:
+            process.wait(2.0)
+        for job in jobs:
+            job.wait(5.0)
+
+    def __enter__(self) -> WorkerPool:
+        """Use as a context: leaving it ends all workers."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End every worker."""
+        self.close()
+
+    def _take(self) -> SolveProcess:
+        with self._lock:
+            # The one that has been warming longest.
+            process = self._idle.pop(0) if self._idle else None
+        if process is not None and not _is_usable(process):
+            process.kill()
+            process = None
+        return process or SolveProcess(self._command, self._environment)
+
+    def _refill(self) -> None:
+        with self._lock:
+            lost = [process for process in self._idle if not _is_usable(process)]
+            self._idle = [process for process in self._idle if process not in lost]
+            missing = 0 if self._closing.is_set() else self._idle_count - len(self._idle)
+            for _ in range(missing):
+                with contextlib.suppress(OSError):
+                    self._idle.append(SolveProcess(self._command, self._environment))
+        for process in lost:
+            process.kill()
+
+    def _watch(self) -> None:
+        while not self._closing.wait(WATCH_SECONDS):
+            with self._lock:
+                self._jobs = {job for job in self._jobs if not job.is_final}
+                jobs = tuple(self._jobs)
+            for job in jobs:
+                job.check()
+            self._refill()
+
+
+def _is_usable(process: SolveProcess) -> bool:
+    return process.is_alive and process.silence < STALE_SECONDS
+
+
+def solve_in_child(
+    data: Dataset,
+    settings: Mapping[str, Any],
+    on_event: Callable[[Event], None] | None = None,
+    on_phase: Callable[[Snapshot], None] | None = None,
+    pool: WorkerPool | None = None,
+) -> Run:
+    """Solve in a child process and wait; ends within the limit + max(5 s, 10 %) in every case.
+
+    Ctrl-C stops the solve and returns what it has; a second Ctrl-C kills it.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows with a target.
+    settings : mapping
+        Keywords of `octcore.solve`.
+    on_event : callable or None
+        Receives every event, from another thread.
+    on_phase : callable or None
+        Receives a snapshot a few times a second, from the calling thread.
+    pool : WorkerPool or None
+        Where to take the worker from; by default one is started.
+
+    Raises
+    ------
+    OctError
+        If the settings or data are refused, or the worker died with nothing to return.
+    """
+    check_against_data(check_settings(**settings), data)
+    with contextlib.ExitStack() as stack:
+        pool = pool or stack.enter_context(WorkerPool(idle=0))
+        job = pool.start(Request(data, settings), on_event)
+        try:
+            _follow(job, on_phase)
+        except KeyboardInterrupt:
+            try:
+                job.stop(wait=True)
+            except KeyboardInterrupt:
+                job.kill()
+        return job.result()
+
+
+def _follow(job: Job, on_phase: Callable[[Snapshot], None] | None) -> None:
+    while not job.wait(WATCH_SECONDS):
+        if on_phase is not None:
+            on_phase(job.snapshot())

@@ -1,0 +1,321 @@
+"""A solve in a child process: what has arrived, how it stands, and its result in every case."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from octcore.engines.base import StopReason
+from octcore.engines.events import Event
+from octcore.errors import EngineError, OctError
+from octcore.recovery import read_back, run_from_incumbent
+from octcore.run import Run
+from octcore.worker.process import SolveProcess
+from octcore.worker.protocol import EVENT_KINDS, make_error
+from octcore.worker.request import Request
+
+POLITE_SECONDS = 2.0
+TERMINATE_SECONDS = 1.0
+SILENCE_SECONDS = 10.0
+GRACE_SECONDS, GRACE_SHARE = 5.0, 0.1
+ENDING_SECONDS = 3.0
+"""Before the hard deadline: time to ask politely, to end the process and to route the rows."""
+KILL_BEFORE_SECONDS = 1.5
+
+logger = logging.getLogger(__name__)
+
+
+class JobState(StrEnum):
+    """How a job stands."""
+
+    RUNNING = "running"
+    STOPPING = "stopping"
+    DONE = "done"
+    """The worker sent its result; also when it was asked to stop and did."""
+    STOPPED = "stopped"
+    """The worker was ended from outside, by the user's wish or at the hard deadline."""
+    FAILED = "failed"
+    """The worker refused, or died; `Snapshot.error` says why, `Snapshot.run` may still hold
+    what it had found."""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing will change any more."""
+        return self in (JobState.DONE, JobState.STOPPED, JobState.FAILED)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A job at one moment.
+
+    Parameters
+    ----------
+    state : JobState
+        How it stands.
+    phase : str
+        What is being done now, such as "compiling kernels", "build" or "solve".
+    elapsed : float
+        Seconds since the call, up to the end.
+    n_events : int
+        Number of events so far; see `Job.events`.
+    last : Event or None
+        The last event, with incumbent value and bound.
+    incumbent : Event or None
+        The last event that brought a tree.
+    heartbeat_age : float
+        Seconds since the worker was last heard.
+    rss : int
+        Resident bytes of the worker.
+    run : Run or None
+        The result, once the state is final; None only where there is nothing at all.
+    error : OctError or None
+        Why it failed.
+    """
+
+    state: JobState
+    phase: str
+    elapsed: float
+    n_events: int
+    last: Event | None
+    incumbent: Event | None
+    heartbeat_age: float
+    rss: int
+    run: Run | None
+    error: OctError | None
+
+
+class Job:
+    """One request on one worker; every method may be called from any thread.
+
+    Parameters
+    ----------
+    request : Request
+        What to solve.
+    process : SolveProcess
+        A worker that has not served yet.
+    on_event : callable or None
+        Called from the reading thread with every event.
+    on_end : callable or None
+        Called once with the job when its state is final.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        process: SolveProcess,
+        on_event: Callable[[Event], None] | None = None,
+        on_end: Callable[[Job], None] | None = None,
+    ) -> None:
+        self.request = request
+        self._process = process
+        self._on_event, self._on_end = on_event, on_end
+        self._lock = threading.Lock()
+        self._final = threading.Event()
+        self._called = time.monotonic()
+        self._ended_after: float | None = None
+        self._events: list[Event] = []
+        self._incumbent: Event | None = None
+        self._phase = ""
+        self._result: dict[str, Any] | None = None
+        self._refusal: OctError | None = None
+        self._stop_reason: StopReason | None = None
+        self._death = ""
+        self._state = JobState.RUNNING
+        self._run: Run | None = None
+        self._error: OctError | None = None
+        limit = request.time_limit
+        self.deadline = self._called + limit + max(GRACE_SECONDS, GRACE_SHARE * limit)
+        process.serve(request.to_line(self._called), self._receive, self._conclude)
+
+    @property
+    def pid(self) -> int:
+        """Process id of the worker."""
+        return self._process.pid
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the result stands."""
+        return self._final.is_set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the result stands; returns whether it does."""
+        return self._final.wait(timeout)
+
+    def snapshot(self) -> Snapshot:
+        """Return how the job stands now."""
+        with self._lock:
+            ended = self._ended_after
+            return Snapshot(
+                state=self._state,
+                phase=self._phase or self._process.warming or "starting",
+                elapsed=time.monotonic() - self._called if ended is None else ended,
+                n_events=len(self._events),
+                last=self._events[-1] if self._events else None,
+                incumbent=self._incumbent,
+                heartbeat_age=self._process.silence,
+                rss=self._process.rss,
+                run=self._run,
+                error=self._error,
+            )
+
+    def events(self, start: int = 0) -> tuple[Event, ...]:
+        """Return the events from a position on."""
+        with self._lock:
+            return tuple(self._events[start:])
+
+    def result(self, timeout: float | None = None) -> Run:
+        """Wait for the run; a failed job with an incumbent has one, too.
+
+        Raises
+        ------
+        OctError
+            If the worker refused or died without anything to return.
+        TimeoutError
+            If the result does not stand in time.
+        """
+        if not self._final.wait(timeout):
+            raise TimeoutError("The solve has not ended yet.")
+        if self._run is None:
+            raise self._error or EngineError("NO_RESULT", "The solve ended without a result.")
+        return self._run
+
+    def stop(
+        self,
+        wait: bool = False,
+        reason: StopReason = StopReason.CANCELLED,
+        polite: float = POLITE_SECONDS,
+    ) -> None:
+        """End the solve and keep its incumbent: ask, then terminate, then kill.
+
+        Parameters
+        ----------
+        wait : bool
+            Whether to return only when the result stands.
+        reason : StopReason
+            What the run says when the worker has to be ended.
+        polite : float
+            Seconds that the worker has to answer.
+        """
+        with self._lock:
+            first = self._state is JobState.RUNNING
+            if first:
+                self._state, self._stop_reason = JobState.STOPPING, reason
+        if first:
+            name = f"stop-{self.pid}"
+            threading.Thread(target=self._escalate, args=(polite,), name=name, daemon=True).start()
+        if wait:
+            self._final.wait()
+
+    def kill(self) -> None:
+        """End the worker at once and keep its incumbent."""
+        with self._lock:
+            self._stop_reason = self._stop_reason or StopReason.CANCELLED
+        self._process.kill()
+
+    def check(self) -> None:
+        """Enforce the hard deadline and the limit of silence; a watch calls this often."""
+        if self.is_final:
+            return
+        left = self.deadline - time.monotonic()
+        if left < KILL_BEFORE_SECONDS:
+            with self._lock:
+                self._stop_reason = self._stop_reason or StopReason.TIME_LIMIT
+            self._process.kill()
+        elif left < ENDING_SECONDS:
+            self.stop(reason=StopReason.TIME_LIMIT, polite=ENDING_SECONDS - KILL_BEFORE_SECONDS)
+        elif self._process.silence > SILENCE_SECONDS:
+            with self._lock:
+                silent = f"The worker was not heard for {SILENCE_SECONDS:g} seconds and was ended"
+                self._death = self._death or silent
+            self._process.kill()
+        elif self._process.silence > 1.0 and not self._process.is_alive:
+            # A grandchild may hold the pipe open after the worker's death.
+            self._process.kill()
+
+    def _escalate(self, polite: float) -> None:
+        self._process.cancel()
+        if self._final.wait(polite):
+            return
+        self._process.signal(signal.SIGTERM)
+        if not self._process.wait(TERMINATE_SECONDS):
+            self._process.kill()
+
+    def _receive(self, message: dict[str, Any]) -> None:
+        kind = message["kind"]
+        if kind in EVENT_KINDS:
+            event = Event.from_dict(message["event"])
+            with self._lock:
+                self._events.append(event)
+                if event.tree is not None:
+                    self._incumbent = event
+                if event.kind == "phase":
+                    self._phase = event.source
+            if self._on_event is not None:
+                self._on_event(event)
+        elif kind == "done":
+            self._result = dict(message["run"])
+        elif kind == "error":
+            self._refusal = make_error(message)
+
+    def _conclude(self) -> None:
+        """Make the result, whatever the end was; runs once, after the last message."""
+        seconds = time.monotonic() - self._called
+        try:
+            state, run, error = self._outcome(seconds)
+        except Exception as failure:
+            logger.warning("A result could not be made.", exc_info=True)
+            error = failure if isinstance(failure, OctError) else _defect(failure)
+            state, run = JobState.FAILED, None
+        with self._lock:
+            self._state, self._run, self._error = state, run, error
+            self._ended_after = time.monotonic() - self._called
+            self._phase = state.value
+        try:
+            if self._on_end is not None:
+                self._on_end(self)
+        finally:
+            self._final.set()
+
+    def _outcome(self, seconds: float) -> tuple[JobState, Run | None, OctError | None]:
+        events = self.events()
+        if self._result is not None:
+            return JobState.DONE, read_back(self._result, self.request.data, events), None
+        if self._stop_reason is not None and self._refusal is None:
+            by_user = self._stop_reason is StopReason.CANCELLED
+            note = (
+                "The worker did not answer in time and was ended; the tree is its last incumbent."
+                if by_user
+                else "The time limit was overrun and the worker was ended; the tree is its last "
+                "incumbent."
+            )
+            run = self._recover(events, self._stop_reason, seconds, note)
+            return JobState.STOPPED, run, None
+        error = self._refusal or self._death_error()
+        if self._incumbent is None:
+            return JobState.FAILED, None, error
+        note = f"{error.message} The tree is the last incumbent."
+        return JobState.FAILED, self._recover(events, StopReason.ERROR, seconds, note), error
+
+    def _recover(
+        self, events: tuple[Event, ...], reason: StopReason, seconds: float, note: str
+    ) -> Run:
+        request = self.request
+        return run_from_incumbent(request.data, request.settings, events, reason, seconds, note)
+
+    def _death_error(self) -> EngineError:
+        what = self._death or f"The worker {self._process.ending()}"
+        return EngineError("WORKER_DIED", f"{what} before the solve had ended; solve again.")
+
+
+def _defect(failure: Exception) -> EngineError:
+    return EngineError(
+        "DEFECT",
+        f"The result could not be put together ({type(failure).__name__}: {failure}); please "
+        "report this.",
+    )

@@ -1,0 +1,131 @@
+"""What parent and child say to each other: JSON lines, one object a line.
+
+Parent to child: one request line, then at most ``cancel``; the end of the stream ends the child.
+Child to parent, each with ``seq`` counting from 1 and ``kind``:
+
+============ ==================================================================
+hello        the process runs; ``pid``, ``protocol``
+warming      what is being imported or compiled before a request; ``what``
+ready        everything is imported and compiled; ``seconds``
+built        the event with the model's size
+incumbent    an event with the whole tree
+progress     any other event
+heartbeat    twice a second; ``rss`` in bytes
+done         ``run``: `Run.to_dict` (the parent has the trace already)
+error        ``error`` (class name), ``code``, ``message`` and the error's own fields
+============ ==================================================================
+
+The request carries the rows themselves, packed as in `octcore.data.packing`: the parent has read
+and checked them, so what is solved is exactly what was shown, nothing touches the disk, and
+nothing that could be executed crosses the pipe.
+
+This file imports nothing slow, so that a worker is heard before its libraries are imported.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from octcore.errors import (
+    CancelledError,
+    DataError,
+    EngineError,
+    ModelFileError,
+    OctError,
+    SettingsError,
+    TooLargeError,
+)
+
+PROTOCOL = 1
+HEARTBEAT_SECONDS = 0.5
+CANCEL = b"cancel\n"
+EVENT_KINDS = frozenset({"built", "incumbent", "progress"})
+KINDS = EVENT_KINDS | {"hello", "warming", "ready", "heartbeat", "done", "error"}
+
+ERRORS: dict[str, type[OctError]] = {
+    kind.__name__: kind
+    for kind in (
+        OctError,
+        DataError,
+        SettingsError,
+        TooLargeError,
+        CancelledError,
+        ModelFileError,
+        EngineError,
+    )
+}
+
+
+class ProtocolError(Exception):
+    """A line on the pipe is none of ours."""
+
+
+def read_message(line: bytes, expected_seq: int) -> dict[str, Any]:
+    """Read one line of the child and check its kind and sequence number.
+
+    Raises
+    ------
+    ProtocolError
+        For anything that the child's own code cannot have written.
+    """
+    try:
+        message = json.loads(line)
+        kind, seq = message["kind"], message["seq"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ProtocolError(f"{line[:60]!r} is not a message") from error
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ProtocolError(f"a message of the unknown kind {str(kind)[:40]!r} came")
+    if seq != expected_seq:
+        raise ProtocolError(f"message {seq!r} came where {expected_seq} was due")
+    return message
+
+
+def error_fields(error: BaseException) -> dict[str, Any]:
+    """Plain data of an error, for an ``error`` message."""
+    if isinstance(error, MemoryError):
+        return memory_error("there was not enough memory for the next step")
+    if isinstance(error, OctError):
+        from octcore.run import jsonable
+
+        own = {k: v for k, v in vars(error).items() if k not in {"code", "message"}}
+        return {
+            "error": type(error).__name__,
+            "code": error.code,
+            "message": error.message,
+            **jsonable(own),
+        }
+    text = f"{type(error).__name__}: {error}".strip().rstrip(".")
+    return {
+        "error": "EngineError",
+        "code": "DEFECT",
+        "message": f"The solve ended by a defect in octcore or a library ({text}).",
+    }
+
+
+def memory_error(what: str) -> dict[str, Any]:
+    """Plain data of the error that memory ran out."""
+    return {
+        "error": "TooLargeError",
+        "code": "MEMORY_LIMIT",
+        "message": f"The solve was ended because {what}; choose a smaller depth, fewer thresholds "
+        "or fewer rows.",
+        "size": {},
+    }
+
+
+def make_error(message: Mapping[str, Any]) -> OctError:
+    """Make the exception that an ``error`` message describes."""
+    kind = ERRORS.get(str(message.get("error")), OctError)
+    error = kind.__new__(kind)
+    text = str(message.get("message", "The worker sent an error without a message."))
+    Exception.__init__(error, text)
+    error.code, error.message = str(message.get("code", "DEFECT")), text
+    if isinstance(error, DataError):
+        error.line, error.column = message.get("line"), message.get("column")
+    elif isinstance(error, SettingsError):
+        error.setting = message.get("setting")
+    elif isinstance(error, TooLargeError):
+        error.size = dict(message.get("size") or {})
+    return error

@@ -1,0 +1,85 @@
+"""The request: what to solve, as one line."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from octcore.data.dataset import Dataset
+from octcore.data.packing import pack, unpack
+from octcore.run import jsonable
+from octcore.worker.protocol import PROTOCOL, ProtocolError
+
+DEFAULT_TIME_LIMIT = 60.0
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """One solve.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows with a target.
+    settings : mapping
+        Keywords of `octcore.solve` but `data`, `on_event` and `cancel`; plain values.
+    memory_limit : int or None
+        Resident bytes at which the worker gives up; None for half of what is free at its start.
+    """
+
+    data: Dataset
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    memory_limit: int | None = None
+
+    @property
+    def time_limit(self) -> float:
+        """Seconds from the call; the default where the setting is no number (it gets refused)."""
+        limit = self.settings.get("time_limit", DEFAULT_TIME_LIMIT)
+        usable = isinstance(limit, (int, float)) and math.isfinite(limit) and limit >= 0
+        return float(limit) if usable else DEFAULT_TIME_LIMIT
+
+    def to_line(self, called: float) -> bytes:
+        """Write the request line.
+
+        Parameters
+        ----------
+        called : float
+            `time.monotonic` of the call, which all processes of a machine share; time that the
+            worker needed to start counts.
+        """
+        record = {
+            "protocol": PROTOCOL,
+            "settings": dict(self.settings),
+            "memory_limit": self.memory_limit,
+            "called": called,
+            "data": base64.b64encode(pack(self.data)).decode("ascii"),
+        }
+        # Values that are no number must arrive as they are, so that they are refused by name.
+        return json.dumps(record, default=_plain).encode() + b"\n"
+
+
+def _plain(value: Any) -> Any:
+    return value.to_dict() if hasattr(value, "to_dict") else jsonable(value)
+
+
+def read_request(line: bytes) -> tuple[Request, float]:
+    """Read a request line; returns it and the time of the call.
+
+    Raises
+    ------
+    ProtocolError
+        If the line is not a request.
+    """
+    try:
+        record = json.loads(line)
+        if record["protocol"] != PROTOCOL:
+            raise ProtocolError(f"Protocol {record['protocol']!r} came, {PROTOCOL} is spoken here.")
+        data = unpack(base64.b64decode(record["data"]))
+        request = Request(data, dict(record["settings"]), record["memory_limit"])
+        return request, float(record["called"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ProtocolError(f"The request cannot be read: {error}.") from error
