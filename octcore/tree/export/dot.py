@@ -1,0 +1,64 @@
+"""A tree in Graphviz's DOT language."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+
+import graphviz
+import numpy as np
+import numpy.typing as npt
+
+from octcore.data.findings import count
+from octcore.encoding.base import Encoding
+from octcore.tree.export.colours import LEAF_COLOURS, class_colour
+from octcore.tree.export.records import NodeRecord, node_records
+from octcore.tree.tree import Tree
+from octcore.tree.wording import shorten
+
+
+def to_graphviz(
+    tree: Tree,
+    encoding: Encoding,
+    X: npt.NDArray[np.float64] | None = None,
+    y: npt.NDArray[np.int64] | None = None,
+    max_name: int | None = 30,
+    max_terms: int | None = 6,
+    colours: Sequence[str] = LEAF_COLOURS,
+) -> graphviz.Digraph:
+    """Make a Graphviz graph; its ``source`` is DOT text, with every name escaped.
+
+    Parameters are those of `octcore.tree.export.records.node_records`; `colours` are fills of
+    leaves by class index, repeated when there are more classes.
+    """
+    graph = graphviz.Digraph("tree", node_attr={"fontname": "sans-serif", "shape": "box"})
+    graph.attr("edge", fontname="sans-serif", fontsize="11")
+    for record in node_records(tree, encoding, X, y, max_name, max_terms):
+        name = str(record.node)
+        if record.kind == "leaf":
+            colour = class_colour(tree.labels[record.node], colours)
+            graph.node(name, _label(record, max_name), style="filled,rounded", fillcolor=colour)
+        else:
+            graph.node(name, _label(record, max_name))
+        if record.parent:
+            graph.edge(str(record.parent), name, label=_escape(record.arrival))
+    return graph
+
+
+def graphviz_svg(graph: graphviz.Digraph) -> str | None:
+    """Lay a graph out as SVG with Graphviz's own program; None where it is not installed."""
+    return graph.pipe(format="svg", encoding="utf-8") if shutil.which("dot") else None
+
+
+def _label(record: NodeRecord, max_name: int | None) -> str:
+    lines = [shorten(record.label, max_name) if record.kind == "leaf" else record.words]
+    if record.n_samples is not None:
+        lines.append(count(record.n_samples, "row"))
+        lines.append("/".join(map(str, record.class_counts)))
+    # one escape per line, then DOT's own line break; never an HTML-like label
+    return graphviz.nohtml("\\n".join(_escape(line) for line in lines))
+
+
+def _escape(text: str) -> str:
+    """Escape backslashes and HTML-like labels; quotes are the graphviz package's own work."""
+    return graphviz.escape(text)

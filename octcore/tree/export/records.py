@@ -1,0 +1,126 @@
+"""A tree as a plain table of nodes: the common ground of all other exports."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from octcore.encoding.base import Encoding
+from octcore.tree import topology
+from octcore.tree.metrics import node_summaries
+from octcore.tree.tree import Tree
+from octcore.tree.wording import class_name, split_words
+
+
+@dataclass(frozen=True)
+class NodeRecord:
+    """One node of a tree.
+
+    Parameters
+    ----------
+    node, parent, depth : int
+        Node number (the root is 1), its parent (0 for the root) and its depth.
+    kind : str
+        ``"branch"`` or ``"leaf"``.
+    words : str
+        The question of a branch node, the class of a leaf.
+    arrival : str
+        The answer at the parent that leads here, empty for the root.
+    threshold : float or None
+        Routing threshold in encoded units.
+    weights : dict
+        Weights by encoded column name.
+    n_samples : int or None
+        Rows at this node, None when no rows were given; so for the next ones.
+    class_counts : tuple of int
+        Rows by class.
+    errors : int or None
+        Rows that end below this node with a wrong prediction.
+    majority : object
+        Most frequent class, the first of equals; None without rows.
+    confidence : float or None
+        Share of the majority class.
+    label : object
+        Predicted class of a leaf, None for a branch node.
+    """
+
+    node: int
+    parent: int
+    depth: int
+    kind: str
+    words: str
+    arrival: str
+    threshold: float | None
+    weights: dict[str, float]
+    n_samples: int | None = None
+    class_counts: tuple[int, ...] = ()
+    errors: int | None = None
+    majority: Any = None
+    confidence: float | None = None
+    label: Any = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON or a table."""
+        return asdict(self) | {"class_counts": list(self.class_counts)}
+
+
+def node_records(
+    tree: Tree,
+    encoding: Encoding,
+    X: npt.NDArray[np.float64] | None = None,
+    y: npt.NDArray[np.int64] | None = None,
+    max_name: int | None = None,
+    max_terms: int | None = None,
+) -> tuple[NodeRecord, ...]:
+    """List the nodes of a tree in preorder, left before right.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    encoding : Encoding
+        The encoding of its columns.
+    X, y : numpy.ndarray or None
+        Encoded rows, shape ``(n_samples, n_features)``, and class codes to count; both or none.
+    max_name, max_terms : int or None
+        See `octcore.tree.wording.split_words`.
+    """
+    words = {
+        node: split_words(split, encoding, max_name=max_name, max_terms=max_terms)
+        for node, split in tree.splits.items()
+    }
+    summaries = {} if X is None or y is None else node_summaries(tree, X, y)
+    records = []
+    for node in tree.walk():
+        parent = topology.parent(node)
+        split = tree.splits.get(node)
+        label = None if split else class_name(tree, tree.labels[node])
+        record = NodeRecord(
+            node=node,
+            parent=parent,
+            depth=topology.node_depth(node),
+            kind="branch" if split else "leaf",
+            words=words[node].test if split else str(label),
+            arrival=words[parent][node % 2] if parent else "",
+            threshold=split.threshold if split else None,
+            weights={encoding.names[j]: v for j, v in split.weights} if split else {},
+            label=label,
+            **(_counts(tree, summaries[node]) if node in summaries else {}),
+        )
+        records.append(record)
+    return tuple(records)
+
+
+def _counts(tree: Tree, summary: Any) -> dict[str, Any]:
+    counts = summary.class_counts
+    total = sum(counts)
+    return {
+        "n_samples": summary.n_samples,
+        "class_counts": counts,
+        "errors": summary.errors,
+        "majority": class_name(tree, int(np.argmax(counts))) if total else None,
+        "confidence": max(counts) / total if total else None,
+    }

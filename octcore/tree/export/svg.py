@@ -1,0 +1,164 @@
+"""A tree as one self-contained SVG picture, laid out here: no program and no font file needed."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+import numpy as np
+import numpy.typing as npt
+
+from octcore.data.findings import count
+from octcore.encoding.base import Encoding
+from octcore.tree.export.colours import LEAF_COLOURS, class_colour
+from octcore.tree.export.records import NodeRecord, node_records
+from octcore.tree.tree import Tree
+from octcore.tree.wording import shorten
+
+CHARACTER = 6.6
+"""Width of a character at font size 12, on the safe side for sans-serif fonts, in pixels."""
+LINE, PADDING, GAP, RISE = 15.0, 8.0, 14.0, 54.0
+WIDEST = 26
+"""Longest line in a box, in characters."""
+
+_BOLD = ' font-weight="bold"'
+
+
+@dataclass(frozen=True)
+class Box:
+    """A node on the picture: centre, top, size and lines of text, in pixels."""
+
+    record: NodeRecord
+    x: float
+    y: float
+    width: float
+    height: float
+    lines: tuple[str, ...]
+
+
+def to_svg(
+    tree: Tree,
+    encoding: Encoding,
+    X: npt.NDArray[np.float64] | None = None,
+    y: npt.NDArray[np.int64] | None = None,
+    max_name: int | None = 30,
+    max_terms: int | None = 6,
+    colours: Sequence[str] = LEAF_COLOURS,
+    title: str = "Decision tree",
+) -> str:
+    """Draw a tree, left children on the left; every name is escaped.
+
+    Parameters are those of `octcore.tree.export.records.node_records`; `colours` are fills of
+    leaves by class index. The picture grows with the number of leaves.
+    """
+    boxes = layout(node_records(tree, encoding, X, y, max_name, max_terms), max_name)
+    width = max(box.x + box.width / 2 for box in boxes.values()) + PADDING
+    height = max(box.y + box.height for box in boxes.values()) + PADDING
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.1f} {height:.1f}" role="img" font-family="sans-serif" '
+        f'font-size="12" fill="#111">',
+        f"<title>{_escape(title)}</title>",
+    ]
+    parts += [_edge(boxes[node // 2], box) for node, box in boxes.items() if node > 1]
+    for node, box in boxes.items():
+        fill = class_colour(tree.labels[node], colours) if node in tree.labels else "#ffffff"
+        parts.append(_box(box, fill))
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def layout(records: Sequence[NodeRecord], max_name: int | None = 30) -> dict[int, Box]:
+    """Place the nodes: leaves side by side, parents over the middle of their children."""
+    by_node = {record.node: record for record in records}
+    lines = {node: _lines(record, max_name) for node, record in by_node.items()}
+    widths = {n: CHARACTER * max(map(len, text)) + 2 * PADDING for n, text in lines.items()}
+    heights = {n: LINE * len(text) + 2 * PADDING for n, text in lines.items()}
+    tops = _row_tops(by_node, heights)
+    centres = _centres(by_node, widths)
+    return {
+        node: Box(
+            record, centres[node], tops[record.depth], widths[node], heights[node], lines[node]
+        )
+        for node, record in by_node.items()
+    }
+
+
+def _row_tops(by_node: dict[int, NodeRecord], heights: dict[int, float]) -> list[float]:
+    tops, top = [], PADDING
+    for depth in range(1 + max(record.depth for record in by_node.values())):
+        tops.append(top)
+        top += RISE + max(heights[n] for n, r in by_node.items() if r.depth == depth)
+    return tops
+
+
+def _centres(by_node: dict[int, NodeRecord], widths: dict[int, float]) -> dict[int, float]:
+    """Place subtrees as blocks side by side, so that boxes never overlap."""
+    spans: dict[int, float] = {}
+    for node in sorted(by_node, reverse=True):  # children have larger numbers
+        below = sum(spans.get(child, 0.0) for child in (2 * node, 2 * node + 1))
+        spans[node] = max(widths[node] + GAP, below)
+    centres: dict[int, float] = {}
+    starts = {1: PADDING}
+    for node in sorted(by_node):
+        start = starts[node]
+        left, right = 2 * node, 2 * node + 1
+        if left in by_node:
+            slack = spans[node] - spans[left] - spans[right]
+            starts[left] = start + slack / 2
+            starts[right] = starts[left] + spans[left]
+        centres[node] = start + spans[node] / 2
+    for node in sorted(by_node, reverse=True):
+        if 2 * node in by_node:
+            middle = (centres[2 * node] + centres[2 * node + 1]) / 2
+            half = widths[node] / 2
+            low, high = starts[node] + half, starts[node] + spans[node] - half
+            centres[node] = min(max(middle, low), high)
+    return centres
+
+
+def _lines(record: NodeRecord, max_name: int | None) -> tuple[str, ...]:
+    text = shorten(record.label, max_name) if record.kind == "leaf" else record.words
+    lines = textwrap.wrap(text, WIDEST) or [""]
+    if record.n_samples is not None:
+        counts = "/".join(map(str, record.class_counts))
+        lines += [count(record.n_samples, "row"), *textwrap.wrap(counts, WIDEST)]
+    return tuple(lines)
+
+
+def _box(box: Box, fill: str) -> str:
+    round_corners = ' rx="8"' if box.record.kind == "leaf" else ""
+    lines = [
+        f'<text x="{box.x:.1f}" y="{box.y + PADDING + LINE * (i + 0.8):.1f}" '
+        f'text-anchor="middle"{_BOLD if i == 0 and box.record.kind == "leaf" else ""}>'
+        f"{_escape(line)}</text>"
+        for i, line in enumerate(box.lines)
+    ]
+    return (
+        f'<g data-node="{box.record.node}"><title>{_escape(_tooltip(box.record))}</title>'
+        f'<rect x="{box.x - box.width / 2:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" '
+        f'height="{box.height:.1f}"{round_corners} fill="{_escape(fill)}" stroke="#333"/>'
+        f"{''.join(lines)}</g>"
+    )
+
+
+def _edge(parent: Box, child: Box) -> str:
+    """Draw the way to a child; what holds there is its tooltip, yes or no its label."""
+    yes = child.record.arrival == parent.record.words
+    x, y = (parent.x + child.x) / 2, (parent.y + parent.height + child.y) / 2
+    anchor, shift = ("end", -6) if child.record.node % 2 == 0 else ("start", 6)
+    return (
+        f"<g><title>{_escape(child.record.arrival)}</title>"
+        f'<path d="M {parent.x:.1f} {parent.y + parent.height:.1f} L {child.x:.1f} {child.y:.1f}" '
+        f'stroke="#333" fill="none"/><text x="{x + shift:.1f}" y="{y:.1f}" font-size="11" '
+        f'text-anchor="{anchor}">{"yes" if yes else "no"}</text></g>'
+    )
+
+
+def _tooltip(record: NodeRecord) -> str:
+    return f"node {record.node}" + (f": {record.arrival}" if record.arrival else "")
+
+
+def _escape(text: object) -> str:
+    return escape(str(text), {'"': "&quot;", "'": "&#39;"})

@@ -1,0 +1,56 @@
+"""A tree as indented text for terminals and files."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from octcore.data.findings import count
+from octcore.encoding.base import Encoding
+from octcore.tree.export.records import NodeRecord, node_records
+from octcore.tree.tree import Tree
+from octcore.tree.wording import shorten
+
+
+def to_text(
+    tree: Tree,
+    encoding: Encoding,
+    X: npt.NDArray[np.float64] | None = None,
+    y: npt.NDArray[np.int64] | None = None,
+    max_name: int | None = 60,
+    max_terms: int | None = None,
+) -> str:
+    """Draw a tree with characters, one line per node.
+
+    Parameters are those of `octcore.tree.export.records.node_records`.
+    """
+    records = {r.node: r for r in node_records(tree, encoding, X, y, max_name, max_terms)}
+    classes = ", ".join(shorten(name, max_name) for name in tree.classes)
+    lines = [f"classes: {classes}"] if classes and X is not None else []
+    lines.append(("all rows" + _end(records[1], max_name)).strip())
+    _below(1, "", records, lines, max_name)
+    return "\n".join(lines) + "\n"
+
+
+def _below(
+    node: int,
+    indent: str,
+    records: dict[int, NodeRecord],
+    lines: list[str],
+    max_name: int | None,
+) -> None:
+    for child, mark, further in ((2 * node, "|-- ", "|   "), (2 * node + 1, "`-- ", "    ")):
+        if child in records:
+            record = records[child]
+            lines.append(f"{indent}{mark}{record.arrival}{_end(record, max_name)}")
+            _below(child, indent + further, records, lines, max_name)
+
+
+def _end(record: NodeRecord, max_name: int | None) -> str:
+    """Class and counts behind the condition that leads to a node."""
+    text = f"  ->  {shorten(record.label, max_name)}" if record.kind == "leaf" else ""
+    if record.n_samples is None:
+        return text
+    counts = "/".join(map(str, record.class_counts))
+    wrong = f", {count(record.errors, 'error')}" if record.errors and record.kind == "leaf" else ""
+    return f"{text}  ({count(record.n_samples, 'row')}: {counts}{wrong})"
