@@ -1,0 +1,1 @@
+"""The Streamlit app; `app.py` is its entry point."""

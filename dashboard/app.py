@@ -1,0 +1,24 @@
+"""Entry point of the app: page list and frame.  Run with ``streamlit run dashboard/app.py``."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.widgets.frame import draw_frame
+
+st.set_page_config(page_title="Optimal trees", page_icon="🌳", layout="wide")
+
+page = st.navigation(
+    {
+        "": [
+            st.Page("pages/data.py", title="Data", icon=":material/table:", default=True),
+            st.Page("pages/solve.py", title="Solve", icon=":material/play_circle:"),
+            st.Page("pages/explore.py", title="Explore", icon=":material/account_tree:"),
+        ],
+        "Reference": [
+            st.Page("pages/about.py", title="Formulations", icon=":material/menu_book:"),
+        ],
+    }
+)
+draw_frame()
+page.run()

@@ -1,0 +1,84 @@
+"""Computations that pages ask for again and again, kept for the server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from octcore.data.dataset import Dataset
+from octcore.encoding import fit_encoding
+from octcore.encoding.base import Encoding
+from octcore.errors import OctError
+from octcore.formulations.base import get_formulation
+from octcore.program import ModelSize
+from octcore.run import Run, digest
+from octcore.settings import check_settings
+from octcore.solving import prepare, solve
+
+KEEP = 64
+
+
+def data_token(data: Dataset) -> str:
+    """Content hash of a data set: equal rows, kinds and labels give equal tokens."""
+    described = {k: v for k, v in data.describe().items() if k != "findings"}
+    rows = pd.util.hash_pandas_object(data.frame, index=False).to_numpy()
+    labels = b"" if data.y is None else data.y.tobytes()
+    text = json.dumps(described, sort_keys=True, default=str)
+    return digest(text.encode(), np.ascontiguousarray(rows).tobytes(), labels)
+
+
+@st.cache_resource(max_entries=KEEP, show_spinner=False)
+def _encoding(token: str, key: str, _data: Dataset) -> Encoding | str:
+    try:
+        return fit_encoding(key, _data)
+    except OctError as error:
+        return error.message
+
+
+def encoding(data: Dataset, token: str, key: str) -> Encoding | str:
+    """Encoding fitted on a data set, or the sentence that says why there is none."""
+    return _encoding(token, key, data)
+
+
+@st.cache_resource(max_entries=KEEP, show_spinner=False)
+def _size(token: str, settings: str, _data: Dataset) -> ModelSize | str | None:
+    try:
+        checked = check_settings(**json.loads(settings))
+        prepared = prepare(_data, checked)
+        return get_formulation(checked.formulation).build(prepared.problem).size
+    except OctError as error:
+        return error.message
+
+
+def size_estimate(
+    data: Dataset, token: str, settings: Mapping[str, Any]
+) -> ModelSize | str | None:
+    """Estimated size of the model, None where there is no model, or why it cannot be built."""
+    return _size(token, json.dumps(dict(settings), sort_keys=True, default=str), data)
+
+
+@st.cache_resource(max_entries=KEEP, show_spinner=False)
+def _greedy(run_id: str, _run: Run) -> Run | str:
+    assert _run.train is not None
+    penalty = _run.settings.get("params", {}).get("leaf_penalty")
+    try:
+        return solve(
+            _run.train,
+            formulation="cart",
+            encoding=_run.settings["encoding"],
+            depth=_run.settings["depth"],
+            params={} if penalty is None else {"leaf_penalty": penalty},
+            time_limit=20,
+        )
+    except OctError as error:
+        return error.message
+
+
+def greedy_baseline(run_id: str, run: Run) -> Run | str:
+    """CART on the training rows of a run, with its encoding, depth and leaf penalty."""
+    return _greedy(run_id, run)

@@ -1,0 +1,45 @@
+"""Load a table, say how its columns are meant, and look at them before solving."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import session, text
+from dashboard.figures.class_bars import ClassBars, class_bars_figure
+from dashboard.figures.layout import CONFIG
+from dashboard.widgets import column_editor, dataset_input, encoding_preview
+from dashboard.widgets.start import start_button
+
+st.title("Data")
+left, right = st.columns([3, 2], gap="large")
+with left:
+    dataset_input.draw()
+    if session.problem():
+        st.error(text.markdown(session.problem(), 400), icon=":material/error:")
+    dataset_input.describe_source()
+data = session.dataset()
+with right:
+    if data.y is None:
+        st.info("Choose the column to predict, below.", icon=":material/arrow_downward:")
+    else:
+        bars = ClassBars(data.classes, data.class_counts)
+        st.markdown(f"**What is predicted: {text.markdown(data.target_name)}**")
+        st.plotly_chart(
+            class_bars_figure(bars, session.palette()),
+            key="class_bars",
+            config=CONFIG,
+            alt="Rows of every class as bars",
+        )
+    start_button("Find an optimal tree", key="start_from_data")
+
+rows_tab, columns_tab, encoding_tab, findings_tab = st.tabs(
+    ["Rows", "Columns", "Encoding", f"Findings ({len(data.findings)})"]
+)
+with rows_tab:
+    dataset_input.preview()
+with columns_tab:
+    column_editor.draw()
+with encoding_tab:
+    encoding_preview.draw()
+with findings_tab:
+    dataset_input.findings()

@@ -1,0 +1,118 @@
+"""Colours and marker shapes: the same class looks the same in every figure.
+
+The class colours are those of Okabe and Ito (2008), which stay apart for colour-blind readers;
+every class also has its own marker shape, for print and for projectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CLASS_COLOURS = (
+    "#0072B2",  # blue
+    "#D55E00",  # vermilion
+    "#009E73",  # green
+    "#CC79A7",  # purple
+    "#E69F00",  # orange
+    "#56B4E9",  # sky
+    "#F0E442",  # yellow
+)
+CLASS_MARKERS = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "star",
+    "hexagon",
+    "triangle-down",
+    "pentagon",
+    "hourglass",
+    "bowtie",
+)
+DARK_INK, LIGHT_INK = "#14181f", "#ffffff"
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours of one theme.
+
+    Parameters
+    ----------
+    name : str
+        ``"light"`` or ``"dark"``.
+    text, muted, grid, surface, background : str
+        Ink, weaker ink, grid lines, raised areas and the page.
+    outline : str
+        Line around markers and regions.
+    incumbent, bound, optimum : str
+        Lines of the convergence charts.
+    """
+
+    name: str
+    text: str
+    muted: str
+    grid: str
+    surface: str
+    background: str
+    outline: str
+    incumbent: str
+    bound: str
+    optimum: str
+
+    def class_colour(self, index: int) -> str:
+        """Colour of a class by its index."""
+        return CLASS_COLOURS[index % len(CLASS_COLOURS)]
+
+    def class_marker(self, index: int) -> str:
+        """Plotly marker symbol of a class by its index."""
+        return CLASS_MARKERS[index % len(CLASS_MARKERS)]
+
+    def class_tint(self, index: int, opacity: float = 0.22) -> str:
+        """Class colour as a translucent fill."""
+        return translucent(self.class_colour(index), opacity)
+
+
+LIGHT = Palette(
+    name="light",
+    text="#1b2330",
+    muted="#5c6675",
+    grid="#dfe3ea",
+    surface="#f4f6f9",
+    background="#ffffff",
+    outline="#1b2330",
+    incumbent="#0072B2",
+    bound="#D55E00",
+    optimum="#007a5a",
+)
+DARK = Palette(
+    name="dark",
+    text="#e8ecf2",
+    muted="#a3adbb",
+    grid="#343c4a",
+    surface="#1b212c",
+    background="#11151c",
+    outline="#e8ecf2",
+    incumbent="#56B4E9",
+    bound="#f08c42",
+    optimum="#35c79d",
+)
+
+
+def palette_for(theme: str | None) -> Palette:
+    """Palette of a theme type as Streamlit names it; light unless it says dark."""
+    return DARK if theme == "dark" else LIGHT
+
+
+def translucent(colour: str, opacity: float) -> str:
+    """Turn ``#rrggbb`` into a CSS colour with an opacity in [0, 1]."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:g})"
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever reads better on a colour (WCAG relative luminance)."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return DARK_INK if luminance > 0.2 else LIGHT_INK

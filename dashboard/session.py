@@ -1,0 +1,199 @@
+"""What one browser session remembers; the only file that names keys of `st.session_state`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import streamlit as st
+
+from dashboard.palette import Palette, palette_for
+from octcore.data.dataset import Dataset
+from octcore.data.reading import make_dataset, read_table
+from octcore.data.samples import list_samples, read_sample_table, sample_info
+from octcore.data.table import RawTable
+from octcore.errors import OctError
+
+FIRST_SAMPLE = "iris"
+"""Opens by itself: small enough that plain FlowOCT proves depth 2 within seconds."""
+
+_CHOICE, _TABLE, _DATA, _PROBLEM = "data_choice", "raw_table", "dataset", "data_problem"
+_RUN, _RUNS, _NODES, _UPLOADS = "run_id", "run_ids", "selected_nodes", "upload_count"
+_SETTINGS = "last_settings"
+RUN_PARAMETER = "run"
+
+
+@dataclass(frozen=True)
+class DataChoice:
+    """Which table is loaded and how its columns are meant.
+
+    Parameters
+    ----------
+    sample : str
+        Name of a sample, empty for an upload.
+    file_name : str
+        Name of the upload, shown to people only.
+    target, drop, kinds, missing, positive_class
+        As in `octcore.read_csv`.
+    """
+
+    sample: str = ""
+    file_name: str = ""
+    target: str | None = None
+    drop: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    missing: str = "drop-rows"
+    positive_class: Any = None
+
+
+def palette() -> Palette:
+    """Palette of the theme that the browser shows."""
+    return palette_for(st.context.theme.type)
+
+
+def choice() -> DataChoice:
+    """The current choice; the first sample when the session is new."""
+    if _CHOICE not in st.session_state:
+        choose_sample(FIRST_SAMPLE)
+    return st.session_state[_CHOICE]
+
+
+def table() -> RawTable:
+    """The table that was read last."""
+    choice()
+    return st.session_state[_TABLE]
+
+
+def dataset() -> Dataset:
+    """The current data set; always one that could be made."""
+    choice()
+    return st.session_state[_DATA]
+
+
+def problem() -> str:
+    """Why the last change of the data was refused, in one sentence; empty if it was not."""
+    return st.session_state.get(_PROBLEM, "")
+
+
+def choose_sample(name: str) -> None:
+    """Load a sample with its own target and kinds."""
+    known = [sample.name for sample in list_samples()]
+    info = sample_info(name if name in known else known[0])
+    chosen = DataChoice(sample=info.name, target=info.target, kinds=dict(info.kinds))
+    _load(chosen, read_sample_table(info.name))
+
+
+def choose_upload(content: bytes, file_name: str) -> bool:
+    """Read an upload; what is loaded stays when it cannot be used.  Returns whether it could."""
+    try:
+        read = read_table(content, file_name=file_name)
+    except OctError as error:
+        st.session_state[_PROBLEM] = error.message
+        return False
+    if _load(DataChoice(file_name=file_name, target=_likely_target(read)), read):
+        return True
+    # The guessed target may be what does not work: load the table so that another can be chosen.
+    reason = st.session_state[_PROBLEM]
+    loaded = _load(DataChoice(file_name=file_name), read)
+    st.session_state[_PROBLEM] = reason
+    return loaded
+
+
+def _likely_target(read: RawTable) -> str | None:
+    """Guess the target: a usual name, else the last column."""
+    usual = {"class", "target", "label", "y", "species", "outcome", "diagnosis"}
+    names = [name for name in read.names if name != read.index_column]
+    for name in names:
+        if name.strip().lower() in usual:
+            return name
+    return names[-1] if names else None
+
+
+def change_choice(**changes: Any) -> bool:
+    """Change how the columns are meant; a refused change leaves everything as it was."""
+    return _load(replace(choice(), **changes), table())
+
+
+def _load(chosen: DataChoice, read: RawTable) -> bool:
+    try:
+        made = make_dataset(
+            read,
+            chosen.target,
+            chosen.drop,
+            chosen.kinds,
+            chosen.missing,
+            chosen.positive_class,
+            chosen.sample or None,
+        )
+    except OctError as error:
+        st.session_state[_PROBLEM] = error.message
+        return False
+    st.session_state.update({_CHOICE: chosen, _TABLE: read, _DATA: made, _PROBLEM: ""})
+    return True
+
+
+def upload_key() -> str:
+    """Key of the uploader; changes after every accepted file, so that a new one starts empty."""
+    return f"upload_{st.session_state.get(_UPLOADS, 0)}"
+
+
+def forget_upload() -> None:
+    """Empty the uploader at the next run of the page."""
+    st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
+
+
+def run_id() -> str | None:
+    """The run that the session looks at; the one in the URL comes first."""
+    linked = st.query_params.get(RUN_PARAMETER)
+    if linked and linked != st.session_state.get(_RUN):
+        look_at(linked)
+    current = st.session_state.get(_RUN)
+    if current and not linked:
+        st.query_params[RUN_PARAMETER] = current
+    return current
+
+
+def look_at(run: str) -> None:
+    """Look at a run from now on, and put it into the URL."""
+    st.session_state[_RUN] = run
+    known = run_ids()
+    if run not in known:
+        st.session_state[_RUNS] = (run, *known)
+    st.query_params[RUN_PARAMETER] = run
+
+
+def run_ids() -> tuple[str, ...]:
+    """Runs that this session started or opened, newest first."""
+    return st.session_state.get(_RUNS, ())
+
+
+def run_query() -> dict[str, str]:
+    """Query parameters that keep the run in the URL when the page changes."""
+    current = st.session_state.get(_RUN)
+    return {RUN_PARAMETER: current} if current else {}
+
+
+def selected_node(run: str) -> int:
+    """Node that is selected in a run's tree; the root at first."""
+    return st.session_state.get(_NODES, {}).get(run, 1)
+
+
+def select_node(run: str, node: int) -> None:
+    """Select a node; all views of the run follow."""
+    st.session_state[_NODES] = {**st.session_state.get(_NODES, {}), run: node}
+
+
+def last_settings() -> dict[str, Any] | None:
+    """Settings of the solve that this session started last."""
+    return st.session_state.get(_SETTINGS)
+
+
+def remember_settings(settings: Mapping[str, Any]) -> None:
+    """Remember the settings of a solve that was started."""
+    st.session_state[_SETTINGS] = dict(settings)
+
+
+def widget_key(*parts: object) -> str:
+    """Key of a widget from its parts; the one place that forms such keys."""
+    return ":".join(str(part) for part in parts)

@@ -1,0 +1,84 @@
+"""User text made harmless for each place it is shown in; numbers made short.
+
+Tables, canvas grids and SVG text nodes take plain text; Markdown and plotly do not.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=])")
+
+
+def printable(text: object, at_most: int = 60) -> str:
+    """Show user text in one line: no control or direction characters, cut with an ellipsis."""
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
+    return shown if len(shown) <= at_most else shown[: at_most - 1] + "…"
+
+
+def markdown(text: object, at_most: int = 60) -> str:
+    """Escape user text for Streamlit's Markdown: no links, images, LaTeX, colours or icons."""
+    return _MARKDOWN.sub(r"\\\1", printable(text, at_most))
+
+
+def plotly(text: object, at_most: int = 40) -> str:
+    """Escape user text for plotly, which reads a subset of HTML in every label."""
+    return html.escape(printable(text, at_most), quote=False)
+
+
+def words(split_text: str) -> str:
+    """Give a worded split its proper mathematical signs."""
+    return split_text.replace(" <= ", " ≤ ").replace(" >= ", " ≥ ")
+
+
+def unique_labels(texts: Sequence[object], at_most: int = 40) -> list[str]:
+    """Plotly labels that stay apart: equal ones (after shortening) get a number."""
+    labels: list[str] = []
+    for text in texts:
+        label, number = plotly(text, at_most), 2
+        while label in labels:
+            label, number = f"{plotly(text, at_most)} ({number})", number + 1
+        labels.append(label)
+    return labels
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Write a number briefly; a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}g}"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """Write a share as a percentage; a dash where there is none."""
+    return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def gap(value: float | None) -> str:
+    """Write a relative gap: 0 is said to be closed."""
+    if value is None:
+        return "–"
+    if value <= 0:
+        return "0 %"
+    return f"{100 * value:.2g} %" if value < 10 else "> 1000 %"
+
+
+def seconds(value: float | None) -> str:
+    """Write a duration with a unit that fits."""
+    if value is None:
+        return "–"
+    if value < 0.1:
+        return f"{1000 * value:.0f} ms"
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(int(round(value)), 60)
+    return f"{minutes} min {rest:02d} s"
+
+
+def count(value: int, noun: str) -> str:
+    """Write a number with its noun: ``1 row``, ``1,200 rows``, ``3 classes``."""
+    if value == 1:
+        return f"1 {noun}"
+    ending = "es" if noun.endswith("s") else "s"
+    stem = "leave" if noun == "leaf" else noun
+    return f"{value:,} {stem}{ending}"

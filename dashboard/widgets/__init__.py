@@ -1,0 +1,1 @@
+"""Small functions that draw one piece of a page and return values."""

@@ -1,0 +1,126 @@
+"""Inputs generated from the declarations of settings; knows nothing of their meaning."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from dashboard import session
+from octcore.parameters import Choice, Flag, FloatRange, IntRange, Names, Parameter
+
+
+def parameter_form(
+    declared: Iterable[Parameter], owner: str, source: str = ""
+) -> dict[str, Any]:
+    """Draw one input for every declared setting; returns the values that differ from defaults.
+
+    Parameters
+    ----------
+    declared : iterable of Parameter
+        The declarations.
+    owner : str
+        Key of the formulation, so that every one keeps its own values.
+    source : str
+        Reference shown in every help text.
+    """
+    declared = tuple(declared)
+    basic = [p for p in declared if not p.advanced]
+    advanced = [p for p in declared if p.advanced]
+    values = {p.name: parameter_input(p, owner, source) for p in basic}
+    if advanced:
+        with st.expander(f"More settings ({len(advanced)})"):
+            values |= {p.name: parameter_input(p, owner, source) for p in advanced}
+    return changed_only(declared, values)
+
+
+def changed_only(declared: Iterable[Parameter], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out settings that stand at their default."""
+    defaults = {parameter.name: parameter.default for parameter in declared}
+    return {name: value for name, value in values.items() if value != defaults[name]}
+
+
+def label_of(parameter: Parameter) -> str:
+    """Label of an input: the name in words, its symbol and its unit."""
+    words = parameter.name.replace("_", " ")
+    symbol = f" $\\,{parameter.symbol}$" if parameter.symbol else ""
+    unit = f" ({parameter.unit})" if parameter.unit else ""
+    return f"{words[0].upper()}{words[1:]}{symbol}{unit}"
+
+
+def help_of(parameter: Parameter, source: str = "") -> str:
+    """Help text: what it does, its range, its default and where it comes from."""
+    default = "not used" if parameter.default is None else f"{parameter.default}"
+    lines = [parameter.help, f"`{parameter.name}`: {parameter.describe_range()}; default {default}."]
+    if source:
+        lines.append(f"*{source}*")
+    return "\n\n".join(line for line in lines if line)
+
+
+def parameter_input(parameter: Parameter, owner: str, source: str = "") -> Any:
+    """Draw the input of one setting and return its value.
+
+    Parameters
+    ----------
+    parameter : Parameter
+        The declaration.
+    owner : str
+        Part of the key of the input.
+    source : str
+        Reference for the help text.
+    """
+    common: dict[str, Any] = {
+        "label": label_of(parameter),
+        "key": session.widget_key("param", owner, parameter.name),
+        "help": help_of(parameter, source),
+        "persist_state": "session",
+    }
+    if isinstance(parameter, Flag):
+        return st.toggle(value=bool(parameter.default), **common)
+    if isinstance(parameter, Choice):
+        index = parameter.options.index(str(parameter.default)) if parameter.default else None
+        return st.selectbox(options=parameter.options, index=index, **common)
+    if isinstance(parameter, IntRange):
+        return st.number_input(
+            value=parameter.default,  # type: ignore[arg-type]
+            min_value=parameter.low,
+            max_value=parameter.high,
+            step=1,
+            placeholder="not used",
+            **common,
+        )
+    if isinstance(parameter, FloatRange):
+        return _float_input(parameter, common)
+    text = st.text_input(value=_names_text(parameter), placeholder="not used", **common)
+    return parameter.check(text) if isinstance(parameter, Names) else text or None
+
+
+def _names_text(parameter: Parameter) -> str:
+    default = parameter.default
+    if isinstance(default, (list, tuple)):
+        return ", ".join(map(str, default))
+    return "" if default is None else str(default)
+
+
+def _float_input(parameter: FloatRange, common: dict[str, Any]) -> float | None:
+    default = None if parameter.default is None else float(parameter.default)  # type: ignore[arg-type]
+    return st.number_input(
+        value=default,
+        min_value=None if math.isinf(parameter.low) else float(parameter.low),
+        max_value=None if math.isinf(parameter.high) else float(parameter.high),
+        step=_step(parameter, default),
+        format="%g",
+        placeholder="not used",
+        **common,
+    )
+
+
+def _step(parameter: FloatRange, default: float | None) -> float:
+    """Choose a step that fits the size of the value: a tenth of it, at most a tenth of the range."""
+    if default:
+        return 10.0 ** (math.floor(math.log10(abs(default))) - (0 if abs(default) < 1 else 1))
+    if math.isinf(parameter.low) or math.isinf(parameter.high):
+        return 0.1
+    return min(0.1, 10.0 ** math.floor(math.log10((parameter.high - parameter.low) / 10)))

@@ -1,0 +1,295 @@
+// Interactive decision tree as inline SVG. All texts of users go through textContent only.
+const NS = "http://www.w3.org/2000/svg";
+const pen = document.createElement("canvas").getContext("2d");
+const LINE = 17, PAD = 10, BAR = 8;
+
+function el(name, attributes, parent, text) {
+  const node = document.createElementNS(NS, name);
+  for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
+  if (text !== undefined) node.textContent = text;
+  if (parent) parent.appendChild(node);
+  return node;
+}
+
+function textWidth(text, bold) {
+  pen.font = (bold ? "600 " : "") + "13px 'Source Sans', 'Source Sans Pro', sans-serif";
+  return pen.measureText(text).width;
+}
+
+function shorten(text, width, bold) {
+  if (textWidth(text, bold) <= width) return text;
+  const letters = Array.from(text);
+  while (letters.length > 1 && textWidth(letters.join("") + "…", bold) > width) letters.pop();
+  return letters.join("") + "…";
+}
+
+// Break words into at most `most` lines of a width; the last one is cut.
+function wrap(text, width, most, bold) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const last = lines[lines.length - 1];
+    const longer = last ? last + " " + word : word;
+    if (!last || textWidth(longer, bold) <= width || lines.length === most) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines.map((line) => shorten(line, width, bold));
+}
+
+function visible(data, state) {
+  const byId = new Map(data.nodes.map((n) => [n.id, n]));
+  const list = [];
+  (function walk(id, depth) {
+    const node = byId.get(id);
+    if (!node) return;
+    const open = node.kind === "branch" && !state.folded.has(id);
+    list.push({ node, depth, open });
+    if (open) { walk(2 * id, depth + 1); walk(2 * id + 1, depth + 1); }
+  })(1, 0);
+  return list;
+}
+
+// Place leaves side by side and parents above the middle of their children.
+function place(data, state) {
+  const items = visible(data, state);
+  const isWide = items.filter((i) => !i.open).length > 8;
+  const sideways = state.sideways === null ? isWide : state.sideways;
+  const widest = Math.max(...items.map((i) => Math.max(textWidth(i.node.words, true), textWidth(i.node.detail, false))));
+  const width = Math.min(sideways ? 200 : 190, Math.max(108, widest + 2 * PAD));
+  const most = sideways && isWide ? 2 : 3;
+  let tallest = 0;
+  for (const item of items) {
+    item.lines = wrap(item.node.words, width - 2 * PAD, most, true);
+    item.height = PAD + LINE * (item.lines.length + 1) + BAR + PAD - 2;
+    tallest = Math.max(tallest, item.height);
+  }
+  const across = sideways ? tallest + 12 : width + 18;
+  const along = sideways ? width + 72 : tallest + 62;
+  let slot = 0;
+  const at = new Map(items.map((i) => [i.node.id, i]));
+  (function assign(item) {
+    if (!item.open) item.across = slot++ * across;
+    else {
+      const [left, right] = [at.get(2 * item.node.id), at.get(2 * item.node.id + 1)];
+      assign(left); assign(right);
+      item.across = (left.across + right.across) / 2;
+    }
+    item.along = item.depth * along;
+  })(items[0]);
+  for (const item of items) {
+    item.x = sideways ? item.along : item.across;
+    item.y = sideways ? item.across : item.along;
+  }
+  const depth = Math.max(...items.map((i) => i.depth));
+  const size = sideways
+    ? [depth * along + width, Math.max(0, slot - 1) * across + tallest]
+    : [Math.max(0, slot - 1) * across + width, depth * along + tallest];
+  return { items, at, width, tallest, sideways, size };
+}
+
+function drawEdge(layer, parent, child, plan, data, isRight, onPath) {
+  const half = plan.width / 2;
+  const [x1, y1, x2, y2] = plan.sideways
+    ? [parent.x + plan.width, parent.y + parent.height / 2, child.x, child.y + child.height / 2]
+    : [parent.x + half, parent.y + parent.height, child.x + half, child.y];
+  const d = plan.sideways
+    ? `M${x1},${y1}C${(x1 + x2) / 2},${y1} ${(x1 + x2) / 2},${y2} ${x2},${y2}`
+    : `M${x1},${y1}C${x1},${(y1 + y2) / 2} ${x2},${(y1 + y2) / 2} ${x2},${y2}`;
+  const thickness = 1.2 + 7 * (child.node.n / Math.max(1, data.total));
+  el("path", { d, fill: "none", stroke: onPath ? data.ink.accent : data.ink.muted, "stroke-opacity": onPath ? 0.95 : 0.5, "stroke-width": thickness, "stroke-linecap": "round" }, layer);
+  const [lx, ly] = plan.sideways
+    ? [x2 - 8, y2 + (isRight ? 16 : -7)]
+    : [(x1 + 3 * x2) / 4 + (isRight ? 9 : -9), (y1 + 3 * y2) / 4 - 4];
+  el("text", { x: lx, y: ly, "text-anchor": plan.sideways ? "end" : isRight ? "start" : "end", "font-size": 12, fill: data.ink.muted, stroke: data.ink.background, "stroke-width": 3, "paint-order": "stroke" }, layer, isRight ? "no" : "yes");
+}
+
+const SHAPES = {
+  circle: "M-5,0A5,5 0 1 1 5,0A5,5 0 1 1 -5,0Z", square: "M-4.5,-4.5H4.5V4.5H-4.5Z",
+  "triangle-up": "M0,-5.5L5.5,4.5H-5.5Z", diamond: "M0,-6L6,0L0,6L-6,0Z",
+  cross: "M-2,-5.5H2V-2H5.5V2H2V5.5H-2V2H-5.5V-2H-2Z",
+  star: "M0,-6L1.6,-1.9L6,-1.9L2.5,0.8L3.7,5L0,2.4L-3.7,5L-2.5,0.8L-6,-1.9L-1.6,-1.9Z",
+  hexagon: "M-5.5,0L-2.7,-4.8H2.7L5.5,0L2.7,4.8H-2.7Z", "triangle-down": "M0,5.5L5.5,-4.5H-5.5Z",
+  pentagon: "M0,-5.5L5.3,-1.6L3.3,4.6H-3.3L-5.3,-1.6Z", hourglass: "M-5,-5H5L-5,5H5Z", bowtie: "M-5,-5V5L5,-5V5Z",
+};
+
+function drawNode(layer, item, plan, data, state, act) {
+  const { node, lines } = item;
+  const chosen = node.id === data.selected;
+  const group = el("g", { class: "node", transform: `translate(${item.x},${item.y})`, tabindex: node.id === state.focus ? 0 : -1, role: "treeitem", "aria-level": item.depth + 1, "aria-selected": chosen, "aria-label": node.label, "data-node": node.id }, layer);
+  if (node.kind === "branch") group.setAttribute("aria-expanded", item.open);
+  el("title", {}, group, node.label);
+  const colour = node.kind === "leaf" ? data.classes[node.leaf].colour : data.ink.muted;
+  el("rect", { class: "body", width: plan.width, height: item.height, rx: node.kind === "leaf" ? 12 : 5, fill: data.ink.surface, stroke: chosen ? data.ink.accent : colour, "stroke-width": chosen ? 3.5 : node.kind === "leaf" ? 2.2 : 1.3 }, group);
+  const shift = node.kind === "leaf" ? 17 : 0;
+  if (shift) el("path", { d: SHAPES[data.classes[node.leaf].marker] || SHAPES.circle, transform: `translate(${PAD + 5},${PAD + 8})`, fill: colour, stroke: data.ink.text, "stroke-width": 0.8 }, group);
+  lines.forEach((line, i) => el("text", { x: PAD + (i ? 0 : shift), y: PAD + 12 + i * LINE, "font-size": 13, "font-weight": 600, fill: data.ink.text }, group, shift ? shorten(line, plan.width - 2 * PAD - shift, true) : line));
+  el("text", { x: PAD, y: PAD + 12 + lines.length * LINE, "font-size": 12, fill: data.ink.muted }, group, shorten(node.detail, plan.width - 2 * PAD));
+  drawClassBar(group, node, plan.width - 2 * PAD, item.height - PAD - BAR + 2, data);
+  group.addEventListener("click", (e) => { e.stopPropagation(); act.select(node.id); });
+  group.addEventListener("dblclick", (e) => { e.stopPropagation(); act.fold(node.id); });
+  if (node.kind === "branch") drawFold(group, item, plan, data, act);
+  return group;
+}
+
+function drawClassBar(group, node, width, y, data) {
+  let x = PAD;
+  const total = node.counts.reduce((a, b) => a + b, 0);
+  el("rect", { x, y, width, height: BAR, fill: "none", stroke: data.ink.muted, "stroke-width": 0.6 }, group);
+  node.counts.forEach((count, k) => {
+    if (!count) return;
+    const part = (width * count) / total;
+    el("rect", { x, y, width: part, height: BAR, fill: data.classes[k].colour, stroke: data.ink.surface, "stroke-width": 0.8 }, group);
+    x += part;
+  });
+}
+
+function drawFold(group, item, plan, data, act) {
+  const [cx, cy] = plan.sideways ? [plan.width, item.height / 2] : [plan.width / 2, item.height];
+  const fold = el("g", { class: "fold", "aria-hidden": "true" }, group);
+  el("circle", { cx, cy, r: 8, fill: data.ink.background, stroke: data.ink.muted }, fold);
+  el("path", { d: item.open ? `M${cx - 4},${cy}h8` : `M${cx - 4},${cy}h8M${cx},${cy - 4}v8`, stroke: data.ink.text, "stroke-width": 1.6 }, fold);
+  fold.addEventListener("click", (e) => { e.stopPropagation(); act.fold(item.node.id); });
+}
+
+function draw(root, data, state, act) {
+  const plan = place(data, state);
+  const svg = root.querySelector("svg");
+  const hadFocus = root.activeElement && root.activeElement.closest && root.activeElement.closest("g.node");
+  svg.replaceChildren();
+  const margin = 14;
+  const [w, h] = [plan.size[0] + 2 * margin, plan.size[1] + 2 * margin];
+  const room = svg.clientWidth || 700;
+  const scale = Math.min(1.25, room / w);
+  const height = Math.max(150, Math.min(h * scale, state.tall ? 4000 : 720));
+  svg.setAttribute("height", height);
+  state.view = state.view || { k: 1, x: 0, y: 0 };
+  const fit = Math.min(scale, height / h);
+  const k = fit * state.view.k;
+  const dx = (room - w * k) / 2 + state.view.x, dy = state.view.y + (state.view.k === 1 ? Math.max(0, (height - h * k) / 2) : 0);
+  const scene = el("g", { transform: `translate(${dx},${dy}) scale(${k}) translate(${margin},${margin})`, "font-family": "'Source Sans','Source Sans Pro',sans-serif" }, svg);
+  const onPath = new Set();
+  for (let m = data.selected; m >= 1; m >>= 1) onPath.add(m);
+  for (const item of plan.items) {
+    if (!item.open) continue;
+    for (const isRight of [0, 1]) drawEdge(scene, item, plan.at.get(2 * item.node.id + isRight), plan, data, isRight, onPath.has(2 * item.node.id + isRight));
+  }
+  if (!plan.at.has(state.focus)) state.focus = plan.at.has(data.selected) ? data.selected : 1;
+  for (const item of plan.items) drawNode(scene, item, plan, data, state, act);
+  state.plan = plan;
+  state.full = { w, h, scene };
+  if (hadFocus) root.querySelector(`[data-node="${state.focus}"]`)?.focus({ preventScroll: true });
+}
+
+// Arrow keys move along the drawn tree whichever way it is turned.
+function neighbour(plan, id, key) {
+  const along = plan.sideways ? { up: "ArrowLeft", down: "ArrowRight", prev: "ArrowUp", next: "ArrowDown" } : { up: "ArrowUp", down: "ArrowDown", prev: "ArrowLeft", next: "ArrowRight" };
+  if (key === along.up) return plan.at.has(id >> 1) ? id >> 1 : id;
+  if (key === along.down) return plan.at.has(2 * id) ? 2 * id : id;
+  const level = plan.items.filter((i) => i.depth === plan.at.get(id).depth).map((i) => i.node.id).sort((a, b) => a - b);
+  const step = key === along.next ? 1 : key === along.prev ? -1 : 0;
+  return step ? level[level.indexOf(id) + step] ?? id : null;
+}
+
+function exportSvg(root, state, data) {
+  const copy = root.querySelector("svg").cloneNode(true);
+  const scene = copy.querySelector("g");
+  scene.setAttribute("transform", "translate(14,14)");
+  copy.setAttribute("xmlns", NS);
+  copy.setAttribute("viewBox", `0 0 ${state.full.w} ${state.full.h}`);
+  copy.setAttribute("width", state.full.w);
+  copy.setAttribute("height", state.full.h);
+  copy.insertBefore(el("rect", { width: "100%", height: "100%", fill: data.ink.background }), scene);
+  return new XMLSerializer().serializeToString(copy);
+}
+
+function save(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 2000);
+}
+
+function savePng(source, state) {
+  const image = new Image();
+  image.onload = () => {
+    const canvas = document.createElement("canvas");
+    canvas.width = 2 * state.full.w;
+    canvas.height = 2 * state.full.h;
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob((blob) => save(blob, "tree.png"));
+  };
+  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(source);
+}
+
+function fillBar(root, data, state, act) {
+  const badge = root.querySelector(".badge");
+  badge.textContent = (data.proven ? "✓ " : "○ ") + data.badge;
+  badge.style.color = data.proven ? data.ink.good : data.ink.muted;
+  const legend = root.querySelector(".legend");
+  legend.replaceChildren();
+  data.classes.slice(0, 12).forEach((c) => {
+    const item = document.createElement("span");
+    const icon = el("svg", { width: 14, height: 14, viewBox: "-7 -7 14 14", "aria-hidden": "true", style: "width:14px" }, item);
+    el("path", { d: SHAPES[c.marker] || SHAPES.circle, fill: c.colour, stroke: data.ink.text, "stroke-width": 0.8 }, icon);
+    item.appendChild(document.createTextNode(c.name));
+    legend.appendChild(item);
+  });
+  const actions = { in: () => act.zoom(1.25), out: () => act.zoom(0.8), fit: act.fit, turn: act.turn, svg: () => save(new Blob([exportSvg(root, state, data)], { type: "image/svg+xml" }), "tree.svg"), png: () => savePng(exportSvg(root, state, data), state) };
+  for (const button of root.querySelectorAll("button")) button.onclick = actions[button.dataset.act];
+}
+
+function wirePan(svg, state, redraw) {
+  let from = null;
+  svg.onpointerdown = (e) => { if (!e.target.closest("g.node")) from = [e.clientX, e.clientY, state.view.x, state.view.y]; };
+  svg.onpointermove = (e) => {
+    if (!from) return;
+    svg.classList.add("dragging");
+    state.view = { ...state.view, x: from[2] + e.clientX - from[0], y: from[3] + e.clientY - from[1] };
+    redraw();
+  };
+  svg.onpointerup = svg.onpointerleave = () => { from = null; svg.classList.remove("dragging"); };
+  svg.onwheel = (e) => {
+    if (!e.ctrlKey && !e.metaKey) return;
+    e.preventDefault();
+    state.view = { ...state.view, k: Math.min(8, Math.max(0.3, state.view.k * (e.deltaY < 0 ? 1.12 : 0.89))) };
+    redraw();
+  };
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component;
+  const root = parentElement;
+  const state = (root.octTree = root.octTree || { folded: new Set(), sideways: null, view: null, focus: 1, token: null });
+  if (state.token !== data.token) Object.assign(state, { folded: new Set(), view: null, focus: data.selected, token: data.token });
+  const svg = root.querySelector("svg");
+  const redraw = () => draw(root, data, state, act);
+  const act = {
+    select(id) { state.focus = id; if (id !== data.selected) { data.selected = id; setTriggerValue("node", id); } redraw(); },
+    fold(id) { const leaf = data.nodes.find((n) => n.id === id).kind === "leaf"; if (leaf) return; state.folded.has(id) ? state.folded.delete(id) : state.folded.add(id); redraw(); },
+    zoom(factor) { state.view = { ...state.view, k: Math.min(8, Math.max(0.3, state.view.k * factor)) }; redraw(); },
+    fit() { state.view = null; redraw(); },
+    turn() { state.sideways = !state.plan.sideways; state.view = null; redraw(); },
+  };
+  svg.onkeydown = (e) => {
+    if (e.key === "Enter") act.select(state.focus);
+    else if (e.key === " ") act.fold(state.focus);
+    else if (e.key === "+" || e.key === "=") act.zoom(1.25);
+    else if (e.key === "-") act.zoom(0.8);
+    else if (e.key === "0") act.fit();
+    else {
+      const to = neighbour(state.plan, state.focus, e.key);
+      if (to === null) return;
+      state.focus = to;
+      redraw();
+      root.querySelector(`[data-node="${to}"]`)?.focus();
+    }
+    e.preventDefault();
+  };
+  wirePan(svg, state, redraw);
+  fillBar(root, data, state, act);
+  redraw();
+  let seen = svg.clientWidth;
+  const observer = new ResizeObserver(() => { if (svg.clientWidth !== seen) { seen = svg.clientWidth; redraw(); } });
+  observer.observe(svg);
+  return () => observer.disconnect();
+}

@@ -1,0 +1,56 @@
+"""The interactive tree: a Streamlit component of one script and one style sheet, no build step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+HTML = """
+<div class="octtree">
+  <div class="bar">
+    <span class="badge" role="status"></span><span class="legend"></span><span class="grow"></span>
+    <button data-act="out" aria-label="Zoom out" title="Zoom out">−</button>
+    <button data-act="in" aria-label="Zoom in" title="Zoom in">+</button>
+    <button data-act="fit" title="Show the whole tree">Fit</button>
+    <button data-act="turn" title="Top-down or left to right">Turn</button>
+    <button data-act="svg" title="Save the picture as SVG">SVG</button>
+    <button data-act="png" title="Save the picture as PNG">PNG</button>
+  </div>
+  <div class="stage"><svg role="tree" aria-label="Decision tree" height="200"></svg></div>
+  <div class="hint">Click a node to see its rows. Arrow keys move, Enter selects, Space folds,
+  Ctrl + wheel zooms.</div>
+</div>
+"""
+
+_FOLDER = Path(__file__).parent
+
+_mount = st.components.v2.component(
+    "octcore_tree",
+    html=HTML,
+    css=(_FOLDER / "tree_component.css").read_text(encoding="utf-8"),
+    js=(_FOLDER / "tree_component.js").read_text(encoding="utf-8"),
+)
+
+
+def show_tree(data: dict[str, Any], key: str, on_node: Callable[[int], None]) -> None:
+    """Draw the tree; `on_node` receives the number of a node that was clicked.
+
+    Parameters
+    ----------
+    data : dict
+        From `dashboard.figures.tree_view.component_data`.
+    key : str
+        Key of the element.
+    on_node : callable
+        Called before the rerun that a click causes.
+    """
+
+    def clicked() -> None:
+        node = getattr(st.session_state.get(key), "node", None)
+        if node is not None:
+            on_node(int(node))
+
+    _mount(key=key, data=data, on_node_change=clicked)
