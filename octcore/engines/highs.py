@@ -210,7 +210,7 @@ class _Relay:
                 *self.kinds,
             )
 
-    def __call__(self, kind, message, out, answer, data) -> None:  # noqa: ANN001
+    def __call__(self, kind, message, out, answer, data) -> None:
         """Receive one callback of HiGHS."""
         try:
             self._handle(kind, out, answer)
@@ -219,7 +219,7 @@ class _Relay:
         if answer is not None:
             answer.user_interrupt = self._stop  # sticky in HiGHS: always written
 
-    def _handle(self, kind, out, answer) -> None:  # noqa: ANN001
+    def _handle(self, kind, out, answer) -> None:
         kinds = cb.HighsCallbackType
         if kind == kinds.kCallbackMipSolution:
             self.hooks.on_solution(np.array(out.mip_solution), float(out.objective_function_value))

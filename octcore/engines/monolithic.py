@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import psutil
@@ -45,6 +45,7 @@ class HighsEngine:
 
     key = "highs"
     title = "HiGHS on the complete model"
+    method = "mip"
     supports = frozenset({Capability.LINEAR})
 
     def __init__(self, memory_budget: float | None = None) -> None:
@@ -111,6 +112,7 @@ class _MonolithicRun:
     size: ModelSize | None = None
     root_bound: float | None = None
     denied: float | None = None
+    unsound: bool = False
     _queued: list[np.ndarray] = field(default_factory=list)
 
     def solve(self) -> Outcome:
@@ -141,14 +143,14 @@ class _MonolithicRun:
             self.seconds[name] = time.perf_counter() - started
 
     def outcome(self, reason: StopReason) -> Outcome:
-        return Outcome(
-            reason, self.program.method, self.root_bound, self.size, dict(self.seconds)
-        )
+        return Outcome(reason, self.program.method, self.root_bound, self.size, dict(self.seconds))
 
     def infeasible(self) -> Outcome:
         if self.recorder.tree is None:
             return self.outcome(StopReason.INFEASIBLE)
-        self.recorder.note("The solver found the model infeasible although a feasible tree is known.")
+        self.recorder.note(
+            "The solver found the model infeasible although a feasible tree is known."
+        )
         return self.outcome(StopReason.ERROR)
 
     # --- root relaxation -------------------------------------------------------------------
@@ -177,9 +179,7 @@ class _MonolithicRun:
             if not cuts:
                 break
             for family in cuts:
-                relaxation.add_rows(
-                    family.matrix, np.full(len(family.rhs), -np.inf), family.rhs
-                )
+                relaxation.add_rows(family.matrix, np.full(len(family.rhs), -np.inf), family.rhs)
             found += cuts
             self._count_cuts(cuts)
         return _with_rows(compiled, found)
@@ -205,7 +205,9 @@ class _MonolithicRun:
         self.recorder.cut_round(counts, tuple(p for c in cuts for p in c.pictures))
 
     def _root_hooks(self) -> SolverHooks:
-        return SolverHooks(lambda x, value: None, lambda bound, nodes: self._must_stop(), lambda: None)
+        return SolverHooks(
+            lambda x, value: None, lambda bound, nodes: self._must_stop(), lambda: None
+        )
 
     # --- branch and bound ------------------------------------------------------------------
 
@@ -289,6 +291,16 @@ class _MonolithicRun:
     def _see_bound(self, bound: float, nodes: int | None) -> None:
         if self.root_bound is None or not nodes or nodes <= 1:
             self.root_bound = bound
+        objective = self.recorder.objective
+        if objective is not None and self.program.sense.better(objective, bound):
+            if self._exceeds(objective, bound):
+                self.recorder.note(
+                    f"The solver's bound {bound:.9g} denies the routed tree of {objective:.9g}; "
+                    "it is not used."
+                )
+                self.unsound = True
+                return
+            bound = objective
         self.recorder.bound(bound, nodes)
 
     def _must_stop(self) -> bool:
@@ -335,8 +347,6 @@ class _MonolithicRun:
 def _with_rows(compiled: CompiledModel, cuts: list[Cuts]) -> CompiledModel:
     if not cuts:
         return compiled
-    from dataclasses import replace
-
     rhs = np.concatenate([family.rhs for family in cuts])
     return replace(
         compiled,

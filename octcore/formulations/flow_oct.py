@@ -35,12 +35,11 @@ from octcore.formulations.components.rows import MergedRows, linear, merge_rows
 from octcore.formulations.components.univariate import (
     REGULARISERS,
     UnivariateObjective,
-    decode,
-    tidy,
+    read_splits,
 )
 from octcore.parameters import Flag
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
-from octcore.tree import metrics, topology
+from octcore.tree import topology
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
 
@@ -71,8 +70,14 @@ INFO = FormulationInfo(
     constraints=side.STRUCTURAL | side.ROUTED | side.PREDICTION,
     engines=("highs", "scip", "gurobi"),
     equations=(
-        (r"\max \sum_i \theta_i / n - \lambda \sum_m p_m", "accuracy minus the price of the leaves"),
-        (r"\sum_f b_{mf} + p_m + \sum_{a \in A(m)} p_a = 1", "a node branches, is a leaf, or is cut"),
+        (
+            r"\max \sum_i \theta_i / n - \lambda \sum_m p_m",
+            "accuracy minus the price of the leaves",
+        ),
+        (
+            r"\sum_f b_{mf} + p_m + \sum_{a \in A(m)} p_a = 1",
+            "a node branches, is a leaf, or is cut",
+        ),
         (r"z_{im} = z_{i,2m} + z_{i,2m+1} + t_{im}", "flow is conserved"),
         (r"z_{i,2m} \le \sum_{f: x_{if} = 0} b_{mf}", "flow follows the split"),
         (r"t_{im} \le w_{m, y_i}", "flow reaches the sink at a leaf of the right class"),
@@ -118,7 +123,9 @@ class FlowOCT:
     def rows(self) -> MergedRows:
         """I: rows that count in the objective, merged."""
         counts = self.problem.weights > 0
-        return merge_rows(self.problem.X[counts], self.problem.y[counts], self.problem.weights[counts])
+        return merge_rows(
+            self.problem.X[counts], self.problem.y[counts], self.problem.weights[counts]
+        )
 
     @cached_property
     def F(self) -> list[int]:
@@ -257,13 +264,13 @@ class FlowOCT:
         sides = [[[f for f in self.F if row[f] == s] for s in (0, 1)] for row in self.rows.X]
         minus = [[1.0] + [-1.0] * count for count in range(len(self.F) + 1)]
 
-        def conservation(_, i, m):  # noqa: ANN001, ANN202
+        def conservation(_, i, m):
             if m in L:
                 return 0.0, linear((1.0, -1.0), (z[i, m], t[i, m])), 0.0
             out = (z[i, m], z[i, 2 * m], z[i, 2 * m + 1], t[i, m])
             return 0.0, linear((1.0, -1.0, -1.0, -1.0), out), 0.0
 
-        def direction(_, i, m, s):  # noqa: ANN001, ANN202
+        def direction(_, i, m, s):
             if m == 1:
                 guard()
             there = sides[i][s]
@@ -284,9 +291,11 @@ class FlowOCT:
         )
 
     def _recall(self, model: pyo.ConcreteModel) -> None:
-        floors = [side.recall_floor(self.problem, c) for c in self.problem.constraints.min_recall or {}]
+        floors = [
+            side.recall_floor(self.problem, c) for c in self.problem.constraints.min_recall or {}
+        ]
 
-        def recall(_, r):  # noqa: ANN001, ANN202
+        def recall(_, r):
             k, least = floors[r]
             of_class = np.flatnonzero(self.rows.y == k)
             if not len(of_class):
@@ -320,17 +329,12 @@ class FlowOCT:
         """Read the tree of a solution; labels are the majority unless a constraint fixes them."""
         b = point.table(model.b, len(self.B), len(self.F))
         w = point.table(model.w, len(self.N), len(self.K))
-        tree = decode(
+        return read_splits(
             lambda m: self.F[int(b[m - 1].argmax())] if b[m - 1].sum() > 0.5 else None,
             lambda m: int(w[m - 1].argmax()),
             self.problem,
+            keep_labels=side.fixes_labels(self.problem),
         )
-        if not side.fixes_labels(self.problem):
-            labels = metrics.majority_labels(
-                tree, self.problem.X, self.problem.y, self.problem.weights
-            )
-            tree = tree.with_labels(labels)
-        return tidy(tree, self.problem)
 
     def start_values(
         self, model: pyo.ConcreteModel, routing: side.FullRouting | None, tree: Tree

@@ -64,7 +64,11 @@ class ClassCuts:
             return []
         lengths = [len(columns) for columns in found]
         matrix = csr_matrix(
-            (np.ones(sum(lengths)), np.concatenate(found), np.concatenate([[0], np.cumsum(lengths)])),
+            (
+                np.ones(sum(lengths)),
+                np.concatenate(found),
+                np.concatenate([[0], np.cumsum(lengths)]),
+            ),
             shape=(len(found), point.columns.n_columns),
         )
         return [Cuts(self.kind, matrix, np.ones(len(found)))]

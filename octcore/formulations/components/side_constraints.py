@@ -206,13 +206,13 @@ class FullRouting:
         )
         R, q = model.route, model.absorbed
 
-        def conservation(_, i, m):  # noqa: ANN001, ANN202
+        def conservation(_, i, m):
             out = [q[i, m, k] for k in K]
             if m in B:
                 out += [R[i, 2 * m], R[i, 2 * m + 1]]
             return 0, linear([1.0] + [-1.0] * len(out), [R[i, m], *out]), 0
 
-        def direction(_, i, m, side):  # noqa: ANN001, ANN202
+        def direction(_, i, m, side):
             if m == 1:
                 guard()
             there = [b[m, f] for f in F if X[i, f] == side]
@@ -274,7 +274,7 @@ class FullRouting:
                 for m in self.nodes
             )
 
-        def parity(_, r, sign):  # noqa: ANN001, ANN202
+        def parity(_, r, sign):
             first, second, gap = limits[r]
             return sign * (share(first) - share(second)) <= gap
 

@@ -2,10 +2,10 @@
 
 The published objectives are one function on two scales (weights ``W = sum_i w_i``)::
 
-    accuracy - leaf_penalty * leaves                  = (hits - a * leaves) / W,      a = W * leaf_penalty
-    (1 - split_weight) * hits - split_weight * splits = (1 - l) (hits - a * leaves) + l,  a = l / (1 - l)
+    accuracy - leaf_penalty * leaves   = (hits - a * leaves) / W,            a = W leaf_penalty
+    (1 - l) * hits - l * splits        = (1 - l) (hits - a * leaves) + l,    a = l / (1 - l)
 
-so every model of the family may maximise the *count value* ``hits - a * leaves``.
+with ``l = split_weight``, so every model of the family may maximise the *count value* ``hits - a * leaves``.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def weight_unit(weights: np.ndarray) -> float:
     multiples = positive / positive[0]
     if np.abs(multiples - np.round(multiples)).max() > INTEGER_TOLERANCE:
         return 0.0
-    return float(positive[0]) * math.gcd(*(int(round(m)) for m in multiples))
+    return float(positive[0]) * math.gcd(*(round(float(m)) for m in multiples))
 
 
 def smallest_step(unit: float, offsets: list[float]) -> float:
@@ -213,3 +213,17 @@ def tidy(tree: Tree, problem: Problem) -> Tree:
         if pair[0] is not None and pair[0] == pair[1] and not kept:
             tree = tree.collapse(node, pair[0])
     return tree
+
+
+def read_splits(
+    feature_of: Callable[[int], int | None],
+    label_of: Callable[[int], int],
+    problem: Problem,
+    keep_labels: bool,
+) -> Tree:
+    """Decode a tree, relabel its leaves by majority unless told not to, and tidy it."""
+    tree = decode(feature_of, label_of, problem)
+    if not keep_labels:
+        majority = metrics.majority_labels(tree, problem.X, problem.y, problem.weights)
+        tree = tree.with_labels(majority)
+    return tidy(tree, problem)
