@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -89,7 +89,9 @@ def _typed(name: str, values: pd.Series, kind: str | None) -> tuple[Column, Any]
     texts = values.astype(str)
     _refuse_missing(name, pd.isna(values).to_numpy() | texts.isin(MISSING_MARKS).to_numpy())
     levels = tuple(sorted(set(texts)))
-    chosen: Kind = kind if kind is not None else "binary" if len(levels) == 2 else "categorical"
+    chosen: Kind = (
+        cast("Kind", kind) if kind is not None else "binary" if len(levels) == 2 else "categorical"
+    )
     _check_binary(name, chosen, len(levels))
     return Column(name, chosen, levels), texts.to_numpy(dtype=object)
 
@@ -106,7 +108,9 @@ def _number_column(
 ) -> tuple[Column, Any]:
     _refuse_missing(name, ~np.isfinite(numbers))
     distinct = np.unique(numbers)
-    chosen: Kind = kind if kind is not None else "binary" if len(distinct) == 2 else "numeric"
+    chosen: Kind = (
+        cast("Kind", kind) if kind is not None else "binary" if len(distinct) == 2 else "numeric"
+    )
     _check_binary(name, chosen, len(distinct))
     if chosen == "categorical":
         levels = tuple(format_number(value) for value in distinct.tolist())

@@ -36,7 +36,7 @@ def check_classes(
     """Look for rare, dominant and too many classes."""
     findings: list[Finding] = []
     rows = np.bincount(codes, minlength=len(classes))
-    rare = [classes[index] for index in np.flatnonzero(rows == 1)]
+    rare = [classes[int(index)] for index in np.flatnonzero(rows == 1)]
     if rare:
         findings.append(
             warning(
@@ -75,8 +75,8 @@ def check_shape(n_samples: int, n_features: int) -> list[Finding]:
         findings.append(
             warning(
                 "TINY_DATA",
-                f"There are only {count(n_samples, 'row')}; a tree can be trained, but a test split "
-                "says nothing.",
+                f"There are only {count(n_samples, 'row')}; a tree can be trained, but a test "
+                "split says nothing.",
             )
         )
     if n_features > n_samples:
@@ -103,8 +103,8 @@ def check_numbers(name: str, values: npt.NDArray[np.float64]) -> list[Finding]:
             findings.append(
                 warning(
                     "SENTINEL",
-                    f"Column {quote(name)} has {value:g} in {count(int(rows[end]), 'row')}, far from "
-                    "all other values; if it means missing, empty those cells.",
+                    f"Column {quote(name)} has {value:g} in {count(int(rows[end]), 'row')}, far "
+                    "from all other values; if it means missing, empty those cells.",
                     column=name,
                 )
             )
@@ -116,8 +116,9 @@ def check_numbers(name: str, values: npt.NDArray[np.float64]) -> list[Finding]:
         findings.append(
             make(
                 "BELOW_TOLERANCE",
-                f"Column {quote(name)} has {count(close, 'pair')} of neighbouring values closer than "
-                "the solvers' tolerance of 1e-6 (relative); a split between them cannot be trusted.",
+                f"Column {quote(name)} has {count(close, 'pair')} of neighbouring values closer "
+                "than the solvers' tolerance of 1e-6 (relative); a split between them cannot be "
+                "trusted.",
                 column=name,
             )
         )
@@ -227,8 +228,8 @@ def check_conflicts(
         findings.append(
             warning(
                 "CONFLICTING_ROWS",
-                f"Some rows are equal in every feature and differ in the label (first in line {line}"
-                f"): no tree can be more accurate than {ceiling:.1%} on these data.",
+                f"Some rows are equal in every feature and differ in the label (first in line "
+                f"{line}): no tree can be more accurate than {ceiling:.1%} on these data.",
                 line=line,
             )
         )
@@ -241,8 +242,8 @@ def check_conflicts(
         findings.append(
             make(
                 "CONFLICTING_AFTER_BINNING",
-                f"In {BUCKETS} quantile buckets, rows with different labels become equal: no tree on "
-                f"such buckets can be more accurate than {after:.1%} (before: {ceiling:.1%}).",
+                f"In {BUCKETS} quantile buckets, rows with different labels become equal: no tree "
+                f"on such buckets can be more accurate than {after:.1%} (before: {ceiling:.1%}).",
                 line=int(lines[clash]),
             )
         )

@@ -1,7 +1,7 @@
 """CSV out, safe to open in a spreadsheet.
 
-A text cell that starts with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return would be run as a
-formula by a spreadsheet program; it gets an apostrophe in front. Numbers are left alone.
+A text cell that starts with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return would be run as
+a formula by a spreadsheet program; it gets an apostrophe in front. Numbers are left alone.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ def frame_to_csv(frame: pd.DataFrame) -> str:
     """Write a frame as CSV text with guarded cells, without its index; missing cells are empty."""
     columns = [
         [None if missing else value for value, missing in zip(column.tolist(), gone, strict=True)]
-        for column, gone in ((frame.iloc[:, i], frame.iloc[:, i].isna()) for i in range(frame.shape[1]))
+        for column, gone in (
+            (frame.iloc[:, i], frame.iloc[:, i].isna()) for i in range(frame.shape[1])
+        )
     ]
     return rows_to_csv([str(name) for name in frame.columns], zip(*columns, strict=True))

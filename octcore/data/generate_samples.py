@@ -67,7 +67,9 @@ def _balance_scale() -> Table:
 
 
 _SQUARES = [
-    f"{row} {column}" for row in ("top", "middle", "bottom") for column in ("left", "middle", "right")
+    f"{row} {column}"
+    for row in ("top", "middle", "bottom")
+    for column in ("left", "middle", "right")
 ]
 _TRIPLES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
 
@@ -111,9 +113,7 @@ def _monks(rule: Callable[[tuple[int, ...]], bool]) -> Table:
     header = [*_ROBOTS, "class"]
     rows: list[list[object]] = []
     for robot in itertools.product(*(range(1, len(values) + 1) for values in _ROBOTS.values())):
-        words = [
-            values[number - 1] for values, number in zip(_ROBOTS.values(), robot, strict=True)
-        ]
+        words = [values[number - 1] for values, number in zip(_ROBOTS.values(), robot, strict=True)]
         rows.append([*words, int(rule(robot))])
     return header, rows
 

@@ -89,7 +89,8 @@ def _make_unique(names: Sequence[str], line: int, findings: list[Finding]) -> li
         findings.append(
             warning(
                 "DUPLICATE_HEADER",
-                f"Two columns are called {quote(name)}; the later one is called {quote(fresh)} here.",
+                f"Two columns are called {quote(name)}; the later one is called "
+                f"{quote(fresh)} here.",
                 line=line,
                 column=fresh,
             )

@@ -37,7 +37,7 @@ def normal(name: str) -> str:
 def unknown_column(name: object, names: Iterable[str], what: str = "column") -> DataError:
     """Make the error for a column that is not there."""
     known = list(names)
-    near = difflib.get_close_matches(str(name)[:200], known[:2000], n=3)
+    near = difflib.get_close_matches(str(name)[:200], known[:2000], n=3, cutoff=0.5)
     hint = f"did you mean {listing(near)}?" if near else f"the columns are {listing(known)}."
     return DataError(
         "UNKNOWN_COLUMN", f"There is no {what} {quote(name)}; {hint}", column=str(name)

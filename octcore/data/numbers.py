@@ -4,7 +4,7 @@ A column's way of writing is a *number format*, a short text kept with the colum
 are read in the same way:
 
 ``plain``, ``decimal-comma``, ``thousands-comma``, ``thousands-space``, ``dressed``,
-``date:YYYY-MM-DD`` (days since that date).
+``date:YYYY-MM-DD:dmy`` (days since that date; the last part is the order of 3/4/2026).
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def parse(texts: Sequence[str], number_format: str) -> npt.NDArray[np.float64]:
     if number_format == "plain":
         return parse_plain(texts)
     if number_format.startswith("date:"):
-        first = date.fromisoformat(number_format[5:])
-        order = _date_order(texts)
+        _, first_day, order = number_format.split(":")
+        first = date.fromisoformat(first_day)
         days = [_read_date(text, order) for text in texts]
         return np.array([math.nan if day is None else (day - first).days for day in days], float)
     return np.array([_parse_one(text, number_format) for text in texts], dtype=np.float64)
@@ -132,13 +132,13 @@ def detect_format(texts: Sequence[str], delimiter: str) -> str | None:
 
 
 def detect_date(texts: Sequence[str]) -> str | None:
-    """Return ``date:`` and the first day if all texts are dates of one shape, or None."""
+    """Return ``date:``, the first day and the order if all texts are dates of one shape, or None."""
     order = _date_order(texts)
     days = [_read_date(text, order) for text in texts]
     known = [day for day in days if day is not None]
     if not texts or len(known) < len(days):
         return None
-    return f"date:{min(known).isoformat()}"
+    return f"date:{min(known).isoformat()}:{order}"
 
 
 def _date_order(texts: Sequence[str]) -> str:

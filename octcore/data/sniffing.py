@@ -174,8 +174,8 @@ def _decode_marked(data: bytes, encoding: str) -> Decoded:
             return _decode_other(data.removeprefix(codecs.BOM_UTF8), failure)
         found = error(
             "ENCODING",
-            f"The file starts with a mark of {encoding.upper()} but is not valid {encoding.upper()} "
-            f"at byte {failure.start + 1:,}; save it as UTF-8.",
+            f"The file starts with a mark of {encoding.upper()} but is not valid "
+            f"{encoding.upper()} at byte {failure.start + 1:,}; save it as UTF-8.",
         )
         return Decoded("", "", (found,))
     if "\0" in text:
@@ -216,8 +216,8 @@ def _decode_other(data: bytes, failure: UnicodeDecodeError) -> Decoded:
     if good > 3 * broken:
         found = warning(
             "ENCODING",
-            f"{count(broken, 'byte')} are not valid UTF-8, the first in line {line}; they are shown "
-            "as \ufffd. Check the names and labels there.",
+            f"{count(broken, 'byte')} are not valid UTF-8, the first in line {line}; they are "
+            "shown as \ufffd. Check the names and labels there.",
             line=line,
         )
         return Decoded(damaged, "utf-8", (found,))

@@ -129,7 +129,8 @@ def _partition(
         if draws > 2000:
             raise SettingsError(
                 "OUT_OF_RANGE",
-                f"With gamma = {gamma:g} a region has no room for its points; choose a smaller one.",
+                f"With gamma = {gamma:g} a region has no room for its points; choose a "
+                "smaller one.",
                 "gamma",
             )
         block = rng.random((256, 2))
@@ -240,7 +241,8 @@ def checkerboard(
     if not 2 * gamma < 1 / cells:
         raise SettingsError(
             "OUT_OF_RANGE",
-            f"With gamma = {gamma:g} the {cells} x {cells} cells have no inside; choose it smaller.",
+            f"With gamma = {gamma:g} the {cells} x {cells} cells have no inside; choose a "
+            "smaller one.",
             "gamma",
         )
     rng = np.random.default_rng(seed)

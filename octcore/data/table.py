@@ -268,8 +268,8 @@ def _fit_rows(
         findings.append(
             warning(
                 "SHIFTED_COLUMNS",
-                f"{rows} with a separator more than the header (first in line {lines[long[0]]}); the "
-                "empty extra field was left out and every column keeps its own name.",
+                f"{rows} with a separator more than the header (first in line {lines[long[0]]}); "
+                "the empty extra field was left out and every column keeps its own name.",
                 line=lines[long[0]],
             )
         )

@@ -89,8 +89,8 @@ def _missing_findings(
     return [
         warning(
             "MISSING_TARGET",
-            f"{count(len(rows), 'row')} without a label in {quote(raw.name)} left out, the first is "
-            f"line {line}.",
+            f"{count(len(rows), 'row')} without a label in {quote(raw.name)} left out, the first "
+            f"is line {line}.",
             line=line,
             column=raw.name,
         )

@@ -114,8 +114,8 @@ def _with_infinities(column: TypedColumn, lines: npt.NDArray[np.int64]) -> Typed
         findings.append(
             warning(
                 "INFINITE",
-                f"Column {quote(column.name)} has {count(len(rows), 'infinite value')} (line {line}: "
-                f"{quote(column.raw.texts()[rows[0]])}), which count as missing.",
+                f"Column {quote(column.name)} has {count(len(rows), 'infinite value')} (line "
+                f"{line}: {quote(column.raw.texts()[rows[0]])}), which count as missing.",
                 line=line,
                 column=column.name,
             )
@@ -231,7 +231,8 @@ def default_kind(numbers: npt.NDArray[np.float64] | None, n_distinct: int) -> Ki
         return "categorical"
     present = numbers[np.isfinite(numbers)]
     whole = bool((present == np.round(present)).all())
-    return "numeric" if not whole or n_distinct > MANY_LEVELS else "categorical"
+    many = len(np.unique(present)) > MANY_LEVELS
+    return "numeric" if many or not whole else "categorical"
 
 
 def finish_column(
@@ -338,8 +339,8 @@ def _ordered_levels(
         return tuple(distinct), ()
     finding = info(
         "ORDINAL_ORDER",
-        f"The levels of {quote(column.name)} are ordered by the alphabet: {' < '.join(distinct[:8])};"
-        " state another order as ordinal:low<medium<high.",
+        f"The levels of {quote(column.name)} are ordered by the alphabet: "
+        f"{' < '.join(distinct[:8])}; state another order as ordinal:low<medium<high.",
         column=column.name,
     )
     return tuple(distinct), (finding,)

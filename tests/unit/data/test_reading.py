@@ -1,0 +1,345 @@
+"""Reading of CSV files: one small file per general idea."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import pickle
+
+import pytest
+
+from octcore.data.reading import make_dataset, read_csv, read_table
+from octcore.errors import DataError, SettingsError
+
+ROWS = "".join(f"{i}.5,{(i * 7) % 20}.25,{'ab'[i % 2]}\n" for i in range(20))
+PLAIN = ("x1,x2,y\n" + ROWS).encode()
+
+
+def codes(data, severity="warning"):
+    return {finding.code for finding in data.findings if finding.severity == severity}
+
+
+def table(lines, header="x1,x2,y"):
+    return (header + "\n" + "\n".join(lines) + "\n").encode()
+
+
+def test_a_plain_file_loads_without_warnings():
+    data = read_csv(PLAIN, target="y")
+    assert codes(data) == set()
+    assert (data.n_samples, data.n_features, data.classes) == (20, 2, ("a", "b"))
+    assert [column.kind for column in data.columns] == ["numeric", "numeric"]
+    assert data.row_lines.tolist() == list(range(2, 22))
+    assert data.y is not None
+    assert data.y.tolist() == [0, 1] * 10
+    assert not data.y.flags.writeable
+
+
+def test_path_bytes_and_file_objects_give_the_same(tmp_path):
+    path = tmp_path / "some name.csv"
+    path.write_bytes(PLAIN)
+    sources = [
+        path,
+        str(path),
+        PLAIN,
+        bytearray(PLAIN),
+        io.BytesIO(PLAIN),
+        io.StringIO(PLAIN.decode()),
+    ]
+    frames = [read_csv(source, target="y").frame for source in sources]
+    assert all(frame.equals(frames[0]) for frame in frames)
+    assert read_csv(path, target="y").name == "some name"
+    with path.open("rb") as stream:
+        assert read_csv(stream, target="y").source.file_name == "some name.csv"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_separators_and_line_ends(delimiter, ending):
+    text = PLAIN.decode().replace(",", delimiter).replace("\n", ending)
+    data = read_csv(text.encode(), target="y")
+    assert codes(data) == set()
+    assert data.source.delimiter == delimiter
+    assert data.n_samples == 20
+
+
+def test_sep_line_is_obeyed_and_lines_still_count_from_the_top():
+    data = read_csv(b"sep=;\n" + PLAIN.replace(b",", b";"), target="y")
+    assert data.source.delimiter == ";"
+    assert data.row_lines[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("blob", "code"),
+    [
+        (b"", "EMPTY_FILE"),
+        (b" \n\t\n", "EMPTY_FILE"),
+        (b",,,\n,,,\n", "EMPTY_FILE"),
+        (b"x1,x2,y\n", "NO_ROWS"),
+        (b"x1,x2,y\n1,2,a\n", "TOO_FEW_ROWS"),
+        (gzip.compress(PLAIN), "NOT_CSV"),
+        (pickle.dumps({"a": 1}), "NOT_CSV"),
+        (b"PK\x03\x04" + bytes(200), "NOT_CSV"),
+        (b"%PDF-1.7\n" + PLAIN, "NOT_CSV"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(50), "NOT_CSV"),
+        (b"SQLite format 3\0" + bytes(50), "NOT_CSV"),
+        (b"<!DOCTYPE html><html><p>a, b</p></html>", "NOT_CSV"),
+        (json.dumps({"x": [1, 2], "y": [0, 1]}).encode(), "NOT_CSV"),
+        (b"@relation iris\n@attribute x numeric\n@data\n1\n", "NOT_CSV"),
+        (PLAIN[:60] + b"\0" + PLAIN[60:], "NUL_BYTE"),
+        (PLAIN.decode().encode("utf-16-le"), "ENCODING"),
+        (b"\xff\xfe" + PLAIN.decode().encode("utf-16-le") + b"x", "ENCODING"),
+        (PLAIN + b"1,2,3,4,5\n", "RAGGED"),
+        (b'x1,x2,y\n1,2,"a\n3,4,b\n', "UNCLOSED_QUOTE"),
+        (b'x1,x2,y\n1,2,"a"b\n3,4,b\n', "BAD_QUOTES"),
+        (b"x1,x2,y\n1,2," + b"a" * 120_000 + b"\n3,4,b\n", "FIELD_TOO_LONG"),
+        (b"x1,x2,y\n1,2," + b"a" * 3_000_000 + b"\n3,4,b\n", "FIELD_TOO_LONG"),
+        (",".join(f"f{i}" for i in range(200_000)).encode() + b"\n1,2\n", "TOO_MANY_COLUMNS"),
+        (b"x,y\n" + b"5,a\n5,b\n" * 5, "NO_USABLE_FEATURES"),
+        (b"only\n1\n2\n", "NO_USABLE_FEATURES"),
+    ],
+)
+def test_unusable_bytes_give_one_clear_sentence(blob, code):
+    target = {b"only": "only", b"x,y\n": "y"}.get(blob[:4])
+    with pytest.raises(DataError) as caught:
+        read_csv(blob, target=target)
+    assert caught.value.code == code
+    assert caught.value.message.strip().endswith((".", "?"))
+    assert caught.value.findings[-1].severity == "error"
+
+
+def test_errors_name_line_and_column():
+    with pytest.raises(DataError) as caught:
+        read_csv(PLAIN + b"1,2,3,4\n", target="y")
+    assert caught.value.line == 22
+    with pytest.raises(DataError, match="line 2"):
+        read_csv(b'x1,x2,y\n1,2,"a\n3,4,b\n', target="y")
+
+
+@pytest.mark.parametrize(
+    ("blob", "code"),
+    [
+        (PLAIN.replace(b"x1,", b"x1 ,"), "TRIMMED"),
+        (PLAIN.replace(b",a\n", b", a \n"), "TRIMMED"),
+        (PLAIN.replace(b"x1", b'"x\n1"'), "TRIMMED"),
+        (PLAIN.replace(b"\n", b"\n\n"), "BLANK_LINES"),
+        (PLAIN.replace(b"x1,", b","), "UNNAMED_COLUMN"),
+        (PLAIN.replace(b"x2", b"x1"), "DUPLICATE_HEADER"),
+        (PLAIN.replace(b"x1,x2", "caf\u00e9,cafe\u0301".encode()), "LOOKALIKE_NAMES"),
+        (PLAIN.replace(b"x1", b"x" * 3000), "LONG_NAME"),
+        (PLAIN.replace(b",a\n", b"," + b"a" * 3000 + b"\n"), "LONG_NAME"),
+        (PLAIN.replace(b",a\n", b",a\x07\x1b[31m\n"), "CONTROL_CHARS"),
+        (PLAIN.replace(b",a\n", ",a\u202e\n".encode()), "CONTROL_CHARS"),
+        (PLAIN.replace(b",a\n", ",é\n".encode("latin-1")), "ENCODING"),
+        (PLAIN.decode().encode("utf-16"), "ENCODING"),
+        (PLAIN.replace(b"0.5,", b",", 1), "MISSING_VALUES"),
+        (PLAIN.replace(b"0.5,", b"inf,", 1), "INFINITE"),
+        (PLAIN.replace(b"0.5,", b"1e999,", 1), "INFINITE"),
+        (PLAIN.replace(b",a\n", b",\n", 1), "MISSING_TARGET"),
+        (PLAIN + b"1\n", "MISSING_TARGET"),
+        (PLAIN + b"1\n", "SHORT_ROWS"),
+        (PLAIN.replace(b",a\n", b",a,\n").replace(b",b\n", b",b,\n"), "SHIFTED_COLUMNS"),
+        (
+            PLAIN.replace(b",y", b",y,").replace(b"a\n", b"a,\n").replace(b"b\n", b"b,\n"),
+            "EMPTY_COLUMN",
+        ),
+        (PLAIN.replace(b",a\n", b",NA\n"), "LOOKS_MISSING"),
+        (PLAIN + b"1,2,rare\n", "RARE_CLASS"),
+        (PLAIN.replace(b"b\n", b"a\n", 9), "IMBALANCED"),
+    ],
+)
+def test_oddities_load_with_a_warning(blob, code):
+    target = "y"
+    assert code in codes(read_csv(blob, target=target))
+
+
+@pytest.mark.parametrize(
+    ("texts", "code", "numbers"),
+    [
+        ([f'"{i},{i:03d}"' for i in range(1, 21)], "THOUSANDS", [i * 1001 for i in range(1, 21)]),
+        ([f'"0,{i:03d}"' for i in range(20)], "DECIMAL_COMMA", [i / 1000 for i in range(20)]),
+        ([f"${i}.50" for i in range(20)], "TEXT_NUMBERS", [i + 0.5 for i in range(20)]),
+        ([f"{i}%" for i in range(20)], "TEXT_NUMBERS", list(range(20))),
+        ([f"-{i}.5 kg" for i in range(20)], "TEXT_NUMBERS", [-i - 0.5 for i in range(20)]),
+        ([f"EUR {i}" for i in range(20)], "TEXT_NUMBERS", list(range(20))),
+    ],
+)
+def test_numbers_as_people_write_them(texts, code, numbers):
+    data = read_csv(table([f"{t},{i % 7},{'ab'[i % 2]}" for i, t in enumerate(texts)]), target="y")
+    assert code in codes(data)
+    assert data.frame["x1"].tolist() == pytest.approx(numbers)
+    raw = [text.strip('"') for text in texts]
+    again = data.prepare(data.frame.assign(x1=raw))
+    assert again["x1"].tolist() == pytest.approx(numbers)
+
+
+def test_semicolon_files_take_a_comma_as_decimal():
+    blob = table([f"1,{i:03d};{i};{'ab'[i % 2]}" for i in range(20)], "x1;x2;y")
+    data = read_csv(blob, target="y")
+    assert data.frame["x1"].tolist() == pytest.approx([1 + i / 1000 for i in range(20)])
+
+
+def test_dates_are_left_out_unless_asked_for():
+    lines = [f"2026-01-{i + 1:02d},{i % 7}.5,{'ab'[i % 2]}" for i in range(20)]
+    data = read_csv(table(lines), target="y")
+    assert "DATE_COLUMN" in codes(data)
+    assert data.feature_names == ("x2",)
+    days = read_csv(table(lines), target="y", kinds={"x1": "numeric"})
+    assert days.frame["x1"].tolist() == list(range(20))
+
+
+def test_ids_and_row_numbers_are_left_out_unless_asked_for():
+    lines = [f"{i},p{i},{i % 7}.5,{'ab'[i % 2]}" for i in range(20)]
+    data = read_csv(table(lines, ",name,x,y"), target="y")
+    assert {"INDEX_COLUMN", "ID_COLUMN"} <= codes(data)
+    assert data.feature_names == ("x",)
+    assert dict(data.source.columns_dropped) == {"column 1": "INDEX_COLUMN", "name": "ID_COLUMN"}
+    kept = read_csv(table(lines, ",name,x,y"), target="y", kinds={"name": "categorical"})
+    assert kept.column("name").kind == "categorical"
+
+
+def test_large_integers_that_collapse_are_said():
+    lines = [f"{2**70 + i},{i % 7}.5,{'ab'[i % 2]}" for i in range(20)]
+    assert "PRECISION_LOST" in codes(read_csv(table(lines), target="y"))
+
+
+def test_stray_text_among_numbers_counts_as_missing():
+    lines = [f"{i}.5,{i % 7}.5,{'ab'[i % 2]}" for i in range(30)]
+    lines[4] = "abc,1.5,a"
+    data = read_csv(table(lines), target="y")
+    assert "MIXED_TYPES" in codes(data)
+    assert data.n_samples == 29
+    assert 6 not in data.row_lines.tolist()
+
+
+def test_default_kinds_and_the_users_word():
+    lines = [
+        f"{i},{i % 4},{i % 2},{i / 3:.3f},t{i % 3},{'ab'[i % 2 ^ (i % 3 > 1)]}" for i in range(24)
+    ]
+    blob = table(lines, "many,few,two,real,text,y")
+    data = read_csv(blob, target="y")
+    assert [c.kind for c in data.columns] == [
+        "numeric",
+        "categorical",
+        "binary",
+        "numeric",
+        "categorical",
+    ]
+    assert data.column("few").levels == ("0", "1", "2", "3")
+    assert data.column("two").levels == (0.0, 1.0)
+    asked = read_csv(
+        blob, target="y", kinds={"few": "ordinal", "two": "categorical", "text": "ordinal:t2<t1<t0"}
+    )
+    assert asked.column("few").levels == (0.0, 1.0, 2.0, 3.0)
+    assert asked.column("two").levels == ("0", "1")
+    assert asked.column("text").levels == ("t2", "t1", "t0")
+    assert "EDGES_COLLAPSED" in codes(data)
+    for kinds, code in (({"text": "numeric"}, "NOT_NUMERIC"), ({"few": "binary"}, "NOT_BINARY")):
+        with pytest.raises(DataError) as caught:
+            read_csv(blob, target="y", kinds=kinds)
+        assert caught.value.code == code
+
+
+def test_missing_values_by_choice():
+    lines = [f"{i}.5,t{i % 3},{i % 5}.5,{'ab'[i % 2]}" for i in range(20)]
+    lines[0], lines[1] = ",t0,1.5,a", "1.5,,1.5,b"
+    blob = table(lines, "x,t,z,y")
+    rows = read_csv(blob, target="y")
+    assert (rows.n_samples, dict(rows.source.rows_dropped)) == (18, {"MISSING_VALUES": 2})
+    columns = read_csv(blob, target="y", missing="drop-columns")
+    assert (columns.n_samples, columns.feature_names) == (20, ("z",))
+    category = read_csv(blob, target="y", missing="category")
+    assert category.n_samples == 19
+    assert "(missing)" in category.column("t").levels
+    assert "(missing)" in category.prepare(category.frame.assign(t="?"))["t"].tolist()
+
+
+def test_labels_that_look_missing_stay_classes():
+    data = read_csv(PLAIN.replace(b",a\n", b",None\n"), target="y")
+    assert data.classes == ("None", "b")
+    assert data.n_samples == 20
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "classes"),
+    [
+        (b"0.0", b"1.0", (0, 1)),
+        (b"10", b"9", (9, 10)),
+        (b"-1", b"+1", (-1, 1)),
+        (b"True", b"False", ("False", "True")),
+        (b"007", b"7", ("007", "7")),
+        (b"0.5", b"1.5", ("0.5", "1.5")),
+        (b"=1+1", b"-1", ("-1", "=1+1")),
+    ],
+)
+def test_classes_are_sorted_python_values(a, b, classes):
+    data = read_csv(
+        PLAIN.replace(b",a\n", b"," + a + b"\n").replace(b",b\n", b"," + b + b"\n"), "y"
+    )
+    assert data.classes == classes
+    assert {type(label) for label in data.classes} == {type(classes[0])}
+
+
+def test_leakage_is_a_warning_for_copies_and_information_for_a_yes_no_rule():
+    lines = [f"{'ab'[i % 2]},{i % 9}.5,{('no', 'yes')[i % 2]},{'ab'[i % 2]}" for i in range(20)]
+    data = read_csv(table(lines, "copy,x,flag,y"), target="y")
+    found = {(f.column, f.severity) for f in data.findings if f.code == "LEAKAGE"}
+    assert found == {("copy", "warning"), ("flag", "info")}
+
+
+def test_conflicting_rows_state_the_ceiling():
+    blob = table(["1.5,1.5,a", "1.5,1.5,b", "1.5,1.5,b", "2.5,1.5,a"] * 5)
+    data = read_csv(blob, target="y")
+    (finding,) = [f for f in data.findings if f.code == "CONFLICTING_ROWS"]
+    assert "75.0%" in finding.message
+
+
+def test_all_findings_travel_with_the_error():
+    with pytest.raises(DataError) as caught:
+        read_csv(b"x1 ,x2,y\n" + b"5,same,a\n5,same,b\n" * 5, target="y")
+    assert {f.code for f in caught.value.findings} >= {
+        "TRIMMED",
+        "CONSTANT_COLUMN",
+        "NO_USABLE_FEATURES",
+    }
+
+
+def test_wrong_choices_are_refused_with_near_matches():
+    with pytest.raises(DataError, match="did you mean") as caught:
+        read_csv(PLAIN, target="x3")
+    assert caught.value.code == "UNKNOWN_COLUMN"
+    with pytest.raises(DataError):
+        read_csv(PLAIN, target="y", drop=["nothing"])
+    with pytest.raises(SettingsError):
+        read_csv(PLAIN, target="y", kinds={"x1": "text"})
+    with pytest.raises(SettingsError):
+        read_csv(PLAIN, target="y", missing="fill")
+    with pytest.raises(SettingsError):
+        read_csv(PLAIN, target="y", positive_class="c")
+    with pytest.raises(DataError) as caught:
+        read_csv("no/such/file.csv")
+    assert caught.value.code == "FILE_NOT_FOUND"
+
+
+def test_positive_class_accepts_the_text_form():
+    blob = PLAIN.replace(b",a\n", b",0\n").replace(b",b\n", b",1\n")
+    assert read_csv(blob, target="y", positive_class="1").positive_class == 1
+
+
+def test_a_table_is_typed_again_without_reading_again():
+    read = read_table(PLAIN, file_name="../../etc/passwd")
+    first = make_dataset(read, target="y")
+    second = make_dataset(read, target="x2", drop=["y"])
+    assert first.target_name == "y"
+    assert second.target_name == "x2"
+    assert second.source.columns_dropped == (("y", "USER"),)
+    assert first.name == "passwd"
+    assert make_dataset(read).y is None
+    assert read.frame().shape == (20, 3)
+
+
+def test_wide_tables_keep_their_findings_short():
+    blob = table(["5," * 300 + "1.5,a", "5," * 300 + "2.5,b"] * 6, "," * 300 + "x,y")
+    data = read_csv(blob, target="y")
+    assert len(data.findings) < 40
+    assert any("further case" in finding.message for finding in data.findings)
