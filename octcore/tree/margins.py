@@ -1,0 +1,276 @@
+"""Hyperplanes and margins of the splits of a tree, as lines and bands in a plane, and in numbers.
+
+Splits of SVM-based formulations have the margin lines ``w.x + b = -1`` and ``= 1``.  All others
+have a *geometric* margin: the parallels through the nearest training rows on each side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from octcore.tree.geometry import axis_line, node_cells, strips
+from octcore.tree.plane_view import PlaneView
+from octcore.tree.polygons import Polygon, Segment, area, centre, clip, clip_segment
+from octcore.tree.tree import Split, Tree
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+SUPPORT_TOLERANCE = 1e-6
+"""A row with ``y (w.x + b)`` up to 1 plus this is a support vector."""
+
+
+@dataclass(frozen=True)
+class SplitLines:
+    """What to draw for one branch node, clipped to the cell of the node; view units.
+
+    Parameters
+    ----------
+    node : int
+        Node number.
+    kind : str
+        ``"unit"``, ``"geometric"``, or ``"none"`` where there is no margin to draw.
+    line : tuple of segments
+        The hyperplane as solved; for splits on binary columns the edges of their conditions.
+    low, high : tuple of segments
+        The margin lines on the left and on the right side.
+    band : tuple of polygons
+        The area between the margin lines.
+    """
+
+    node: int
+    kind: str
+    line: tuple[Segment, ...]
+    low: tuple[Segment, ...] = ()
+    high: tuple[Segment, ...] = ()
+    band: tuple[Polygon, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class NodeMargin:
+    """Margin of one branch node on training rows, in encoded units.
+
+    Parameters
+    ----------
+    node : int
+        Node number.
+    kind : str
+        ``"unit"`` or ``"geometric"``.
+    low, high : float
+        Values of ``w.x`` on the margin lines; infinite on a side without rows.
+    width : float
+        Distance between the margin lines, ``2 / ||w||`` for unit margins.
+    rows : ndarray of int
+        Rows at the node.
+    distances : ndarray of float
+        Signed distance of these rows to the hyperplane; positive on the right.
+    support : ndarray of bool
+        Which of these rows are support vectors: on or beyond their margin line, or nearest.
+    slack : ndarray of float
+        Slack of these rows, 0 for geometric margins.
+    """
+
+    node: int
+    kind: str
+    low: float
+    high: float
+    width: float
+    rows: npt.NDArray[np.int64]
+    distances: Floats
+    support: Flags
+    slack: Floats = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def inside(self) -> Flags:
+        """Rows inside the margin but on the right side of the plane (0 < slack <= 1)."""
+        return (self.slack > SUPPORT_TOLERANCE) & (self.slack <= 1)
+
+    @property
+    def wrong(self) -> Flags:
+        """Rows on the wrong side of the plane at this node (slack > 1)."""
+        return self.slack > 1
+
+
+def raw_axes(
+    weights: npt.ArrayLike, offset: float, minimum: npt.ArrayLike, spread: npt.ArrayLike
+) -> tuple[Floats, float]:
+    """Convert a plane on [0, 1] features to raw units.
+
+    With ``x = (raw - minimum) / spread``: ``w' = w / spread`` and
+    ``b' = b - sum_j w_j minimum_j / spread_j``.
+
+    Parameters
+    ----------
+    weights, minimum, spread : array, shape (n_features,)
+        Weights of the scaled features; the range that scaling mapped to [0, 1].
+    offset : float
+        Of the plane ``w.x + offset = 0``.
+    """
+    converted = np.asarray(weights, dtype=float) / np.asarray(spread, dtype=float)
+    return converted, float(offset - converted @ np.asarray(minimum, dtype=float))
+
+
+def node_margins(
+    tree: Tree, X: Floats, y: npt.NDArray[np.int64] | None = None, positive: int = 1
+) -> dict[int, NodeMargin]:
+    """Return the margins of all branch nodes that test something and have rows.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    X : array, shape (n_samples, n_features)
+        Encoded training rows.
+    y : array of int, shape (n_samples,), or None
+        Class codes; needed for slacks of unit margins.
+    positive : int
+        Class code that the formulation codes as +1; all others are -1.
+    """
+    margins = {}
+    for node, rows in tree.node_rows(X).items():
+        split = tree.splits.get(node)
+        if split is None or not split.weights or not len(rows):
+            continue
+        if split.unit_margin:
+            signs = None if y is None else np.where(y[rows] == positive, 1.0, -1.0)
+            margins[node] = _unit_margin(node, split, rows, split.project(X[rows]), signs)
+        else:
+            margins[node] = _geometric_margin(node, split, rows, split.project(X[rows]))
+    return margins
+
+
+def _unit_margin(
+    node: int, split: Split, rows: npt.NDArray[np.int64], projected: Floats, signs: Floats | None
+) -> NodeMargin:
+    scores = projected + split.solved_offset
+    length = _length(split)
+    side = np.where(projected > split.threshold, 1.0, -1.0) if signs is None else signs
+    value = side * scores
+    slack = np.zeros(len(rows)) if signs is None else np.maximum(0.0, 1.0 - value)
+    low, high = -1.0 - split.solved_offset, 1.0 - split.solved_offset
+    support = value <= 1 + SUPPORT_TOLERANCE
+    return NodeMargin(node, "unit", low, high, 2 / length, rows, scores / length, support, slack)
+
+
+def _geometric_margin(
+    node: int, split: Split, rows: npt.NDArray[np.int64], projected: Floats
+) -> NodeMargin:
+    right = projected > split.threshold
+    low = float(projected[~right].max()) if not right.all() else -np.inf
+    high = float(projected[right].min()) if right.any() else np.inf
+    length = _length(split)
+    near = SUPPORT_TOLERANCE * max(1.0, length)
+    support = np.where(right, projected <= high + near, projected >= low - near)
+    distances = (projected - split.threshold) / length
+    width = (high - low) / length
+    return NodeMargin(
+        node, "geometric", low, high, width, rows, distances, support, np.zeros(len(rows))
+    )
+
+
+def _length(split: Split) -> float:
+    return float(np.linalg.norm([value for _, value in split.weights]))
+
+
+def split_lines(
+    tree: Tree, view: PlaneView, margins: dict[int, NodeMargin] | None = None
+) -> dict[int, SplitLines]:
+    """Return what to draw for every branch node whose plane crosses its cell in a view.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    view : PlaneView
+        Axes, box and the values of the other columns.
+    margins : dict of int to NodeMargin, or None
+        From `node_margins`, for the lines of geometric margins; unit margins need none.
+
+    Returns
+    -------
+    dict
+        By node; nodes without weights are left out.
+    """
+    drawn = {}
+    for node, cell in node_cells(tree, view).items():
+        split = tree.splits.get(node)
+        if split is None or not split.weights:
+            continue
+        lines = _lines_of(node, split, cell, view, (margins or {}).get(node))
+        if lines.line or lines.band:
+            drawn[node] = lines
+    return drawn
+
+
+def _lines_of(
+    node: int, split: Split, cell: tuple[Polygon, ...], view: PlaneView, margin: NodeMargin | None
+) -> SplitLines:
+    if all(view.encoding.columns[j].is_binary for j, _ in split.weights):
+        return SplitLines(node, "none", _condition_edges(split, cell, view))
+    kind, levels = _margin_levels(split, margin)
+    main = -split.solved_offset if split.unit_margin else split.threshold
+    line: list[Segment] = []
+    low: list[Segment] = []
+    high: list[Segment] = []
+    band: list[Polygon] = []
+    for piece in (part for polygon in cell for part in strips(polygon, view.cuts(split))):
+        middle = view.score_line(split, main, centre(piece))
+        if middle.is_degenerate:
+            continue
+        _append(line, clip_segment(piece, middle))
+        if levels is None:
+            continue
+        lower, upper = (view.score_line(split, level, centre(piece)) for level in levels)
+        _append(low, clip_segment(piece, lower))
+        _append(high, clip_segment(piece, upper))
+        between = clip(clip(piece, upper), lower.flipped())
+        if area(between) > 0:
+            band.append(between)
+    return SplitLines(node, kind, tuple(line), tuple(low), tuple(high), tuple(band))
+
+
+def _margin_levels(
+    split: Split, margin: NodeMargin | None
+) -> tuple[str, tuple[float, float] | None]:
+    if split.unit_margin:
+        return "unit", (-1.0 - split.solved_offset, 1.0 - split.solved_offset)
+    if margin is None or not np.isfinite([margin.low, margin.high]).all():
+        return "none", None
+    return "geometric", (margin.low, margin.high)
+
+
+def _condition_edges(
+    split: Split, cell: tuple[Polygon, ...], view: PlaneView
+) -> tuple[Segment, ...]:
+    """Edges between the two sides of a split on binary columns: axis-parallel cuts."""
+    edges: list[Segment] = []
+    cuts = view.cuts(split)
+    for axis, values in enumerate(cuts):
+        across = ((), cuts[1]) if axis == 0 else (cuts[0], ())
+        for piece in (part for polygon in cell for part in strips(polygon, across)):
+            for value in values:
+                edge = clip_segment(piece, axis_line(axis, value))
+                if edge is not None and _changes_side(split, view, edge, axis):
+                    edges.append(edge)
+    return tuple(edges)
+
+
+def _changes_side(split: Split, view: PlaneView, edge: Segment, axis: int) -> bool:
+    """Whether a split sends the two sides of an axis-parallel edge different ways."""
+    low = [(edge[0][0] + edge[1][0]) / 2, (edge[0][1] + edge[1][1]) / 2]
+    low[axis] = edge[0][axis]
+    high = list(low)
+    high[axis] = float(np.nextafter(high[axis], np.inf))
+    sides = [
+        view.score_line(split, split.threshold, (point[0], point[1])).c >= 0
+        for point in (low, high)
+    ]
+    return sides[0] != sides[1]
+
+
+def _append(segments: list[Segment], segment: Segment | None) -> None:
+    if segment is not None:
+        segments.append(segment)

@@ -1,0 +1,153 @@
+"""A look at a tree in the plane of two raw columns, the others held at given values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from octcore.data.findings import quote
+from octcore.encoding.base import EncodedColumn, Encoding
+from octcore.errors import SettingsError
+from octcore.tree.polygons import Line, Point
+from octcore.tree.tree import Split
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class PlaneView:
+    """The plane to look at.
+
+    Parameters
+    ----------
+    encoding : Encoding
+        Of the tree's columns.
+    x, y : str
+        Raw columns on the axes; they must hold numbers.
+    x_range, y_range : (float, float)
+        The visible box in raw units.
+    fixed : mapping
+        Value of every other raw column that the tree may use, raw units.
+    """
+
+    encoding: Encoding
+    x: str
+    y: str
+    x_range: Range
+    y_range: Range
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check that the axes are two columns of numbers and the box has an inside."""
+        for axis in (self.x, self.y):
+            own = [column for column in self.encoding.columns if column.raw == axis]
+            if axis not in self.encoding.raw_features:
+                raise SettingsError("UNKNOWN_COLUMN", f"There is no column {quote(axis)}.", axis)
+            if any(isinstance(c.level, str) for c in own):
+                raise SettingsError(
+                    "AXIS_NOT_NUMERIC",
+                    f"Column {quote(axis)} holds categories; choose a column of numbers.",
+                    axis,
+                )
+        if self.x == self.y:
+            raise SettingsError("SAME_AXES", f"Both axes show {quote(self.x)}; choose two columns.")
+        for name, (low, high) in (("x_range", self.x_range), ("y_range", self.y_range)):
+            if not (np.isfinite(low) and np.isfinite(high) and low < high):
+                raise SettingsError(
+                    "BAD_RANGE", f"{name} must go from low to high, but ({low}, {high}) came.", name
+                )
+
+    def axis_of(self, column: EncodedColumn) -> int | None:
+        """0 or 1 for a column on an axis, None for one that is held fixed."""
+        return {self.x: 0, self.y: 1}.get(column.raw)
+
+    def fixed_value(self, column: EncodedColumn) -> float:
+        """Encoded value of a column that is held fixed.
+
+        Raises
+        ------
+        SettingsError
+            If no value is given for its raw column.
+        """
+        if column.raw not in self.fixed:
+            raise SettingsError(
+                "NOT_FIXED",
+                f"The tree also uses {quote(column.raw)}; give the value at which to hold it.",
+                column.raw,
+            )
+        value = self.fixed[column.raw]
+        return float(column.encode(np.array([value], dtype=object))[0])
+
+    def cuts(self, split: Split) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Raw x and y values at which an encoded binary column of a split may change."""
+        found: tuple[set[float], set[float]] = (set(), set())
+        for j, _ in split.weights:
+            column = self.encoding.columns[j]
+            axis = self.axis_of(column)
+            if axis is not None and column.is_binary:
+                found[axis].update(_breaks(column))
+        return tuple(sorted(found[0])), tuple(sorted(found[1]))
+
+    def score_line(self, split: Split, level: float, inside: Point) -> Line:
+        """Return where ``w.x`` equals a level, as a line in raw units.
+
+        Binary columns on the axes are constant between their cuts; they take the values they have
+        at the point `inside`.  Columns that are scaled give ``w' = w / scale`` and move the level
+        by ``w shift / scale``.
+        """
+        slope = [0.0, 0.0]
+        for j, weight in split.weights:
+            column = self.encoding.columns[j]
+            axis = self.axis_of(column)
+            if axis is None:
+                level -= weight * self.fixed_value(column)
+            elif column.is_binary:
+                level -= weight * _value_at(column, inside[axis])
+            else:
+                slope[axis] += weight / column.scale
+                level += weight * column.shift / column.scale
+        return Line(slope[0], slope[1], level)
+
+
+def encoded_view(
+    encoding: Encoding,
+    x: int,
+    y: int,
+    x_range: Range = (0.0, 1.0),
+    y_range: Range = (0.0, 1.0),
+    fixed: Mapping[int, float] | None = None,
+) -> PlaneView:
+    """Return the view of two encoded columns (by index) in their own units."""
+    columns = tuple(EncodedColumn(name, "value") for name in encoding.names)
+    plain = Encoding("none", columns, encoding.names)
+    held = {encoding.names[j]: value for j, value in (fixed or {}).items()}
+    return PlaneView(plain, encoding.names[x], encoding.names[y], x_range, y_range, held)
+
+
+def _breaks(column: EncodedColumn) -> list[float]:
+    if column.kind == "level":
+        return _level_breaks(column)
+    return [end for end in (column.lower, column.upper) if end is not None]
+
+
+def _level_breaks(column: EncodedColumn) -> list[float]:
+    """Middle between the two numbers of a two-valued column."""
+    if column.other is None:
+        raise SettingsError(
+            "AXIS_NOT_NUMERIC",
+            f"Column {quote(column.raw)} is split by single values; choose another axis.",
+            column.raw,
+        )
+    return [(float(column.level) + float(column.other)) / 2]
+
+
+def _value_at(column: EncodedColumn, value: float) -> float:
+    if column.kind == "level":
+        above = value > _level_breaks(column)[0]
+        return float(above == (float(column.level) > float(column.other)))
+    lower = -np.inf if column.lower is None else column.lower
+    upper = np.inf if column.upper is None else column.upper
+    return float(lower < value <= upper)
