@@ -55,16 +55,13 @@ def chunk_pivots(n_samples: int, width: int) -> int:
     return max(10, 20_000_000 // (n_samples * width + 4 * width * width))
 
 
-def padded_rows(
-    x: NDArray[np.float64], scale: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Centred rows with the bias column and padding to a multiple of four, and the means."""
+def padded_rows(x: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """Centred rows with the bias column, padded with zeros to a multiple of four."""
     n, p = x.shape
-    mean = x.mean(axis=0) if n else np.zeros(p)
     rows = np.zeros((n, (p + 4) // 4 * 4))
-    rows[:, :p] = x - mean
+    rows[:, :p] = x - x.mean(axis=0)
     rows[:, p] = scale
-    return rows, mean
+    return rows
 
 
 def best_bias(
@@ -112,7 +109,7 @@ def solve_node_plane(
     radius = float(np.linalg.norm(x - x.mean(axis=0), axis=1).max())
     minority = min(upper[y > 0].sum(), upper[y < 0].sum()) if sides is None else upper.sum()
     scale = bias_scale(2.0 * float(minority), radius, float(upper.max()), BIAS_ERROR)
-    rows, mean = padded_rows(x, scale)
+    rows = padded_rows(x, scale)
     bank = new_bank(1, n, p + 1, rows.shape[1])
     qp = node_of(bank, 0)
     routed = np.zeros(n, np.int8) if sides is None else np.asarray(sides, np.int8)
@@ -129,28 +126,28 @@ def solve_node_plane(
         offset += change
         if change * change <= 2.0 * scale * scale * BIAS_ERROR * abs(float(qp.value[0])):
             break
-    return plane_of(qp.vector[:p], offset, mean, x, y, upper, sides, epsilon)
+    return plane_of(qp.vector[:p], x, y, upper, sides, epsilon)
 
 
 def plane_of(
     weights: NDArray[np.float64],
-    centred_bias: float,
-    mean: NDArray[np.float64],
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     upper: NDArray[np.float64],
     sides: NDArray[np.int8] | None,
     epsilon: float,
 ) -> NodePlane:
-    """Plane in the coordinates of ``x`` with its bias re-optimised inside the routing rows."""
+    """Plane of given weights with the best bias inside the routing rows.
+
+    Where rounding leaves no bias that keeps all rows, the middle of the conflict is taken.
+    """
     score = x @ weights
-    bias = centred_bias - float(mean @ weights)
     low, high = -np.inf, np.inf
     if sides is not None:
         low = float(np.max(-score[sides > 0], initial=-np.inf))
         high = float(np.min(-epsilon - score[sides < 0], initial=np.inf))
-    better = best_bias(score, y, upper, low, high) if low <= high else bias
-    values = [float(upper @ np.maximum(0.0, 1.0 - y * (score + b))) for b in (better, bias)]
-    chosen = better if low <= high and values[0] <= values[1] + 1e-9 * (1 + values[1]) else bias
-    hinge = np.maximum(0.0, 1.0 - y * (score + chosen))
-    return NodePlane(weights.copy(), chosen, float(0.5 * weights @ weights + upper @ hinge))
+    if low > high:
+        low = high = 0.5 * (low + high)
+    bias = best_bias(score, y, upper, low, high)
+    hinge = np.maximum(0.0, 1.0 - y * (score + bias))
+    return NodePlane(weights.copy(), bias, float(0.5 * weights @ weights + upper @ hinge))

@@ -186,7 +186,7 @@ def _shortlist(rating, found, room):
     chosen = np.full(_STRONG, -1, np.int64)
     size = 0
     for rank in range(found):
-        for position in (by_gain[rank],):
+        for position in ((by_gain[rank], by_hinge[rank // 3]) if rank % 3 == 0 else (by_gain[rank], by_gain[rank])):
             sample = np.int64(rating[3, position])
             repeated = False
             for other in range(size):

@@ -109,7 +109,7 @@ class RoutingSearch:
         largest = float(self.penalties.max())
         error = _SHARE * problem.gap / problem.n_nodes
         scale = bias_scale(self.tracker.objective, self.radius, largest, error, _ROUNDING_LIMIT)
-        rows, self.mean = padded_rows(problem.x, scale)
+        rows = padded_rows(problem.x, scale)
         layers, layer = self._layers(rows)
         self.scale = scale
         self.data = SearchData(
@@ -201,9 +201,8 @@ class RoutingSearch:
             if routed is None and y.max() == y.min():
                 biases[node] = y[0]
                 continue
-            bias = self.scale * float(vector[p])
             rows = (x, y, upper, routed, problem.epsilon)
-            plane = plane_of(vector[:p], bias, self.mean, *rows)
+            plane = plane_of(vector[:p], *rows)
             if routed is not None and _missed(plane, x, routed, problem.epsilon):
                 plane = solve_node_plane(*rows, self.tracker.stop)
                 if _missed(plane, x, routed, problem.epsilon):
