@@ -275,7 +275,11 @@ def _stump(rows: Rows, subset: np.ndarray) -> PathTree:
 def scores_by_leaves(whole: int, leaf: np.ndarray, stump: np.ndarray) -> list[int]:
     """Return s_1..s_4 from the leaf and stump scores of both sides (-1 where impossible)."""
     best = [whole, -1, -1, -1]
-    for j, pairs in ((1, [(leaf, leaf)]), (2, [(leaf, stump), (stump, leaf)]), (3, [(stump, stump)])):
+    for j, pairs in (
+        (1, [(leaf, leaf)]),
+        (2, [(leaf, stump), (stump, leaf)]),
+        (3, [(stump, stump)]),
+    ):
         for left, right in pairs:
             possible = (left[0] >= 0) & (right[1] >= 0)
             if possible.any():

@@ -1,8 +1,9 @@
-"""Compiled search for optimal trees of depth three below one literal, with a table over literal pairs.
+"""Compiled search for optimal trees of depth three below one literal, with a table over pairs.
 
-A *literal* ``2 f + s`` stands for "feature f has value s". The table holds, for a pair of literals,
-a lower bound on the cost of the best depth-two tree on the rows that satisfy both, and whether it is
-the exact cost. A pair is reached from either of its literals, so the table serves the whole node.
+A *literal* ``2 f + s`` stands for "feature f has value s". The table holds, for a pair of
+literals, a lower bound on the cost of the best depth-two tree on the rows that satisfy both, and
+whether it is the exact cost. A pair is reached from either of its literals, so the table serves
+the whole node.
 
 Costs are errors plus penalty per leaf, in integer weight units.
 """
@@ -85,7 +86,7 @@ def leaf_and_outvoted(rows, subset, n_subset, totals):
 
 @njit(cache=True, nogil=True)
 def side_costs(rows, pairs, weight, penalty, side_cost):
-    """Turn the scores of `pair_scores` into costs; return the best cost with a split at the root."""
+    """Turn the scores of `pair_scores` into costs; return the best cost with a root split."""
     best = INFEASIBLE
     for f in range(rows.bits.shape[1]):
         side_cost[0, f] = INFEASIBLE

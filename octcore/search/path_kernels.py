@@ -6,74 +6,27 @@ so a weighted counter is a sum of ``scale * popcount``. One pass over the featur
 every feature at the root of a depth-two tree, the best number of correctly classified samples on
 either side with a leaf and with one further split (the C and S arrays of D2S).
 
-Counters are 32-bit where the total weight allows it and 64-bit otherwise; the small intrinsics below
-keep arithmetic in the counters' own width, which is what lets LLVM use the full vector width.
+Counters are 32-bit where the total weight allows it and 64-bit otherwise.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
+
+from octcore.search.path_intrinsics import (
+    insert_bit,
+    larger,
+    minus,
+    plus,
+    shared_bits,
+    times,
+)
 
 INFEASIBLE = 1e18
 """Cost of a subtree that cannot respect the minimum leaf size."""
-
-
-@intrinsic
-def _shared_bits(typing_context: Any, left: Any, right: Any) -> Any:
-    """Number of common one-bits, as a signed integer of the words' own width."""
-    counter = types.int32 if left.bitwidth == 32 else types.int64
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(builder.and_(arguments[0], arguments[1]))
-
-    return counter(left, right), code
-
-
-@intrinsic
-def _insert_bit(typing_context: Any, word: Any, bit: Any, position: Any) -> Any:
-    """Return ``word | bit << position`` without widening."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.or_(arguments[0], builder.shl(arguments[1], arguments[2]))
-
-    return word(word, bit, position), code
-
-
-@intrinsic
-def _plus(typing_context: Any, left: Any, right: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.add(arguments[0], arguments[1])
-
-    return left(left, right), code
-
-
-@intrinsic
-def _minus(typing_context: Any, left: Any, right: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.sub(arguments[0], arguments[1])
-
-    return left(left, right), code
-
-
-@intrinsic
-def _times(typing_context: Any, left: Any, right: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.mul(arguments[0], arguments[1])
-
-    return left(left, right), code
-
-
-@intrinsic
-def _larger(typing_context: Any, left: Any, right: Any) -> Any:
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        first, second = arguments
-        return builder.select(builder.icmp_signed(">", first, second), first, second)
-
-    return left(left, right), code
 
 
 class Rows(NamedTuple):
@@ -180,7 +133,7 @@ def _pack(rows, subset, n_subset, words, starts):
                 source = rows.bits[subset[k]]
                 position = words.dtype.type(shift)
                 for f in range(len(target)):
-                    target[f] = _insert_bit(target[f], source[f], position)
+                    target[f] = insert_bit(target[f], source[f], position)
                 k += 1
                 shift += 1
             word += 1
@@ -203,7 +156,7 @@ def _count_columns(rows, subset, n_subset, pairs):
         for w in range(pairs.starts[q], pairs.starts[q + 1]):
             word = pairs.words[w]
             for f in range(n_features):
-                ones[f] = _plus(ones[f], _times(scale, _shared_bits(word[f], word[f])))
+                ones[f] = plus(ones[f], times(scale, shared_bits(word[f], word[f])))
 
 
 @njit(cache=True, nogil=True)
@@ -247,16 +200,16 @@ def _count_pairs(pairs, first, last, scale, f, counts):
             b2 = words[w + 2, f + 1 : f + 1 + rest]
             b3 = words[w + 3, f + 1 : f + 1 + rest]
             for j in range(rest):
-                low = _plus(_shared_bits(a0, b0[j]), _shared_bits(a1, b1[j]))
-                high = _plus(_shared_bits(a2, b2[j]), _shared_bits(a3, b3[j]))
-                counts[j] = _plus(counts[j], _plus(low, high))
+                low = plus(shared_bits(a0, b0[j]), shared_bits(a1, b1[j]))
+                high = plus(shared_bits(a2, b2[j]), shared_bits(a3, b3[j]))
+                counts[j] = plus(counts[j], plus(low, high))
             w += 4
     while w < last:
         a0 = words[w, f]
         if a0 != 0:
             b0 = words[w, f + 1 : f + 1 + rest]
             for j in range(rest):
-                counts[j] = _plus(counts[j], _times(scale, _shared_bits(a0, b0[j])))
+                counts[j] = plus(counts[j], times(scale, shared_bits(a0, b0[j])))
         w += 1
 
 
@@ -271,19 +224,19 @@ def _score_two_classes(pairs, f, n_active):
     below_left = pairs.compact[2, f + 1 : n_active]
     below_right = pairs.compact[3, f + 1 : n_active]
     p0, p1 = pairs.ones_by_channel[0, f], pairs.ones_by_channel[1, f]
-    q0, q1 = _minus(pairs.totals[0], p0), _minus(pairs.totals[1], p1)
+    q0, q1 = minus(pairs.totals[0], p0), minus(pairs.totals[1], p1)
     left, right = pairs.compact[2, f], pairs.compact[3, f]
     for j in range(rest):
         a0, a1 = c0[j], c1[j]
-        b0, b1 = _minus(ones0[j], a0), _minus(ones1[j], a1)
-        both = _larger(a0, a1)
-        first = _larger(_minus(p0, a0), _minus(p1, a1))
-        second = _larger(b0, b1)
-        none = _larger(_minus(q0, b0), _minus(q1, b1))
-        right = _larger(right, _plus(both, first))
-        left = _larger(left, _plus(second, none))
-        below_right[j] = _larger(below_right[j], _plus(both, second))
-        below_left[j] = _larger(below_left[j], _plus(first, none))
+        b0, b1 = minus(ones0[j], a0), minus(ones1[j], a1)
+        both = larger(a0, a1)
+        first = larger(minus(p0, a0), minus(p1, a1))
+        second = larger(b0, b1)
+        none = larger(minus(q0, b0), minus(q1, b1))
+        right = larger(right, plus(both, first))
+        left = larger(left, plus(second, none))
+        below_right[j] = larger(below_right[j], plus(both, second))
+        below_left[j] = larger(below_left[j], plus(first, none))
     pairs.compact[2, f] = left
     pairs.compact[3, f] = right
 
@@ -298,21 +251,21 @@ def _best_labels(pairs, f, n_active, n_classes):
         count = pairs.counts[c, :rest]
         ones = pairs.ones_by_channel[c, f + 1 : n_active]
         p = pairs.ones_by_channel[c, f]
-        q = _minus(pairs.totals[c], p)
+        q = minus(pairs.totals[c], p)
         if c == 0:
             for j in range(rest):
-                only = _minus(ones[j], count[j])
+                only = minus(ones[j], count[j])
                 both[j] = count[j]
-                first[j] = _minus(p, count[j])
+                first[j] = minus(p, count[j])
                 second[j] = only
-                none[j] = _minus(q, only)
+                none[j] = minus(q, only)
         else:
             for j in range(rest):
-                only = _minus(ones[j], count[j])
-                both[j] = _larger(both[j], count[j])
-                first[j] = _larger(first[j], _minus(p, count[j]))
-                second[j] = _larger(second[j], only)
-                none[j] = _larger(none[j], _minus(q, only))
+                only = minus(ones[j], count[j])
+                both[j] = larger(both[j], count[j])
+                first[j] = larger(first[j], minus(p, count[j]))
+                second[j] = larger(second[j], only)
+                none[j] = larger(none[j], minus(q, only))
 
 
 @njit(cache=True, nogil=True)
@@ -325,10 +278,10 @@ def _score_many_classes(pairs, f, n_active):
     below_right = pairs.compact[3, f + 1 : n_active]
     left, right = pairs.compact[2, f], pairs.compact[3, f]
     for j in range(rest):
-        right = _larger(right, _plus(both[j], first[j]))
-        left = _larger(left, _plus(second[j], none[j]))
-        below_right[j] = _larger(below_right[j], _plus(both[j], second[j]))
-        below_left[j] = _larger(below_left[j], _plus(first[j], none[j]))
+        right = larger(right, plus(both[j], first[j]))
+        left = larger(left, plus(second[j], none[j]))
+        below_right[j] = larger(below_right[j], plus(both[j], second[j]))
+        below_left[j] = larger(below_left[j], plus(first[j], none[j]))
     pairs.compact[2, f] = left
     pairs.compact[3, f] = right
 
@@ -427,7 +380,9 @@ def pair_scores(rows, subset, n_subset, pairs):
             pairs.counts[c, :rest] = 0
         for q in range(len(rows.block_channel)):
             counts = pairs.counts[rows.block_channel[q], :rest]
-            _count_pairs(pairs, pairs.starts[q], pairs.starts[q + 1], rows.block_scale[q], f, counts)
+            _count_pairs(
+                pairs, pairs.starts[q], pairs.starts[q + 1], rows.block_scale[q], f, counts
+            )
         if fused:
             _score_two_classes(pairs, f, n_active)
         else:

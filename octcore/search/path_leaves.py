@@ -1,8 +1,8 @@
 """Optimal trees for every number of leaves: the exact search with vectors instead of numbers.
 
 Entry l of a vector is the smallest error weight of a tree with at most l + 1 leaves. A split adds
-the vectors of its sides by (min, +) convolution; a feature is skipped as soon as its convolved lower
-bounds cannot improve any entry that the caller is interested in.
+the vectors of its sides by (min, +) convolution; a feature is skipped as soon as its convolved
+lower bounds cannot improve any entry that the caller is interested in.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """One node of the exact search: best trees of a given depth on a row subset, feature by feature.
 
-For every literal below the node a lower and an upper bound on the cost of its subtree are kept. The
-feature with the smallest sum of lower bounds is tightened until no feature can beat the incumbent or
-the limit of the caller. Bounds come from
+For every literal below the node a lower and an upper bound on the cost of its subtree are kept.
+The feature with the smallest sum of lower bounds is tightened until no feature can beat the
+incumbent or the limit of the caller. Bounds come from
 
-- the equivalent-point errors plus one penalty per leaf: a tree that is not of smaller depth has more
-  leaves than that depth,
+- the equivalent-point errors plus one penalty per leaf: a tree that is not of smaller depth has
+  more leaves than that depth,
 - the best tree of smaller depth,
-- similarity: cost(S) >= cost(S') - weight(S' minus S), with a minimum leaf size only for S' inside S,
+- similarity: cost(S) >= cost(S') - weight(S' minus S); with a minimum leaf size only where S is
+  inside S', because leaves that are large enough in S stay so in S',
 - exact subtrees: D2S, the pair table of `path_depth_three`, or a node one level shallower.
 """
 
@@ -63,9 +64,7 @@ class SearchState:
 
     def depth_two_tree(self, subset: np.ndarray, max_depth: int = 2) -> PathTree:
         """Return the canonical tree of depth at most two in kernel features."""
-        return canonical_tree(
-            self.rows, self.pairs, subset, self.penalty, self.slack, max_depth
-        )[1]
+        return canonical_tree(self.rows, self.pairs, subset, self.penalty, self.slack, max_depth)[1]
 
 
 class LiteralNode:

@@ -187,8 +187,10 @@ class _Search:
         if depth > 0:
             self._depth_by_depth(subset, depth, post)
         elif problem.root_feature is None:
-            self._lower_bound(self.reduced.total - float(self.reduced.class_weight.max())
-                              + self.state.penalty, post)
+            self._lower_bound(
+                self.reduced.total - float(self.reduced.class_weight.max()) + self.state.penalty,
+                post,
+            )
         if problem.max_leaves is not None and not self.state.stop[0]:
             self._limit_leaves(subset, post)
 
@@ -231,9 +233,7 @@ class _Search:
             node.tighten(int(f), INFEASIBLE)
             step()
 
-    def _finish(
-        self, node: ShallowNode, last: bool, post: Callable[[PathEvent], None]
-    ) -> None:
+    def _finish(self, node: ShallowNode, last: bool, post: Callable[[PathEvent], None]) -> None:
         self.node = node
         if self.problem.root_feature is not None:
             node.restrict_root(self._position(self.problem.root_feature))
@@ -293,9 +293,7 @@ class _Search:
         left, right = tree.left, tree.right
         return Branch(root, right, left) if columns.flipped[root] else Branch(root, left, right)
 
-    def _offer(
-        self, tree: PathTree | None, source: str, post: Callable[[PathEvent], None]
-    ) -> None:
+    def _offer(self, tree: PathTree | None, source: str, post: Callable[[PathEvent], None]) -> None:
         """Take a tree as incumbent if it is allowed and better."""
         if tree is None or not self.problem.allows(tree):
             return

@@ -161,7 +161,11 @@ def presolve(
     """
     whole, unit = integer_weights(weights, len(y))
     positive = whole > 0
-    X, y, whole = np.asarray(X, np.uint8)[positive], np.asarray(y, np.int64)[positive], whole[positive]
+    X, y, whole = (
+        np.asarray(X, np.uint8)[positive],
+        np.asarray(y, np.int64)[positive],
+        whole[positive],
+    )
     columns = reduce_columns(X, excluded)
     reduced = np.ascontiguousarray(X[:, columns.kept])
     group = equal_groups(reduced)
@@ -243,8 +247,6 @@ def make_rows(
         minority=minority.astype(np.int64),
         shape=np.array([1, 1], np.int64),
     )
-
-
 
 
 def _packed_size(y: np.ndarray, scale: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""Published optima of univariate trees (OCT_REFERENCE/oracle/univariate.csv) and, where installed, STreeD."""
+"""Published optima of univariate trees and, where installed, STreeD, as oracles."""
 
 from __future__ import annotations
 
