@@ -46,7 +46,7 @@ def check_classes(
                 column=target,
             )
         )
-    if len(classes) > MANY_CLASSES:
+    if len(classes) > min(MANY_CLASSES, max(FEW_ROWS, len(codes)) // 2):
         findings.append(
             warning(
                 "MANY_CLASSES",
@@ -191,7 +191,7 @@ def check_leakage(
         return findings
     for column, values in columns:
         feature_codes, levels = pd.factorize(values)
-        if len(levels) != len(classes):
+        if len(levels) != len(classes) or 2 * len(levels) > len(codes):
             continue
         pairs = np.unique(feature_codes * len(classes) + codes)
         if len(pairs) != len(classes):

@@ -6,8 +6,6 @@ a formula by a spreadsheet program; it gets an apostrophe in front. Numbers are 
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
@@ -24,11 +22,23 @@ def guard_cell(value: object) -> object:
 
 def rows_to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Write rows as CSV text with guarded cells; None becomes an empty field."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([guard_cell(name) for name in header])
-    writer.writerows([guard_cell(cell) for cell in row] for row in rows)
-    return buffer.getvalue()
+    lines = [_line(header), *(_line(row) for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: Sequence[object]) -> str:
+    # Python's own writer leaves a carriage return unquoted before 3.13, which breaks the row.
+    fields = [_field(guard_cell(cell)) for cell in cells]
+    return '""' if fields == [""] else ",".join(fields)
+
+
+def _field(cell: object) -> str:
+    if cell is None:
+        return ""
+    text = repr(cell) if isinstance(cell, float) else str(cell)
+    if any(mark in text for mark in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
 
 
 def frame_to_csv(frame: pd.DataFrame) -> str:

@@ -90,10 +90,8 @@ def listing(names: Iterable[object], at_most: int = 5) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Write a number with its noun: ``1 row``, ``1,200 rows``."""
-    plural = noun if number == 1 else noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return (
-        f"{number:,} {plural}"
-        if not noun.endswith("class")
-        else (f"{number:,} {noun if number == 1 else noun + 'es'}")
-    )
+    """Write a number with its noun: ``1 row``, ``1,200 rows``, ``3 classes``."""
+    if number == 1:
+        return f"1 {noun}"
+    ending = "es" if noun.endswith("s") else "s"
+    return f"{number:,} {noun}{ending}"

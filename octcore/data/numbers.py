@@ -132,7 +132,7 @@ def detect_format(texts: Sequence[str], delimiter: str) -> str | None:
 
 
 def detect_date(texts: Sequence[str]) -> str | None:
-    """Return ``date:``, the first day and the order if all texts are dates of one shape, or None."""
+    """Return ``date:`` with first day and order if all texts are dates, or None."""
     order = _date_order(texts)
     days = [_read_date(text, order) for text in texts]
     known = [day for day in days if day is not None]

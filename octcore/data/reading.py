@@ -110,6 +110,8 @@ def make_dataset(
             f"missing must be one of {', '.join(MISSING_POLICIES)}, but {missing!r} was given.",
             "missing",
         )
+    if len(table.names) == 1:
+        raise UnusableTableError([*table.findings, _single_column(table)])
     dropped = (drop,) if isinstance(drop, str) else tuple(drop)
     chosen = Choices(
         target=None if target is None else find_column(target, table.names, "target column"),
@@ -154,3 +156,12 @@ def _unreadable(source: object, failure: Exception) -> Finding:
     reason = getattr(failure, "strerror", None) or str(failure)
     code = "FILE_NOT_FOUND" if isinstance(failure, FileNotFoundError) else "UNREADABLE"
     return error(code, f"The file {quote(source)} cannot be read: {reason}.")
+
+
+def _single_column(table: RawTable) -> Finding:
+    return error(
+        "NO_USABLE_FEATURES",
+        f"The file has a single column, {quote(table.names[0])}; none of the separators , ; tab | "
+        "was found, or there is nothing beside the target.",
+        column=table.names[0],
+    )

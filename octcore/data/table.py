@@ -292,7 +292,9 @@ def _fit_rows(
 
 def _ragged(row: list[str], width: int, line: int, n_long: int, n_rows: int) -> Finding:
     hint = (
-        "every row does: is a name missing in the header?"
+        "remove title lines above the header."
+        if width == 1
+        else "every row does: is a name missing in the header?"
         if n_long == n_rows
         else "put fields that hold a separator in quotes."
     )

@@ -29,6 +29,7 @@ MISSING_WORDS = frozenset(
 """Values, in lower case, that mean "missing" among numbers but may be a name among texts."""
 
 _BREAKS = re.compile(r"\s*[\t\n\r\v\f]\s*")
+_MINUS = re.compile("^\u2212(?=[0-9.])")  # the typographic minus sign before a number
 _INVISIBLE = frozenset("\u200b\u2060\ufeff\u061c\u200e\u200f\u2028\u2029\u0085") | frozenset(
     map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 )
@@ -38,7 +39,7 @@ def clean_text(text: str) -> str:
     """Trim a text, put it on one line and escape control characters visibly."""
     if text.isascii() and text.isprintable():
         return text.strip()
-    one_line = _BREAKS.sub(" ", text.strip())
+    one_line = _MINUS.sub("-", _BREAKS.sub(" ", text.strip()))
     return (
         "".join(_escape(character) for character in one_line) if has_control(one_line) else one_line
     )

@@ -55,8 +55,7 @@ def check(blob: bytes, rng: random.Random) -> bool:
         table = read_table(blob)
         target = rng.choice((None, *table.names[:50]))
         data = make_dataset(table, target=target, missing=missing)
-    except DataError as failure:
-        assert failure.message
+    except DataError:
         return False
     assert isinstance(data, Dataset)
     assert data.n_samples >= 2
