@@ -1,0 +1,17 @@
+"""The formulations, generated from their declarations."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import text
+from dashboard.widgets.formulation_card import draw_card, overview
+from octcore.formulations.base import list_formulations
+
+st.title("Formulations")
+st.caption("Everything here is generated from the declarations that also make the form.")
+infos = {info.key: info for info in list_formulations()}
+overview(tuple(infos.values()))
+key = st.selectbox("Formulation", list(infos), format_func=lambda key: infos[key].title, key="about")
+st.header(text.markdown(infos[key].title), anchor=False)
+draw_card(infos[key])

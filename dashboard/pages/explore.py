@@ -1,0 +1,40 @@
+"""One run: tree, plane, rows, convergence, features and metrics, linked by the selected node."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import session, text
+from dashboard.widgets import convergence, downloads, linked_views, metrics_view, run_picker
+from dashboard.widgets.start import start_button
+
+st.title("Explore")
+view = run_picker.draw(session.run_id())
+run = None if view is None else view.run
+if view is None:
+    st.info("There is no solved tree yet. One click solves the data that are loaded.")
+    start_button("Find an optimal tree", key="start_from_explore")
+elif not view.is_final:
+    st.info("This run is still going on; its tree opens here as soon as it ends.")
+    st.page_link("pages/solve.py", label="Watch it", query_params=session.run_query())
+elif run is None or run.tree is None or run.train is None:
+    message = view.error.message if view.error else "This run ended without a tree."
+    st.warning(text.markdown(message, 500))
+    st.page_link("pages/solve.py", label="Solve again", query_params=session.run_query())
+else:
+    linked_views.draw(view.id, run)
+    gap_tab, metrics_tab, greedy_tab, rules_tab, card_tab, save_tab = st.tabs(
+        ["Convergence", "Accuracy", "CART beside it", "Rules", "Model card", "Download"]
+    )
+    with gap_tab:
+        convergence.draw(view.id, run)
+    with metrics_tab:
+        metrics_view.draw(run)
+    with greedy_tab:
+        metrics_view.greedy(view.id, run)
+    with rules_tab:
+        metrics_view.rules_table(run)
+    with card_tab:
+        metrics_view.model_card(run)
+    with save_tab:
+        downloads.draw(view.id, run)

@@ -1,0 +1,69 @@
+"""A formulation in words, equations and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import session, text
+from octcore.formulations.base import FormulationInfo
+
+
+def overview(infos: Sequence[FormulationInfo]) -> None:
+    """List all formulations in one table."""
+    rows = [
+        {
+            "key": info.key,
+            "formulation": info.title,
+            "splits": info.split_kind,
+            "features": "0/1" if info.needs_binary_features else "numbers",
+            "classes": "any" if info.max_classes is None else f"up to {info.max_classes}",
+            "engines": ", ".join(info.engines),
+            "year": info.reference.year,
+        }
+        for info in infos
+    ]
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        key=session.widget_key("overview"),
+        column_config={"year": st.column_config.NumberColumn(format="%d")},
+        alt="All formulations",
+    )
+
+
+def draw_card(info: FormulationInfo) -> None:
+    """Show one formulation: what it does, its equations, settings and reference."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown(text.markdown(info.summary, 800))
+        if info.good_at:
+            st.markdown(f"**Good at:** {text.markdown(info.good_at, 600)}")
+        st.markdown(f"**Objective:** {text.markdown(info.objective, 200)}")
+        st.caption(text.markdown(str(info.reference), 500))
+        if info.constraints:
+            names = ", ".join(f"`{name}`" for name in sorted(info.constraints))
+            st.caption(f"Constraints it can express: {names}.")
+    with right:
+        for formula, words in info.equations:
+            st.latex(formula)
+            st.caption(text.markdown(words, 200))
+    if info.hyperparameters:
+        rows = [
+            {
+                "setting": p.name,
+                "default": "not used" if p.default is None else str(p.default),
+                "range": p.describe_range(),
+                "what it does": p.help,
+            }
+            for p in info.hyperparameters
+        ]
+        st.dataframe(
+            pd.DataFrame(rows),
+            hide_index=True,
+            key=session.widget_key("settings", info.key),
+            column_config={"what it does": st.column_config.TextColumn(width="large")},
+            alt=f"Settings of {info.title}",
+        )

@@ -1,0 +1,41 @@
+"""Choose among the runs that this session started or opened."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import jobs, session
+from dashboard.jobs import JobView
+
+
+def draw(current: str | None) -> JobView | None:
+    """Draw the choice when there is one; returns the chosen run.
+
+    Parameters
+    ----------
+    current : str or None
+        The run in the URL.
+    """
+    known = [view for key in session.run_ids() if (view := jobs.view(key)) is not None]
+    if not known:
+        return None
+    ids = [view.id for view in known]
+    if len(known) > 1:
+        titles = {view.id: label(view, len(known) - i) for i, view in enumerate(known)}
+        picked = st.selectbox(
+            "Run",
+            ids,
+            index=ids.index(current) if current in ids else 0,
+            format_func=titles.get,
+            key=session.widget_key("run", current, len(ids)),
+        )
+        if picked != current:
+            session.look_at(picked)
+            st.rerun()
+    return known[ids.index(current)] if current in ids else known[0]
+
+
+def label(view: JobView, number: int) -> str:
+    """Name of a run in a list: number, title and how it stands."""
+    state = view.run.certificate.badge if view.run is not None else view.state
+    return f"{number}: {view.title} ({state})"

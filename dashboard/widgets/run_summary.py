@@ -1,0 +1,111 @@
+"""One run in a few numbers, its badge and its tree."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import session, text
+from dashboard.figures.tree_view import TreeView, component_data, tree_view_data
+from dashboard.palette import Palette
+from dashboard.widgets.tree_component import show_tree
+from octcore.run import Run
+from octcore.tree.margins import node_margins
+from octcore.tree.wording import split_words
+
+WORD_DIGITS = 5
+LONGEST_NAME = 28
+
+STOP_WORDS = {
+    "optimal": "proven optimal",
+    "gap_limit": "stopped at the gap that was asked for",
+    "time_limit": "stopped at the time limit",
+    "node_limit": "stopped at the node limit",
+    "cancelled": "stopped by you; the best tree so far is kept",
+    "infeasible": "no tree satisfies the constraints, this is proven",
+    "error": "ended by an error",
+}
+
+
+def badge(run: Run) -> None:
+    """Say what is proven, by what, and what the proof covers."""
+    words = run.certificate.badge
+    if run.is_optimal and run.certificate.proven:
+        st.badge(words, icon=":material/verified:", color="green")
+    elif run.certificate.method == "heuristic":
+        st.badge(words, icon=":material/bolt:", color="gray")
+    else:
+        reason = STOP_WORDS.get(run.stop_reason, run.stop_reason)
+        st.badge(f"{words}: {reason}", icon=":material/hourglass_bottom:", color="orange")
+    for statement in (*run.certificate.statements, *run.findings):
+        st.caption(text.markdown(statement, 400))
+
+
+def numbers(run: Run) -> None:
+    """Show accuracy, objective, bound, gap, size and time."""
+    first = st.columns(4)
+    first[0].metric("Accuracy, training", text.percent(run.accuracy))
+    first[1].metric(
+        "Accuracy, held out",
+        text.percent(run.test_accuracy),
+        help=None if run.n_test else "Hold rows out on the Solve page to see this.",
+    )
+    first[2].metric("Splits / leaves", _size(run))
+    first[3].metric("Time", text.seconds(run.timings.get("total")))
+    second = st.columns(4)
+    second[0].metric("Objective", text.number(run.objective))
+    second[1].metric("Bound", text.number(run.bound))
+    second[2].metric("Gap", text.gap(run.gap))
+    second[3].metric(
+        "Always the majority",
+        text.percent(run.majority_accuracy),
+        help="Training accuracy of always predicting the most frequent class.",
+    )
+
+
+def _size(run: Run) -> str:
+    return "–" if run.tree is None else f"{run.tree.n_splits} / {run.tree.n_leaves}"
+
+
+def node_words(run: Run) -> dict[int, str]:
+    """Wording of every split in raw units."""
+    if run.tree is None:
+        return {}
+    return {
+        node: text.words(
+            split_words(split, run.encoding, digits=WORD_DIGITS, max_name=LONGEST_NAME).left
+        )
+        for node, split in run.tree.splits.items()
+    }
+
+
+def tree_view(run: Run) -> TreeView:
+    """Record of the tree of a run, on its training rows."""
+    assert run.tree is not None
+    assert run.train is not None
+    X = run.encoding.transform(run.train.frame)
+    margins = node_margins(run.tree, X, run.train.y)
+    widths = {m: margin.width for m, margin in margins.items() if margin.kind == "unit"}
+    return tree_view_data(
+        run.tree,
+        run.encoding,
+        run.train,
+        node_words(run),
+        run.certificate.badge,
+        run.is_optimal and run.certificate.proven,
+        widths,
+    )
+
+
+def small_tree(run_id: str, run: Run) -> None:
+    """Draw the tree; a click selects the node for the Explore page as well."""
+    palette = session.palette()
+    data = component_data(
+        tree_view(run), palette, accent(palette), session.selected_node(run_id), run_id
+    )
+    key = session.widget_key("tree", run_id)
+    show_tree(data, key, lambda node: session.select_node(run_id, node))
+
+
+def accent(palette: Palette) -> str:
+    """Colour that marks what is selected."""
+    return "#c2185b" if palette.name == "light" else "#ff6fa3"

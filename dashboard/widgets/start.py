@@ -1,0 +1,41 @@
+"""Starting a solve: the one obvious button."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from dashboard import jobs, session
+
+SOLVE_PAGE = "pages/solve.py"
+FIRST_SETTINGS: dict[str, Any] = {
+    "formulation": "flow-oct",
+    "encoding": "auto",
+    "depth": 2,
+    "time_limit": 60.0,
+}
+"""What the button on the first page solves: small enough to be proven while one watches."""
+
+
+def start(settings: Mapping[str, Any]) -> None:
+    """Start a solve on the current data and look at it."""
+    session.remember_settings(settings)
+    session.look_at(jobs.submit(session.dataset(), settings))
+
+
+def start_button(label: str, key: str) -> None:
+    """Draw a button that starts a solve with the settings used last and opens the Solve page."""
+    data = session.dataset()
+    if st.button(
+        label,
+        key=key,
+        type="primary",
+        icon=":material/play_arrow:",
+        width="stretch",
+        disabled=data.y is None,
+        help=None if data.y is not None else "Choose the column to predict first.",
+    ):
+        start(session.last_settings() or FIRST_SETTINGS)
+        st.switch_page(SOLVE_PAGE, query_params=session.run_query())
