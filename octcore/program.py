@@ -249,7 +249,11 @@ class PyomoModel:
     rounding : callable or None
         Makes a tree of any point of the relaxation, as a primal heuristic.
     node_rows : callable or None
-        ``(lower, upper) -> rows`` that are worth adding before the first relaxation of a node.
+        ``(columns, lower, upper) -> rows`` that are worth adding before the first relaxation of a node.
+    starts : tuple of (str, Tree)
+        Trees found while building, with their source.
+    values : mapping
+        Plain results found while building, such as the value of every root feature.
     """
 
     model: pyo.ConcreteModel
@@ -258,7 +262,9 @@ class PyomoModel:
     separators: tuple[Separator, ...] = ()
     branching: Callable[[Point, np.ndarray, np.ndarray], Sequence[Child]] | None = None
     rounding: Callable[[Point], Tree | None] | None = None
-    node_rows: Callable[[np.ndarray, np.ndarray], list[Cuts]] | None = None
+    node_rows: Callable[[Columns, np.ndarray, np.ndarray], list[Cuts]] | None = None
+    starts: tuple[tuple[str, Tree], ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _no_trees() -> Iterator[tuple[str, Tree]]:
@@ -289,6 +295,8 @@ class Program:
         ``objective = scale * (model objective) + shift``.
     granularity : float
         Smallest positive difference of two objective values; 0 when there is none.
+    tolerance : float
+        Relative gap that counts as closed, for objectives that are only computed to some digits.
     starts : callable
         Yields ``(source, tree)`` from quick to slow; the engine evaluates them.
     improve : callable or None
@@ -314,6 +322,7 @@ class Program:
     scale: float = 1.0
     shift: float = 0.0
     granularity: float = 0.0
+    tolerance: float = 0.0
     starts: Callable[[], Iterator[tuple[str, Tree]]] = _no_trees
     improve: Callable[[Tree], Tree] | None = None
     search: Any = None

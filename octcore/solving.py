@@ -293,7 +293,7 @@ def _solve_prepared(
         if on_event is not None:
             on_event(event)
 
-    recorder = Recorder(program.sense, clock, emit, program.granularity)
+    recorder = Recorder(program.sense, clock, emit, program.granularity, program.tolerance)
     limits = SolveLimits(clock, settings.gap, settings.node_limit, settings.threads, settings.seed)
     recorder.phase("warm start", encode_seconds=prepared.encode_seconds)
     _offer_starts(program, prepared, recorder, cancel)
@@ -512,6 +512,8 @@ def _certificate(
         statements.append(
             f"optimal among trees on the {prepared.encoding.key} features, not among all thresholds"
         )
+    if proven and program.tolerance:
+        statements.append(f"closed to a relative gap of {program.tolerance:g}")
     if proven and prepared.test is not None:
         statements.append("optimal for the training part; the held-out part took no part")
     return Certificate(outcome.method, proven, tuple(dict.fromkeys(statements)))

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from octcore.cli.output import write_text
-from octcore.data.samples import list_samples, sample_path
+from octcore.data.samples import list_samples, sample_bytes
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.run import jsonable
 
@@ -22,7 +22,9 @@ def add_commands(commands: Any) -> None:
     describe.set_defaults(run=run_describe)
     samples = commands.add_parser("samples", help="list the sample data sets, or write one")
     samples.add_argument("name", metavar="NAME", nargs="?")
-    samples.add_argument("--output", metavar="FILE.csv", help="where to write it; default stdout")
+    samples.add_argument(
+        "--output", metavar="FILE.csv", default="-", help="default: standard output"
+    )
     samples.set_defaults(run=run_samples)
 
 
@@ -78,9 +80,5 @@ def run_samples(arguments: argparse.Namespace) -> int:
         for info in infos:
             print(f"{info.name:<{width}}  {info.rows:>5} rows  {info.title}")
         return 0
-    path = sample_path(arguments.name)
-    if arguments.output is None:
-        print(path.read_text(encoding="utf-8"), end="")
-    else:
-        write_text(arguments.output, path.read_text(encoding="utf-8"))
+    write_text(arguments.output, sample_bytes(arguments.name).decode("utf-8"))
     return 0

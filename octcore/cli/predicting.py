@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from octcore.cli.output import write_text
-from octcore.data.export import to_csv
+from octcore.data.export import frame_to_csv
 from octcore.data.reading import read_csv
 from octcore.model_file import load_model
 
@@ -30,5 +30,5 @@ def run_predict(arguments: argparse.Namespace) -> int:
     frame = pd.DataFrame({"prediction": model.predict(rows)})
     for remark in model.remarks(rows):
         print(f"octcore: {remark}", file=sys.stderr)
-    write_text(arguments.output, to_csv(frame))
+    write_text(arguments.output, frame_to_csv(frame))
     return 0

@@ -132,14 +132,22 @@ class Recorder:
         Receives every `Event`.
     granularity : float
         Smallest positive difference of two objective values; bounds are rounded to it.
+    tolerance : float
+        Relative gap that counts as closed.
     """
 
     PROGRESS_SECONDS = 0.25
 
     def __init__(
-        self, sense: Sense, clock: Clock, emit: Callable[[Event], None], granularity: float = 0.0
+        self,
+        sense: Sense,
+        clock: Clock,
+        emit: Callable[[Event], None],
+        granularity: float = 0.0,
+        tolerance: float = 0.0,
     ) -> None:
         self.sense, self.clock, self.granularity = sense, clock, granularity
+        self.tolerance = max(tolerance, 1e-9)
         self._emit = emit
         self.state = Event(0.0, "phase")
         self._last_progress = -math.inf
@@ -219,6 +227,8 @@ class Recorder:
             return False
         distance = bound - objective if self.sense is Sense.MAXIMISE else objective - bound
         slack = 1e-9 * max(1.0, abs(objective))
+        if distance <= self.tolerance * abs(objective):
+            return True
         return distance <= slack or distance < self.granularity * (1 - 1e-6) - slack
 
     def _count(self, nodes: int | None, cuts: int | None) -> None:

@@ -1,0 +1,100 @@
+"""`octcore solve` and `octcore compare`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import replace
+from typing import Any
+
+from octcore.cli.options import add_data_options, add_solve_options, read_data, solve_settings
+from octcore.cli.output import write_text
+from octcore.cli.progress import ProgressLine
+from octcore.data.dataset import Dataset
+from octcore.errors import SettingsError
+from octcore.model_file import model_to_dict
+from octcore.parameters import unknown_name
+from octcore.reports import EXPORTS, comparison_table, export_tree, run_report
+from octcore.run import Run
+from octcore.worker import solve_in_child
+
+NO_TREE = 3
+
+
+def add_commands(commands: Any) -> None:
+    """Add the two commands."""
+    solve = commands.add_parser("solve", help="train one optimal tree")
+    add_data_options(solve)
+    add_solve_options(solve)
+    solve.add_argument("--json", metavar="FILE|-", help="write the result as JSON")
+    solve.add_argument("--trace", metavar="FILE.jsonl", help="write every event, one JSON a line")
+    solve.add_argument("--model", metavar="FILE.json", help="write a model for octcore predict")
+    solve.add_argument(
+        "--tree", metavar="FILE", action="append", default=[], help="txt, dot, svg or json"
+    )
+    solve.set_defaults(run=run_solve)
+    compare = commands.add_parser("compare", help="train several formulations on the same rows")
+    add_data_options(compare)
+    compare.add_argument("--formulations", metavar="KEY,KEY,...", required=True)
+    add_solve_options(compare, with_formulation=False)
+    compare.add_argument("--json", metavar="FILE|-", help="write all results as JSON")
+    compare.set_defaults(run=run_compare)
+
+
+def run_solve(arguments: argparse.Namespace) -> int:
+    """Train a tree in a child process and write what was asked for."""
+    _check_outputs(arguments)
+    settings = solve_settings(arguments, arguments.formulation)
+    start = time.perf_counter()
+    data = read_data(arguments)
+    read_seconds = time.perf_counter() - start
+    run = _solve(data, settings, read_seconds)
+    if arguments.json:
+        write_text(arguments.json, json.dumps(run.to_dict(), allow_nan=False) + "\n")
+    if arguments.trace:
+        write_text(arguments.trace, run.trace.to_json_lines())
+    if run.tree is None:
+        print(run_report(run), file=sys.stderr)
+        return NO_TREE
+    if arguments.model:
+        write_text(arguments.model, json.dumps(model_to_dict(run), allow_nan=False) + "\n")
+    for path in arguments.tree:
+        write_text(path, export_tree(run, path.rpartition(".")[2]))
+    if arguments.json != "-":
+        print(run_report(run))
+    return 0
+
+
+def run_compare(arguments: argparse.Namespace) -> int:
+    """Train every formulation in turn and print one table."""
+    keys = [key.strip() for key in arguments.formulations.split(",") if key.strip()]
+    if not keys:
+        raise SettingsError("NO_FORMULATIONS", "--formulations names none.", "formulations")
+    plans = {key: solve_settings(arguments, key) for key in keys}
+    data = read_data(arguments)
+    runs = [_solve(data, settings, 0.0) for settings in plans.values()]
+    if arguments.json:
+        records = [run.to_dict() for run in runs]
+        write_text(arguments.json, json.dumps(records, allow_nan=False) + "\n")
+    if arguments.json != "-":
+        print(comparison_table(runs).to_string(index=False))
+    return 0 if any(run.tree is not None for run in runs) else NO_TREE
+
+
+def _solve(data: Dataset, settings: dict[str, Any], read_seconds: float) -> Run:
+    line = ProgressLine()
+    try:
+        run = solve_in_child(data, settings, on_phase=line)
+    finally:
+        line.close()
+    return replace(run, timings={"read": read_seconds, **run.timings})
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Refuse unknown kinds of files before a minute of solving, not after it."""
+    for path in arguments.tree:
+        kind = path.rpartition(".")[2]
+        if kind not in EXPORTS:
+            raise unknown_name("UNKNOWN_FORMAT", "tree format", kind, EXPORTS, "octcore")

@@ -1,0 +1,60 @@
+"""Engine of the exact search over routings: its events become events of the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from octcore.engines.base import Outcome, SolveLimits, StopReason
+from octcore.engines.events import Recorder
+from octcore.program import Capability, Program
+from octcore.search.routing_records import RoutingEvent, RoutingIncumbent, RoutingResult
+from octcore.search.routing_search import routing_search, warm_up
+
+_REASONS = {
+    "optimal": StopReason.OPTIMAL,
+    "time_limit": StopReason.TIME_LIMIT,
+    "node_limit": StopReason.NODE_LIMIT,
+    "cancelled": StopReason.CANCELLED,
+    "stalled": StopReason.GAP_LIMIT,
+}
+
+
+class RoutingSearchEngine:
+    """Solves the typed problems of the MARGOT family."""
+
+    key = "routing-search"
+    title = "exact routing search"
+    supports = frozenset({Capability.ROUTING_SEARCH})
+
+    def solve(
+        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
+    ) -> Outcome:
+        """Search; incumbents are evaluated by routing before they count."""
+        recorder.phase("compiling")
+        compiling = warm_up()
+        recorder.phase("search")
+        task = program.search
+        task = replace(task, problem=replace(task.problem, gap=max(limits.gap, program.tolerance)))
+
+        def receive(event: RoutingEvent) -> None:
+            if isinstance(event, RoutingIncumbent):
+                tree = task.to_tree(event.planes)
+                objective = program.evaluate(tree)
+                if objective is not None:
+                    recorder.incumbent(objective, tree, event.source)
+            else:
+                recorder.bound(event.bound, event.nodes)
+
+        limit = limits.node_limit or float("inf")
+        result = routing_search(task.problem, receive, cancel, limits.clock.remaining, limit)
+        recorder.bound(result.bound, result.nodes)
+        return _outcome(result, compiling)
+
+
+def _outcome(result: RoutingResult, compiling: float) -> Outcome:
+    return Outcome(
+        _REASONS[result.status],
+        "routing-search",
+        seconds={"compile": compiling, "solve": result.seconds},
+    )

@@ -1,0 +1,78 @@
+"""SFS-MARGOT: MARGOT with a price for features beyond a budget at every branch node.
+
+D'Onofrio, Grani, Monaci and Palagi.  Adds ``-M_w s_tj <= w_tj <= M_w s_tj`` and
+``u_t >= sum_j s_tj - B_t`` to MARGOT and ``alpha sum_t u_t`` to the objective; M_w is 50, the
+papers' value.
+"""
+
+from __future__ import annotations
+
+from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.components.margot_family import (
+    BIG_M,
+    EPSILON,
+    PENALTIES,
+    MargotFamily,
+    budget,
+    make_program,
+)
+from octcore.parameters import FloatRange
+from octcore.program import Problem, Program
+
+INFO = FormulationInfo(
+    key="sfs-margot",
+    title="SFS-MARGOT (soft feature selection)",
+    summary=(
+        "MARGOT whose planes pay for every feature beyond a budget, so that a feature is used "
+        "where it is worth its price. Fewer features make a tree that is easier to read."
+    ),
+    reference=Reference(
+        "D'Onofrio, F., Grani, G., Monaci, M. and Palagi, L.",
+        2024,
+        "Margin optimal classification trees",
+        "Computers & Operations Research",
+        "10.1016/j.cor.2023.106441",
+    ),
+    split_kind="oblique",
+    needs_binary_features=False,
+    default_encoding="scaled",
+    hyperparameters=(
+        *PENALTIES,
+        budget("budget_upper", r"B_t,\ t \in T'", "above the last level", 1),
+        budget("budget_last", r"B_t,\ t \in T''", "on the last level", 1),
+        FloatRange(
+            "alpha",
+            32.0,
+            r"\alpha",
+            "Price of every feature beyond the budget; larger values give sparser planes.",
+            low=0.0,
+            high=1e9,
+        ),
+        EPSILON,
+        BIG_M,
+    ),
+    constraints=frozenset({"class_weight"}),
+    engines=("routing-search", "outer-approximation", "scip", "gurobi"),
+    sense="min",
+    objective="half the squared norms + C x slacks + alpha x extra features",
+    max_classes=2,
+    max_depth=4,
+    has_margins=True,
+    equations=(
+        (
+            r"\min \sum_t \tfrac12 \lVert w_t \rVert^2 + C_t \sum_i \xi_{ti} + \alpha \sum_t u_t",
+            "the objective of MARGOT, and a price for features beyond the budget",
+        ),
+        (
+            r"-M_w s_{tj} \le w_{tj} \le M_w s_{tj},\quad \sum_j s_{tj} \le B_t + u_t",
+            "features beyond B are counted",
+        ),
+    ),
+    good_at="Shows which one or two columns decide at every node, with margins.",
+)
+
+
+@formulation(INFO)
+def build(problem: Problem) -> Program:
+    """Make the SFS-MARGOT program of a problem."""
+    return make_program(MargotFamily(problem, "sfs"))
