@@ -8,6 +8,7 @@
     ├── TooLargeError           the model would not fit; carries the estimated size
     ├── CancelledError          the caller asked to stop
     ├── ModelFileError          a stored model or run cannot be read
+    ├── StoreError              the history of runs cannot be read or written
     └── EngineError             a solver failed in a way that is not a result
 """
 
@@ -104,6 +105,10 @@ class CancelledError(OctError):
 
 class ModelFileError(OctError):
     """A stored model or run cannot be read."""
+
+
+class StoreError(OctError):
+    """The history of runs cannot be read or written; solving goes on without it."""
 
 
 class EngineError(OctError):

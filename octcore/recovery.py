@@ -15,9 +15,9 @@ import numpy as np
 from octcore.data.dataset import Dataset
 from octcore.engines.base import Outcome, StopReason
 from octcore.engines.events import Event
-from octcore.engines.registry import get_engine
 from octcore.engines.trace import Trace
 from octcore.formulations.base import get_formulation
+from octcore.program import Program
 from octcore.run import Run
 from octcore.settings import check_settings
 from octcore.solving import Prepared, finish, prepare, split_rows
@@ -62,17 +62,17 @@ def run_from_incumbent(
     """
     reason = StopReason(stop_reason)
     prepared = prepare(data, check_settings(**settings))
+    program = get_formulation(prepared.settings.formulation).build(prepared.problem)
     sent = tuple(event for event in events if event.kind != "finished")
     if reason is not StopReason.ERROR and not any(event.tree for event in sent):
-        sent += _majority_leaf(prepared, sent, seconds)
+        sent += _majority_leaf(prepared, program, sent, seconds)
     last = sent[-1] if sent else Event(0.0, "phase", source="start")
     if note:
         sent += (replace(last, seconds=seconds, kind="note", tree=None, details={"text": note}),)
     sent += (
         replace(last, seconds=seconds, kind="finished", source=reason.value, tree=None, details={}),
     )
-    method = get_engine(prepared.settings.engine).method
-    return finish(prepared, sent, Outcome(reason, method), seconds)
+    return finish(prepared, sent, Outcome(reason, program.method), seconds, program)
 
 
 def read_back(record: Mapping[str, Any], data: Dataset, events: Sequence[Event]) -> Run:
@@ -93,12 +93,11 @@ def read_back(record: Mapping[str, Any], data: Dataset, events: Sequence[Event])
 
 
 def _majority_leaf(
-    prepared: Prepared, sent: tuple[Event, ...], seconds: float
+    prepared: Prepared, program: Program, sent: tuple[Event, ...], seconds: float
 ) -> tuple[Event, ...]:
     problem = prepared.problem
     shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes)
     leaf = Tree.leaf(int(shares.argmax()), problem.n_features, problem.n_classes)
-    program = get_formulation(prepared.settings.formulation).build(problem)
     objective = program.evaluate(leaf)
     if objective is None:
         return ()

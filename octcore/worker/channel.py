@@ -38,11 +38,11 @@ class Channel:
         with self._lock:
             self._write(kind, fields)
 
-    def end(self, code: int, **fields: Any) -> None:
+    def end(self, exit_code: int, **fields: Any) -> None:
         """Send an error as the very last message and end the process."""
         with self._lock:
             self._write("error", fields)
-            os._exit(code)
+            os._exit(exit_code)
 
     def _write(self, kind: str, fields: dict[str, Any]) -> None:
         self._seq += 1

@@ -128,7 +128,7 @@ class SolveProcess:
     def ending(self) -> str:
         """Say in a few words how it ended."""
         if self.broken:
-            return f"talked garbage: {self.broken}"
+            return f"broke the protocol ({self.broken})"
         code = self._process.poll()
         if code is None:
             return "closed its pipe"

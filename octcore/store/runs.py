@@ -1,0 +1,377 @@
+"""Write runs while they happen, read them back without a solver."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import logging
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from octcore.data.dataset import Dataset
+from octcore.data.packing import pack, unpack
+from octcore.engines.events import Event
+from octcore.errors import ModelFileError, StoreError
+from octcore.recovery import read_back, run_from_incumbent
+from octcore.run import Run, jsonable
+from octcore.store.database import Database, default_path
+from octcore.store.owner import is_alive, this_process
+from octcore.store.records import RunInfo, StoreSize, StoreState, event_summary, run_summary
+
+BATCH_SECONDS = 1.0
+SILENCE_SECONDS = 30.0
+"""After this long without a heartbeat a run of a process that cannot be seen counts as dead."""
+
+INFO_COLUMNS = (
+    "id, name, session, state, created, finished, settings, summary, rows_hash, "
+    "(SELECT length(body) FROM rows WHERE hash = rows_hash), error"
+)
+
+logger = logging.getLogger(__name__)
+
+
+class RunStore:
+    """The history of runs; every method may be called from any thread.
+
+    One `RunStore` writes for one program; several programs may share the file.
+
+    Parameters
+    ----------
+    path : Path, str or None
+        The file; by default `default_path`.
+
+    Raises
+    ------
+    StoreError
+        Here and in every method, if the file cannot be used; the message says why.
+    """
+
+    def __init__(self, path: Path | str | None = None) -> None:
+        self._database = Database(default_path() if path is None else Path(path))
+        self._owner = this_process()
+        self._lock = threading.Lock()
+        self._pending: list[tuple[str, int, str, str]] = []
+        self._next: dict[str, int] = {}
+        self._flushed = time.monotonic()
+        self.sweep()
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._database.path
+
+    def begin(
+        self,
+        data: Dataset,
+        settings: Mapping[str, Any],
+        name: str = "",
+        session: str = "",
+        run_id: str | None = None,
+        state: StoreState = StoreState.RUNNING,
+    ) -> str:
+        """Write down that a solve was asked for; returns its id, a full UUID.
+
+        Parameters
+        ----------
+        data : Dataset
+            The rows given to the solve; kept compressed, once for all runs on them.
+        settings : mapping
+            Keywords of `octcore.solve`.
+        name, session : str
+            The user's name for the run; who asks.
+        run_id : str or None
+            Id to use.
+        state : StoreState
+            Queued or running.
+        """
+        run_id = run_id or str(uuid.uuid4())
+        packed = pack(data)
+        key = hashlib.sha256(packed).hexdigest()
+        now = time.time()
+        with self._database.transaction() as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", (key, packed, data.n_samples)
+            )
+            connection.execute(
+                "INSERT INTO run (id, name, session, state, created, settings, rows_hash, owner, "
+                "heartbeat) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (run_id, name, session, state.value, now, _json(settings), key, self._owner, now),
+            )
+        self._next[run_id] = 1
+        return run_id
+
+    def start(self, run_id: str) -> None:
+        """Write down that a queued run is being solved now."""
+        self._update(run_id, "state = 'running', heartbeat = ?", time.time())
+
+    def append(self, run_id: str, events: Sequence[Event]) -> None:
+        """Keep events: those with a tree are committed at once, others once a second."""
+        with self._lock:
+            for event in events:
+                seq = self._next[run_id]
+                self._next[run_id] = seq + 1
+                self._pending.append((run_id, seq, event.kind, _json(event.to_dict())))
+        urgent = any(event.tree is not None for event in events)
+        if urgent or time.monotonic() - self._flushed >= BATCH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Commit what is waiting; what cannot be written is given up, not kept for ever."""
+        with self._lock:
+            waiting, self._pending = self._pending, []
+            self._flushed = time.monotonic()
+        if waiting:
+            with self._database.transaction() as connection:
+                _insert_events(connection, waiting)
+
+    def beat(self) -> None:
+        """Say that this program and its open runs are alive; call it every few seconds."""
+        self.flush()
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE run SET heartbeat = ? WHERE owner = ? AND state IN ('queued', 'running')",
+                (time.time(), self._owner),
+            )
+
+    def finish(
+        self, run_id: str, state: StoreState, run: Run | None = None, error: str = ""
+    ) -> None:
+        """Write down the end: the result, its remaining events and the summary, in one commit."""
+        with self._lock:
+            waiting, self._pending = self._pending, []
+            self._next.pop(run_id, None)
+        summary, result = {}, None
+        if run is not None:
+            summary, result = run_summary(run), _json(run.to_dict())
+        with self._database.transaction() as connection:
+            _insert_events(connection, waiting)
+            if run is not None:
+                _complete_events(connection, run_id, run)
+            connection.execute(
+                "UPDATE run SET state = ?, finished = ?, summary = ?, result = ?, error = ? "
+                "WHERE id = ?",
+                (state.value, time.time(), _json(summary), result, error, run_id),
+            )
+
+    def sweep(self) -> int:
+        """Mark open runs of dead programs as interrupted; returns how many there were."""
+        count = 0
+        with self._database.transaction() as connection:
+            open_runs = connection.execute(
+                "SELECT id, owner, heartbeat FROM run WHERE state IN ('queued', 'running')"
+            ).fetchall()
+            for run_id, owner, heartbeat in open_runs:
+                if _is_dead(owner, heartbeat):
+                    _interrupt(connection, run_id, heartbeat)
+                    count += 1
+        return count
+
+    def list(self, session: str | None = None) -> tuple[RunInfo, ...]:
+        """The history, newest first; of one session only if one is given."""
+        where, values = ("", ()) if session is None else ("WHERE session = ?", (session,))
+        with self._database.reading() as connection:
+            found = connection.execute(
+                f"SELECT {INFO_COLUMNS} FROM run {where} ORDER BY created DESC, rowid DESC", values
+            ).fetchall()
+        return tuple(_info(row) for row in found)
+
+    def info(self, run_id: str) -> RunInfo:
+        """One line of the history."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                f"SELECT {INFO_COLUMNS} FROM run WHERE id = ?", (run_id,)
+            ).fetchone()
+        if row is None:
+            raise StoreError("NO_SUCH_RUN", f"There is no run {run_id[:40]!r} in the history.")
+        return _info(row)
+
+    def events(self, run_id: str) -> tuple[Event, ...]:
+        """The committed events of a run."""
+        with self._database.reading() as connection:
+            found = connection.execute(
+                "SELECT body FROM event WHERE run_id = ? ORDER BY seq", (run_id,)
+            ).fetchall()
+        return tuple(Event.from_dict(json.loads(body)) for (body,) in found)
+
+    def data(self, run_id: str) -> Dataset:
+        """The rows that a run was given."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                "SELECT body FROM rows JOIN run ON rows_hash = hash WHERE id = ?", (run_id,)
+            ).fetchone()
+        if row is None:
+            raise StoreError("NO_SUCH_RUN", f"There is no run {run_id[:40]!r} in the history.")
+        return unpack(row[0])
+
+    def load(self, run_id: str) -> Run:
+        """Read a run back with its rows and trace; nothing is solved.
+
+        A run without a result but with events, such as an interrupted one, is made from its last
+        incumbent by routing the rows.
+
+        Raises
+        ------
+        StoreError
+            If there is no such run, or nothing to make a result of.
+        """
+        info = self.info(run_id)
+        result = self._result(run_id)
+        if result is not None:
+            try:
+                return read_back(result, self.data(run_id), self.events(run_id))
+            except (KeyError, TypeError, ValueError) as error:
+                raise ModelFileError(
+                    "BROKEN_RUN", f"The stored run {info.name or run_id} cannot be read: {error}."
+                ) from error
+        events = self.events(run_id)
+        if info.state.is_open or not any(event.tree for event in events):
+            raise StoreError(
+                "NO_RESULT", f"The run {info.name or run_id} is {info.state} and has no tree yet."
+            )
+        note = "The program ended during this solve; the tree is the last incumbent."
+        seconds = events[-1].seconds
+        return run_from_incumbent(
+            self.data(run_id), info.settings, events, "error", seconds, info.error or note
+        )
+
+    def export(self, run_id: str, rows: bool = False) -> dict[str, Any]:
+        """Everything about a run as plain values for JSON; the rows only if asked for."""
+        info = self.info(run_id)
+        record: dict[str, Any] = {
+            "format": "octcore-run-export",
+            "version": 1,
+            "id": info.id,
+            "name": info.name,
+            "state": info.state.value,
+            "created": info.created,
+            "finished": info.finished,
+            "settings": dict(info.settings),
+            "summary": dict(info.summary),
+            "error": info.error,
+            "run": self._result(run_id),
+            "events": [event.to_dict() for event in self.events(run_id)],
+        }
+        if rows:
+            record["rows"] = base64.b64encode(pack(self.data(run_id))).decode("ascii")
+        return record
+
+    def rename(self, run_id: str, name: str) -> None:
+        """Give a run another name."""
+        self._update(run_id, "name = ?", name)
+
+    def delete(self, run_id: str) -> None:
+        """Delete a run, and its rows when no other run uses them; an open run must be stopped."""
+        if self.info(run_id).state.is_open:
+            raise StoreError("RUN_ACTIVE", "This run is still being solved; stop it first.")
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM run WHERE id = ?", (run_id,))
+            connection.execute(
+                "DELETE FROM rows WHERE NOT EXISTS (SELECT 1 FROM run WHERE rows_hash = hash)"
+            )
+        with self._database.reading() as connection:
+            connection.execute("PRAGMA incremental_vacuum").fetchall()
+
+    def size(self) -> StoreSize:
+        """How much is kept."""
+        with self._database.reading() as connection:
+            (n_runs,) = connection.execute("SELECT count(*) FROM run").fetchone()
+            (kept,) = connection.execute(
+                "SELECT coalesce(sum(length(body)), 0) FROM rows"
+            ).fetchone()
+            (pages,) = connection.execute("PRAGMA page_count").fetchone()
+            (page,) = connection.execute("PRAGMA page_size").fetchone()
+        return StoreSize(n_runs, kept, pages * page)
+
+    def close(self) -> None:
+        """Commit what is waiting and close the file."""
+        try:
+            self.flush()
+        finally:
+            self._database.close()
+
+    def _result(self, run_id: str) -> dict[str, Any] | None:
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT result FROM run WHERE id = ?", (run_id,)).fetchone()
+        return None if row is None or row[0] is None else json.loads(row[0])
+
+    def _update(self, run_id: str, assignment: str, value: object) -> None:
+        with self._database.transaction() as connection:
+            changed = connection.execute(
+                f"UPDATE run SET {assignment} WHERE id = ?", (value, run_id)
+            ).rowcount
+        if not changed:
+            raise StoreError("NO_SUCH_RUN", f"There is no run {run_id[:40]!r} in the history.")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(jsonable(value), allow_nan=False, separators=(",", ":"))
+
+
+def _insert_events(
+    connection: sqlite3.Connection, waiting: Sequence[tuple[str, int, str, str]]
+) -> None:
+    # A run that was deleted meanwhile takes no more events.
+    connection.executemany(
+        "INSERT INTO event SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM run WHERE id = ?1)",
+        waiting,
+    )
+
+
+def _complete_events(connection: sqlite3.Connection, run_id: str, run: Run) -> None:
+    """Store the run's own trace where it says more than what was sent, as after a death."""
+    (kept,) = connection.execute(
+        "SELECT coalesce(max(seq), 0) FROM event WHERE run_id = ?", (run_id,)
+    ).fetchone()
+    missing = run.trace.events[kept:]
+    rows = [
+        (run_id, kept + i, event.kind, _json(event.to_dict()))
+        for i, event in enumerate(missing, start=1)
+    ]
+    _insert_events(connection, rows)
+
+
+def _is_dead(owner: str, heartbeat: float) -> bool:
+    try:
+        alive = is_alive(owner)
+    except (ValueError, KeyError, TypeError):
+        alive = None
+    return time.time() - heartbeat > SILENCE_SECONDS if alive is None else not alive
+
+
+def _interrupt(connection: sqlite3.Connection, run_id: str, heartbeat: float) -> None:
+    row = connection.execute(
+        "SELECT body FROM event WHERE run_id = ? ORDER BY seq DESC LIMIT 1", (run_id,)
+    ).fetchone()
+    summary = {} if row is None else event_summary(Event.from_dict(json.loads(row[0])))
+    connection.execute(
+        "UPDATE run SET state = 'interrupted', finished = ?, summary = ?, error = ? WHERE id = ?",
+        (
+            heartbeat,
+            _json(summary),
+            "The program ended during this solve; the tree is the last incumbent.",
+            run_id,
+        ),
+    )
+
+
+def _info(row: tuple[Any, ...]) -> RunInfo:
+    run_id, name, session, state, created, finished, settings, summary, key, size, error = row
+    return RunInfo(
+        id=run_id,
+        name=name,
+        session=session,
+        state=StoreState(state),
+        created=created,
+        finished=finished,
+        settings=json.loads(settings),
+        summary=json.loads(summary),
+        rows_hash=key,
+        rows_bytes=size or 0,
+        error=error,
+    )

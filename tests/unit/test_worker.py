@@ -1,0 +1,205 @@
+"""The worker with real processes that are really killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from unit.worker_case import FAKE_COMMAND, SETTINGS, is_running, rows, wait_until
+
+from octcore.errors import EngineError, SettingsError, TooLargeError
+from octcore.worker import JobState, Request, WorkerPool, solve_in_child
+from octcore.worker import job as job_module
+
+KNOWN_SECONDS = 2.0
+"""Reported figure is 1 s on a quiet machine; tests run beside other work."""
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with WorkerPool(idle=2, command=FAKE_COMMAND) as pool:
+        yield pool
+
+
+def start(pool: WorkerPool, name: str, memory_limit: int | None = None, **settings):
+    job = pool.start(Request(rows(name), {**SETTINGS, **settings}, memory_limit))
+    return job
+
+
+def wait_for_tree(job) -> None:
+    wait_until(lambda: job.snapshot().incumbent is not None or job.is_final, 30)
+
+
+def test_a_solve_gives_the_run_its_events_and_its_rows(pool):
+    job = start(pool, "behave", test_size=0.2)
+    run = job.result(30)
+    assert job.snapshot().state is JobState.DONE
+    assert run.tree is not None
+    assert run.train is not None
+    assert run.test is not None
+    assert run.n_train == 8 == run.train.n_samples
+    assert list(run.trace) == list(job.events())
+    assert run.settings["time_limit"] == 60.0
+    assert run.timings["total"] >= run.timings["start"]
+    seconds = [event.seconds for event in run.trace][:4]
+    assert seconds == sorted(seconds)
+
+
+def test_prints_of_libraries_do_not_reach_the_protocol(pool):
+    assert start(pool, "print").result(30).status in {"optimal", "feasible"}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("kill", "SIGKILL"),
+        ("segv", "SIGSEGV"),
+        ("exit", "exit code 7"),
+        ("garbage", "Academic license"),
+        ("wrong order", "9999"),
+    ],
+)
+def test_a_dead_worker_is_known_at_once_and_its_tree_is_kept(pool, name, words):
+    job = start(pool, name)
+    wait_for_tree(job)
+    assert wait_until(lambda: job.is_final, 10) < KNOWN_SECONDS
+    snapshot = job.snapshot()
+    assert snapshot.state is JobState.FAILED
+    assert isinstance(snapshot.error, EngineError)
+    assert snapshot.error.code == "WORKER_DIED"
+    assert words in snapshot.error.message
+    assert snapshot.run is not None
+    assert (snapshot.run.status, snapshot.run.stop_reason) == ("feasible", "error")
+    assert snapshot.run.accuracy == pytest.approx(0.9)
+    assert not is_running(job.pid)
+
+
+@pytest.mark.parametrize(
+    ("name", "polite"), [("polite", True), ("sleep", False), ("deaf", False), ("freeze", False)]
+)
+def test_stop_keeps_the_incumbent_within_four_seconds(pool, name, polite):
+    job = start(pool, name)
+    wait_for_tree(job)
+    began = time.monotonic()
+    job.stop(wait=True)
+    assert time.monotonic() - began < 4.0
+    snapshot = job.snapshot()
+    assert snapshot.state is (JobState.DONE if polite else JobState.STOPPED)
+    assert snapshot.run is not None
+    assert snapshot.run.stop_reason == "cancelled"
+    assert snapshot.run.tree is not None
+    assert not is_running(job.pid)
+
+
+def test_the_memory_limit_is_a_typed_error_and_the_tree_survives(pool):
+    job = start(pool, "memory", memory_limit=600 * 2**20)
+    job.wait(30)
+    snapshot = job.snapshot()
+    assert isinstance(snapshot.error, TooLargeError)
+    assert snapshot.error.code == "MEMORY_LIMIT"
+    assert "GiB" in snapshot.error.message
+    assert snapshot.run is not None
+    assert snapshot.run.accuracy == pytest.approx(0.9)
+
+
+def test_a_memory_error_of_the_solve_is_the_same_typed_error(pool):
+    job = start(pool, "memory error")
+    job.wait(30)
+    assert job.snapshot().error.code == "MEMORY_LIMIT"
+
+
+def test_the_hard_deadline_holds_for_a_worker_that_never_ends(pool):
+    began = time.monotonic()
+    run = start(pool, "deaf", time_limit=0.5).result(30)
+    assert time.monotonic() - began <= 0.5 + 5.0
+    assert run.stop_reason == "time_limit"
+    assert run.accuracy == pytest.approx(0.9)
+
+
+def test_a_frozen_worker_is_known_by_its_silence(pool, monkeypatch):
+    job = start(pool, "freeze")
+    wait_for_tree(job)
+    monkeypatch.setattr(job_module, "SILENCE_SECONDS", 1.5)
+    wait_until(lambda: job.is_final, 10)
+    snapshot = job.snapshot()
+    assert snapshot.state is JobState.FAILED
+    assert "not heard" in snapshot.error.message
+    assert snapshot.run.tree is not None
+
+
+def test_refusals_and_defects_keep_their_type(pool):
+    refused = start(pool, "refuse")
+    refused.wait(30)
+    error = refused.snapshot().error
+    assert isinstance(error, SettingsError)
+    assert (error.code, error.setting) == ("FAKE_SETTING", "fake")
+    broken = start(pool, "defect")
+    broken.wait(30)
+    assert broken.snapshot().error.code == "DEFECT"
+    assert "by design" in broken.snapshot().error.message
+
+
+def test_stop_before_any_tree_gives_the_majority_leaf():
+    with WorkerPool(idle=0, command=FAKE_COMMAND) as pool:
+        job = start(pool, "sleep")
+        job.kill()
+        run = job.result(10)
+    assert run.tree is not None
+    assert run.tree.n_leaves == 1
+    assert run.accuracy == pytest.approx(0.6)
+
+
+def test_an_idle_worker_that_dies_is_replaced():
+    with WorkerPool(idle=1, command=FAKE_COMMAND) as pool:
+        wait_until(lambda: pool.is_warm, 30)
+        (first,) = pool.idle_pids
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: pool.idle_pids not in {(), (first,)} and pool.is_warm, 30)
+        (second,) = pool.idle_pids
+        job = start(pool, "behave")
+        assert job.pid == second
+        job.result(30)
+        wait_until(lambda: bool(pool.idle_pids), 30)
+        left = pool.idle_pids
+    assert not any(is_running(pid) for pid in (first, second, *left))
+
+
+PARENT = """
+import sys, time
+from unit.worker_case import FAKE_COMMAND, SETTINGS, rows
+from octcore.worker import Request, WorkerPool
+pool = WorkerPool(idle=1, command=FAKE_COMMAND)
+job = pool.start(Request(rows("sleep"), SETTINGS))
+while job.snapshot().incumbent is None or not pool.is_warm:
+    time.sleep(0.02)
+print(job.pid, *pool.idle_pids, flush=True)
+time.sleep(60)
+"""
+
+
+def test_no_worker_outlives_a_killed_parent():
+    tests = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": tests},
+    )
+    assert parent.stdout is not None
+    with parent, parent.stdout:
+        pids = [int(pid) for pid in parent.stdout.readline().split()]
+        assert len(pids) == 2
+        assert all(is_running(pid) for pid in pids)
+        parent.kill()
+        parent.wait()
+        wait_until(lambda: not any(is_running(pid) for pid in pids), 2.0)
+
+
+def test_wrong_settings_are_refused_before_a_worker_starts():
+    with pytest.raises(SettingsError) as caught:
+        solve_in_child(rows(), {**SETTINGS, "time_limit": -1})
+    assert caught.value.setting == "time_limit"
