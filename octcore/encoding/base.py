@@ -20,6 +20,7 @@ from octcore.errors import DataError, ModelFileError
 
 BINARY_KINDS = frozenset({"above", "bucket", "level"})
 KINDS = BINARY_KINDS | {"scaled", "value"}
+PLAIN = (str, int, float, bool, type(None))
 NO_VALUE = "has no value; fill or leave out the row"
 
 
@@ -101,6 +102,8 @@ class EncodedColumn:
         numbers = [column.shift, column.scale, *_given(column.lower, column.upper)]
         if column.kind not in KINDS or not np.isfinite(np.array(numbers, dtype=float)).all():
             raise ValueError(f"column {record!r} is none of {', '.join(sorted(KINDS))}")
+        if not isinstance(column.level, PLAIN) or not isinstance(column.other, PLAIN):
+            raise ValueError(f"column {record!r} has a level that is no plain value")
         if column.scale == 0.0 or (column.kind == "above" and column.lower is None):
             raise ValueError(f"column {record!r} lacks its scale or threshold")
         return column

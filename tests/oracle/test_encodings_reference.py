@@ -13,10 +13,7 @@ from octcore.data.columns import Column
 from octcore.encoding import fit_encoding
 
 REFERENCE = os.environ.get("OCT_REFERENCE")
-pytestmark = [
-    pytest.mark.reference,
-    pytest.mark.skipif(not REFERENCE, reason="OCT_REFERENCE does not name the reference data"),
-]
+pytestmark = pytest.mark.reference
 
 CATEGORICAL_SETS = (
     "balance-scale breast-cancer car_evaluation hayes-roth house-votes-84 kr-vs-kp monk1 monk2 "
