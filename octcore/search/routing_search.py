@@ -39,9 +39,9 @@ from octcore.search.routing_records import (
 from octcore.search.routing_start import (
     class_routing,
     node_membership,
+    node_solver,
     rerouted,
     svm_planes,
-    svm_solver,
     tree_objective,
 )
 from octcore.search.routing_state import (
@@ -91,9 +91,8 @@ class RoutingSearch:
     def start(self) -> None:
         """First incumbents; fixes the bias scale and makes the QPs."""
         problem = self.problem
-        solve = svm_solver(
-            problem.x, problem.y, self.penalties, problem.epsilon, self.tracker.stop
-        )
+        plain = replace(problem, variant="margot")
+        solve = node_solver(plain, problem.x, problem.y, self.penalties, self.tracker.stop)
         planes, routing = svm_planes(problem.x, problem.y, problem.depth, problem.epsilon, solve)
         objective = tree_objective(problem.x, problem.y, self.penalties, planes, routing)
         self.tracker.offer(objective, planes, routing, "warm start")

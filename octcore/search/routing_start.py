@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from octcore.numerics.qp_plane import solve_node_plane
 from octcore.numerics.qp_reference import NodePlane
-from octcore.search.routing_records import Planes
+from octcore.numerics.qp_sparse import SparseNode, solve_sparse_node
+from octcore.search.routing_records import Planes, RoutingProblem
 
 NodeSolver = Callable[[int, NDArray[np.int64]], NodePlane]
 # Score distances within which re-routing may move samples against an upper plane.
@@ -73,18 +74,24 @@ def svm_planes(
     return Planes(weights, biases), routing
 
 
-def svm_solver(
+def node_solver(
+    problem: RoutingProblem,
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     penalties: NDArray[np.float64],
-    epsilon: float,
     stop: Callable[[], bool] | None = None,
 ) -> NodeSolver:
-    """Node planes by plain SVMs."""
+    """Solver of single nodes: a plain SVM, or one under the problem's feature budget."""
+    budgets = problem.budgets()
+    price = problem.alpha if problem.variant == "sfs" else np.inf
 
     def solve(node: int, samples: NDArray[np.int64]) -> NodePlane:
-        upper = penalties[node, samples]
-        return solve_node_plane(x[samples], y[samples], upper, None, epsilon, stop)
+        here, labels, upper = x[samples], y[samples], penalties[node, samples]
+        if problem.variant == "margot" or labels.max() == labels.min():
+            return solve_node_plane(here, labels, upper, None, problem.epsilon, stop)
+        budget = int(budgets[node])
+        sparse = SparseNode(here, labels, upper, None, problem.epsilon, budget, price, stop)
+        return solve_sparse_node(sparse).plane
 
     return solve
 
