@@ -4,6 +4,10 @@ The objective is turned into a cost in integer weight units, errors plus penalty
 reduced instance of `presolve`. Depths up to two are one D2S; deeper trees are searched depth by
 depth (`path_node`), each depth giving bounds and an incumbent to the next.
 
+Ties: at depths up to three the tree is the canonical one of D2S (fewest leaves, then the
+lexicographically first structure); deeper, the same order is applied to the optimal roots found,
+and the tree is the same in every run that finishes.
+
 `path_search` returns the proof as well: a valid bound at any time, and for every feature the best
 value with that feature at the root.
 """
@@ -12,7 +16,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Literal, cast
 
@@ -20,12 +23,20 @@ import numpy as np
 
 from octcore.errors import SettingsError
 from octcore.search.depth_two import TIE
+from octcore.search.path_constant_root import is_constant, search_below_constant
 from octcore.search.path_kernels import INFEASIBLE
 from octcore.search.path_leaves import search_by_leaves
 from octcore.search.path_node import LiteralNode, SearchState, ShallowNode
 from octcore.search.path_problem import PathEvent, PathProblem, PathSearchResult, Status
 from octcore.search.path_runner import run_watched
-from octcore.search.path_tree import Branch, Leaf, PathTree, map_features
+from octcore.search.path_tree import (
+    Branch,
+    Leaf,
+    PathTree,
+    canonical_key,
+    count_leaves,
+    map_features,
+)
 from octcore.search.path_warm_up import compiled, warm_up
 from octcore.search.presolve import Presolved, presolve
 
@@ -33,6 +44,8 @@ _BOUND_STEPS = 8
 """In how many steps the bound of a root feature rises to the incumbent (a falling global bound)."""
 _SAME = 1e-9
 """Objectives closer than this are equal."""
+_MOST_TIES = 200
+"""How many roots of equal value are compared for the canonical choice."""
 
 
 def path_search(
@@ -68,68 +81,9 @@ def path_search(
         raise SettingsError(
             "CONFLICT", "A tree of depth 0 has no root split; drop root_feature.", "root_feature"
         )
-    if forced is not None and _is_constant(problem, forced):
-        return _search_below_constant(problem, on_event, cancel, time_limit)
+    if forced is not None and is_constant(problem, forced):
+        return search_below_constant(path_search, problem, on_event, cancel, time_limit)
     return _Search(problem, on_event).run(cancel, time_limit)
-
-
-def _is_constant(problem: PathProblem, f: int) -> bool:
-    rows = slice(None) if problem.weights is None else np.asarray(problem.weights) > 0
-    return len(np.unique(problem.X[rows, f])) == 1
-
-
-def _search_below_constant(
-    problem: PathProblem,
-    on_event: Callable[[PathEvent], None] | None,
-    cancel: Callable[[], bool] | None,
-    time_limit: float | None,
-) -> PathSearchResult:
-    """Solve with a root that sends every row to one side: one level less and one empty leaf."""
-    f = problem.root_feature
-    assert f is not None
-    rows = slice(None) if problem.weights is None else np.asarray(problem.weights) > 0
-    to_right = bool(problem.X[rows, f][0])
-    spare = None if problem.max_leaves is None else max(1, problem.max_leaves - 1)
-    inner = replace(
-        problem, depth=problem.depth - 1, root_feature=None, max_leaves=spare, start=None,
-        start_value=None,
-    )  # fmt: skip
-
-    def wrap(tree: PathTree | None) -> PathTree | None:
-        if tree is None:
-            return None
-        return Branch(f, Leaf(0), tree) if to_right else Branch(f, tree, Leaf(0))
-
-    def lift(event: PathEvent) -> PathEvent:
-        shift = problem.leaf_penalty
-        objective = None if event.objective is None else event.objective - shift
-        bound = None if event.bound is None else event.bound - shift
-        return replace(event, objective=objective, bound=bound, tree=wrap(event.tree))
-
-    def forward(event: PathEvent) -> None:
-        if on_event is not None:
-            on_event(lift(event))
-
-    below = path_search(inner, forward, cancel, time_limit)
-    impossible = problem.min_samples_leaf > 1 or (problem.max_leaves or 2) < 2
-    values = np.full(problem.X.shape[1], 1.0 - 2 * problem.leaf_penalty)
-    exact = np.zeros(len(values), bool)
-    if impossible or below.tree is None or below.objective is None or below.bound is None:
-        values[f], exact[f] = -np.inf, True
-        return replace(
-            below, status="infeasible", tree=None, objective=None, bound=None,
-            root_values=values, root_exact=exact,
-        )  # fmt: skip
-    values[f], exact[f] = below.bound - problem.leaf_penalty, below.status == "optimal"
-    return replace(
-        below,
-        tree=wrap(below.tree),
-        objective=below.objective - problem.leaf_penalty,
-        bound=below.bound - problem.leaf_penalty,
-        root_values=values,
-        root_exact=exact,
-        events=tuple(lift(event) for event in below.events),
-    )
 
 
 class _Search:
@@ -220,7 +174,9 @@ class _Search:
             self._progress(node, last, post)
             if self.state.stop[0]:
                 return
-            if not last:
+            if last:
+                self._break_ties(node, post)
+            else:
                 self.shallow = node
 
     def _close_roots(self, node: LiteralNode, step: Callable[[], None]) -> None:
@@ -232,6 +188,19 @@ class _Search:
                 return
             node.tighten(int(f), INFEASIBLE)
             step()
+
+    def _break_ties(self, node: LiteralNode, post: Callable[[PathEvent], None]) -> None:
+        """Among roots that tie, prefer few leaves and then the canonical order."""
+        tied = np.flatnonzero(node.feature_upper <= node.best + self.state.slack)[:_MOST_TIES]
+        if node.root < 0 or len(tied) < 2 or self.problem.max_leaves is not None:
+            return
+        tree = min(
+            (self._original(node.root_tree(int(f))) for f in tied),
+            key=lambda tree: (count_leaves(tree), canonical_key(tree)),
+        )
+        if tree != self.tree and self.problem.objective(tree) >= (self.objective or 0.0) - _SAME:
+            self.objective, self.tree = self.problem.objective(tree), tree
+            post(self._event("incumbent", tree, "ties"))
 
     def _finish(self, node: ShallowNode, last: bool, post: Callable[[PathEvent], None]) -> None:
         self.node = node

@@ -10,10 +10,17 @@ import numpy as np
 import pytest
 
 from octcore.errors import DataError, SettingsError
-from octcore.search.enumeration import best_by_leaves
+from octcore.search.enumeration import best_by_leaves, best_tree
 from octcore.search.path_problem import PathEvent, PathProblem
 from octcore.search.path_search import path_search
-from octcore.search.path_tree import Branch, Leaf, PathTree, count_leaves, tree_depth
+from octcore.search.path_tree import (
+    Branch,
+    Leaf,
+    PathTree,
+    canonical_key,
+    count_leaves,
+    tree_depth,
+)
 
 
 def random_problem(rng: np.random.Generator, depth: int, **settings: Any) -> PathProblem:
@@ -380,3 +387,32 @@ def test_refusals(settings: dict[str, Any], error: type[Exception]) -> None:
     }  # fmt: skip
     with pytest.raises(error):
         path_search(PathProblem(**{**base, **settings}))
+
+
+def canonical_depth_three(X: np.ndarray, y: np.ndarray, penalty: float) -> PathTree:
+    """Canonical optimum at depth 3 from canonical depth-two optima on both sides of every root."""
+    best, single = best_tree(X, y, 2, 0, penalty)
+    assert single is not None
+    options = [(best, single)]
+    for f in range(X.shape[1]):
+        on = X[:, f] > 0
+        left = best_tree(X[~on], y[~on], 2, 2, penalty)
+        right = best_tree(X[on], y[on], 2, 2, penalty)
+        assert left[1] is not None
+        assert right[1] is not None
+        options.append((left[0] + right[0], Branch(f, left[1], right[1])))
+    top = max(value for value, _ in options)
+    tied = [tree for value, tree in options if value >= top - 1e-9 * len(y)]
+    return min(tied, key=lambda tree: (count_leaves(tree), canonical_key(tree)))
+
+
+def test_depth_three_is_canonical() -> None:
+    rng = np.random.default_rng(50)
+    for trial in range(40):
+        X = rng.integers(0, 2, (int(rng.integers(4, 14)), 3)).astype(np.uint8)
+        if trial % 2:
+            X[:, 2] = X[:, trial % 4 // 2]
+        y = rng.integers(0, 2, len(X))
+        penalty = float(rng.choice([0.0, 0.25, 0.5]))
+        result = path_search(PathProblem(X, y, 2, 3, penalty / len(y)))
+        assert result.tree == canonical_depth_three(X, y, penalty), trial
