@@ -287,7 +287,7 @@ class BranchAndCut:
         if node.basis is not None:
             self.lp.set_basis(node.basis)
         if self.model.node_rows is not None:
-            self.pool.add(self.model.node_rows(lower, upper))
+            self.pool.add(self.model.node_rows(self.relaxation.columns, lower, upper))
 
     def _separate(self, point: Point, state: SearchState) -> list[Cuts]:
         found: list[Cuts] = []

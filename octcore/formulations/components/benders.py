@@ -26,7 +26,7 @@ from octcore.formulations.components.side_constraints import (
     recall_floor,
     routing_size,
 )
-from octcore.program import Child, Cuts, ModelSize, Point, Problem, SearchState
+from octcore.program import Child, Columns, Cuts, ModelSize, Point, Problem, SearchState
 from octcore.search.presolve import reduce_columns
 from octcore.separation.max_flow import BendersCuts
 from octcore.separation.tree_rows import Instance, Rows, TreeLayout, TreePoint
@@ -149,6 +149,7 @@ class TreeVariables:
         binary_labels: bool,
     ) -> None:
         self.layout = layout
+        self._positions: np.ndarray | None = None
         self.features = [int(j) for j in instance.feature]
         branch = pyo.RangeSet(1, layout.n_branch)
         nodes = pyo.RangeSet(1, layout.n_nodes)
@@ -161,14 +162,15 @@ class TreeVariables:
         model.theta = pyo.Var(pyo.RangeSet(0, layout.n_hits - 1), domain=pyo.UnitInterval)
         self.components = (model.b, model.s, model.p, model.w, model.theta)
 
-    def columns(self, point: Point) -> np.ndarray:
-        """Column of every variable in flat order; -1 where it is in no row."""
-        return np.concatenate([point.columns.of(component) for component in self.components])
+    def positions(self, columns: Columns) -> np.ndarray:
+        """Column of every variable in flat order."""
+        if self._positions is None:
+            self._positions = np.concatenate([columns.of(part) for part in self.components])
+        return self._positions
 
     def read(self, point: Point) -> TreePoint:
         """Values in flat order."""
-        flat = np.concatenate([point.array(component) for component in self.components])
-        return TreePoint(self.layout, flat)
+        return TreePoint(self.layout, point.x[self.positions(point.columns)])
 
 
 def add_master(model: pyo.ConcreteModel, variables: TreeVariables) -> None:
@@ -303,7 +305,9 @@ class LinkedSeparator:
     def separate(self, point: Point, state: SearchState) -> list[Cuts]:
         """Return violated inequalities; empty when there are none."""
         found = self._find(self.variables.read(point), state)
-        return [to_cuts(rows, self.variables.columns(point), len(point.x)) for rows in found]
+        return [
+            to_cuts(rows, self.variables.positions(point.columns), len(point.x)) for rows in found
+        ]
 
 
 def to_cuts(rows: Rows, columns: np.ndarray, n_columns: int) -> Cuts:
@@ -441,7 +445,7 @@ class TopDownBranching:
         node = self._node(values)
         if node is None:
             return []
-        columns = self.variables.columns(point)
+        columns = self.variables.positions(point.columns)
         weights = values.branch[node - 1]
         feature = int(weights.argmax()) if len(weights) else -1
         if not len(weights) or values.leaf[node - 1] > weights[feature]:
@@ -475,7 +479,6 @@ class TopDownBranching:
 
 
 def _fixed_at_zero(columns: np.ndarray, lower: np.ndarray) -> Child:
-    columns = columns[columns >= 0]
     return columns, lower[columns], np.zeros(len(columns))
 
 

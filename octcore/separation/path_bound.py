@@ -1,0 +1,353 @@
+"""Path bound cuts: what the rows of a path can gain at most below its end.
+
+A path fixes the splits from the root to a node u.  ``relax`` is 0 iff a tree takes that path and
+has depth two at most below u, and at least 1 otherwise::
+
+    relax = sum_q (sum_{f != f_q} b[m_q, f] + p[m_q]) + sum of p over nodes deeper than two below u
+
+With the best depth-two subtree on the rows of the path (value v; right rows J+, wrong rows J-)::
+
+    basic       sum_{rows} theta                <= |J+| + |J-| relax
+    negative    sum_{J-} theta                  <= |J-| relax
+    structure   deviations from that subtree    <= (number of its nodes) relax
+    objective   sum_{rows} theta - a sum_{below u} p  <= v + (|rows| - v) relax
+
+The first three may cut off optimal trees, but never the canonical one; they need the objective
+"correct rows minus price per leaf" and independent subtrees.  The objective form holds for every
+tree.
+
+References
+----------
+Keegan, Forbes, "Accelerated BendOCT": path bound cutting planes.  The objective form is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from octcore.search.path_tree import Branch, PathTree
+from octcore.separation.tree_rows import Instance, RowBuilder, Rows, TreeLayout, TreePoint
+
+LIFE = 200
+"""Path bound rows pay off late: they are kept for this many linear programs without effect."""
+
+
+class Subtree(Protocol):
+    """The canonical best subtree of depth two on some rows."""
+
+    @property
+    def value(self) -> float:
+        """Weight of correct rows minus price of the leaves."""
+        ...
+
+    @property
+    def tree(self) -> PathTree:
+        """Structure in the features of the instance."""
+        ...
+
+    @property
+    def wrong(self) -> np.ndarray:
+        """Hits that it classifies wrongly."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class TreePath:
+    """A path from the root.
+
+    Parameters
+    ----------
+    steps : tuple of (int, int, int)
+        Node, tested feature and side taken (0 left, 1 right), from the root.
+    end : int
+        Node that the path leads to.
+    rows : numpy.ndarray
+        Which hits take the path, boolean, shape ``(n_hits,)``.
+    """
+
+    steps: tuple[tuple[int, int, int], ...]
+    end: int
+    rows: np.ndarray
+
+    @classmethod
+    def root(cls, instance: Instance) -> TreePath:
+        """Make the empty path."""
+        return cls((), 1, instance.weight > 0)
+
+    def step(self, feature: int, instance: Instance) -> tuple[TreePath, TreePath]:
+        """Go on to both children of a split."""
+        right = instance.is_one[:, feature]
+        return tuple(
+            TreePath(
+                (*self.steps, (self.end, feature, side)), 2 * self.end + side, self.rows & rows
+            )
+            for side, rows in ((0, ~right), (1, right))
+        )  # type: ignore[return-value]
+
+
+def relaxation_terms(
+    path: TreePath, layout: TreeLayout, free_levels: int
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Constant, positions and coefficients of ``relax``.
+
+    Parameters
+    ----------
+    path : TreePath
+        The path.
+    layout : TreeLayout
+        Variables.
+    free_levels : int
+        Levels below the end of the path that may be used freely.
+    """
+    positions, values, constant = [], [], 0.0
+    for node, feature, _ in path.steps:
+        if node == 1:
+            constant += 1.0
+        else:
+            positions.append(layout.mass(node // 2))
+            values.append(1.0)
+        positions.append(layout.branch(node, feature))
+        values.append(-1.0)
+    for level in layout.levels(path.end)[free_levels + 1 :]:
+        positions += [layout.leaf(m) for m in level]
+        values += [1.0] * len(level)
+    return constant, np.array(positions, np.int64), np.array(values)
+
+
+@dataclass(frozen=True)
+class PathBoundForms:
+    """Which forms are used.
+
+    Parameters
+    ----------
+    basic, negative, structure, objective : bool
+        See the module; `objective` for all paths, not only the empty one.
+    """
+
+    basic: bool = False
+    negative: bool = True
+    structure: bool = True
+    objective: bool = False
+
+
+class PathBoundCuts:
+    """Finds path bound cuts.
+
+    Parameters
+    ----------
+    layout : TreeLayout
+        Variables.
+    instance : Instance
+        Patterns and hits.
+    subtree : callable
+        Canonical best subtree of depth two on the hits of a boolean mask.
+    penalty : float
+        Price of a leaf on the scale of the weights.
+    forms : PathBoundForms
+        Which forms to write.
+    most : int
+        Most paths a call.
+    """
+
+    kind = "path-bound"
+    LEAST_MASS = 0.3
+    """Paths are followed while their own mass stays above this."""
+    MOST_SUBTREES = 200
+    """Most subtrees that one call computes."""
+
+    def __init__(
+        self,
+        layout: TreeLayout,
+        instance: Instance,
+        subtree: Callable[[np.ndarray], Subtree],
+        penalty: float,
+        forms: PathBoundForms,
+        most: int = 40,
+    ) -> None:
+        self.layout, self.instance, self.subtree = layout, instance, subtree
+        self.penalty, self.forms, self.most = penalty, forms, most
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def rows(self, paths: Iterable[TreePath]) -> list[Rows]:
+        """Write the rows of some paths; paths without rows say nothing."""
+        builder = RowBuilder(self.layout)
+        for path in paths:
+            if not path.rows.any():
+                continue
+            best = self.subtree(path.rows)
+            relax = relaxation_terms(path, self.layout, 2)
+            if self.forms.objective or not path.steps:
+                self._objective(builder, path, best, relax)
+            if self.forms.negative:
+                self._negative(builder, best, relax)
+            if self.forms.basic:
+                self._basic(builder, path, best, relax)
+            if self.forms.structure:
+                self._structure(builder, path.end, best.tree, relax)
+            if len(builder.pictures) < 2:
+                builder.pictures.append(self._picture(path, best))
+        return builder.finish(self.kind, LIFE)
+
+    @staticmethod
+    def _close(
+        builder: RowBuilder,
+        rhs: float,
+        factor: float,
+        relax: tuple[float, np.ndarray, np.ndarray],
+    ) -> int:
+        """Open the row ``... <= rhs + factor * relax``."""
+        constant, positions, values = relax
+        row = builder.open_row(rhs + factor * constant)
+        builder.add(row, positions, -factor * values)
+        return row
+
+    def _objective(self, builder: RowBuilder, path: TreePath, best: Subtree, relax: tuple) -> None:
+        hits = np.flatnonzero(path.rows)
+        total = float(self.instance.weight[hits].sum())
+        row = self._close(builder, best.value, total - best.value, relax)
+        builder.add(row, self.layout.hit(hits), self.instance.weight[hits])
+        below = np.array([m for level in self.layout.levels(path.end) for m in level])
+        builder.add(row, self.layout.leaf(below), -self.penalty)
+
+    def _negative(self, builder: RowBuilder, best: Subtree, relax: tuple) -> None:
+        if not len(best.wrong):
+            return
+        weight = self.instance.weight[best.wrong]
+        row = self._close(builder, 0.0, float(weight.sum()), relax)
+        builder.add(row, self.layout.hit(best.wrong), weight)
+
+    def _basic(self, builder: RowBuilder, path: TreePath, best: Subtree, relax: tuple) -> None:
+        hits = np.flatnonzero(path.rows)
+        weight = self.instance.weight[hits]
+        wrong = float(self.instance.weight[best.wrong].sum())
+        row = self._close(builder, float(weight.sum()) - wrong, wrong, relax)
+        builder.add(row, self.layout.hit(hits), weight)
+
+    def _structure(self, builder: RowBuilder, end: int, tree: PathTree, relax: tuple) -> None:
+        nodes = list(_walk(tree, end))
+        row = self._close(builder, 0.0, float(len(nodes)), relax)
+        for m, part in nodes:
+            builder.add(row, *self._deviation(m, part))
+
+    def _deviation(self, m: int, part: PathTree) -> tuple[np.ndarray, np.ndarray]:
+        """Terms that are 0 iff node m is as in the subtree (given that it exists), else 1."""
+        layout = self.layout
+        if isinstance(part, Branch):
+            places = [layout.mass(m), layout.branch(m, part.feature), layout.leaf(m)]
+            return np.array(places), np.array([1.0, -1.0, 1.0])
+        places, values = [layout.leaf(m), layout.label(m, part.label)], [1.0, -1.0]
+        if m <= layout.n_branch:
+            places.append(layout.mass(m))
+            values.append(1.0)
+        return np.array(places), np.array(values)
+
+    def _picture(self, path: TreePath, best: Subtree) -> dict[str, object]:
+        columns = self.instance.feature
+        return {
+            "path": [(m, int(columns[f]), side) for m, f, side in path.steps],
+            "node": path.end,
+            "value": best.value,
+            "samples": self.instance.sample[self.instance.pattern[path.rows]][:50].tolist(),
+        }
+
+    # -- finding -------------------------------------------------------------------------------
+
+    def separate(self, point: TreePoint, tolerance: float = 1e-3) -> list[Rows]:
+        """Return the rows of paths of which at least one form is violated."""
+        found: list[TreePath] = []
+        looked = 0
+        queue = [(TreePath.root(self.instance), 0.0)]
+        while queue and len(found) < self.most and looked < self.MOST_SUBTREES:
+            path, relax = queue.pop(0)
+            if path.steps and path.rows.any():
+                deep = sum(
+                    float(point.leaf[m - 1])
+                    for level in self.layout.levels(path.end)[3:]
+                    for m in level
+                )
+                if relax + deep < 1 - self.LEAST_MASS:
+                    looked += 1
+                    if self._is_violated(point, path, relax + deep, tolerance):
+                        found.append(path)
+            if self.layout.height(path.end) > 2:
+                queue += self._longer(point, path, relax)
+        return self.rows(found)
+
+    def _longer(
+        self, point: TreePoint, path: TreePath, relax: float
+    ) -> list[tuple[TreePath, float]]:
+        m = path.end
+        arrives = 1.0 if m == 1 else float(point.mass[m // 2 - 1])
+        longer = []
+        for feature in np.flatnonzero(point.branch[m - 1] > self.LEAST_MASS):
+            lost = relax + arrives - float(point.branch[m - 1, feature])
+            if lost < 1 - self.LEAST_MASS:
+                longer += [(child, lost) for child in path.step(int(feature), self.instance)]
+        return longer
+
+    def _is_violated(
+        self, point: TreePoint, path: TreePath, relax: float, tolerance: float
+    ) -> bool:
+        best, weight = self.subtree(path.rows), self.instance.weight
+        total = float(weight[path.rows].sum())
+        gained = float((weight * point.hit)[path.rows].sum())
+        if self.forms.objective:
+            below = sum(
+                float(point.leaf[m - 1]) for level in self.layout.levels(path.end) for m in level
+            )
+            limit = best.value + (total - best.value) * relax
+            if gained - self.penalty * below > limit + 0.1 * tolerance * max(10.0, total):
+                return True
+        wrong = float(weight[best.wrong].sum())
+        if self.forms.negative and wrong:
+            share = float((weight * point.hit)[best.wrong].sum()) / wrong
+            if share > relax + tolerance:
+                return True
+        if self.forms.basic and gained > total - wrong + wrong * relax + tolerance * total:
+            return True
+        if not self.forms.structure:
+            return False
+        nodes = list(_walk(best.tree, path.end))
+        deviation = sum(
+            float(values @ point.flat[places])
+            for places, values in (self._deviation(m, part) for m, part in nodes)
+        )
+        return deviation > len(nodes) * relax + tolerance
+
+    def fixed_paths(self, upper: np.ndarray) -> list[TreePath]:
+        """Paths that upper bounds (flat order) decide already, without the empty one."""
+        found: list[TreePath] = []
+        queue = [TreePath.root(self.instance)]
+        while queue:
+            path = queue.pop()
+            if path.steps:
+                found.append(path)
+            m = path.end
+            if self.layout.height(m) <= 2:
+                continue
+            feature = decided_feature(self.layout, m, upper)
+            if feature is not None:
+                queue += path.step(feature, self.instance)
+        return found
+
+
+def decided_feature(layout: TreeLayout, node: int, upper: np.ndarray) -> int | None:
+    """The only feature that upper bounds (flat order) leave to a node, if it cannot be a leaf."""
+    if upper[layout.leaf(node)] > 0.5:
+        return None
+    start = layout.branch(node, 0)
+    left = np.flatnonzero(upper[start : start + layout.n_features] > 0.5)
+    return int(left[0]) if len(left) == 1 else None
+
+
+def _walk(tree: PathTree, node: int) -> Iterable[tuple[int, PathTree]]:
+    """Node numbers and parts of a subtree whose root stands at a node."""
+    yield node, tree
+    if isinstance(tree, Branch):
+        yield from _walk(tree.left, 2 * node)
+        yield from _walk(tree.right, 2 * node + 1)

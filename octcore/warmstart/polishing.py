@@ -1,0 +1,178 @@
+"""Solution polishing: replace the lower parts of a tree by optimal subtrees of depth two.
+
+The subtrees of a data set are kept in one cache that polishing, path bound cuts and value rows
+share; its key is the set of rows, so different tests that select the same rows share an entry.
+
+References
+----------
+Keegan, Forbes, "Accelerated BendOCT": solution polishing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from octcore.search.depth_two import DepthTwo
+from octcore.search.path_tree import Branch, PathTree
+from octcore.tree import topology
+from octcore.tree.tree import Split, Tree
+
+POLISHED_HEIGHT = 2
+
+
+@dataclass(frozen=True, eq=False)
+class BestSubtree:
+    """A canonical best subtree, in the features of the instance."""
+
+    value: float
+    tree: PathTree
+    wrong: np.ndarray
+
+
+class SubtreeCache:
+    """Best subtrees of depth two at most on sets of merged rows ("hits").
+
+    Parameters
+    ----------
+    X : numpy.ndarray
+        Binary features of the hits, shape ``(n_hits, n_features)``.
+    y, weights : numpy.ndarray
+        Class and weight of the hits, shape ``(n_hits,)``; without weight a hit is never right or
+        wrong.
+    n_classes : int
+        Number of classes.
+    penalty : float
+        Price of a leaf on the scale of the weights.
+    """
+
+    def __init__(
+        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray, n_classes: int, penalty: float
+    ) -> None:
+        self.penalty, self.n_classes = penalty, n_classes
+        self._used = np.flatnonzero(weights > 0)
+        self._X, self._y, self._weights = X[self._used], y[self._used], weights[self._used]
+        self._is_one = self._X.astype(bool)
+        self._solvers: dict[int, DepthTwo] = {}
+        self._subtrees: dict[tuple[int, bytes], BestSubtree] = {}
+        self._values: dict[bytes, float] = {}
+
+    @property
+    def calls(self) -> int:
+        """Number of subtrees computed."""
+        return len(self._subtrees) + len(self._values)
+
+    def subtree(self, hits: np.ndarray, depth: int = POLISHED_HEIGHT) -> BestSubtree:
+        """Best subtree on the hits of a boolean mask of shape ``(n_hits,)``."""
+        mask = hits[self._used]
+        key = (depth, np.packbits(mask).tobytes())
+        found = self._subtrees.get(key)
+        if found is None:
+            result = self._solver(depth).solve(mask)
+            found = BestSubtree(result.value, result.tree, self._used[result.wrong])
+            self._subtrees[key] = found
+        return found
+
+    def values_by_root(self, hits: np.ndarray, height: int) -> np.ndarray:
+        """Best value with every feature at the root of a subtree of height one to three.
+
+        Parameters
+        ----------
+        hits : numpy.ndarray
+            Boolean mask, shape ``(n_hits,)``.
+        height : int
+            Splits allowed on a path.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape ``(n_features,)``.
+        """
+        mask = hits[self._used]
+        if height <= POLISHED_HEIGHT:
+            return self._solver(height).values_by_root(mask)
+        right = self._is_one
+        return np.array(
+            [
+                self._value(mask & ~right[:, f]) + self._value(mask & right[:, f])
+                for f in range(right.shape[1])
+            ]
+        )
+
+    def _value(self, mask: np.ndarray) -> float:
+        key = np.packbits(mask).tobytes()
+        value = self._values.get(key)
+        if value is None:
+            tally = np.bincount(self._y[mask], self._weights[mask])
+            value = float(tally.max(initial=0.0)) - self.penalty
+            if np.count_nonzero(tally) > 1:
+                roots = self._solver(POLISHED_HEIGHT).values_by_root(mask)
+                value = max(value, float(roots.max(initial=-np.inf)))
+            self._values[key] = value
+        return value
+
+    def _solver(self, depth: int) -> DepthTwo:
+        if depth not in self._solvers:
+            self._solvers[depth] = DepthTwo(
+                self._X, self._y, self._weights, self.n_classes, self.penalty, depth
+            )
+        return self._solvers[depth]
+
+
+class Polisher:
+    """Replaces the lowest two levels of trees by optimal ones.
+
+    Parameters
+    ----------
+    cache : SubtreeCache
+        Best subtrees.
+    X : numpy.ndarray
+        All encoded columns of the hits, shape ``(n_hits, n_columns)``: trees from elsewhere may
+        test columns that the cache does not know.
+    columns : numpy.ndarray
+        Encoded column of every feature of the cache.
+    depth : int
+        Largest depth of a tree.
+    """
+
+    def __init__(self, cache: SubtreeCache, X: np.ndarray, columns: np.ndarray, depth: int) -> None:
+        self.cache, self.X, self.columns, self.depth = cache, X, columns, depth
+
+    def improve(self, tree: Tree) -> Tree:
+        """Return a tree that is at least as good in value; side constraints are not looked at."""
+        rows = tree.node_rows(self.X)
+        splits, labels = dict(tree.splits), dict(tree.labels)
+        for node in self._roots(tree):
+            reach = min(POLISHED_HEIGHT, self.depth - topology.node_depth(node))
+            for below in tree.walk(node):
+                splits.pop(below, None)
+                labels.pop(below, None)
+            there = np.zeros(len(self.X), bool)
+            there[rows[node]] = True
+            best = self.cache.subtree(there, reach)
+            self._plant(best.tree, node, splits, labels)
+        return Tree(splits, labels, tree.n_features, tree.n_classes)
+
+    def _roots(self, tree: Tree) -> list[int]:
+        """Topmost nodes whose height in the tree is two at most."""
+        heights: dict[int, int] = {}
+        for node in sorted(tree.nodes, reverse=True):
+            below = [heights[child] for child in topology.children(node) if child in heights]
+            heights[node] = 1 + max(below) if below else 0
+        return [
+            node
+            for node, height in heights.items()
+            if height <= POLISHED_HEIGHT
+            and (node == 1 or heights[topology.parent(node)] > POLISHED_HEIGHT)
+        ]
+
+    def _plant(
+        self, part: PathTree, node: int, splits: dict[int, Split], labels: dict[int, int]
+    ) -> None:
+        if isinstance(part, Branch):
+            splits[node] = Split.on_feature(int(self.columns[part.feature]))
+            for child, below in zip(topology.children(node), (part.left, part.right), strict=True):
+                self._plant(below, child, splits, labels)
+        else:
+            labels[node] = part.label
