@@ -6,11 +6,9 @@ import argparse
 import sys
 from typing import Any
 
-import pandas as pd
-
 from octcore.cli.output import write_text
 from octcore.data.export import frame_to_csv
-from octcore.data.reading import read_csv
+from octcore.data.reading import read_table
 from octcore.model_file import load_model
 
 
@@ -24,11 +22,17 @@ def add_commands(commands: Any) -> None:
 
 
 def run_predict(arguments: argparse.Namespace) -> int:
-    """Predict and write one column, ``prediction``."""
+    """Write the rows as they came, with one more column, ``prediction``."""
     model = load_model(arguments.model)
-    rows = read_csv(arguments.data, missing="category").frame
-    frame = pd.DataFrame({"prediction": model.predict(rows)})
-    for remark in model.remarks(rows):
-        print(f"octcore: {remark}", file=sys.stderr)
-    write_text(arguments.output, frame_to_csv(frame))
+    frame = read_table(arguments.data).frame()
+    predicted = model.predict(frame)
+    for column, n_rows in model.unseen(frame).items():
+        print(
+            f"octcore: {n_rows} rows have a category of {column!r} that never came up in training.",
+            file=sys.stderr,
+        )
+    name = "prediction"
+    while name in frame.columns:
+        name += "_"
+    write_text(arguments.output, frame_to_csv(frame.assign(**{name: predicted})))
     return 0
