@@ -20,8 +20,8 @@ CATEGORICAL_SETS = (
     "monk3 soybean-small spect tic-tac-toe"
 ).split()
 OTHER_SETS = (
-    "iris wine plrx wpbc parkinsons sonar wdbc banknote transfusion ozone-one segmentation spambase "
-    "hepatitis fertility ionosphere biodeg ILPD thoracic credit seismic-bumps ann-thyroid"
+    "iris wine plrx wpbc parkinsons sonar wdbc banknote transfusion ozone-one segmentation "
+    "spambase hepatitis fertility ionosphere biodeg ILPD thoracic credit seismic-bumps ann-thyroid"
 ).split()
 CASES = [(name, "") for name in CATEGORICAL_SETS] + [
     (name, scheme) for name in OTHER_SETS for scheme in ("QB", "QT")
@@ -35,10 +35,8 @@ IDENTIFIERS = {
     "hayes-roth": [0], "wpbc": [0, 2], "parkinsons": [0], "ionosphere": [1], "wdbc": [0],
     "ozone-one": [0],
 }  # fmt: skip
-TARGETS = dict.fromkeys(
-    "balance-scale breast-cancer house-votes-84 spect hepatitis wine wpbc wdbc segmentation".split(),
-    0,
-) | {"parkinsons": 16}
+FIRST_COLUMN = "balance-scale breast-cancer house-votes-84 spect hepatitis wine wpbc wdbc segmentation"
+TARGETS = dict.fromkeys(FIRST_COLUMN.split(), 0) | {"parkinsons": 16}
 WHOLE_BUT_NUMERIC = {
     "hepatitis": [0, 14, 15, 17], "wpbc": [31], "wine": [4, 12], "thoracic": [15],
     "ILPD": [0, 4, 5, 6], "credit": [13, 14], "transfusion": [0, 1, 2, 3],

@@ -165,7 +165,7 @@ def _model(
 ) -> DecisionTreeClassifier:
     classes = np.asarray(tree.classes) if tree.classes else np.arange(tree.n_classes)
     outputs = np.array([tree.n_classes], dtype=np.intp)
-    inner: Any = SklearnTree(n_features, outputs, tree.n_classes)
+    inner: Any = SklearnTree(n_features, outputs, 1)
     places = {node: i for i, node in enumerate(order)}
     dtype = inner.__getstate__()["nodes"].dtype
     nodes: Any = np.zeros(len(order), dtype=dtype)

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from octcore.data.columns import Column
+from octcore.data.dataset import Dataset
+from octcore.encoding import Encoding, fit_encoding, group_slices
+from octcore.errors import DataError, ModelFileError, SettingsError
+
+NAN = float("nan")
+
+
+@pytest.fixture
+def mixed() -> Dataset:
+    """Six rows: numbers, three colours, two sexes, an ordinal text column, a constant."""
+    frame = pd.DataFrame(
+        {
+            "age": [20.0, 30.0, 40.0, 50.0, 60.0, 70.0],
+            "colour": ["red", "blue", "red", "green", "blue", "green"],
+            "sex": ["m", "f", "m", "f", "m", "f"],
+            "size": ["small", "large", "medium", "small", "large", "medium"],
+            "flag": [0.0, 1.0, 1.0, 0.0, 0.0, 1.0],
+            "same": [7.0] * 6,
+        }
+    )
+    columns = (
+        Column("age", "numeric"),
+        Column("colour", "categorical", ("blue", "green", "red")),
+        Column("sex", "binary", ("f", "m")),
+        Column("size", "ordinal", ("small", "medium", "large")),
+        Column("flag", "binary", (0.0, 1.0)),
+        Column("same", "numeric"),
+    )
+    y = np.array([0, 1, 0, 1, 0, 1])
+    return Dataset("mixed", frame, columns, "class", ("no", "yes"), y)
+
+
+def test_columns_of_a_mixed_table(mixed: Dataset) -> None:
+    encoding = fit_encoding("QT-2", mixed)
+    assert encoding.names == (
+        "age>45", "colour=blue", "colour=green", "colour=red", "sex=m", "size>1", "flag",
+    )  # fmt: skip
+    assert encoding.raw_features == mixed.feature_names
+    assert group_slices(encoding)["colour"] == [1, 2, 3]
+    np.testing.assert_array_equal(encoding.groups, [0, 1, 1, 1, 2, 3, 4])
+    cells = encoding.transform(mixed.frame)
+    np.testing.assert_array_equal(cells[0], [0, 0, 0, 1, 1, 0, 0])
+    np.testing.assert_array_equal(cells[4], [1, 1, 0, 0, 1, 1, 0])
+
+
+def test_scaled_columns(mixed: Dataset) -> None:
+    encoding = fit_encoding("scaled", mixed)
+    cells = encoding.transform(mixed.frame)
+    np.testing.assert_allclose(cells[:, 0], [0, 0.2, 0.4, 0.6, 0.8, 1])
+    np.testing.assert_allclose(cells[:, 5], [0, 1, 0.5, 0, 1, 0.5])  # ranks of the sizes
+    assert cells.min() == 0
+    assert cells.max() == 1
+    assert not encoding.is_binary
+
+
+def test_class_change_uses_the_classes(mixed: Dataset) -> None:
+    encoding = fit_encoding("class-change", mixed)
+    assert [c.lower for c in encoding.columns if c.raw == "age"] == [25, 35, 45, 55, 65]
+    with pytest.raises(SettingsError, match="target"):
+        fit_encoding("class-change", (mixed.frame, mixed.columns))
+
+
+def test_one_hot_refuses_numbers_and_names_them(mixed: Dataset) -> None:
+    with pytest.raises(SettingsError, match="age") as caught:
+        fit_encoding("one-hot", mixed)
+    assert caught.value.code == "ENCODING_UNFIT"
+    kept = ["colour", "sex", "size"]
+    columns = [column for column in mixed.columns if column.name in kept]
+    assert len(fit_encoding("one-hot", (mixed.frame[kept], columns)).columns) == 3 + 1 + 3
+
+
+def test_none_takes_numbers_from_0_to_1_only(mixed: Dataset) -> None:
+    with pytest.raises(SettingsError, match="age"):
+        fit_encoding("none", mixed)
+    frame = pd.DataFrame({"share": [0.0, 0.25, 1.0], "on": [0.0, 1.0, 1.0], "c": [1.0, 1.0, 1.0]})
+    encoding = fit_encoding("none", Dataset.from_arrays(frame))
+    assert encoding.names == ("share", "on")
+    assert [column.is_binary for column in encoding.columns] == [False, True]
+    np.testing.assert_array_equal(encoding.transform(frame), frame[["share", "on"]])
+
+
+def test_constant_bucket_is_kept_on_request_only() -> None:
+    data = Dataset.from_arrays(np.array([0.0] * 98 + [1.0, 2.0])[:, None])
+    assert fit_encoding("QB-5", data).columns == ()
+    assert "No split is possible" in fit_encoding("QB-5", data).notes[-1]
+    kept = fit_encoding("QB-5", data, keep_constant=True)
+    assert kept.transform(data.frame).tolist() == [[1.0]] * 100
+
+
+def test_collapsed_quantiles_are_noted() -> None:
+    data = Dataset.from_arrays(np.array([0.0] * 8 + [1.0, 2.0, 3.0])[:, None])
+    assert "(2 of 4)" in fit_encoding("QT-5", data).notes[0]
+
+
+def test_new_rows_beyond_the_edges_fall_into_the_outer_buckets() -> None:
+    data = Dataset.from_arrays(np.arange(20.0)[:, None])
+    encoding = fit_encoding("QB-4", data)
+    cells = encoding.transform(pd.DataFrame({"x0": [-1e9, 1e9]}))
+    np.testing.assert_array_equal(cells, [[1, 0, 0, 0], [0, 0, 0, 1]])
+
+
+def test_unseen_categories_give_zeros_and_are_counted(mixed: Dataset) -> None:
+    encoding = fit_encoding("QT-2", mixed)
+    rows = mixed.frame.assign(colour=["red", "pink", "pink", "blue", "red", "red"])
+    assert encoding.transform(rows)[1, 1:4].tolist() == [0, 0, 0]
+    assert encoding.unseen(rows) == {"colour": 2}
+    assert encoding.unseen(mixed.frame) == {}
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "code"),
+    [
+        ("age", NAN, "MISSING_VALUE"),
+        ("age", np.inf, "MISSING_VALUE"),
+        ("age", "old", "BAD_VALUE"),
+        ("colour", None, "MISSING_VALUE"),
+        ("size", "huge", "BAD_VALUE"),
+    ],
+)
+def test_values_that_cannot_be_encoded_name_row_and_column(
+    mixed: Dataset, column: str, value: object, code: str
+) -> None:
+    rows = mixed.frame.astype(object)
+    rows.loc[3, column] = value
+    with pytest.raises(DataError, match=rf"Row 4 .*{column}") as caught:
+        fit_encoding("QT-2", mixed).transform(rows)
+    assert (caught.value.code, caught.value.column) == (code, column)
+
+
+def test_missing_column_is_named(mixed: Dataset) -> None:
+    with pytest.raises(DataError, match="colour") as caught:
+        fit_encoding("QT-2", mixed).transform(mixed.frame.drop(columns="colour"))
+    assert caught.value.code == "MISSING_COLUMN"
+
+
+def test_fitting_refuses_missing_values_and_no_rows(mixed: Dataset) -> None:
+    with pytest.raises(DataError, match="Row 2"):
+        fit_encoding("QT-2", (pd.DataFrame({"a": [1.0, NAN]}), (Column("a", "numeric"),)))
+    with pytest.raises(DataError, match="no rows"):
+        fit_encoding("QT-2", (mixed.frame.iloc[:0], mixed.columns))
+
+
+def test_levels_are_those_of_the_training_rows(mixed: Dataset) -> None:
+    part = mixed.subset([0, 1, 2, 4])  # no green
+    encoding = fit_encoding("QT-2", part)
+    assert [c.level for c in encoding.columns if c.raw == "colour"] == ["red"]
+    assert encoding.unseen(mixed.frame) == {"colour": 2}
+
+
+@pytest.mark.parametrize("key", ["QB-3", "QT-3", "class-change", "scaled"])
+def test_json_round_trip(mixed: Dataset, key: str) -> None:
+    encoding = fit_encoding(key, mixed)
+    again = Encoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
+    assert again == encoding
+    np.testing.assert_array_equal(again.transform(mixed.frame), encoding.transform(mixed.frame))
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {},
+        {"key": "QT-5", "raw_features": [], "columns": [{"raw": "a", "kind": "above"}]},
+        {"key": "QT-5", "raw_features": ["a"], "columns": [{"raw": "a", "kind": "python"}]},
+        {"key": "x", "raw_features": ["a"], "columns": [{"raw": "a", "kind": "scaled", "scale": 0}]},
+    ],
+)
+def test_broken_records_are_refused(record: dict[str, object]) -> None:
+    with pytest.raises(ModelFileError):
+        Encoding.from_dict(record)
+
+
+def test_names_are_unique() -> None:
+    frame = pd.DataFrame({"a": ["b=c", "x", "y"], "a=b": ["c", "d", "e"]})
+    names = fit_encoding("one-hot", Dataset.from_arrays(frame)).names
+    assert len(set(names)) == len(names)

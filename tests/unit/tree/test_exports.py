@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+
+import graphviz
+import numpy as np
+import pandas as pd
+import pytest
+
+from octcore.data.dataset import Dataset
+from octcore.encoding import fit_encoding
+from octcore.tree.export import node_records, to_graphviz, to_svg, to_text
+from octcore.tree.export.svg import layout
+from octcore.tree.tree import Split, Tree
+
+HOSTILE = [
+    "<b>bold</b>",
+    '" onload="alert(1)',
+    "a\\nb\\",
+    "new\nline",
+    "</title><script>alert(1)</script>",
+    "<<table>>",
+    "]]>",
+    "&amp;",
+]
+
+
+@pytest.fixture
+def table() -> Dataset:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(size=(40, 2)), columns=["petal length", "petal width"])
+    return Dataset.from_arrays(frame, np.where(frame["petal length"] > 0.4, "yes", "no"))
+
+
+@pytest.fixture
+def tree() -> Tree:
+    splits = {1: Split.on_feature(0), 3: Split.on_feature(5)}
+    return Tree(splits, {2: 0, 6: 1, 7: 0}, 8, 2, ("no", "yes"))
+
+
+def test_text(table: Dataset, tree: Tree) -> None:
+    encoding = fit_encoding("QT-5", table)
+    X = encoding.transform(table.frame)
+    assert table.y is not None
+    lines = to_text(tree, encoding, X, table.y).splitlines()
+    assert lines[0] == "classes: no, yes"
+    assert lines[1].startswith("all rows  (40 rows: ")
+    assert lines[2].startswith("|-- petal length <= ")
+    assert "->  no" in lines[2]
+    assert lines[4].startswith("    |-- petal width <= ")
+    assert "error" in lines[5]
+    assert "rows:" not in to_text(tree, encoding)
+
+
+def test_records(table: Dataset, tree: Tree) -> None:
+    encoding = fit_encoding("QT-5", table)
+    X = encoding.transform(table.frame)
+    assert table.y is not None
+    records = {r.node: r for r in node_records(tree, encoding, X, table.y)}
+    assert list(records) == [1, 2, 3, 6, 7]
+    root, leaf = records[1], records[6]
+    assert (root.parent, root.depth, root.kind, root.threshold) == (0, 0, "branch", 0.5)
+    assert root.weights == {encoding.names[0]: 1.0}
+    assert root.n_samples == 40
+    assert (leaf.parent, leaf.depth, leaf.label) == (3, 2, "yes")
+    assert leaf.arrival.startswith("petal width <= ")
+    assert sum(records[n].n_samples or 0 for n in (2, 6, 7)) == 40
+    assert root.errors == int((tree.predict_codes(X) != table.y).sum())
+    assert root.confidence == max(root.class_counts) / 40
+    json.dumps([r.to_dict() for r in records.values()], allow_nan=False)
+
+
+def test_an_empty_node_has_no_majority(table: Dataset, tree: Tree) -> None:
+    encoding = fit_encoding("QT-5", table)
+    no_rows = np.empty((0, 8))
+    record = node_records(tree, encoding, no_rows, np.empty(0, dtype=np.int64))[0]
+    assert (record.n_samples, record.majority, record.confidence) == (0, None, None)
+
+
+def hostile_tree(text: str) -> tuple[Tree, Dataset]:
+    frame = pd.DataFrame({text: [0.0, 1.0, 2.0, 3.0], "c": [text, "b", "d", text]})
+    data = Dataset.from_arrays(frame, np.array([text, "k", "k", text]))
+    encoding = fit_encoding("QT-2", data)
+    level = next(j for j, c in enumerate(encoding.columns) if c.level == text)
+    splits = {1: Split.on_feature(0), 2: Split.on_feature(level)}
+    return Tree(splits, {3: 0, 4: 1, 5: 0}, len(encoding.columns), 2, data.classes), data
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_names_stay_text_in_svg(text: str) -> None:
+    tree, data = hostile_tree(text)
+    svg = to_svg(tree, fit_encoding("QT-2", data), title=text)
+    root = ET.fromstring(svg)
+    tags = {element.tag.split("}")[1] for element in root.iter()}
+    assert tags <= {"svg", "title", "g", "rect", "text", "path"}
+    attributes = {name for element in root.iter() for name in element.attrib}
+    assert not {name for name in attributes if name.startswith("on") or "href" in name}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_names_stay_text_in_dot(text: str) -> None:
+    tree, data = hostile_tree(text)
+    source = to_graphviz(tree, fit_encoding("QT-2", data)).source
+    for label in _labels(source):
+        if label[0] != '"':
+            assert label.isidentifier()
+            continue
+        assert label.endswith('"')
+        inner = label[1:-1]
+        without_escapes = inner.replace("\\\\", "").replace('\\"', "").replace("\\n", "")
+        assert '"' not in without_escapes
+        assert "\\" not in without_escapes
+    assert len(_labels(source)) == 9
+
+
+def _labels(source: str) -> list[str]:
+    """Label values of a DOT text, read with the quoting rules of the language."""
+    found, position = [], source.find("label=")
+    while position >= 0:
+        start = end = position + len("label=")
+        if source[start] == '"':
+            end += 1
+            while source[end] != '"':
+                end += 2 if source[end] == "\\" else 1
+        else:
+            end = min(source.find(c, start) for c in " ]" if source.find(c, start) > 0) - 1
+        found.append(source[start : end + 1])
+        position = source.find("label=", end)
+    return found
+
+
+def test_dot_is_a_graphviz_graph(table: Dataset, tree: Tree) -> None:
+    graph = to_graphviz(tree, fit_encoding("QT-5", table))
+    assert isinstance(graph, graphviz.Digraph)
+    assert graph.source.count(" -> ") == 4
+    assert '"petal length <= ' in graph.source
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3, 5])
+def test_boxes_of_the_svg_do_not_overlap(depth: int) -> None:
+    rng = np.random.default_rng(depth)
+    frame = pd.DataFrame(rng.uniform(size=(30, 3)), columns=["a", "a much longer name", "c"])
+    data = Dataset.from_arrays(frame, rng.integers(0, 2, 30))
+    encoding = fit_encoding("scaled", data)
+    splits = {
+        node: Split.on_plane(rng.normal(size=3), 0.1) if node % 3 == 0 else Split.on_feature(node % 3)
+        for node in range(1, 2**depth)
+    }
+    labels = {node: node % 2 for node in range(2**depth, 2 ** (depth + 1))}
+    tree = Tree(splits, labels, 3, 2)
+    assert data.y is not None
+    boxes = layout(node_records(tree, encoding, encoding.transform(frame), data.y))
+    for level in range(depth + 1):
+        row = sorted((b for b in boxes.values() if b.record.depth == level), key=lambda b: b.x)
+        for left, right in zip(row[:-1], row[1:], strict=True):
+            assert left.x + left.width / 2 <= right.x - right.width / 2
+            assert left.record.node < right.record.node
+    for node, box in boxes.items():
+        assert box.x - box.width / 2 >= 0
+        if node > 1:
+            assert box.y > boxes[node // 2].y + boxes[node // 2].height
+    ET.fromstring(to_svg(tree, encoding))

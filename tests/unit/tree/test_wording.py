@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from octcore.data.columns import Column
+from octcore.data.dataset import Dataset
+from octcore.encoding import EncodedColumn, Encoding, fit_encoding
+from octcore.tree.conditions import Levels, condition_of
+from octcore.tree.tree import Split, Tree
+from octcore.tree.wording import (
+    format_number,
+    path_words,
+    raw_plane,
+    rules,
+    shorten,
+    split_words,
+)
+
+
+def encoding_of(*columns: EncodedColumn) -> Encoding:
+    names = tuple(dict.fromkeys(column.raw for column in columns))
+    return Encoding("test", columns, names)
+
+
+ABOVE = EncodedColumn("petal length", "above", lower=2.45)
+BUCKET = EncodedColumn("age", "bucket", lower=2.1, upper=3.0)
+FIRST = EncodedColumn("age", "bucket", upper=2.1)
+RED = EncodedColumn("colour", "level", level="red")
+MALE = EncodedColumn("sex", "level", level="male", other="female")
+FLAG = EncodedColumn("flag", "level", level=1.0, other=0.0)
+SIZE = EncodedColumn("size", "above", lower=1.0, levels=("small", "medium", "large"))
+SCALED = EncodedColumn("width", "scaled", shift=2.0, scale=4.0)
+
+
+@pytest.mark.parametrize(
+    ("column", "left", "right", "test"),
+    [
+        (ABOVE, "petal length <= 2.45", "petal length > 2.45", "petal length <= 2.45"),
+        (BUCKET, "age <= 2.1 or age > 3", "2.1 < age <= 3", "2.1 < age <= 3"),
+        (FIRST, "age > 2.1", "age <= 2.1", "age > 2.1"),
+        (RED, "colour is not red", "colour is red", "colour is red"),
+        (MALE, "sex is female", "sex is male", "sex is male"),
+        (FLAG, "flag is 0", "flag is 1", "flag is 1"),
+        (SIZE, "size <= medium", "size > medium", "size <= medium"),
+        (SCALED, "width <= 4", "width > 4", "width <= 4"),
+    ],
+)
+def test_univariate_splits(column: EncodedColumn, left: str, right: str, test: str) -> None:
+    assert split_words(Split.on_feature(0), encoding_of(column)) == (left, right, test)
+
+
+def test_a_negative_weight_swaps_the_sides() -> None:
+    encoding = encoding_of(SCALED, RED)
+    assert split_words(Split(((0, -1.0),), -0.5), encoding)[:2] == ("width >= 4", "width < 4")
+    assert split_words(Split(((1, -1.0),), -0.5), encoding)[:2] == (
+        "colour is red",
+        "colour is not red",
+    )
+
+
+def test_splits_that_separate_nothing() -> None:
+    assert split_words(Split((), 1.0), encoding_of(RED))[:2] == ("always", "never")
+    assert split_words(Split((), -1.0), encoding_of(RED))[:2] == ("never", "always")
+    words = split_words(Split.on_feature(0, 1.0), encoding_of(RED))
+    assert words[:2] == ("colour is anything", "colour is impossible")
+
+
+def test_oblique_split_in_raw_units() -> None:
+    blue = EncodedColumn("colour", "level", level="blue")
+    encoding = encoding_of(SCALED, EncodedColumn("height", "scaled", shift=-1, scale=0.5), RED, blue)
+    split = Split.on_plane([2.0, -1.0, 3.0, 3.0], -0.25)
+    plane = raw_plane(split, encoding)
+    # 2 (w - 2)/4 - (h + 1)/0.5 + 3 [red or blue] - 0.25
+    assert [term.weight for term in plane.terms] == [0.5, -2.0, 3.0]
+    assert plane.terms[2].condition == Levels("colour", ("red", "blue"), True)
+    assert plane.offset == pytest.approx(-0.25 - 1 - 2)
+    assert plane.threshold == pytest.approx(0.25 + 1 + 2)
+    words = split_words(split, encoding)
+    assert words.left == "0.5 width - 2 height + 3 [colour is red or blue] <= 3.25"
+    assert words.right.endswith("> 3.25")
+    short = split_words(split, encoding, max_terms=1)
+    assert short.left == "3 [colour is red or blue] + … (2 more) <= 3.25"
+
+
+def test_a_leading_minus_stands_close() -> None:
+    encoding = encoding_of(EncodedColumn("a", "value"), EncodedColumn("b", "value"))
+    assert split_words(Split.on_plane([-1.0, 0.123456], 0.0), encoding).left == (
+        "-a + 0.1235 b <= 0"
+    )
+
+
+def test_moved_threshold_and_solved_plane_are_kept_apart() -> None:
+    plane = raw_plane(Split(((0, 1.0),), 0.6, -0.5, True), encoding_of(SCALED))
+    assert plane.terms[0].weight == 0.25
+    assert plane.offset == pytest.approx(-1.0)  # (width - 2)/4 - 0.5
+    assert plane.threshold == pytest.approx(1.1)
+
+
+@pytest.fixture
+def table() -> Dataset:
+    frame = pd.DataFrame(
+        {"age": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], "colour": list("rgbrgbrg")}
+    )
+    columns = (Column("age", "numeric"), Column("colour", "categorical", ("b", "g", "r")))
+    return Dataset("t", frame, columns, "class", ("no", "yes"), np.array([0, 0, 1, 1, 1, 0, 1, 0]))
+
+
+def test_rules_join_the_conditions_of_a_path(table: Dataset) -> None:
+    encoding = fit_encoding("QT-4", table)
+    assert encoding.names == ("age>2.5", "age>4.5", "age>6.5", "colour=b", "colour=g", "colour=r")
+    splits = {1: 1, 2: 0, 3: 4, 6: 5}
+    tree = Tree(
+        {node: Split.on_feature(j) for node, j in splits.items()},
+        {4: 0, 5: 1, 7: 0, 12: 0, 13: 1},
+        6,
+        2,
+        ("no", "yes"),
+    )
+    X = encoding.transform(table.frame)
+    assert table.y is not None
+    found = rules(tree, encoding, X, table.y)
+    assert [rule.text for rule in found] == [
+        "IF age <= 2.5 THEN no (2 rows)",
+        "IF 2.5 < age <= 4.5 THEN yes (2 rows)",
+        "IF age > 4.5 and colour is neither g nor r THEN no (1 row)",
+        "IF age > 4.5 and colour is r THEN yes (1 row)",
+        "IF age > 4.5 and colour is g THEN no (2 rows)",
+    ]
+    assert found[4].class_counts == (1, 1)
+    assert path_words(tree, encoding, 5) == ("age <= 4.5", "age > 2.5")
+    assert rules(Tree.leaf(1, 6, 2), encoding)[0].text == "IF anything THEN 1"
+
+
+def test_buckets_on_a_path_leave_what_remains(table: Dataset) -> None:
+    encoding = fit_encoding("QB-4", table)
+    tree = Tree(
+        {1: Split.on_feature(1), 2: Split.on_feature(3)}, {3: 1, 4: 0, 5: 1}, 7, 2, ("no", "yes")
+    )
+    assert [rule.conditions for rule in rules(tree, encoding)] == [
+        ("age <= 2.75 or 4.5 < age <= 6.25",),
+        ("age > 6.25",),
+        ("2.75 < age <= 4.5",),
+    ]
+
+
+def test_long_names_are_cut() -> None:
+    long = EncodedColumn("x" * 50, "level", level="y" * 50)
+    words = split_words(Split.on_feature(0), encoding_of(long), max_name=10)
+    assert words.right == "xxxxxxxxx… is yyyyyyyyy…"
+    assert shorten("two\nlines") == "two lines"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(3.0, "3"), (-0.0, "0"), (0.1, "0.1"), (1e20, "1e20"), (1234567.0, "1234567"), (1e-7, "1e-07")],
+)
+def test_numbers(value: float, text: str) -> None:
+    assert format_number(value) == text
+    assert float(text) == value
+
+
+def test_negating_twice_is_the_same() -> None:
+    for column in (ABOVE, BUCKET, FIRST, RED, MALE, SIZE):
+        condition = condition_of(column)
+        assert condition.negated().negated() == condition
