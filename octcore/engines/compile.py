@@ -139,3 +139,16 @@ def _domains(variables: list[Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         upper[j] = np.inf if high is None else high
         integer[j] = variable.is_integer()
     return lower, upper, integer
+
+
+def with_rows(compiled: CompiledModel, cuts: list[Cuts]) -> CompiledModel:
+    """Return the model with more rows ``matrix @ x <= rhs``."""
+    if not cuts:
+        return compiled
+    rhs = np.concatenate([family.rhs for family in cuts])
+    return replace(
+        compiled,
+        matrix=vstack([compiled.matrix, *(family.matrix for family in cuts)]).tocsr(),
+        row_lower=np.concatenate([compiled.row_lower, np.full(len(rhs), -np.inf)]),
+        row_upper=np.concatenate([compiled.row_upper, rhs]),
+    )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import psutil
-from scipy.sparse import vstack
 
 from octcore.engines.base import Outcome, SolveLimits, StopReason, TimeUpError, make_guard
-from octcore.engines.compile import CompiledModel, InfeasibleModelError, compile_model
+from octcore.engines.compile import CompiledModel, InfeasibleModelError, compile_model, with_rows
 from octcore.engines.events import Recorder, relative_gap
 from octcore.engines.highs import (
     HighsModel,
@@ -112,7 +111,7 @@ class _MonolithicRun:
     size: ModelSize | None = None
     root_bound: float | None = None
     denied: float | None = None
-    unsound: bool = False
+    values: dict[str, object] = field(default_factory=dict)
     _queued: list[np.ndarray] = field(default_factory=list)
 
     def solve(self) -> Outcome:
@@ -121,6 +120,7 @@ class _MonolithicRun:
         with self._phase("build"):
             guard()
             built = self.program.build(guard)
+            self._offer_starts(built)
         with self._phase("compile"):
             guard()
             compiled = compile_model(built.model)
@@ -132,6 +132,13 @@ class _MonolithicRun:
             guard()
             result = self._branch_and_bound(built, compiled)
         return self._conclude(result)
+
+    def _offer_starts(self, built: PyomoModel) -> None:
+        self.values = dict(built.values)
+        for source, tree in built.starts:
+            value = self.program.evaluate(tree)
+            if value is not None:
+                self.recorder.incumbent(value, tree, source)
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:
@@ -182,7 +189,7 @@ class _MonolithicRun:
                 relaxation.add_rows(family.matrix, np.full(len(family.rhs), -np.inf), family.rhs)
             found += cuts
             self._count_cuts(cuts)
-        return _with_rows(compiled, found)
+        return with_rows(compiled, found)
 
     def _separate(
         self, built: PyomoModel, compiled: CompiledModel, x: np.ndarray, round_number: int
@@ -298,7 +305,6 @@ class _MonolithicRun:
                     f"The solver's bound {bound:.9g} denies the routed tree of {objective:.9g}; "
                     "it is not used."
                 )
-                self.unsound = True
                 return
             bound = objective
         self.recorder.bound(bound, nodes)
@@ -342,15 +348,3 @@ class _MonolithicRun:
         close = abs(bound - objective) <= CLAIM_TOLERANCE * max(1.0, abs(objective))
         if self.recorder.is_closed or (proven and close):
             self.recorder.bound(objective)
-
-
-def _with_rows(compiled: CompiledModel, cuts: list[Cuts]) -> CompiledModel:
-    if not cuts:
-        return compiled
-    rhs = np.concatenate([family.rhs for family in cuts])
-    return replace(
-        compiled,
-        matrix=vstack([compiled.matrix, *(family.matrix for family in cuts)]).tocsr(),
-        row_lower=np.concatenate([compiled.row_lower, np.full(len(rhs), -np.inf)]),
-        row_upper=np.concatenate([compiled.row_upper, rhs]),
-    )

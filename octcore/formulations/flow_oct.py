@@ -31,6 +31,12 @@ import pyomo.environ as pyo
 from octcore.formulations.base import FormulationInfo, Reference, formulation
 from octcore.formulations.components import side_constraints as side
 from octcore.formulations.components.class_cuts import ClassCuts
+from octcore.formulations.components.root_values import (
+    STRENGTHENING,
+    RootValues,
+    is_wanted,
+    proof_method,
+)
 from octcore.formulations.components.rows import MergedRows, linear, merge_rows
 from octcore.formulations.components.univariate import (
     REGULARISERS,
@@ -66,6 +72,7 @@ INFO = FormulationInfo(
             help="Add violated class inequalities at the root: rows of different classes that a "
             "split sends to one side cannot all be right below the other.",
         ),
+        *STRENGTHENING,
     ),
     constraints=side.STRUCTURAL | side.ROUTED | side.PREDICTION,
     engines=("highs", "scip", "gurobi"),
@@ -104,6 +111,7 @@ def build(problem: Problem) -> Program:
         granularity=objective.granularity,
         starts=lambda: greedy_starts(problem, objective.penalty),
         bound=objective.ceiling,
+        method=proof_method(problem),
     )
 
 
@@ -170,16 +178,24 @@ class FlowOCT:
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, numbered equations and the objective."""
+        searched = None
+        if is_wanted(self.problem):
+            searched = RootValues(self.problem, self.objective, guard)
         model = pyo.ConcreteModel("FlowOCT")
         self._variables(model)
         routing = self._constraints(model, guard)
         self._objective(model)
+        if searched is not None:
+            scale = 1.0 if self.has_split_weight else 1 / self.objective.total_weight
+            searched.strengthen(model, model.b, self.F, scale * model.objective.expr)
         cuts = ClassCuts(model, self.rows, self.F, self.problem.depth)
         return PyomoModel(
             model,
             read_tree=lambda point: self.read_tree(model, point),
             start_values=lambda tree: self.start_values(model, routing, tree),
             separators=(cuts,) if self.problem.params["class_cuts"] else (),
+            starts=() if searched is None else searched.starts,
+            values={} if searched is None else searched.record,
         )
 
     def _variables(self, model: pyo.ConcreteModel) -> None:

@@ -135,9 +135,7 @@ class OCT:
     def gaps(self) -> dict[int, float]:
         """eps_j: smallest gap between distinct values, floored."""
         X = self.problem.X
-        return {
-            j: max(SMALLEST_GAP, float(np.diff(np.unique(X[:, j])).min())) for j in self.J
-        }
+        return {j: max(SMALLEST_GAP, float(np.diff(np.unique(X[:, j])).min())) for j in self.J}
 
     @cached_property
     def majority_errors(self) -> float:
@@ -322,9 +320,7 @@ class OCT:
             tree = tree.with_labels(majority)
         return metrics.centre_thresholds(tidy(tree, problem), problem.X)
 
-    def start_values(
-        self, model: pyo.ConcreteModel, tree: Tree
-    ) -> list[tuple[Any, np.ndarray]]:
+    def start_values(self, model: pyo.ConcreteModel, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
         values = terminals.TerminalValues(tree, self.problem, self.rows)
         a, beta = np.zeros((len(self.B), len(self.J))), np.zeros(len(self.B))

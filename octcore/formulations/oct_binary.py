@@ -197,9 +197,7 @@ class OCTBinary:
 
         def held(_, m, s):
             below = topology.terminals_below(2 * m + s, self.problem.depth)
-            there = [
-                float(count) * model.z[i, t] for i, count in enumerate(counts) for t in below
-            ]
+            there = [float(count) * model.z[i, t] for i, count in enumerate(counts) for t in below]
             return pyo.quicksum(there) >= smallest * model.d[m]
 
         model.split_size = pyo.Constraint(
@@ -273,9 +271,7 @@ class OCTBinary:
             keep_labels=side.fixes_labels(self.problem),
         )
 
-    def start_values(
-        self, model: pyo.ConcreteModel, tree: Tree
-    ) -> list[tuple[Any, np.ndarray]]:
+    def start_values(self, model: pyo.ConcreteModel, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
         values = terminals.TerminalValues(tree, self.problem, self.rows)
         b = np.zeros((len(self.B), len(self.F)))

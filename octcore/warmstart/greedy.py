@@ -81,7 +81,9 @@ class GreedyRules:
         if self.max_features is not None and len(used) >= self.max_features:
             mask &= np.isin(self.groups, list(used))
         if self.once_per_path:
-            above = [int(self.groups[j]) for m in topology.ancestors(node) for j in splits[m].features]
+            above = [
+                int(self.groups[j]) for m in topology.ancestors(node) for j in splits[m].features
+            ]
             mask &= ~np.isin(self.groups, above)
         return np.flatnonzero(mask)
 

@@ -83,16 +83,15 @@ def add_structural_rows(model: pyo.ConcreteModel, problem: Problem, b: Any, F: l
     """
     wanted, groups = problem.constraints, by_raw_feature(problem, F)
     B = topology.branch_nodes(problem.depth)
-    if wanted.leaf_limit is not None:
+    if wanted.leaf_limit is not None and F:
         model.leaf_limit = pyo.Constraint(
             expr=pyo.quicksum(b[m, f] for m in B for f in F) <= wanted.leaf_limit - 1,
             doc="leaves <= C, since leaves = splits + 1",
         )
     if wanted.root_feature is not None:
         columns = groups.get(problem.context.raw_index(wanted.root_feature), [])
-        rule = pyo.quicksum(b[1, f] for f in columns) if columns else None
         model.root_feature = pyo.Constraint(
-            expr=pyo.Constraint.Infeasible if rule is None else rule == 1,
+            expr=(1.0, linear([1.0] * len(columns), [b[1, f] for f in columns]), 1.0),
             doc="the root tests the given raw feature",
         )
     if wanted.feature_once_per_path:

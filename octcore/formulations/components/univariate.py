@@ -148,7 +148,9 @@ class UnivariateObjective:
     def ceiling(self) -> float:
         """Objective of a single leaf as accurate as conflicting identical rows allow."""
         problem = self.problem
-        best = metrics.accuracy_ceiling(problem.X, problem.y, problem.weights)
+        banned = [problem.context.raw_index(f) for f in problem.constraints.forbidden_features]
+        X = problem.X[:, ~np.isin(problem.groups, banned)]
+        best = metrics.accuracy_ceiling(X, problem.y, problem.weights)
         return self.from_count(self.total_weight * best - self.penalty)
 
 
@@ -227,3 +229,28 @@ def read_splits(
         majority = metrics.majority_labels(tree, problem.X, problem.y, problem.weights)
         tree = tree.with_labels(majority)
     return tidy(tree, problem)
+
+
+def drop_idle_splits(tree: Tree, problem: Problem) -> Tree:
+    """Replace splits that send all training rows to one side by that side, then tidy.
+
+    A required root feature keeps its split.
+    """
+    kept_root = problem.constraints.root_feature is not None
+    rows = tree.node_rows(problem.X)
+    splits: dict[int, Split] = {}
+    labels: dict[int, int] = {}
+    pending = [(1, 1)]
+    while pending:
+        old, new = pending.pop()
+        while old in tree.splits and not (old == 1 and kept_root):
+            filled = [child for child in topology.children(old) if len(rows[child])]
+            if len(filled) != 1:
+                break
+            old = filled[0]
+        if old in tree.labels:
+            labels[new] = tree.labels[old]
+        else:
+            splits[new] = tree.splits[old]
+            pending += [(2 * old, 2 * new), (2 * old + 1, 2 * new + 1)]
+    return tidy(Tree(splits, labels, tree.n_features, tree.n_classes), problem)

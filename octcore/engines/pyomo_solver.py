@@ -1,0 +1,207 @@
+"""Optional solvers through Pyomo's own interfaces: no live events, but quadratic objectives.
+
+The Pyomo model goes to the solver as it stands; its point is read, routed and recorded as with
+every other engine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.common.errors import InfeasibleConstraintException
+from pyomo.contrib.solver.common.results import Results, TerminationCondition
+
+from octcore.engines.base import Outcome, SolveLimits, StopReason, TimeUpError, make_guard
+from octcore.engines.compile import CompiledColumns
+from octcore.engines.events import Recorder, finite, relative_gap
+from octcore.engines.monolithic import CLAIM_TOLERANCE, check_size, too_large
+from octcore.errors import CancelledError, SettingsError
+from octcore.program import Capability, ModelSize, Point, Program, PyomoModel
+
+_REASONS = {
+    TerminationCondition.maxTimeLimit: StopReason.TIME_LIMIT,
+    TerminationCondition.iterationLimit: StopReason.NODE_LIMIT,
+    TerminationCondition.interrupted: StopReason.CANCELLED,
+}
+
+
+class PyomoSolverEngine:
+    """Base of the optional engines.
+
+    Parameters
+    ----------
+    memory_budget : float or None
+        Bytes that building may take; None for half of the available memory.
+    """
+
+    key = ""
+    title = ""
+    method = "mip"
+    package = ""
+    supports = frozenset({Capability.LINEAR, Capability.CONVEX_QUADRATIC})
+
+    def __init__(self, memory_budget: float | None = None) -> None:
+        self.memory_budget = memory_budget
+
+    def make_solver(self, limits: SolveLimits) -> Any:
+        """Make the Pyomo solver with threads, seed and node limit set."""
+        raise SettingsError("ENGINE_NOT_INSTALLED", f"{self.title} has no solver.", "engine")
+
+    def solve(
+        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
+    ) -> Outcome:
+        """Build and solve; the tree and the bound arrive at the end."""
+        solver = self.make_solver(limits)
+        if not solver.available():
+            raise SettingsError(
+                "ENGINE_NOT_INSTALLED",
+                f"The engine {self.key!r} needs the package {self.package} (and its licence, if it "
+                f"has one); run pip install 'octcore[{self.key}]' or choose engine 'highs'.",
+                "engine",
+            )
+        run = _Run(program, limits, recorder, cancel)
+        recorder.bound(program.bound)
+        check_size(program.size, self.memory_budget)
+        try:
+            return run.solve(solver)
+        except TimeUpError:
+            return run.outcome(StopReason.TIME_LIMIT)
+        except CancelledError:
+            return run.outcome(StopReason.CANCELLED)
+        except MemoryError as error:
+            raise too_large(program.size, "memory ran out while it was built") from error
+
+
+@dataclass(eq=False)
+class _Run:
+    """State of one solve."""
+
+    program: Program
+    limits: SolveLimits
+    recorder: Recorder
+    cancel: Callable[[], bool]
+    seconds: dict[str, float] = field(default_factory=dict)
+    size: ModelSize | None = None
+    values: dict[str, object] = field(default_factory=dict)
+
+    def solve(self, solver: Any) -> Outcome:
+        guard = make_guard(self.limits, self.cancel)
+        assert self.program.build is not None
+        with self._phase("build"):
+            guard()
+            built = self.program.build(guard)
+            self.values = dict(built.values)
+            for source, tree in built.starts:
+                self._offer(tree, source)
+        variables = list(built.model.component_data_objects(pyo.Var, active=True))
+        self._count(built, variables)
+        with self._phase("solve"):
+            guard()
+            try:
+                results = self._run(solver, built)
+            except InfeasibleConstraintException:
+                return self.outcome(StopReason.INFEASIBLE)
+        claimed = self._read(built, variables, results)
+        return self._conclude(results, claimed)
+
+    def outcome(self, reason: StopReason) -> Outcome:
+        return Outcome(
+            reason,
+            self.program.method,
+            size=self.size,
+            seconds=dict(self.seconds),
+            values=self.values,
+        )
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        self.recorder.phase(name)
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = time.perf_counter() - started
+
+    def _count(self, built: PyomoModel, variables: list[Any]) -> None:
+        """Count what can be counted without compiling; non-zeros are the estimate's."""
+        rows = sum(1 for _ in built.model.component_data_objects(pyo.Constraint, active=True))
+        binaries = sum(variable.is_integer() for variable in variables)
+        estimated = 0 if self.program.size is None else self.program.size.nonzeros
+        self.size = ModelSize(rows, len(variables), int(binaries), estimated)
+        self.recorder.model(self.size.to_dict())
+
+    def _run(self, solver: Any, built: PyomoModel) -> Results:
+        solver.config.warmstart_discrete_vars = self.recorder.tree is not None
+        if self.recorder.tree is not None:
+            for component, array in built.start_values(self.recorder.tree):
+                for variable, value in zip(component.values(), np.ravel(array), strict=True):
+                    variable.set_value(float(value), skip_validation=True)
+        program = self.program
+        return solver.solve(
+            built.model,
+            load_solutions=False,
+            raise_exception_on_nonoptimal_result=False,
+            time_limit=max(0.01, self.limits.clock.remaining),
+            rel_gap=self.limits.gap if program.shift == 0 else 0.0,
+            abs_gap=max(1e-9, 0.99 * program.granularity / abs(program.scale)),
+        )
+
+    def _objective(self, model_value: float) -> float:
+        return self.program.scale * model_value + self.program.shift
+
+    def _read(self, built: PyomoModel, variables: list[Any], results: Results) -> float | None:
+        """Record bound and tree; returns what the solver claims."""
+        bound = finite(results.objective_bound)
+        if bound is not None:
+            self._see_bound(self._objective(bound))
+        claimed = finite(results.incumbent_objective)
+        if claimed is None:
+            return None
+        found = results.solution_loader.get_vars()
+        x = np.array([0.0 if (v := found.get(var)) is None else v for var in variables])
+        self._offer(built.read_tree(Point(CompiledColumns(variables), x)), "solver")
+        return self._objective(claimed)
+
+    def _see_bound(self, bound: float) -> None:
+        objective = self.recorder.objective
+        if objective is not None and self.program.sense.better(objective, bound):
+            bound = objective
+        self.recorder.bound(bound)
+
+    def _offer(self, tree: Any, source: str) -> None:
+        value = self.program.evaluate(tree)
+        if value is not None:
+            self.recorder.incumbent(value, tree, source)
+        else:
+            self.recorder.note(
+                "A tree of the solver breaks a side constraint when rows are routed."
+            )
+
+    def _conclude(self, results: Results, claimed: float | None) -> Outcome:
+        objective, bound = self.recorder.objective, self.recorder.best_bound
+        if objective is not None and bound is not None:
+            close = abs(objective - bound) <= CLAIM_TOLERANCE * max(1.0, abs(objective))
+            if close or self.recorder.is_closed:
+                self.recorder.bound(objective)
+                return self.outcome(StopReason.OPTIMAL)
+        gap = relative_gap(objective, bound)
+        if gap is not None and gap <= self.limits.gap:
+            return self.outcome(StopReason.GAP_LIMIT)
+        condition = results.termination_condition
+        infeasible = (
+            TerminationCondition.provenInfeasible,
+            TerminationCondition.infeasibleOrUnbounded,
+        )
+        if condition in infeasible and objective is None:
+            return self.outcome(StopReason.INFEASIBLE)
+        if claimed is not None and objective is not None and condition not in _REASONS:
+            self.recorder.note(
+                f"The solver claimed {claimed:.9g}; routing the rows gives {objective:.9g}."
+            )
+        return self.outcome(_REASONS.get(condition, StopReason.ERROR))

@@ -1,0 +1,394 @@
+"""BinOCT: thresholds found by binary search, so that the model hardly grows with the rows.
+
+Verwer and Zhang.  Every branch node splits (a balanced tree without regulariser); its threshold is
+an index into the sorted candidates of its column, written in bits.
+
+=======  ============================================================================
+I        training rows, identical ones merged with weights
+J        columns with at least one candidate threshold
+T_j      candidates of column j: middles between neighbouring values of different class
+K, L     classes; terminal nodes 2^D .. 2^(D+1) - 1
+f, t, z  f_mj: node m tests column j; t_mk: bit k of its threshold index, the most significant
+         first; z_it: row i ends at terminal t
+h, e     h_qk: terminal q predicts k; e_qk: weight of class k that is wrong at q
+=======  ============================================================================
+
+Indices beyond the last candidate of a column mean its last candidate.  A prefix of bits says for
+blocks of rows on which side they must go, and every big-M is the number of rows of its block.
+Written from general knowledge of the paper and checked by enumeration; splits that separate no
+rows are dropped from the tree that is shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.constraints import violations
+from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.components import side_constraints as side
+from octcore.formulations.components import terminals
+from octcore.formulations.components.rows import MergedRows, linear
+from octcore.formulations.components.univariate import drop_idle_splits, weight_unit
+from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
+from octcore.tree import metrics, topology
+from octcore.tree.tree import Split, Tree
+from octcore.warmstart.greedy import greedy_starts
+
+INFO = FormulationInfo(
+    key="bin-oct",
+    title="BinOCT",
+    summary="Minimises the errors of a balanced tree; thresholds are found by binary search in "
+    "bits, so that the number of rows of the model depends on the values, not on the data rows.",
+    reference=Reference(
+        "Verwer, S., Zhang, Y.",
+        2019,
+        "Learning optimal classification trees using a binary linear program formulation",
+        "AAAI 33, 1625-1632",
+        "10.1609/aaai.v33i01.33011624",
+    ),
+    split_kind="univariate",
+    needs_binary_features=False,
+    default_encoding="scaled",
+    hyperparameters=(),
+    constraints=(side.STRUCTURAL | side.ROUTED | side.PREDICTION)
+    - {"max_leaves", "max_splits", "feature_once_per_path"},
+    engines=("highs", "scip", "gurobi"),
+    sense="min",
+    objective="misclassified rows",
+    equations=(
+        (r"\min \sum_{q,k} e_{qk}", "misclassified rows"),
+        (r"e_{qk} \ge N_{qk} - n_k h_{qk}", "rows of a class that the terminal does not predict"),
+        (
+            r"\sum_{i \in U} z_{i,left} \le |U| (1 - f_{mj} + \sum_{u<k: v_u=0} t_{mu} + t_{mk})",
+            "the values of block U lie above the threshold when its bits are 0",
+        ),
+    ),
+    good_at="A small model for many rows; its relaxation is very weak, so that proofs come late.",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows that must leave one side of a node for a column and a prefix of threshold bits.
+
+    Parameters
+    ----------
+    column : int
+        Encoded column j.
+    members : numpy.ndarray
+        Rows of the block.
+    leaves_left : bool
+        Whether they go right (so none may be left), else left.
+    zero_bits, one_bits : tuple of int
+        Bits that must be 0, and 1, for the block to matter.
+    """
+
+    column: int
+    members: np.ndarray
+    leaves_left: bool
+    zero_bits: tuple[int, ...] = ()
+    one_bits: tuple[int, ...] = ()
+
+
+@formulation(INFO)
+def build(problem: Problem) -> Program:
+    """Make the BinOCT program of a problem."""
+    model = BinOCT(problem)
+    least = problem.weights.sum() * (
+        1 - metrics.accuracy_ceiling(problem.X, problem.y, problem.weights)
+    )
+    return Program(
+        sense=Sense.MINIMISE,
+        capabilities=(Capability.LINEAR,),
+        n_features=problem.n_features,
+        n_classes=problem.n_classes,
+        evaluate=model.evaluate,
+        size=model.size,
+        build=model.build,
+        granularity=weight_unit(problem.weights),
+        starts=lambda: greedy_starts(problem, 0.0),
+        bound=float(least),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class BinOCT:
+    """Sets and builders of the model."""
+
+    problem: Problem
+
+    @cached_property
+    def rows(self) -> MergedRows:
+        """I: merged rows."""
+        return terminals.all_rows(self.problem)
+
+    @cached_property
+    def thresholds(self) -> dict[int, np.ndarray]:
+        """T_j: sorted candidates by column; columns without any are left out."""
+        found = {j: self._candidates(j) for j in side.allowed_columns(self.problem)}
+        return {j: values for j, values in found.items() if len(values)}
+
+    def _candidates(self, j: int) -> np.ndarray:
+        x, y = self.rows.X[:, j].astype(np.float64), self.rows.y
+        values, index = np.unique(x, return_inverse=True)
+        middles = values[:-1] + np.diff(values) / 2
+        if self.problem.constraints.active - {"class_weight"}:
+            return middles  # a constraint may need a threshold inside a run of one class
+        seen = np.zeros((len(values), self.problem.n_classes), dtype=bool)
+        seen[index.ravel(), y] = True
+        pure = seen.sum(axis=1) == 1
+        same = (seen[1:] == seen[:-1]).all(axis=1) & pure[1:] & pure[:-1]
+        return middles[~same]
+
+    @property
+    def J(self) -> list[int]:
+        """Columns that may be tested."""
+        return list(self.thresholds)
+
+    @property
+    def bits(self) -> range:
+        """Bits of a threshold index, the most significant first."""
+        longest = max((len(values) for values in self.thresholds.values()), default=1)
+        return range(max(1, math.ceil(math.log2(longest))))
+
+    @property
+    def B(self) -> range:
+        """Branch nodes."""
+        return topology.branch_nodes(self.problem.depth)
+
+    @property
+    def L(self) -> range:
+        """Terminal nodes."""
+        return topology.terminal_nodes(self.problem.depth)
+
+    @property
+    def size(self) -> ModelSize:
+        """Estimate from the blocks."""
+        n, classes, leaves = len(self.rows), self.problem.n_classes, len(self.L)
+        per_depth = leaves // 2 * self.problem.depth  # terminals below one side, over all nodes
+        members = sum(len(block.members) for block in self.blocks)
+        return ModelSize(
+            rows=len(self.blocks) * len(self.B) + n + leaves * (classes + 1) + len(self.B),
+            columns=n * leaves
+            + len(self.B) * (len(self.J) + len(self.bits))
+            + 2 * leaves * classes,
+            binaries=len(self.B) * (len(self.J) + len(self.bits)) + leaves * classes,
+            nonzeros=members * per_depth
+            + len(self.blocks) * len(self.B) * (1 + len(self.bits))
+            + n * leaves * 2
+            + leaves * classes * 3,
+        )
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """All blocks that are not empty."""
+        return tuple(block for j in self.J for block in self._blocks_of(j) if len(block.members))
+
+    def _blocks_of(self, j: int) -> Iterator[Block]:
+        """Blocks of one column: beyond the outer candidates, then by prefix of bits."""
+        x, candidates = self.rows.X[:, j].astype(np.float64), self.thresholds[j]
+        yield Block(j, np.flatnonzero(x > candidates[-1]), leaves_left=True)
+        yield Block(j, np.flatnonzero(x <= candidates[0]), leaves_left=False)
+        n_bits = len(self.bits)
+
+        def threshold(index: int) -> float:
+            return float(candidates[min(index, len(candidates) - 1)])
+
+        for k in self.bits:
+            half = 2 ** (n_bits - k - 1)
+            for prefix in range(2**k):
+                base = prefix * 2 * half
+                if base >= len(candidates):
+                    break
+                digits = [(prefix >> (k - 1 - u)) & 1 for u in range(k)]
+                zeros = tuple(u for u in range(k) if digits[u] == 0)
+                ones = tuple(u for u in range(k) if digits[u] == 1)
+                above = (x > threshold(base + half - 1)) & (x <= threshold(base + 2 * half - 1))
+                below = (x > threshold(base)) & (x <= threshold(base + half))
+                yield Block(j, np.flatnonzero(above), True, (*zeros, k))
+                yield Block(j, np.flatnonzero(below), False, (), (*ones, k))
+
+    def evaluate(self, tree: Tree) -> float | None:
+        """Weight misclassified, by routing; None for a tree that breaks a side constraint."""
+        problem = self.problem
+        if tree.max_depth > problem.depth:
+            return None
+        if problem.constraints.active and violations(problem.constraints, tree, problem.context):
+            return None
+        return float(problem.weights[tree.predict_codes(problem.X) != problem.y].sum())
+
+    def build(self, guard: Callable[[], None]) -> PyomoModel:
+        """Build variables, equations and the objective."""
+        model = pyo.ConcreteModel("BinOCT")
+        self._variables(model)
+        self._structure(model)
+        self._routing(model, guard)
+        self._side_constraints(model, guard)
+        model.objective = pyo.Objective(
+            expr=pyo.quicksum(model.e.values()), sense=pyo.minimize, doc="misclassified rows"
+        )
+        return PyomoModel(
+            model,
+            read_tree=lambda point: self.read_tree(model, point),
+            start_values=lambda tree: self.start_values(model, tree),
+        )
+
+    def _variables(self, model: pyo.ConcreteModel) -> None:
+        I, K = range(len(self.rows)), range(self.problem.n_classes)  # noqa: E741 - paper's letter
+        model.f = pyo.Var(self.B, self.J, domain=pyo.Binary, doc="f_mj: node m tests column j")
+        model.t = pyo.Var(self.B, self.bits, domain=pyo.Binary, doc="t_mk: bit k of the index")
+        model.z = pyo.Var(I, self.L, bounds=(0, 1), doc="z_iq: row i ends at terminal q")
+        model.h = pyo.Var(self.L, K, domain=pyo.Binary, doc="h_qk: terminal q predicts k")
+        model.e = pyo.Var(self.L, K, domain=pyo.NonNegativeReals, doc="e_qk: weight wrong at q")
+
+    def _structure(self, model: pyo.ConcreteModel) -> None:
+        rows, K = self.rows, range(self.problem.n_classes)
+
+        def wrong(_, q, k):
+            of_class = np.flatnonzero(rows.y == k)
+            weights = [float(rows.weights[i]) for i in of_class]
+            variables = [model.e[q, k], *(model.z[i, q] for i in of_class), model.h[q, k]]
+            return 0.0, linear([1.0, *(-w for w in weights), sum(weights)], variables), None
+
+        model.one_column = pyo.Constraint(
+            self.B if self.J else [],
+            rule=lambda _, m: pyo.quicksum(model.f[m, j] for j in self.J) == 1,
+            doc="sum_j f_mj = 1",
+        )
+        model.no_column = pyo.Constraint(
+            [] if self.J else range(len(rows)),
+            rule=lambda _, i: model.z[i, self.L[-1]] == 1,
+            doc="without columns that separate rows all rows stay together",
+        )
+        model.one_terminal = pyo.Constraint(
+            range(len(rows)),
+            rule=lambda _, i: pyo.quicksum(model.z[i, q] for q in self.L) == 1,
+            doc="sum_q z_iq = 1",
+        )
+        model.one_label = pyo.Constraint(
+            self.L,
+            rule=lambda _, q: pyo.quicksum(model.h[q, k] for k in K) == 1,
+            doc="sum_k h_qk = 1",
+        )
+        model.misclassified = pyo.Constraint(self.L, K, rule=wrong, doc="e_qk >= N_qk - n_k h_qk")
+
+    def _routing(self, model: pyo.ConcreteModel, guard: Callable[[], None]) -> None:
+        def leaves(_, m, r):
+            guard()
+            block = self.blocks[r]
+            below = topology.terminals_below(2 * m + (not block.leaves_left), self.problem.depth)
+            gone = [model.z[int(i), q] for i in block.members for q in below]
+            big_m = float(len(block.members))  # the rows of the block are all that can be there
+            zeros = [model.t[m, u] for u in block.zero_bits]
+            ones = [model.t[m, u] for u in block.one_bits]
+            coefficients = [1.0] * len(gone) + [big_m] + [-big_m] * len(zeros) + [big_m] * len(ones)
+            variables = [*gone, model.f[m, block.column], *zeros, *ones]
+            return None, linear(coefficients, variables), big_m * (1 + len(ones))
+
+        model.follows_threshold = pyo.Constraint(
+            self.B,
+            range(len(self.blocks)),
+            rule=leaves,
+            doc="rows of a block leave the side that the prefix of threshold bits denies them",
+        )
+
+    def _side_constraints(self, model: pyo.ConcreteModel, guard: Callable[[], None]) -> None:
+        problem, rows, wanted = self.problem, self.rows, self.problem.constraints
+        side.add_structural_rows(model, problem, model.f, self.J)
+        terminals.add_recall_rows(model, problem, rows, model.z, model.h)
+        terminals.add_parity_rows(model, problem, rows, model.z, model.h, guard)
+        if wanted.min_samples_leaf is None:
+            return
+        model.a = pyo.Var(self.L, domain=pyo.Binary, doc="a_q: terminal q holds rows")
+        terminals.add_leaf_size_rows(model, problem, rows, model.z, model.a)
+        if wanted.root_feature is not None:
+            model.root_opens_leaves = pyo.Constraint(
+                (0, 1),
+                rule=lambda _, s: (
+                    pyo.quicksum(model.a[q] for q in topology.terminals_below(2 + s, problem.depth))
+                    >= 1
+                ),
+                doc="a required root split keeps rows on both sides",
+            )
+
+    def read_tree(self, model: pyo.ConcreteModel, point: Point) -> Tree:
+        """Read columns and threshold indices; idle splits are dropped."""
+        problem = self.problem
+        f = point.table(model.f, len(self.B), len(self.J))
+        bits = point.table(model.t, len(self.B), len(self.bits)) > 0.5
+        h = point.table(model.h, len(self.L), problem.n_classes)
+        place = 2 ** np.arange(len(self.bits))[::-1]
+        if not self.J:
+            return Tree.leaf(int(h[-1].argmax()), problem.n_features, problem.n_classes)
+        splits = {}
+        for m in self.B:
+            j = self.J[int(f[m - 1].argmax())]
+            candidates = self.thresholds[j]
+            index = min(int(bits[m - 1] @ place), len(candidates) - 1)
+            splits[m] = Split.on_feature(j, float(candidates[index]))
+        labels = {q: int(h[q - len(self.L)].argmax()) for q in self.L}
+        tree = Tree(splits, labels, problem.n_features, problem.n_classes)
+        if not side.fixes_labels(problem):
+            majority = metrics.majority_labels(tree, problem.X, problem.y, problem.weights)
+            tree = tree.with_labels(majority)
+        return metrics.centre_thresholds(drop_idle_splits(tree, problem), problem.X)
+
+    def start_values(self, model: pyo.ConcreteModel, tree: Tree) -> list[tuple[Any, np.ndarray]]:
+        """Values of all variables for a tree; below a leaf the first column is tested idly."""
+        padded = self._balanced(tree) if self.J else tree
+        values = terminals.TerminalValues(padded, self.problem, self.rows)
+        f = np.zeros((len(self.B), len(self.J)))
+        bits = np.zeros((len(self.B), len(self.bits)))
+        for m, split in padded.splits.items():
+            j = split.features[0]
+            f[m - 1, self.J.index(j)] = 1.0
+            index = int(np.argmin(np.abs(self.thresholds[j] - split.threshold)))
+            bits[m - 1] = [(index >> (len(self.bits) - 1 - k)) & 1 for k in self.bits]
+        wrong = values.z * (1.0 - values.c.T[self.rows.y])
+        labels = values.c.copy()
+        labels[values.used == 0, 0] = 1.0  # every terminal predicts something
+        by_class = [
+            (self.rows.weights * (self.rows.y == k)) @ wrong for k in range(values.c.shape[1])
+        ]
+        start = [
+            (model.f, f),
+            (model.t, bits),
+            (model.z, values.z),
+            (model.h, labels),
+            (model.e, np.stack(by_class, axis=1)),
+            *values.of(model, self.problem),
+            *side.structural_start_values(model, self.problem, padded, self.J),
+        ]
+        if hasattr(model, "a"):
+            start.append((model.a, (values.z.sum(axis=0) > 0).astype(np.float64)))
+        return start
+
+    def _balanced(self, tree: Tree) -> Tree:
+        """The same predictions with a split at every branch node, on candidates only."""
+        splits: dict[int, Split] = {}
+        labels: dict[int, int] = {}
+        used = tree.used_features
+        spare = next((j for j in used if j in self.thresholds), self.J[0])
+        idle = Split.on_feature(spare, float(self.thresholds[spare][0]))
+        for m in (*self.B, *self.L):
+            owner = next((a for a in (*topology.ancestors(m), m) if a in tree.labels), None)
+            if m in self.L:
+                labels[m] = tree.labels[owner if owner is not None else m]
+            elif owner is not None:
+                splits[m] = idle
+            else:
+                j = tree.splits[m].features[0]
+                candidates = self.thresholds.get(j)
+                if candidates is None:
+                    splits[m] = idle
+                    continue
+                nearest = int(np.argmin(np.abs(candidates - tree.splits[m].threshold)))
+                splits[m] = Split.on_feature(j, float(candidates[nearest]))
+        return Tree(splits, labels, tree.n_features, tree.n_classes)

@@ -1,0 +1,177 @@
+"""Strengthening a model by exact search: start, value row, fixing of root features.
+
+A short exact search without the global side constraints gives ``V_f``, an upper bound on the
+objective of every tree that tests column f at the root, and ``V_leaf``.  Side constraints only
+remove trees, so the bounds hold with any of them::
+
+    objective <= sum_f V_f b[1, f] + V_leaf (1 - sum_f b[1, f])        (value row)
+    b[1, f] = 0   where V_f is below the objective of a known tree     (feature fixing)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.formulations.components.univariate import UnivariateObjective
+from octcore.parameters import Flag
+from octcore.program import Problem
+from octcore.search.path_convert import to_tree
+from octcore.search.path_problem import PathProblem, PathSearchResult
+from octcore.search.path_search import path_search
+from octcore.tree.tree import Tree
+from octcore.warmstart.greedy import greedy_starts
+
+STRENGTHENING = (
+    Flag("search_start", default=False, help="Ours: start from the tree of an exact search."),
+    Flag(
+        "value_row",
+        default=False,
+        symbol="V_f",
+        help="Ours: bound the objective by the exact value of every root feature; the proof is "
+        "then shared between search and mixed-integer programming.",
+    ),
+    Flag(
+        "feature_fixing",
+        default=False,
+        help="Ours: exclude root features whose exact value is below a known tree.",
+    ),
+)
+SEARCH_SECONDS = 10.0
+"""The search supports the model and must leave time for it."""
+SLACK = 1e-7
+"""Added to values so that rounding never cuts off an optimal tree; far below one row."""
+
+
+def is_wanted(problem: Problem) -> bool:
+    """Whether any switch needs the search."""
+    return any(problem.params[flag.name] for flag in STRENGTHENING)
+
+
+def proof_method(problem: Problem) -> str:
+    """What proves the bound: the search takes part where its values enter the model."""
+    shared = problem.params["value_row"] or problem.params["feature_fixing"]
+    return "mip+path-search" if shared else "mip"
+
+
+class RootValues:
+    """Values of the root features and the best tree that is known.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    objective : UnivariateObjective
+        Its objective.
+    guard : callable
+        Raises when the solve must stop; asked while searching.
+    """
+
+    def __init__(
+        self, problem: Problem, objective: UnivariateObjective, guard: Callable[[], None]
+    ) -> None:
+        self.problem, self.objective = problem, objective
+        found = _search(problem, objective, guard)
+        weight = objective.total_weight
+        to_objective = np.vectorize(lambda v: objective.from_count(v * weight), otypes=[float])
+        self.values = to_objective(found.root_values)
+        self.exact = found.root_exact
+        self.leaf_value = objective.from_count(
+            np.bincount(problem.y, problem.weights).max() - objective.penalty
+        )
+        self.tree: Tree | None = None
+        if found.tree is not None:
+            self.tree = to_tree(found.tree, problem.n_features, problem.n_classes)
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """Plain data for the result."""
+        return {
+            "root_values": [float(v) if np.isfinite(v) else None for v in self.values],
+            "root_values_exact": [bool(flag) for flag in self.exact],
+            "leaf_value": float(self.leaf_value),
+        }
+
+    @property
+    def starts(self) -> tuple[tuple[str, Tree], ...]:
+        """The tree of the search, if it is to be the start."""
+        wanted = self.problem.params["search_start"] and self.tree is not None
+        return (("search", self.tree),) if wanted and self.tree is not None else ()
+
+    def strengthen(self, model: pyo.ConcreteModel, b: Any, F: list[int], value: Any) -> None:
+        """Add the value row and fix root features, as the switches say.
+
+        Parameters
+        ----------
+        model : pyomo.environ.ConcreteModel
+            Receives the row.
+        b : pyomo variable
+            ``b[m, f]``.
+        F : list of int
+            Columns that have a variable.
+        value : pyomo expression
+            The objective in its reported scale.
+        """
+        params = self.problem.params
+        if params["feature_fixing"]:
+            known = self._best_known()
+            for f in F:
+                if self.values[f] < known - SLACK:
+                    b[1, f].fix(0)
+        if params["value_row"]:
+            gains = [
+                (float(self.values[f]) - self.leaf_value, f)
+                for f in F
+                if np.isfinite(self.values[f])
+            ]
+            for f in F:
+                if not np.isfinite(self.values[f]):
+                    b[1, f].fix(0)
+            model.value_row = pyo.Constraint(
+                expr=value
+                <= self.leaf_value + SLACK + pyo.quicksum(gain * b[1, f] for gain, f in gains),
+                doc="(ours) objective <= sum_f V_f b_1f + V_leaf p_1",
+            )
+
+    def _best_known(self) -> float:
+        trees = [tree for _, tree in greedy_starts(self.problem, self.objective.penalty)]
+        trees += [] if self.tree is None else [self.tree]
+        known = [self.objective.evaluate(tree) for tree in trees]
+        return max((value for value in known if value is not None), default=-np.inf)
+
+
+def _search(
+    problem: Problem, objective: UnivariateObjective, guard: Callable[[], None]
+) -> PathSearchResult:
+    """Search exactly for a short time; an interruption is raised after the search has ended."""
+    caught: list[Exception] = []
+
+    def cancel() -> bool:
+        try:
+            guard()
+        except Exception as error:
+            caught.append(error)
+        return bool(caught)
+
+    wanted = problem.constraints
+    banned = [problem.context.raw_index(name) for name in wanted.forbidden_features]
+    result = path_search(
+        PathProblem(
+            X=problem.X,
+            y=problem.y,
+            n_classes=problem.n_classes,
+            depth=problem.depth,
+            leaf_penalty=objective.penalty / objective.total_weight,
+            weights=problem.weights,
+            min_samples_leaf=wanted.min_samples_leaf or 1,
+            forbidden_features=np.isin(problem.groups, banned) if banned else None,
+        ),
+        cancel=cancel,
+        time_limit=SEARCH_SECONDS,
+    )
+    if caught:
+        raise caught[0]
+    return result
