@@ -44,6 +44,8 @@ _BOUND_STEPS = 8
 """In how many steps the bound of a root feature rises to the incumbent (a falling global bound)."""
 _SAME = 1e-9
 """Objectives closer than this are equal."""
+_LARGE = 2_000_000
+"""Rows times squared features from which a depth-four search takes more than some 50 ms."""
 _MOST_TIES = 200
 """How many roots of equal value are compared for the canonical choice."""
 
@@ -165,7 +167,7 @@ class _Search:
             if self.problem.root_feature is not None:
                 node.restrict_root(self._position(self.problem.root_feature))
             step = partial(self._progress, node, last, post)
-            steps = _BOUND_STEPS if current <= 4 else 1
+            steps = _BOUND_STEPS if current <= 4 and self._is_large() else 1
             node.search(self._cutoff() if last else np.inf, steps, step)
             if last and not self.state.stop[0]:
                 # A claimed start value that nothing attains must not end the search.
@@ -178,6 +180,11 @@ class _Search:
                 self._break_ties(node, post)
             else:
                 self.shallow = node
+
+    def _is_large(self) -> bool:
+        """Tell whether the search lasts long enough for a bound that falls in steps."""
+        n_rows, n_features = self.reduced.rows.bits.shape
+        return n_rows * n_features**2 > _LARGE
 
     def _close_roots(self, node: LiteralNode, step: Callable[[], None]) -> None:
         """Make the value of every root feature exact if the caller wants that."""
