@@ -286,7 +286,7 @@ class RunStore:
             ).fetchone()
             (pages,) = connection.execute("PRAGMA page_count").fetchone()
             (page,) = connection.execute("PRAGMA page_size").fetchone()
-        return StoreSize(n_runs, kept, pages * page)
+        return StoreSize(n_runs, int(kept), pages * page)
 
     def close(self) -> None:
         """Commit what is waiting and close the file."""

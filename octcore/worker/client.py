@@ -18,8 +18,8 @@ from octcore.worker.request import Request
 __all__ = ["Job", "JobState", "Snapshot", "WorkerPool", "solve_in_child"]
 
 WATCH_SECONDS = 0.25
-STALE_SECONDS = 3.0
-"""An idle worker that was not heard for so long is replaced, not used."""
+STALE_SECONDS = 5.0
+"""An idle worker that was not heard for so long is not used."""
 
 
 class WorkerPool:
@@ -118,7 +118,7 @@ class WorkerPool:
 
     def _refill(self) -> None:
         with self._lock:
-            lost = [process for process in self._idle if not _is_usable(process)]
+            lost = [process for process in self._idle if not process.is_alive or process.is_lost]
             self._idle = [process for process in self._idle if process not in lost]
             missing = 0 if self._closing.is_set() else self._idle_count - len(self._idle)
             for _ in range(missing):

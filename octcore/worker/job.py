@@ -22,7 +22,6 @@ from octcore.worker.request import Request
 
 POLITE_SECONDS = 2.0
 TERMINATE_SECONDS = 1.0
-SILENCE_SECONDS = 10.0
 GRACE_SECONDS, GRACE_SHARE = 5.0, 0.1
 ENDING_SECONDS = 3.0
 """Before the hard deadline: time to ask politely, to end the process and to route the rows."""
@@ -229,9 +228,10 @@ class Job:
             self._process.kill()
         elif left < ENDING_SECONDS:
             self.stop(reason=StopReason.TIME_LIMIT, polite=ENDING_SECONDS - KILL_BEFORE_SECONDS)
-        elif self._process.silence > SILENCE_SECONDS:
+        elif self._process.is_lost:
             with self._lock:
-                silent = f"The worker was not heard for {SILENCE_SECONDS:g} seconds and was ended"
+                seconds = self._process.silence
+                silent = f"The worker was not heard for {seconds:.0f} seconds and was ended"
                 self._death = self._death or silent
             self._process.kill()
         elif self._process.silence > 1.0 and not self._process.is_alive:

@@ -17,6 +17,7 @@ from octcore.errors import OctError
 from octcore.worker.protocol import CANCEL, ProtocolError, read_message
 
 COMMAND = (sys.executable, "-m", "octcore.worker")
+SILENCE_SECONDS, STARTING_SECONDS = 10.0, 30.0
 LINE_LIMIT = 64 * 2**20
 """Longest message in bytes; garbage without a line end must not fill the server."""
 
@@ -76,6 +77,12 @@ class SolveProcess:
     def silence(self) -> float:
         """Seconds since the last message."""
         return time.monotonic() - self._last_message
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it has been silent for too long; importing may be slow on a busy machine."""
+        limit = SILENCE_SECONDS if self.is_ready else STARTING_SECONDS
+        return self.silence > limit
 
     @property
     def is_alive(self) -> bool:

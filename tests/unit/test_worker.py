@@ -9,11 +9,11 @@ import sys
 import time
 
 import pytest
-from unit.worker_case import FAKE_COMMAND, SETTINGS, is_running, rows, wait_until
+from unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
 
 from octcore.errors import EngineError, SettingsError, TooLargeError
 from octcore.worker import JobState, Request, WorkerPool, solve_in_child
-from octcore.worker import job as job_module
+from octcore.worker import process as process_module
 
 KNOWN_SECONDS = 2.0
 """Reported figure is 1 s on a quiet machine; tests run beside other work."""
@@ -21,7 +21,13 @@ KNOWN_SECONDS = 2.0
 
 @pytest.fixture(scope="module")
 def pool():
-    with WorkerPool(idle=2, command=FAKE_COMMAND) as pool:
+    with WorkerPool(idle=1, command=FAKE_COMMAND) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def odd_pool():
+    with WorkerPool(idle=1, command=ODD_COMMAND) as pool:
         yield pool
 
 
@@ -34,8 +40,8 @@ def wait_for_tree(job) -> None:
     wait_until(lambda: job.snapshot().incumbent is not None or job.is_final, 30)
 
 
-def test_a_solve_gives_the_run_its_events_and_its_rows(pool):
-    job = start(pool, "behave", test_size=0.2)
+def test_a_solve_gives_the_run_its_events_and_its_rows(odd_pool):
+    job = start(odd_pool, "behave", test_size=0.2)
     run = job.result(30)
     assert job.snapshot().state is JobState.DONE
     assert run.tree is not None
@@ -49,8 +55,8 @@ def test_a_solve_gives_the_run_its_events_and_its_rows(pool):
     assert seconds == sorted(seconds)
 
 
-def test_prints_of_libraries_do_not_reach_the_protocol(pool):
-    assert start(pool, "print").result(30).status in {"optimal", "feasible"}
+def test_prints_of_libraries_do_not_reach_the_protocol(odd_pool):
+    assert start(odd_pool, "print").result(30).status in {"optimal", "feasible"}
 
 
 @pytest.mark.parametrize(
@@ -78,17 +84,25 @@ def test_a_dead_worker_is_known_at_once_and_its_tree_is_kept(pool, name, words):
     assert not is_running(job.pid)
 
 
-@pytest.mark.parametrize(
-    ("name", "polite"), [("polite", True), ("sleep", False), ("deaf", False), ("freeze", False)]
-)
-def test_stop_keeps_the_incumbent_within_four_seconds(pool, name, polite):
+def test_a_polite_stop_gives_the_workers_own_result(odd_pool):
+    job = start(odd_pool, "polite")
+    time.sleep(0.1)
+    job.stop(wait=True)
+    snapshot = job.snapshot()
+    assert snapshot.state is JobState.DONE
+    assert snapshot.run.stop_reason == "cancelled"
+    assert snapshot.run.tree is not None
+
+
+@pytest.mark.parametrize("name", ["sleep", "deaf", "freeze"])
+def test_stop_keeps_the_incumbent_within_four_seconds(pool, name):
     job = start(pool, name)
     wait_for_tree(job)
     began = time.monotonic()
     job.stop(wait=True)
     assert time.monotonic() - began < 4.0
     snapshot = job.snapshot()
-    assert snapshot.state is (JobState.DONE if polite else JobState.STOPPED)
+    assert snapshot.state is JobState.STOPPED
     assert snapshot.run is not None
     assert snapshot.run.stop_reason == "cancelled"
     assert snapshot.run.tree is not None
@@ -106,8 +120,8 @@ def test_the_memory_limit_is_a_typed_error_and_the_tree_survives(pool):
     assert snapshot.run.accuracy == pytest.approx(0.9)
 
 
-def test_a_memory_error_of_the_solve_is_the_same_typed_error(pool):
-    job = start(pool, "memory error")
+def test_a_memory_error_of_the_solve_is_the_same_typed_error(odd_pool):
+    job = start(odd_pool, "memory error")
     job.wait(30)
     assert job.snapshot().error.code == "MEMORY_LIMIT"
 
@@ -123,7 +137,7 @@ def test_the_hard_deadline_holds_for_a_worker_that_never_ends(pool):
 def test_a_frozen_worker_is_known_by_its_silence(pool, monkeypatch):
     job = start(pool, "freeze")
     wait_for_tree(job)
-    monkeypatch.setattr(job_module, "SILENCE_SECONDS", 1.5)
+    monkeypatch.setattr(process_module, "SILENCE_SECONDS", 1.5)
     wait_until(lambda: job.is_final, 10)
     snapshot = job.snapshot()
     assert snapshot.state is JobState.FAILED
@@ -131,21 +145,21 @@ def test_a_frozen_worker_is_known_by_its_silence(pool, monkeypatch):
     assert snapshot.run.tree is not None
 
 
-def test_refusals_and_defects_keep_their_type(pool):
-    refused = start(pool, "refuse")
+def test_refusals_and_defects_keep_their_type(odd_pool):
+    refused = start(odd_pool, "refuse")
     refused.wait(30)
     error = refused.snapshot().error
     assert isinstance(error, SettingsError)
     assert (error.code, error.setting) == ("FAKE_SETTING", "fake")
-    broken = start(pool, "defect")
+    broken = start(odd_pool, "defect")
     broken.wait(30)
     assert broken.snapshot().error.code == "DEFECT"
     assert "by design" in broken.snapshot().error.message
 
 
 def test_stop_before_any_tree_gives_the_majority_leaf():
-    with WorkerPool(idle=0, command=FAKE_COMMAND) as pool:
-        job = start(pool, "sleep")
+    with WorkerPool(idle=0) as pool:
+        job = start(pool, "behave")
         job.kill()
         run = job.result(10)
     assert run.tree is not None
@@ -160,9 +174,9 @@ def test_an_idle_worker_that_dies_is_replaced():
         os.kill(first, signal.SIGKILL)
         wait_until(lambda: pool.idle_pids not in {(), (first,)} and pool.is_warm, 30)
         (second,) = pool.idle_pids
-        job = start(pool, "behave")
+        job = start(pool, "kill")
         assert job.pid == second
-        job.result(30)
+        job.wait(30)
         wait_until(lambda: bool(pool.idle_pids), 30)
         left = pool.idle_pids
     assert not any(is_running(pid) for pid in (first, second, *left))
@@ -170,7 +184,7 @@ def test_an_idle_worker_that_dies_is_replaced():
 
 PARENT = """
 import sys, time
-from unit.worker_case import FAKE_COMMAND, SETTINGS, rows
+from unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, rows
 from octcore.worker import Request, WorkerPool
 pool = WorkerPool(idle=1, command=FAKE_COMMAND)
 job = pool.start(Request(rows("sleep"), SETTINGS))

@@ -11,6 +11,7 @@ import numpy as np
 from octcore.data.dataset import Dataset
 
 FAKE_COMMAND = (sys.executable, str(Path(__file__).with_name("fake_worker.py")))
+ODD_COMMAND = (sys.executable, str(Path(__file__).with_name("odd_worker.py")))
 SETTINGS = {"formulation": "cart", "encoding": "none", "depth": 1, "time_limit": 60.0}
 
 

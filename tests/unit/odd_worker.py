@@ -1,0 +1,52 @@
+"""The real worker around a solve that does what the name of the data set says; run as a script."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from octcore.worker import child
+
+
+def solve(data, *, on_event, cancel, **settings):
+    from octcore.solving import solve as real_solve
+
+    ACTIONS[data.name](cancel)
+    return real_solve(data, **settings, on_event=on_event, cancel=cancel)
+
+
+def print_much(cancel) -> None:
+    print("a library says hello", flush=True)
+    os.write(1, b'{"seq": 1, "kind": "done"}\n')
+
+
+def wait_for_cancel(cancel) -> None:
+    while not cancel():
+        time.sleep(0.02)
+
+
+def refuse(cancel) -> None:
+    from octcore.errors import SettingsError
+
+    raise SettingsError("FAKE_SETTING", "The fake setting is wrong.", "fake")
+
+
+def defect(cancel) -> None:
+    raise ZeroDivisionError("by design")
+
+
+def memory_error(cancel) -> None:
+    raise MemoryError
+
+
+ACTIONS = {
+    "behave": lambda cancel: None,
+    "print": print_much,
+    "polite": wait_for_cancel,
+    "refuse": refuse,
+    "defect": defect,
+    "memory error": memory_error,
+}
+
+if __name__ == "__main__":
+    child.main(solve, imports=(), kernels=())
