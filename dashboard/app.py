@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.widgets.frame import draw_frame
+from dashboard import jobs
+from dashboard.widgets.frame import draw_style
 
 st.set_page_config(page_title="Optimal trees", page_icon="🌳", layout="wide")
-
+jobs.warm_up()
 page = st.navigation(
-    {
-        "": [
-            st.Page("pages/data.py", title="Data", icon=":material/table:", default=True),
-            st.Page("pages/solve.py", title="Solve", icon=":material/play_circle:"),
-            st.Page("pages/explore.py", title="Explore", icon=":material/account_tree:"),
-        ],
-        "Reference": [
-            st.Page("pages/about.py", title="Formulations", icon=":material/menu_book:"),
-        ],
-    }
+    [
+        st.Page("pages/data.py", title="Data", icon=":material/table:", default=True),
+        st.Page("pages/solve.py", title="Solve", icon=":material/play_circle:"),
+        st.Page("pages/explore.py", title="Explore", icon=":material/account_tree:"),
+        st.Page("pages/about.py", title="Formulations", icon=":material/menu_book:"),
+    ],
+    position="top",
 )
-draw_frame()
+draw_style()
 page.run()

@@ -55,9 +55,7 @@ def _size(token: str, settings: str, _data: Dataset) -> ModelSize | str | None:
         return error.message
 
 
-def size_estimate(
-    data: Dataset, token: str, settings: Mapping[str, Any]
-) -> ModelSize | str | None:
+def size_estimate(data: Dataset, token: str, settings: Mapping[str, Any]) -> ModelSize | str | None:
     """Estimated size of the model, None where there is no model, or why it cannot be built."""
     return _size(token, json.dumps(dict(settings), sort_keys=True, default=str), data)
 

@@ -13,6 +13,7 @@ import streamlit as st
 from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
 from octcore.errors import OctError
+from octcore.formulations.base import list_formulations
 from octcore.run import Run
 from octcore.worker import Job, Request, WorkerPool
 
@@ -81,8 +82,17 @@ def _jobs() -> _Jobs:
 
 
 def warm_up() -> None:
-    """Start the idle worker before anybody asks for it."""
+    """Start the idle worker and load the formulations before anybody asks for them."""
     _jobs()
+    _load_formulations()
+
+
+@st.cache_resource(show_spinner=False)
+def _load_formulations() -> threading.Thread:
+    """Load in the background: the first page needs none of them, the second all."""
+    thread = threading.Thread(target=list_formulations, name="load-formulations", daemon=True)
+    thread.start()
+    return thread
 
 
 def submit(data: Dataset, settings: Mapping[str, Any]) -> str:

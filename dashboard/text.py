@@ -9,6 +9,7 @@ import html
 import re
 from collections.abc import Sequence
 
+_LINKS = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp|www)(?=[:.])|(?<=\S)@(?=\S)")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=])")
 
 
@@ -20,7 +21,8 @@ def printable(text: object, at_most: int = 60) -> str:
 
 def markdown(text: object, at_most: int = 60) -> str:
     """Escape user text for Streamlit's Markdown: no links, images, LaTeX, colours or icons."""
-    return _MARKDOWN.sub(r"\\\1", printable(text, at_most))
+    broken = _LINKS.sub(lambda match: match[0] + "\N{ZERO WIDTH SPACE}", printable(text, at_most))
+    return _MARKDOWN.sub(r"\\\1", broken)
 
 
 def plotly(text: object, at_most: int = 40) -> str:
@@ -71,7 +73,7 @@ def seconds(value: float | None) -> str:
         return f"{1000 * value:.0f} ms"
     if value < 60:
         return f"{value:.1f} s"
-    minutes, rest = divmod(int(round(value)), 60)
+    minutes, rest = divmod(round(value), 60)
     return f"{minutes} min {rest:02d} s"
 
 

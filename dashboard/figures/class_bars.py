@@ -37,6 +37,8 @@ def class_bars_figure(record: ClassBars, palette: Palette) -> go.Figure:
             },
             text=[f"{n:,} ({100 * n / total:.0f} %)" for n in record.counts],
             textposition="auto",
+            textfont={"size": 13},
+            insidetextfont={"size": 13},
             hovertemplate="%{y}: %{x} rows<extra></extra>",
         ),
         layout=base_layout(palette, height=max(130, 70 + 30 * len(labels))),

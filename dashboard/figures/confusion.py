@@ -38,9 +38,7 @@ class Confusion:
     @property
     def recalls(self) -> tuple[float | None, ...]:
         """Share of every true class that is predicted correctly; None for an absent class."""
-        return tuple(
-            row[k] / sum(row) if sum(row) else None for k, row in enumerate(self.counts)
-        )
+        return tuple(row[k] / sum(row) if sum(row) else None for k, row in enumerate(self.counts))
 
     @property
     def n_errors(self) -> int:
@@ -105,5 +103,3 @@ def _signed(shares: np.ndarray) -> np.ndarray:
     """Hits count as positive, errors as negative, so that two colours tell them apart."""
     signs = np.where(np.eye(len(shares), dtype=bool), 1.0, -1.0)
     return signs * shares
-
-

@@ -75,9 +75,7 @@ def encoding_plot_data(data: Dataset, encoding: Encoding | None, column: str) ->
     return EncodingPlot(column, classes, edges, levels, counts, thresholds, len(own))
 
 
-def _bins(
-    values: np.ndarray, kind: str
-) -> tuple[tuple[float, ...], tuple[str, ...], np.ndarray]:
+def _bins(values: np.ndarray, kind: str) -> tuple[tuple[float, ...], tuple[str, ...], np.ndarray]:
     """Edges or levels, and the position of every row among them (-1: not shown)."""
     if kind == "numeric" and np.issubdtype(values.dtype, np.number):
         numbers = values.astype(float)

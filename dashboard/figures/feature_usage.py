@@ -73,9 +73,7 @@ def usage_data(
     )
 
 
-def usage_figure(
-    record: FeatureUsage, palette: Palette, selected: int | None = None
-) -> go.Figure:
+def usage_figure(record: FeatureUsage, palette: Palette, selected: int | None = None) -> go.Figure:
     """Draw features against nodes; the selected node is framed.
 
     Parameters
@@ -138,5 +136,3 @@ def _frame(figure: go.Figure, position: int, n_rows: int, palette: Palette) -> N
         y1=n_rows - 0.5,
         line={"color": palette.text, "width": 2},
     )
-
-

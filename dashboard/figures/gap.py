@@ -110,9 +110,7 @@ def convergence_data(
     marks = tuple(
         Mark(e.seconds, e.incumbent, e.source) for e in trace.incumbents if e.incumbent is not None
     )
-    return Convergence(
-        label, objective, *map(tuple, columns), marks, _phases(trace), optimum
-    )  # type: ignore[arg-type]
+    return Convergence(label, objective, *map(tuple, columns), marks, _phases(trace), optimum)  # type: ignore[arg-type]
 
 
 def _phases(trace: Trace) -> tuple[Phase, ...]:
@@ -167,9 +165,7 @@ def convergence_figure(
     if absolute:
         figure.update_yaxes(title=text.plotly(records[0].objective, 60) if records else "objective")
     else:
-        figure.update_yaxes(
-            title="relative gap", type="log", **_gap_ticks(_finite_gaps(records))
-        )
+        figure.update_yaxes(title="relative gap", type="log", **_gap_ticks(_finite_gaps(records)))
     return figure
 
 
@@ -186,9 +182,7 @@ def _gap_ticks(gaps: Sequence[float]) -> dict[str, object]:
     return {"tickvals": values, "ticktext": labels, "range": [low - 0.12, high + 0.1]}
 
 
-def _gap_line(
-    figure: go.Figure, record: Convergence, palette: Palette, colour: str | None
-) -> None:
+def _gap_line(figure: go.Figure, record: Convergence, palette: Palette, colour: str | None) -> None:
     colour = colour or palette.incumbent
     heights = [None if g is None else max(g, GAP_FLOOR) for g in record.gap]
     figure.add_scatter(

@@ -62,7 +62,9 @@ def live_chart(
     rows = live_rows(records, absolute)
     series = list(dict.fromkeys(rows["series"]))
     colours = _colours(series, palette, absolute and len(records) == 1)
-    y: Any = alt.Y("value:Q", title=records[0].objective if records and absolute else "relative gap")
+    y: Any = alt.Y(
+        "value:Q", title=records[0].objective if records and absolute else "relative gap"
+    )
     if absolute:
         y = y.scale(zero=False)
     else:

@@ -254,15 +254,16 @@ def plane_figure(
 
 
 def _has_equal_units(record: PlaneRecord) -> bool:
-    """Whether a square shape stays readable when both axes get the same scale."""
+    """Whether both axes get one scale: angles and margins of hyperplanes are then true."""
+    is_oblique = any(lines.kind != "none" for lines in record.lines.values())
+    if not is_oblique:
+        return False
     width = record.x_range[1] - record.x_range[0]
     height = record.y_range[1] - record.y_range[0]
     return 0.4 <= height / width <= 2.0
 
 
-def _polygon(
-    figure: go.Figure, polygon: Polygon, fill: str, line: dict[str, Any] | None
-) -> None:
+def _polygon(figure: go.Figure, polygon: Polygon, fill: str, line: dict[str, Any] | None) -> None:
     closed = (*polygon, polygon[0])
     figure.add_scatter(
         x=[p[0] for p in closed],

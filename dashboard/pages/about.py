@@ -12,6 +12,8 @@ st.title("Formulations")
 st.caption("Everything here is generated from the declarations that also make the form.")
 infos = {info.key: info for info in list_formulations()}
 overview(tuple(infos.values()))
-key = st.selectbox("Formulation", list(infos), format_func=lambda key: infos[key].title, key="about")
+key = st.selectbox(
+    "Formulation", list(infos), format_func=lambda key: infos[key].title, key="about"
+)
 st.header(text.markdown(infos[key].title), anchor=False)
 draw_card(infos[key])

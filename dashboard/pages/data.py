@@ -6,11 +6,11 @@ import streamlit as st
 
 from dashboard import session, text
 from dashboard.figures.class_bars import ClassBars, class_bars_figure
-from dashboard.figures.layout import CONFIG
-from dashboard.widgets import column_editor, dataset_input, encoding_preview
+from dashboard.widgets import chart, column_editor, dataset_input, encoding_preview
+from dashboard.widgets.frame import draw_title
 from dashboard.widgets.start import start_button
 
-st.title("Data")
+draw_title("Data")
 left, right = st.columns([3, 2], gap="large")
 with left:
     dataset_input.draw()
@@ -24,10 +24,9 @@ with right:
     else:
         bars = ClassBars(data.classes, data.class_counts)
         st.markdown(f"**What is predicted: {text.markdown(data.target_name)}**")
-        st.plotly_chart(
+        chart.show(
             class_bars_figure(bars, session.palette()),
             key="class_bars",
-            config=CONFIG,
             alt="Rows of every class as bars",
         )
     start_button("Find an optimal tree", key="start_from_data")

@@ -6,9 +6,10 @@ import streamlit as st
 
 from dashboard import session, text
 from dashboard.widgets import convergence, downloads, linked_views, metrics_view, run_picker
+from dashboard.widgets.frame import draw_title
 from dashboard.widgets.start import start_button
 
-st.title("Explore")
+draw_title("Explore")
 view = run_picker.draw(session.run_id())
 run = None if view is None else view.run
 if view is None:

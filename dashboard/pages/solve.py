@@ -6,16 +6,20 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.widgets import progress, solve_form
+from dashboard.widgets.frame import draw_title
 from dashboard.widgets.start import start
 
-st.title("Solve")
+draw_title("Solve")
 data = session.dataset()
 left, right = st.columns([2, 3], gap="large")
+with right:
+    # First: what runs is shown before the form estimates the size of the next model.
+    progress.draw(session.run_id())
 with left:
-    settings = solve_form.draw(data)
-    if solve_form.solve_button(data, settings):
+    settings, place = solve_form.draw(data)
+    with place:
+        pressed = solve_form.solve_button(data, settings)
+    if pressed:
         start(settings)
         st.rerun()
     solve_form.copy_as(settings)
-with right:
-    progress.draw(session.run_id())

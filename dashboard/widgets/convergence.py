@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import session, text
 from dashboard.figures.gap import convergence_data, convergence_figure
-from dashboard.figures.layout import CONFIG
+from dashboard.widgets import chart
 from octcore.formulations.base import get_formulation
 from octcore.run import Run
 
@@ -39,10 +39,9 @@ def draw(run_id: str, run: Run) -> None:
     if not absolute and not any(g is not None for g in record.gap):
         st.caption("This run has no bound, so there is no gap to draw; nothing is proven.")
         absolute = True
-    st.plotly_chart(
+    chart.show(
         convergence_figure([record], session.palette(), absolute),
         key=session.widget_key("convergence", run_id, absolute),
-        config=CONFIG,
         alt=f"Convergence over {text.seconds(record.end)}; final gap {text.gap(run.gap)}",
     )
     spent = [f"{name} {text.seconds(value)}" for name, value in run.timings.items()]

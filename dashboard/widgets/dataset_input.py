@@ -100,7 +100,11 @@ def findings() -> None:
         st.success("Nothing to remark: the table is clean.", icon=":material/check_circle:")
         return
     order = {"error": 0, "warning": 1, "info": 2}
-    marks = {"error": ":material/error:", "warning": ":material/warning:", "info": ":material/info:"}
+    marks = {
+        "error": ":material/error:",
+        "warning": ":material/warning:",
+        "info": ":material/info:",
+    }
     for finding in sorted(found, key=lambda f: order[f.severity]):
         place = f" (line {finding.line})" if finding.line else ""
         st.markdown(

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import cached, session, text
 from dashboard.figures.encoding_plot import encoding_plot_data, encoding_plot_figure
-from dashboard.figures.layout import CONFIG
+from dashboard.widgets import chart
 from octcore.encoding.keys import encoding_keys
 
 
@@ -34,10 +34,9 @@ def draw() -> None:
     if isinstance(fitted, str):
         st.warning(text.markdown(fitted, 300))
     record = encoding_plot_data(data, None if isinstance(fitted, str) else fitted, column)
-    st.plotly_chart(
+    chart.show(
         encoding_plot_figure(record, session.palette()),
         key="encoding_plot",
-        config=CONFIG,
         alt=f"Rows by value of the column, with {len(record.thresholds)} thresholds",
     )
     if isinstance(fitted, str):

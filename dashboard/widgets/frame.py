@@ -8,23 +8,32 @@ from dashboard import session, text
 
 STYLE = """
 <style>
-.block-container { padding-top: 2.6rem; padding-bottom: 2rem; max-width: 1500px; }
-h1 { font-size: 1.9rem !important; padding-bottom: 0.2rem !important; }
+.block-container { padding: 4.2rem 2.2rem 2rem 2.2rem; max-width: 1560px; }
+@media (max-width: 640px) { .block-container { padding: 4rem 0.8rem 1.5rem 0.8rem; } }
+h1 { font-size: 1.75rem !important; padding: 0 !important; }
 h2 { font-size: 1.35rem !important; }
-h3 { font-size: 1.1rem !important; }
-[data-testid="stMetricValue"] { font-size: 1.45rem; }
-[data-testid="stMetricLabel"] { font-size: 0.85rem; }
+h3 { font-size: 1.15rem !important; padding: 0 !important; }
+[data-testid="stMetricValue"] { font-size: 1.35rem; }
+[data-testid="stMetric"] { padding: 0; }
 </style>
 """
 
 
-def draw_frame() -> None:
-    """Draw the style sheet and the line in the sidebar that says which data are loaded."""
+def draw_style() -> None:
+    """Draw the style sheet: compact headings and margins, so that charts get the room."""
     st.html(STYLE)
+
+
+def draw_title(title: str) -> None:
+    """Draw the heading of a page, with the data that are loaded beside it."""
     data = session.dataset()
-    with st.sidebar:
-        st.markdown(f"**{text.markdown(data.name, 30)}**")
-        parts = [text.count(data.n_samples, "row"), text.count(data.n_features, "feature")]
-        if data.y is not None:
-            parts.append(text.count(data.n_classes, "class"))
-        st.caption(" · ".join(parts))
+    parts = [text.count(data.n_samples, "row"), text.count(data.n_features, "feature")]
+    if data.y is not None:
+        parts.append(text.count(data.n_classes, "class"))
+    left, right = st.columns([1, 2], vertical_alignment="bottom")
+    left.title(title, anchor=False)
+    with right.container(horizontal=True, horizontal_alignment="right"):
+        st.markdown(
+            f":material/database: **{text.markdown(data.name, 40)}** · {' · '.join(parts)}",
+            width="content",
+        )

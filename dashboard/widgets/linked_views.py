@@ -6,7 +6,6 @@ import streamlit as st
 
 from dashboard import session, text
 from dashboard.figures.feature_usage import usage_data, usage_figure
-from dashboard.figures.layout import CONFIG
 from dashboard.figures.plane import (
     PlaneRecord,
     default_axes,
@@ -14,7 +13,7 @@ from dashboard.figures.plane import (
     plane_data,
     plane_figure,
 )
-from dashboard.widgets import node_panel, run_summary
+from dashboard.widgets import chart, node_panel, run_summary
 from octcore.run import Run
 
 
@@ -28,7 +27,7 @@ def draw(run_id: str, run: Run) -> None:
     run : Run
         With tree and training rows.
     """
-    run_summary.numbers(run)
+    run_summary.numbers(run, columns=8)
     st.fragment(_views)(run_id, run)
 
 
@@ -85,12 +84,10 @@ def _plane(run_id: str, run: Run, axes: tuple[str, str]) -> None:
         if points and points[0].get("customdata"):
             session.select_node(run_id, int(points[0]["customdata"][0]))
 
-    st.plotly_chart(
+    chart.show(
         plane_figure(record, palette, run_summary.accent(palette), selected, all_margins),
         key=key,
-        config=CONFIG,
         on_select=clicked,
-        selection_mode="points",
         alt=plane_words(record),
     )
     _slice_words(record)
@@ -130,10 +127,9 @@ def _usage(run_id: str, run: Run) -> None:
         return
     record = usage_data(run.tree, run.encoding, run_summary.node_words(run))
     st.markdown("**Features by node**")
-    st.plotly_chart(
+    chart.show(
         usage_figure(record, session.palette(), session.selected_node(run_id)),
         key=session.widget_key("usage", run_id),
-        config=CONFIG,
         alt=f"{len(record.features)} features used at {len(record.nodes)} branch nodes",
     )
     if record.unused:

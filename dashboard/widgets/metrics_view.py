@@ -7,9 +7,8 @@ import streamlit as st
 
 from dashboard import cached, session, text
 from dashboard.figures.confusion import confusion_data, confusion_figure
-from dashboard.figures.layout import CONFIG
 from dashboard.figures.tree_view import component_data
-from dashboard.widgets import run_summary
+from dashboard.widgets import chart, run_summary
 from dashboard.widgets.tree_component import show_tree
 from octcore.formulations.base import get_formulation
 from octcore.run import Run
@@ -31,10 +30,9 @@ def draw(run: Run) -> None:
             first.metric("Accuracy", text.percent(share))
             second.metric("Balanced accuracy", text.percent(balanced))
             record = confusion_data(run.tree, run.encoding, data, name)
-            st.plotly_chart(
+            chart.show(
                 confusion_figure(record, session.palette()),
                 key=session.widget_key("confusion", name),
-                config=CONFIG,
                 alt=f"Confusion of {name}: {record.n_errors} errors",
             )
     if run.test is None:

@@ -34,7 +34,9 @@ def draw(run_id: str, run: Run) -> None:
     st.markdown(f"**{_title(run, node)}** · {text.count(len(frame), 'row')}")
     conditions = path_words(run.tree, run.encoding, node, merge=True, max_name=40)
     if conditions:
-        st.caption("Reached when " + " and ".join(text.markdown(text.words(c), 200) for c in conditions))
+        st.caption(
+            "Reached when " + " and ".join(text.markdown(text.words(c), 200) for c in conditions)
+        )
     st.dataframe(
         frame.head(ROWS_SHOWN),
         hide_index=True,

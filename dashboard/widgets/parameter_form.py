@@ -12,9 +12,7 @@ from dashboard import session
 from octcore.parameters import Choice, Flag, FloatRange, IntRange, Names, Parameter
 
 
-def parameter_form(
-    declared: Iterable[Parameter], owner: str, source: str = ""
-) -> dict[str, Any]:
+def parameter_form(declared: Iterable[Parameter], owner: str, source: str = "") -> dict[str, Any]:
     """Draw one input for every declared setting; returns the values that differ from defaults.
 
     Parameters
@@ -29,11 +27,24 @@ def parameter_form(
     declared = tuple(declared)
     basic = [p for p in declared if not p.advanced]
     advanced = [p for p in declared if p.advanced]
-    values = {p.name: parameter_input(p, owner, source) for p in basic}
+    values = _grid(basic, owner, source)
     if advanced:
-        with st.expander(f"More settings ({len(advanced)})"):
-            values |= {p.name: parameter_input(p, owner, source) for p in advanced}
+        with st.expander(f"More settings ({len(advanced)})", icon=":material/more_horiz:"):
+            values |= _grid(advanced, owner, source)
     return changed_only(declared, values)
+
+
+def _grid(declared: Iterable[Parameter], owner: str, source: str) -> dict[str, Any]:
+    """Two inputs a line: numbers and words first, then switches."""
+    values: dict[str, Any] = {}
+    parts = sorted(declared, key=lambda p: isinstance(p, Flag))
+    for is_switch in (False, True):
+        columns = st.columns(2)
+        here = [p for p in parts if isinstance(p, Flag) == is_switch]
+        for position, parameter in enumerate(here):
+            with columns[position % 2]:
+                values[parameter.name] = parameter_input(parameter, owner, source)
+    return values
 
 
 def changed_only(declared: Iterable[Parameter], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,7 +64,10 @@ def label_of(parameter: Parameter) -> str:
 def help_of(parameter: Parameter, source: str = "") -> str:
     """Help text: what it does, its range, its default and where it comes from."""
     default = "not used" if parameter.default is None else f"{parameter.default}"
-    lines = [parameter.help, f"`{parameter.name}`: {parameter.describe_range()}; default {default}."]
+    lines = [
+        parameter.help,
+        f"`{parameter.name}`: {parameter.describe_range()}; default {default}.",
+    ]
     if source:
         lines.append(f"*{source}*")
     return "\n\n".join(line for line in lines if line)
@@ -118,7 +132,7 @@ def _float_input(parameter: FloatRange, common: dict[str, Any]) -> float | None:
 
 
 def _step(parameter: FloatRange, default: float | None) -> float:
-    """Choose a step that fits the size of the value: a tenth of it, at most a tenth of the range."""
+    """Choose a step that fits the size of the value: a tenth of it, at most one of the range."""
     if default:
         return 10.0 ** (math.floor(math.log10(abs(default))) - (0 if abs(default) < 1 else 1))
     if math.isinf(parameter.low) or math.isinf(parameter.high):

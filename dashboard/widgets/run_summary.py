@@ -40,30 +40,37 @@ def badge(run: Run) -> None:
         st.caption(text.markdown(statement, 400))
 
 
-def numbers(run: Run) -> None:
-    """Show accuracy, objective, bound, gap, size and time."""
-    first = st.columns(4)
-    first[0].metric("Accuracy, training", text.percent(run.accuracy))
-    first[1].metric(
-        "Accuracy, held out",
-        text.percent(run.test_accuracy),
-        help=None if run.n_test else "Hold rows out on the Solve page to see this.",
-    )
-    first[2].metric("Splits / leaves", _size(run))
-    first[3].metric("Time", text.seconds(run.timings.get("total")))
-    second = st.columns(4)
-    second[0].metric("Objective", text.number(run.objective))
-    second[1].metric("Bound", text.number(run.bound))
-    second[2].metric("Gap", text.gap(run.gap))
-    second[3].metric(
-        "Always the majority",
-        text.percent(run.majority_accuracy),
-        help="Training accuracy of always predicting the most frequent class.",
-    )
+def numbers(run: Run, columns: int = 4) -> None:
+    """Show accuracy, objective, bound, gap, size and time.
+
+    Parameters
+    ----------
+    run : Run
+        Finished.
+    columns : int
+        4 for two lines, 8 for one.
+    """
+    places = st.columns(columns) + (st.columns(columns) if columns < 8 else [])
+    for place, (label, value, words) in zip(places, _entries(run), strict=True):
+        place.metric(label, value, help=words)
 
 
-def _size(run: Run) -> str:
-    return "–" if run.tree is None else f"{run.tree.n_splits} / {run.tree.n_leaves}"
+def _entries(run: Run) -> tuple[tuple[str, str, str], ...]:
+    held_out = "Share of the held-out rows that the tree gets right."
+    if not run.n_test:
+        held_out = "No rows were held out; the Solve page can hold some out."
+    return (
+        ("Training", text.percent(run.accuracy), "Share of the training rows that are right."),
+        ("Held out", text.percent(run.test_accuracy), held_out),
+        ("Majority", text.percent(run.majority_accuracy), "Training accuracy of always "
+         "predicting the most frequent class."),
+        ("Leaves", "–" if run.tree is None else str(run.tree.n_leaves), "Leaves of the tree."),
+        ("Objective", text.number(run.objective), "Of the formulation, recomputed by routing "
+         "all rows through the tree."),
+        ("Bound", text.number(run.bound), "No tree can have a better objective than this."),
+        ("Gap", text.gap(run.gap), "|bound - objective| / |objective|; 0 is a proof."),
+        ("Time", text.seconds(run.timings.get("total")), "From the call, building included."),
+    )  # fmt: skip
 
 
 def node_words(run: Run) -> dict[int, str]:

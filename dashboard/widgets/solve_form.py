@@ -20,13 +20,19 @@ FIRST_FORMULATION = "flow-oct"
 AUTO = "auto"
 
 
-def draw(data: Dataset) -> dict[str, Any]:
-    """Draw the form; returns keywords of `octcore.solve`, defaults left out.
+def draw(data: Dataset) -> tuple[dict[str, Any], Any]:
+    """Draw the form.
 
     Parameters
     ----------
     data : Dataset
         The current data: features and classes for the constraints.
+
+    Returns
+    -------
+    tuple of dict and container
+        Keywords of `octcore.solve`, defaults left out; and the place for the button, near the top
+        so that it is seen without scrolling.
     """
     info = _formulation()
     first, second = st.columns(2)
@@ -44,8 +50,10 @@ def draw(data: Dataset) -> dict[str, Any]:
         )
     with second:
         encoding = _encoding(info)
-    params = parameter_form(info.hyperparameters, info.key, str(info.reference))
     settings: dict[str, Any] = {"formulation": info.key, "encoding": encoding, "depth": int(depth)}
+    settings |= _limits()
+    place = st.container()
+    params = parameter_form(info.hyperparameters, info.key, str(info.reference))
     if params:
         settings["params"] = params
     with st.expander("Constraints", icon=":material/rule:"):
@@ -54,7 +62,7 @@ def draw(data: Dataset) -> dict[str, Any]:
             st.caption("This formulation takes no side constraints.")
     if constraints:
         settings["constraints"] = constraints
-    return settings | _limits(info)
+    return settings | _solver(info), place
 
 
 def _formulation() -> FormulationInfo:
@@ -89,7 +97,7 @@ def _encoding(info: FormulationInfo) -> str:
     )
 
 
-def _limits(info: FormulationInfo) -> dict[str, Any]:
+def _limits() -> dict[str, Any]:
     settings: dict[str, Any] = {}
     first, second = st.columns(2)
     settings["time_limit"] = first.number_input(
@@ -116,6 +124,11 @@ def _limits(info: FormulationInfo) -> dict[str, Any]:
     )
     if test:
         settings["test_size"] = test / 100
+    return settings
+
+
+def _solver(info: FormulationInfo) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
     with st.expander("Solver", icon=":material/tune:"):
         engine = st.selectbox(
             "Engine",

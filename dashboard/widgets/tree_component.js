@@ -152,7 +152,7 @@ function drawFold(group, item, plan, data, act) {
 
 function draw(root, data, state, act) {
   const plan = place(data, state);
-  const svg = root.querySelector("svg");
+  const svg = root.querySelector(".stage svg");
   const hadFocus = root.activeElement && root.activeElement.closest && root.activeElement.closest("g.node");
   svg.replaceChildren();
   const margin = 14;
@@ -190,7 +190,7 @@ function neighbour(plan, id, key) {
 }
 
 function exportSvg(root, state, data) {
-  const copy = root.querySelector("svg").cloneNode(true);
+  const copy = root.querySelector(".stage svg").cloneNode(true);
   const scene = copy.querySelector("g");
   scene.setAttribute("transform", "translate(14,14)");
   copy.setAttribute("xmlns", NS);
@@ -261,7 +261,7 @@ export default function (component) {
   const root = parentElement;
   const state = (root.octTree = root.octTree || { folded: new Set(), sideways: null, view: null, focus: 1, token: null });
   if (state.token !== data.token) Object.assign(state, { folded: new Set(), view: null, focus: data.selected, token: data.token });
-  const svg = root.querySelector("svg");
+  const svg = root.querySelector(".stage svg");
   const redraw = () => draw(root, data, state, act);
   const act = {
     select(id) { state.focus = id; if (id !== data.selected) { data.selected = id; setTriggerValue("node", id); } redraw(); },

@@ -1,0 +1,33 @@
+"""Placing a plotly figure: our own fonts and colours, and always a description."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from dashboard.figures.layout import CONFIG
+
+
+def show(
+    figure: go.Figure, key: str, alt: str, on_select: Callable[[], None] | None = None
+) -> None:
+    """Place a figure.
+
+    Parameters
+    ----------
+    figure : plotly.graph_objects.Figure
+        With colours of the current palette.
+    key : str
+        Key of the element.
+    alt : str
+        Description for readers who do not see it.
+    on_select : callable or None
+        Called before the rerun that a click on a point causes.
+    """
+    options: dict[str, Any] = {"key": key, "config": CONFIG, "alt": alt, "theme": None}
+    if on_select is not None:
+        options |= {"on_select": on_select, "selection_mode": "points"}
+    st.plotly_chart(figure, **options)
