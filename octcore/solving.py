@@ -284,6 +284,9 @@ def _solve_prepared(
 ) -> Run:
     settings = prepared.settings
     program = get_formulation(settings.formulation).build(prepared.problem)
+    engine = choose_engine(settings, program)
+    settings = replace(settings, engine=engine.key)
+    prepared = replace(prepared, settings=settings)
     events: list[Event] = []
 
     def emit(event: Event) -> None:
@@ -299,7 +302,7 @@ def _solve_prepared(
     _offer_starts(program, prepared, recorder, cancel)
     recorder.bound(program.bound)
     start = time.perf_counter()
-    outcome = _run_engine(program, settings, limits, recorder, cancel)
+    outcome = _run_engine(program, engine, limits, recorder, cancel)
     outcome.seconds.setdefault("solve", time.perf_counter() - start)
     outcome = _closed(outcome, recorder)
     recorder.finished(outcome.stop_reason.value)
@@ -330,12 +333,11 @@ def _offer(program: Program, tree: Tree, source: str, recorder: Recorder) -> Non
 
 def _run_engine(
     program: Program,
-    settings: Settings,
+    engine: Engine,
     limits: SolveLimits,
     recorder: Recorder,
     cancel: Callable[[], bool],
 ) -> Outcome:
-    engine = choose_engine(settings, program)
     if cancel():
         return Outcome(StopReason.CANCELLED, program.method)
     if limits.clock.remaining <= 0:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 
-from octcore.program import ModelSize, Sense
+from octcore.program import Cuts, ModelSize, Sense
 
 
 class InfeasibleModelError(Exception):

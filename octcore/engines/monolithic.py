@@ -284,7 +284,7 @@ class _MonolithicRun:
         self.denied = claimed
         found = "a tree that breaks a side constraint" if value is None else f"{value:.9g}"
         self.recorder.note(
-            f"The solver claimed {claimed:.9g}; routing the rows gives {found}, which is what counts.",
+            f"The solver claimed {claimed:.9g}; routing gives {found}, and that counts.",
             claimed=claimed,
             routed=value,
         )

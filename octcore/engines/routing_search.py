@@ -11,6 +11,9 @@ from octcore.program import Capability, Program
 from octcore.search.routing_records import RoutingEvent, RoutingIncumbent, RoutingResult
 from octcore.search.routing_search import routing_search, warm_up
 
+SHARE = 0.9
+"""The search closes to less than what counts as closed, so that rounding cannot undo it."""
+
 _REASONS = {
     "optimal": StopReason.OPTIMAL,
     "time_limit": StopReason.TIME_LIMIT,
@@ -35,7 +38,9 @@ class RoutingSearchEngine:
         compiling = warm_up()
         recorder.phase("search")
         task = program.search
-        task = replace(task, problem=replace(task.problem, gap=max(limits.gap, program.tolerance)))
+        task = replace(
+            task, problem=replace(task.problem, gap=max(limits.gap, SHARE * program.tolerance))
+        )
 
         def receive(event: RoutingEvent) -> None:
             if isinstance(event, RoutingIncumbent):

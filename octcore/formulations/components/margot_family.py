@@ -15,6 +15,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.components.rows import MergedRows, linear, merge_rows
+from octcore.numerics.qp_plane import solve_node_plane
 from octcore.parameters import Choice, FloatRange, IntRange, Parameter
 from octcore.program import (
     Capability,
@@ -177,6 +178,40 @@ class MargotFamily:
         X = np.asarray(self.problem.X, dtype=np.float64)
         return tree_from_planes(by_node, labels, X, 2, unit_margin=True, tolerance=STRIP_TOLERANCE)
 
+    def refit(self, tree: Tree) -> Tree:
+        """Give every node the plane that is best for the rows and sides of `tree`.
+
+        A plane uses the features that it used before where features are limited or priced.
+        """
+        if set(tree.splits) != set(self.T) or self.is_linear:
+            return tree
+        X = np.asarray(self.problem.X, dtype=np.float64)
+        rows, planes = tree.node_rows(X), {}
+        for t in self.T:
+            here = rows[t]
+            columns = np.arange(X.shape[1])
+            if self.variant != "margot":
+                columns = np.array(tree.splits[t].features, dtype=np.int64)
+            sides = None
+            if t in self.upper:
+                sides = np.where(np.isin(here, rows[2 * t]), -1, 1).astype(np.int8)
+            planes[t] = self._node_plane(t, here, columns, sides)
+        weights = np.array([planes[t][0] for t in self.T])
+        return self.tree(Planes(weights, np.array([planes[t][1] for t in self.T])))
+
+    def _node_plane(
+        self, node: int, rows: np.ndarray, columns: np.ndarray, sides: np.ndarray | None
+    ) -> tuple[np.ndarray, float]:
+        weights = np.zeros(self.problem.n_features)
+        if not len(rows):
+            return weights, -1.0 if node % 2 == 0 else 1.0
+        X = np.ascontiguousarray(self.problem.X[rows][:, columns], dtype=np.float64)
+        upper = self.penalty(node) * self.problem.weights[rows]
+        epsilon = float(self.problem.params["epsilon"])
+        plane = solve_node_plane(X, self.signs[rows], upper, sides, epsilon)
+        weights[columns] = plane.weights
+        return weights, float(plane.bias)
+
     def evaluate(self, tree: Tree) -> float | None:
         """True objective by routing all rows; None if a budget or a strip is not respected."""
         if set(tree.splits) != set(self.T):
@@ -246,6 +281,7 @@ def make_program(family: MargotFamily) -> Program:
         size=model.size,
         build=model.build,
         starts=family.starts,
+        improve=family.refit,
         search=RoutingTask(family.search_problem(), family.tree),
         tolerance=GAP,
         bound=0.0,

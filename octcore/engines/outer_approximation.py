@@ -1,0 +1,267 @@
+"""Outer approximation: a convex quadratic objective through mixed-integer linear programs.
+
+Squares in the objective are replaced by variables under tangents, which under-estimate them: the
+dual bound of every master is a bound of the whole problem at any time.  Trees of the master are
+polished (planes optimal for their routing) and judged by routing; tangents at both points make
+sure that no routing has to be visited twice (Fletcher and Leyffer 1994).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.repn import generate_standard_repn
+from scipy.sparse import csr_matrix
+
+from octcore.engines.base import Outcome, SolveLimits, StopReason, TimeUpError, make_guard
+from octcore.engines.compile import CompiledModel, compile_model, with_rows
+from octcore.engines.events import Recorder
+from octcore.engines.highs import (
+    HighsModel,
+    SolverHooks,
+    SolverResult,
+    SolverSettings,
+    SolverStatus,
+)
+from octcore.engines.monolithic import check_size
+from octcore.errors import EngineError
+from octcore.program import Capability, Cuts, ModelSize, Point, Program, PyomoModel
+from octcore.tree.tree import Tree
+
+FIRST_TANGENTS = tuple(sign * 0.25 * 2.0**k for k in range(9) for sign in (-1, 1))
+"""Points of the first tangents: 0.25 to 64 on both sides; 0 is implied by the bound."""
+ROUND_GAP_SHARE = 0.1
+"""A master is solved to this share of the current gap; exact masters early on are wasted."""
+NEW_TANGENT = 1e-7
+"""A square under-estimated by less needs no new tangent."""
+
+
+class OuterApproximationEngine:
+    """HiGHS on a sequence of linear masters."""
+
+    key = "outer-approximation"
+    title = "outer approximation on HiGHS"
+    supports = frozenset({Capability.CONVEX_QUADRATIC})
+
+    def __init__(self, memory_budget: float | None = None) -> None:
+        self.memory_budget = memory_budget
+
+    def solve(
+        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
+    ) -> Outcome:
+        """Build the master, then solve it again and again with more tangents."""
+        check_size(program.size, self.memory_budget)
+        run = _Rounds(program, limits, recorder, cancel)
+        try:
+            return run.solve()
+        except TimeUpError:
+            return run.outcome(StopReason.TIME_LIMIT)
+
+
+@dataclass(frozen=True, eq=False)
+class Squares:
+    """Terms ``c_k v_k**2`` of an objective, now ``c_k q_k`` with ``q_k >= v_k**2``.
+
+    Parameters
+    ----------
+    v, q : numpy.ndarray
+        Columns of the squared variables and of their stand-ins.
+    """
+
+    v: np.ndarray
+    q: np.ndarray
+
+    def tangents(self, points: Iterable[tuple[int, float]], n_columns: int) -> Cuts:
+        """Rows ``2 a v_k - q_k <= a**2`` for pairs ``(k, a)``."""
+        pairs = list(points)
+        k = np.array([pair[0] for pair in pairs], dtype=np.int64)
+        a = np.array([pair[1] for pair in pairs])
+        rows = np.arange(len(pairs))
+        matrix = csr_matrix(
+            (
+                np.concatenate([2 * a, -np.ones(len(pairs))]),
+                (np.concatenate([rows, rows]), np.concatenate([self.v[k], self.q[k]])),
+            ),
+            shape=(len(pairs), n_columns),
+        )
+        return Cuts("tangent", matrix, a**2)
+
+
+@dataclass(eq=False)
+class _Rounds:
+    """State of one solve."""
+
+    program: Program
+    limits: SolveLimits
+    recorder: Recorder
+    cancel: Callable[[], bool]
+    seconds: dict[str, float] = field(default_factory=dict)
+    size: ModelSize | None = None
+    root_bound: float | None = None
+    tangents: list[Cuts] = field(default_factory=list)
+
+    def solve(self) -> Outcome:
+        guard = make_guard(self.limits, self.cancel)
+        assert self.program.build is not None
+        start = time.perf_counter()
+        self.recorder.phase("build")
+        built = self.program.build(guard)
+        _linearise(built.model)
+        self.recorder.phase("compile")
+        compiled = compile_model(built.model)
+        self.size = compiled.size
+        self.recorder.model(self.size.to_dict())
+        squares = Squares(
+            compiled.columns.of(built.model.squared),
+            compiled.columns.of(built.model.square),
+        )
+        self.seconds["build"] = time.perf_counter() - start
+        self._add(squares, compiled, self._first_tangents(squares, compiled))
+        self.recorder.phase("solve")
+        while True:
+            reason = self._round(built, compiled, squares)
+            if reason is not None:
+                return self.outcome(reason)
+
+    def outcome(self, reason: StopReason) -> Outcome:
+        return Outcome(
+            reason,
+            "mip",
+            self.root_bound,
+            self.size,
+            self.seconds,
+            claims=("outer approximation within the big-M and the weight box of the model",),
+        )
+
+    def _first_tangents(self, squares: Squares, compiled: CompiledModel) -> list[tuple[int, float]]:
+        box = compiled.upper[squares.v]
+        return [(k, a) for k in range(len(box)) for a in FIRST_TANGENTS if abs(a) <= box[k]]
+
+    def _round(
+        self, built: PyomoModel, compiled: CompiledModel, squares: Squares
+    ) -> StopReason | None:
+        """Solve one master; returns why to stop, or None to go on."""
+        master = HighsModel(with_rows(compiled, self.tangents))
+        if self.recorder.tree is not None:
+            columns, values = compiled.values(built.start_values(self.recorder.tree))
+            master.set_start(columns, values)
+        found: list[np.ndarray] = []
+        hooks = SolverHooks(lambda x, _: found.append(x), self._progress, lambda: None)
+        result = master.run(self._settings(), hooks)
+        self._see_bound(result.bound, result.nodes)
+        if result.point is not None:
+            found.append(result.point)
+        points = [self._offer(built, compiled, x) for x in found[-3:]]
+        if self.recorder.is_closed:
+            return StopReason.OPTIMAL
+        if self.cancel():
+            return StopReason.CANCELLED
+        if self.recorder.state.gap is not None and self.recorder.state.gap <= self.limits.gap:
+            return StopReason.GAP_LIMIT
+        if self.limits.clock.remaining <= 0 or result.status is SolverStatus.TIME_LIMIT:
+            return StopReason.TIME_LIMIT
+        if result.status is SolverStatus.INFEASIBLE:
+            return StopReason.INFEASIBLE
+        return self._refine(result, squares, compiled, [p for pair in points for p in pair])
+
+    def _settings(self) -> SolverSettings:
+        gap = self.recorder.state.gap
+        share = ROUND_GAP_SHARE * (1.0 if gap is None else gap)
+        return SolverSettings(
+            time_limit=self.limits.clock.remaining,
+            relative_gap=min(0.05, max(share, self.program.tolerance / 2)),
+            absolute_gap=0.0,
+            threads=self.limits.threads,
+            seed=self.limits.seed,
+        )
+
+    def _progress(self, bound: float | None, nodes: int | None) -> bool:
+        self._see_bound(bound, nodes)
+        self.recorder.progress(nodes=nodes)
+        return self.cancel() or self.recorder.is_closed
+
+    def _see_bound(self, bound: float | None, nodes: int | None) -> None:
+        if bound is None or not np.isfinite(bound):
+            return
+        bound = self.program.scale * bound + self.program.shift
+        if self.root_bound is None:
+            self.root_bound = bound
+        objective = self.recorder.objective
+        if objective is not None:
+            bound = min(bound, objective)
+        self.recorder.bound(bound, nodes)
+
+    def _offer(
+        self, built: PyomoModel, compiled: CompiledModel, x: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        """Judge the tree of a point and its polished version; returns both as points."""
+        tree = built.read_tree(Point(compiled.columns, x))
+        points = [x]
+        for source, candidate in (("solver", tree), ("polish", self._polished(tree))):
+            value = None if candidate is None else self.program.evaluate(candidate)
+            if value is None or candidate is None:
+                continue
+            self.recorder.incumbent(value, candidate, source)
+            columns, values = compiled.values(built.start_values(candidate))
+            full = x.copy()
+            full[columns] = values
+            points.append(full)
+        return tuple(points)
+
+    def _polished(self, tree: Tree) -> Tree | None:
+        return None if self.program.improve is None else self.program.improve(tree)
+
+    def _refine(
+        self,
+        result: SolverResult,
+        squares: Squares,
+        compiled: CompiledModel,
+        points: list[np.ndarray],
+    ) -> StopReason | None:
+        """Add tangents at the points; with none left the master itself is the answer."""
+        assert result.point is not None or not points
+        new: dict[tuple[int, float], None] = {}
+        for x in points:
+            under = x[squares.v] ** 2 - result.point[squares.q] if result.point is not None else 1.0
+            for k in np.flatnonzero(np.broadcast_to(under, squares.v.shape) > NEW_TANGENT):
+                new[(int(k), float(np.round(x[squares.v[k]], 9)))] = None
+        if not new:
+            self.recorder.note(
+                "The masters under-estimate no square any more; the gap left is theirs."
+            )
+            return StopReason.GAP_LIMIT
+        self._add(squares, compiled, new)
+        self.recorder.cut_round({"tangent": len(new)})
+        return None
+
+    def _add(
+        self, squares: Squares, compiled: CompiledModel, points: Iterable[tuple[int, float]]
+    ) -> None:
+        self.tangents.append(squares.tangents(points, len(compiled.cost)))
+
+
+def _linearise(model: pyo.ConcreteModel) -> None:
+    """Replace the squares of a minimised objective by variables ``square``, of ``squared``.
+
+    Raises
+    ------
+    EngineError
+        If the objective has other quadratic terms than squares with positive factors.
+    """
+    form = generate_standard_repn(model.objective.expr, quadratic=True, compute_values=True)
+    pairs = zip(form.quadratic_vars, form.quadratic_coefs, strict=True)
+    if form.nonlinear_expr is not None or any(a is not b or c <= 0 for (a, b), c in pairs):
+        raise EngineError(
+            "NOT_SQUARES",
+            "The objective is no sum of squares, which outer approximation needs; use another "
+            "engine.",
+        )
+    model.squared = pyo.Reference([a for a, _ in form.quadratic_vars])
+    model.square = pyo.Var(range(len(form.quadratic_vars)), domain=pyo.NonNegativeReals)
+    linear = pyo.quicksum(c * v for c, v in zip(form.linear_coefs, form.linear_vars, strict=True))
+    squares = pyo.quicksum(c * model.square[k] for k, c in enumerate(form.quadratic_coefs))
+    model.objective.set_value(form.constant + linear + squares)
