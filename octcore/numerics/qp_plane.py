@@ -7,16 +7,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp import PIVOT_LIMIT, load_rows, solve_node
+from octcore.numerics.node_qp import PIVOT_LIMIT, load_rows, refactor, solve_node
 from octcore.numerics.qp_factor import NodeData, new_bank, node_of
 from octcore.numerics.qp_reference import NodePlane
 
 # The bias penalty may lift a value by this fraction of it at most.
 BIAS_ERROR = 1e-9
 # Solves with the bias penalty centred at the last bias, until the penalty is negligible.
-_CENTRING_ROUNDS = 6
+_CENTRING_ROUNDS = 10
 # BIG^2 times the largest penalty stays below this, or rounding reaches the row tolerance.
-ROUNDING_LIMIT = 1e9
+ROUNDING_LIMIT = 1e7
 
 
 def bias_scale(
@@ -114,10 +114,13 @@ def solve_node_plane(
     qp = node_of(bank, 0)
     routed = np.zeros(n, np.int8) if sides is None else np.asarray(sides, np.int8)
     offset = 0.0
-    for _ in range(_CENTRING_ROUNDS):
+    for turn in range(_CENTRING_ROUNDS):
         constants = np.array([epsilon, offset])
         data = NodeData(rows, y.astype(float), upper.astype(float), constants)
-        load_rows(qp, routed)
+        if turn == 0:
+            load_rows(qp, routed)
+        else:
+            refactor(qp, data)
         chunk = chunk_pivots(n, rows.shape[1])
         while solve_node(qp, data, np.inf, chunk) == PIVOT_LIMIT:
             if stop is not None and stop():

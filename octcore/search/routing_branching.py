@@ -157,9 +157,7 @@ def _rate_candidates(bank, trial, data, prefix, n_upper, cutoff, ignored, pseudo
             side = 2 * which - 1
             gain = _step_gain(bank, data, prefix, sample, side)
             if gain >= room:
-                gain = _trial_gain(
-                    bank, trial, data, prefix, sample, side, room, _CONFIRM_PIVOTS
-                )
+                gain = _trial_gain(bank, trial, data, prefix, sample, side, room, _CONFIRM_PIVOTS)
                 if gain >= room:
                     closed += 1 if which == 0 else 2
             if pseudo[2 + which, sample] > 0.0:
@@ -186,7 +184,11 @@ def _shortlist(rating, found, room):
     chosen = np.full(_STRONG, -1, np.int64)
     size = 0
     for rank in range(found):
-        for position in ((by_gain[rank], by_hinge[rank // 3]) if rank % 3 == 0 else (by_gain[rank], by_gain[rank])):
+        for position in (
+            (by_gain[rank], by_hinge[rank // 3])
+            if rank % 3 == 0
+            else (by_gain[rank], by_gain[rank])
+        ):
             sample = np.int64(rating[3, position])
             repeated = False
             for other in range(size):

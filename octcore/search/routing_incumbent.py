@@ -64,9 +64,7 @@ class Tracker:
         if objective >= self.objective * (1.0 - 1e-12):
             return False
         self.objective, self.planes, self.routing = objective, planes, routing.copy()
-        event = RoutingIncumbent(
-            self.seconds(), objective, planes, self._caller_routing(), source
-        )
+        event = RoutingIncumbent(self.seconds(), objective, planes, self._caller_routing(), source)
         self._emit(event)
         return True
 

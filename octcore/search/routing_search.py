@@ -63,7 +63,7 @@ _EAGER_STATES, _EVERY = 200, 10
 _DIVE = 0.5
 # Routing rows may be missed by this much in an accepted tree.
 _ROUTE_TOLERANCE = 5e-6
-_ROUNDING_LIMIT = 1e10
+_ROUNDING_LIMIT = 3e9
 
 _compile_seconds: float | None = None
 
@@ -211,6 +211,24 @@ class RoutingSearch:
         objective = tree_objective(problem.x, problem.y, self.penalties, planes, routing)
         return self.tracker.offer(objective, planes, routing, source)
 
+    def polish(self) -> None:
+        """Replace the incumbent's planes by accurate ones for the same routing."""
+        problem, routing = self.problem, self.tracker.routing
+        weights, biases = self.tracker.planes.weights.copy(), self.tracker.planes.biases.copy()
+        for node in range(problem.n_nodes):
+            sides = node_membership(routing, node)
+            here = sides < 2
+            x, y, upper = problem.x[here], problem.y[here], self.penalties[node, here]
+            if not here.any() or (node >= problem.n_upper and y.max() == y.min()):
+                continue
+            routed = sides[here] if node < problem.n_upper else None
+            plane = solve_node_plane(x, y, upper, routed, problem.epsilon, self.tracker.stop)
+            if routed is None or not _missed(plane, x, routed, problem.epsilon):
+                weights[node], biases[node] = plane.weights, plane.bias
+        planes = Planes(weights, biases)
+        objective = tree_objective(problem.x, problem.y, self.penalties, planes, routing)
+        self.tracker.offer(objective, planes, routing, "polish")
+
     def improve(self) -> None:
         """Alternate re-routing and re-solving while the incumbent falls."""
         clear_bank(self.warm)
@@ -238,6 +256,8 @@ class RoutingSearch:
 
     def run(self, node_limit: float = np.inf) -> Status:
         """Search until proven, stopped or out of nodes."""
+        if self.tracker.objective <= 0.0:
+            return "optimal"
         self.prefix = np.zeros(len(self.problem.y), np.int64)
         clear_bank(self.bank)
         load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
@@ -270,9 +290,7 @@ class RoutingSearch:
     def _settle(self) -> bool:
         """Solve the current QPs to the end; False when stopped."""
         for node in range(self.problem.n_nodes):
-            while (
-                solve_chunk(self.bank, self.data, node, np.inf, self.chunk) == PIVOT_LIMIT
-            ):
+            while solve_chunk(self.bank, self.data, node, np.inf, self.chunk) == PIVOT_LIMIT:
                 if self.tracker.stop():
                     return False
         return True
@@ -408,6 +426,7 @@ def _solve(
     search = RoutingSearch(merged, tracker)
     search.start()
     status = search.run(node_limit)
+    search.polish()
     return tracker.result(status, search.bound, search.nodes, search.pivots(), compiled)
 
 

@@ -43,9 +43,7 @@ def training_part(reference: Path, title: str) -> tuple[NDArray[np.float64], NDA
         y = np.where(label.astype(float) == 0, -1.0, 1.0)
     else:
         y = np.where(label == _POSITIVE.get(name, max(np.unique(label))), 1.0, -1.0)
-    x, _, y, _ = train_test_split(
-        x, y, test_size=0.2, shuffle=True, random_state=0, stratify=label
-    )
+    x, _, y, _ = train_test_split(x, y, test_size=0.2, shuffle=True, random_state=0, stratify=label)
     return MinMaxScaler().fit_transform(x), y
 
 

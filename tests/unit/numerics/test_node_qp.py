@@ -1,0 +1,142 @@
+"""The node QP kernel against an independent interior-point or HiGHS solution."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from octcore.errors import EngineError
+from octcore.numerics import qp_reference
+from octcore.numerics.node_qp import CUTOFF, OPTIMAL, load_rows, refresh, solve_node
+from octcore.numerics.qp_factor import NodeData, new_bank, node_of
+from octcore.numerics.qp_plane import best_bias, padded_rows, solve_node_plane
+from octcore.numerics.qp_reference import solve_node_qp_reference
+from octcore.numerics.qp_sparse import SparseNode, solve_sparse_node
+
+# Both solvers stop at about 1e-7 relative; the rest is room for bad scaling at C = 1e5.
+VALUE_TOLERANCE = 2e-6
+EPSILON = 1e-3
+PENALTIES = (1e-2, 1.0, 1e2, 1e3, 1e5)
+
+
+def random_node(seed: int, c: float, routed: bool):
+    """Random rows on a coarse grid (many duplicates) with realisable routing sides."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(6, 50)), int(rng.integers(1, 6))
+    x = rng.random((n, p))
+    if seed % 2:
+        x = np.round(4 * x) / 4
+    y = np.where(rng.random(n) < 0.5, -1.0, 1.0)
+    y[:2] = -1.0, 1.0
+    upper = c * rng.integers(1, 4, n)
+    if not routed:
+        return x, y, upper, None
+    score = (x - 0.5) @ rng.normal(size=p)
+    sides = np.where(score >= 0, 1, -1).astype(np.int8)
+    sides[np.abs(score) < 0.02] = 0
+    sides[rng.random(n) < 0.3] = 0
+    return x, y, upper, sides
+
+
+@pytest.mark.parametrize("routed", [False, True])
+@pytest.mark.parametrize("c", PENALTIES)
+@pytest.mark.parametrize("seed", range(6))
+def test_value_equals_reference(seed: int, c: float, routed: bool):
+    x, y, upper, sides = random_node(seed, c, routed)
+    fast = solve_node_plane(x, y, upper, sides, EPSILON)
+    slow = solve_node_qp_reference(x, y, upper, sides, EPSILON)
+    assert fast.value == pytest.approx(slow.value, rel=VALUE_TOLERANCE, abs=1e-7)
+    if sides is not None:
+        score = x @ fast.weights + fast.bias
+        assert (score[sides > 0] >= -5e-6).all()
+        assert (score[sides < 0] <= -EPSILON + 5e-6).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_dual_value_is_a_bound_whenever_stopped(seed: int):
+    x, y, upper, sides = random_node(seed, 10.0, routed=True)
+    optimum = solve_node_qp_reference(x, y, upper, sides, EPSILON).value
+    scale = 1000.0
+    rows = padded_rows(x, scale)
+    bank = new_bank(1, len(y), x.shape[1] + 1, rows.shape[1])
+    qp = node_of(bank, 0)
+    data = NodeData(rows, y, upper.astype(float), np.array([EPSILON, 0.0]))
+    load_rows(qp, sides)
+    values = [0.0]
+    for _ in range(2000):
+        code = solve_node(qp, data, np.inf, 1)
+        refresh(qp, data)
+        values.append(float(qp.value[0]))
+        if code == OPTIMAL:
+            break
+    assert code == OPTIMAL
+    bias = 1.0 + np.sqrt(2 * optimum) * np.linalg.norm(rows[:, :-1], axis=1).max()
+    slack = bias**2 / (2 * scale**2)
+    assert max(values) <= optimum * (1 + 1e-6) + slack
+    assert values[-1] == pytest.approx(optimum, rel=1e-5, abs=slack)
+    assert np.diff(values).min() >= -1e-7 * (1 + optimum)
+
+
+def test_inseparable_routing_reaches_any_cutoff():
+    x = np.array([[0.0], [0.5], [1.0]])
+    y = np.array([-1.0, 1.0, -1.0])
+    rows = padded_rows(x, 100.0)
+    bank = new_bank(1, 3, 2, rows.shape[1])
+    qp = node_of(bank, 0)
+    data = NodeData(rows, y, np.ones(3), np.array([EPSILON, 0.0]))
+    load_rows(qp, np.array([-1, 1, -1], np.int8))
+    assert solve_node(qp, data, 1e6, 1000) == CUTOFF
+    assert qp.value[0] >= 1e6
+
+
+def test_pure_and_empty_nodes_cost_nothing():
+    plane = solve_node_plane(np.eye(3), -np.ones(3), np.ones(3))
+    assert (plane.value, plane.bias) == (0.0, -1.0)
+    assert solve_node_plane(np.zeros((0, 2)), np.zeros(0), np.zeros(0)).value == 0.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_best_bias_beats_every_kink(seed: int):
+    rng = np.random.default_rng(seed)
+    score, y = rng.normal(size=15), np.where(rng.random(15) < 0.4, -1.0, 1.0)
+    y[:2] = -1.0, 1.0
+    upper = rng.random(15) + 0.1
+
+    def loss(bias: float) -> float:
+        return float(upper @ np.maximum(0.0, 1.0 - y * (score + bias)))
+
+    assert loss(best_bias(score, y, upper)) <= min(loss(b) for b in y - score) + 1e-12
+    clipped = best_bias(score, y, upper, 0.2, 0.4)
+    grid = np.linspace(0.2, 0.4, 201)
+    assert loss(clipped) <= min(loss(b) for b in grid) + 1e-12
+
+
+def test_highs_and_clarabel_agree(monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("clarabel")
+    x, y, upper, sides = random_node(2, 100.0, routed=True)
+    first = solve_node_qp_reference(x, y, upper, sides)
+    monkeypatch.setattr(qp_reference.importlib.util, "find_spec", lambda name: None)
+    second = solve_node_qp_reference(x, y, upper, sides)
+    assert second.value == pytest.approx(first.value, rel=1e-5)
+
+
+def test_reference_refuses_inseparable_routing():
+    x = np.array([[0.0], [0.5], [1.0]])
+    y = np.array([-1.0, 1.0, -1.0])
+    with pytest.raises(EngineError, match="node QP"):
+        solve_node_qp_reference(x, y, np.ones(3), np.array([-1, 1, -1], np.int8))
+
+
+@pytest.mark.parametrize("price", [np.inf, 0.5, 3.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_sparse_node_equals_enumeration(seed: int, price: float):
+    rng = np.random.default_rng(seed)
+    x, y = rng.random((25, 5)), np.where(rng.random(25) < 0.5, -1.0, 1.0)
+    node = SparseNode(x, y, np.full(25, 20.0), None, EPSILON, 2, price)
+    values = []
+    for mask in range(32):
+        features = np.flatnonzero([(mask >> j) & 1 for j in range(5)])
+        if len(features) <= 2 or price < np.inf:
+            values.append(node.solve(features).value + node.charge(len(features)))
+    found = solve_sparse_node(node)
+    assert found.exact
+    assert found.value == pytest.approx(min(values), rel=1e-6)

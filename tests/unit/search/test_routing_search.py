@@ -1,0 +1,263 @@
+"""The routing search against enumeration, against an SVM, and under interruption."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from octcore.data.synthetic import four_partitions, six_partitions
+from octcore.errors import EngineError, SettingsError
+from octcore.numerics.qp_reference import solve_node_qp_reference
+from octcore.search.routing_records import (
+    Planes,
+    RoutingBound,
+    RoutingIncumbent,
+    RoutingProblem,
+    RoutingResult,
+)
+from octcore.search.routing_search import routing_search, warm_up
+from octcore.search.routing_start import node_membership, strip_shift, tree_objective
+from sklearn.svm import SVC
+
+# The search stops at a relative gap of 1e-4.
+GAP = 1e-4
+# Accuracy of recomputed objectives.
+EXACT = 2e-6
+PENALTIES = ((1.0, 1.0), (1.0, 100.0), (0.1, 10.0), (10.0, 1.0), (100.0, 1000.0), (1.0, 1e4))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled() -> None:
+    warm_up()
+
+
+def tiny(seed: int, n: int = 8, p: int = 2) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.5, -1.0, 1.0)
+    y[:2] = -1.0, 1.0
+    return rng.random((n, p)), y
+
+
+def reference_objective(problem: RoutingProblem, routing: NDArray[np.int64]) -> float:
+    """Objective of a routing (0-based) by the independent QP solver."""
+    total = 0.0
+    penalties = problem.penalties(np.ones(len(problem.y)))
+    for node in range(problem.n_nodes):
+        sides = node_membership(routing, node)
+        here = sides < 2
+        routed = sides[here] if node < problem.n_upper else None
+        rows = (problem.x[here], problem.y[here], penalties[node, here], routed)
+        total += solve_node_qp_reference(*rows, problem.epsilon).value
+    return total
+
+
+def enumerated_optimum(problem: RoutingProblem) -> float:
+    """Best objective over all routings by the independent QP solver, nodes cached."""
+    n = len(problem.y)
+
+    @lru_cache(maxsize=None)
+    def value(node: int, members: tuple[int, ...], sides: tuple[int, ...]) -> float:
+        rows = list(members)
+        y = problem.y[rows]
+        if not sides and (len(rows) == 0 or y.max() == y.min()):
+            return 0.0
+        c = problem.c_upper if node < problem.n_upper else problem.c_last
+        routed = np.array(sides, np.int8) if sides else None
+        try:
+            upper = np.full(len(rows), c)
+            return solve_node_qp_reference(problem.x[rows], y, upper, routed, problem.epsilon).value
+        except EngineError:
+            return np.inf
+
+    best = np.inf
+    last = range(problem.n_upper, problem.n_nodes)
+    for choice in itertools.product(last, repeat=n):
+        routing = np.array(choice)
+        total = 0.0
+        for node in range(problem.n_nodes - 1, -1, -1):
+            at = node_membership(routing, node)
+            members = tuple(np.flatnonzero(at < 2).tolist())
+            sides = tuple(at[at < 2].tolist()) if node < problem.n_upper else ()
+            level_node = node if node < problem.n_upper else problem.n_upper
+            total += value(level_node, members, sides) if members else 0.0
+            if total >= best:
+                break
+        best = min(best, total)
+    return best
+
+
+def check_result(problem: RoutingProblem, result: RoutingResult) -> None:
+    """Planes, routing, objective, bound and events fit together."""
+    routing = result.routing - 1
+    planes, n_upper = result.planes, problem.n_upper
+    scores = problem.x @ planes.weights.T + planes.biases
+    node = np.zeros(len(problem.y), np.int64)
+    while (node < n_upper).any():
+        score = scores[np.arange(len(node)), node]
+        assert ((score >= -1e-5) | (score <= -problem.epsilon + 1e-5)).all()
+        node = np.where(node < n_upper, 2 * node + 1 + (score > -problem.epsilon / 2), node)
+    assert (node == routing).all()
+    weights = np.ones(len(problem.y)) if problem.weights is None else problem.weights
+    again = tree_objective(problem.x, problem.y, problem.penalties(weights), planes, routing)
+    assert again == pytest.approx(result.objective, rel=1e-9, abs=1e-9)
+    assert result.bound <= result.objective
+    falling = [e.objective for e in result.events if isinstance(e, RoutingIncumbent)]
+    rising = [e.bound for e in result.events if isinstance(e, RoutingBound)]
+    assert falling == sorted(falling, reverse=True)
+    assert falling[-1] == result.objective
+    assert rising == sorted(rising)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_depth_two_equals_enumeration(seed: int):
+    x, y = tiny(seed)
+    problem = RoutingProblem(x, y, 2, *PENALTIES[seed])
+    result = routing_search(problem)
+    optimum = enumerated_optimum(problem)
+    check_result(problem, result)
+    assert result.status == "optimal"
+    assert result.gap <= GAP * (1 + 1e-6)
+    assert result.bound <= optimum * (1 + EXACT)
+    assert result.objective >= optimum * (1 - EXACT) - 1e-9
+    assert result.objective <= optimum * (1 + GAP + EXACT)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_depth_three_equals_enumeration(seed: int):
+    x, y = tiny(seed + 20, n=5)
+    y[:] = 1.0, -1.0, 1.0, -1.0, 1.0
+    x[:, 1] = 0.5
+    x[:, 0] = np.linspace(0, 1, 5)
+    problem = RoutingProblem(x, y, 3, 0.01 + seed, 50.0)
+    result = routing_search(problem)
+    optimum = enumerated_optimum(problem)
+    check_result(problem, result)
+    assert result.status == "optimal"
+    assert result.bound <= optimum * (1 + EXACT)
+    assert optimum * (1 - EXACT) <= result.objective <= optimum * (1 + GAP + EXACT)
+
+
+@pytest.mark.parametrize("c", [0.1, 10.0, 1000.0])
+def test_depth_one_is_a_support_vector_machine(c: float):
+    x, y = tiny(3, n=40, p=3)
+    result = routing_search(RoutingProblem(x, y, 1, 1.0, c))
+    machine = SVC(kernel="linear", C=c, tol=1e-8).fit(x, y)
+    weights = machine.coef_[0]
+    hinge = np.maximum(0.0, 1.0 - y * (x @ weights + machine.intercept_[0]))
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(0.5 * weights @ weights + c * hinge.sum(), rel=1e-5)
+
+
+def test_four_partitions_is_proven_perfect():
+    data = four_partitions()
+    problem = RoutingProblem(data.points, data.labels.astype(float), 2, 1.0, 1000.0)
+    begun = time.process_time()
+    result = routing_search(problem)
+    seconds = time.process_time() - begun
+    check_result(problem, result)
+    last = np.take_along_axis(
+        problem.x @ result.planes.weights.T + result.planes.biases, result.routing[:, None] - 1, 1
+    )[:, 0]
+    assert result.status == "optimal"
+    assert (np.sign(last) == problem.y).all()
+    assert seconds < 2.0
+    confirmed = reference_objective(problem, result.routing - 1)
+    assert result.objective == pytest.approx(confirmed, rel=1e-5)
+
+
+@pytest.mark.slow
+def test_six_partitions_is_proven():
+    data = six_partitions()
+    problem = RoutingProblem(data.points, data.labels.astype(float), 3, 1.0, 1000.0)
+    result = routing_search(problem, time_limit=120.0)
+    check_result(problem, result)
+    assert result.status == "optimal"
+
+
+def test_bound_holds_when_stopped_early():
+    rng = np.random.default_rng(5)
+    x, y = rng.random((30, 3)), np.where(rng.random(30) < 0.5, -1.0, 1.0)
+    problem = RoutingProblem(x, y, 2, 1.0, 20.0)
+    full = routing_search(problem, time_limit=60.0)
+    assert full.status == "optimal"
+    for node_limit in (1, 3, 10, 40, 100):
+        early = routing_search(problem, node_limit=node_limit)
+        check_result(problem, early)
+        assert early.status == "node_limit"
+        assert early.bound <= full.objective
+        assert full.bound <= early.objective
+
+
+def test_weights_are_repeated_rows():
+    x, y = tiny(4, n=12)
+    counts = np.array([1, 2, 3] * 4)
+    weighted = RoutingProblem(x, y, 2, 1.0, 30.0, weights=counts.astype(float))
+    repeated = RoutingProblem(np.repeat(x, counts, 0), np.repeat(y, counts), 2, 1.0, 30.0)
+    one, two = routing_search(weighted), routing_search(repeated)
+    check_result(weighted, one)
+    check_result(repeated, two)
+    assert one.objective == pytest.approx(two.objective, rel=2 * GAP)
+
+
+def test_equal_rows_with_unequal_labels_travel_together():
+    x = np.array([[0.0], [0.0], [0.5], [1.0]])
+    y = np.array([-1.0, 1.0, 1.0, -1.0])
+    problem = RoutingProblem(x, y, 2, 1.0, 100.0)
+    result = routing_search(problem)
+    check_result(problem, result)
+    assert result.routing[0] == result.routing[1]
+    assert result.objective == pytest.approx(enumerated_optimum(problem), rel=GAP)
+
+
+def test_one_class_needs_no_plane():
+    result = routing_search(RoutingProblem(np.eye(3), np.ones(3), 2, 1.0, 1.0))
+    assert result.status == "optimal"
+    assert (result.objective, result.bound) == (0.0, 0.0)
+
+
+def test_cancel_and_time_limit_stop_soon():
+    rng = np.random.default_rng(0)
+    x, y = rng.random((300, 10)), np.where(rng.random(300) < 0.5, -1.0, 1.0)
+    problem = RoutingProblem(x, y, 2, 1.0, 100.0)
+    asked: list[float] = []
+
+    def cancel() -> bool:
+        asked.append(time.process_time())
+        return len(asked) > 200
+
+    result = routing_search(problem, cancel=cancel)
+    assert result.status == "cancelled"
+    assert np.diff(asked).max() < 0.3
+    check_result(problem, result)
+    limited = routing_search(problem, time_limit=0.5)
+    assert limited.status == "time_limit"
+    check_result(problem, limited)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("depth", 0), ("c_last", 0.0), ("epsilon", 2.0), ("gap", 0.0), ("variant", "l1")],
+)
+def test_bad_problems_are_refused(field: str, value: object):
+    settings: dict[str, object] = {"depth": 2, "c_upper": 1.0, "c_last": 1.0, field: value}
+    with pytest.raises(SettingsError, match=field):
+        RoutingProblem(np.eye(2), np.array([-1.0, 1.0]), **settings)  # pyright: ignore
+
+
+def test_strip_shift_finds_the_nearest_gap():
+    scores = np.array([-0.5, -0.0005, 0.3, 0.3002])
+    shift = strip_shift(scores, 1e-3)
+    moved = scores + shift
+    assert not ((moved > -1e-3 + 1e-12) & (moved < -1e-12)).any()
+    assert abs(shift) <= 0.0005 + 1e-12
+    assert strip_shift(np.array([-1.0, 1.0]), 1e-3) == 0.0
+
+
+def test_planes_are_frozen():
+    planes = Planes(np.zeros((1, 2)), np.zeros(1))
+    with pytest.raises(ValueError, match="read-only"):
+        planes.biases[0] = 1.0
