@@ -84,9 +84,7 @@ class EncodedColumn:
 
     def encode(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Encode raw values of shape ``(n_samples,)`` to floats of the same shape."""
-        encoded = np.empty((len(values), 1))
-        _fill(encoded, (self,), values, self.raw)
-        return encoded[:, 0]
+        return _block((self,), values, self.raw)[:, 0].astype(np.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults, as plain data."""
@@ -179,10 +177,10 @@ class Encoding:
         """
         encoded = np.empty((len(frame), len(self.columns)))
         for raw, positions in group_slices(self).items():
-            columns = tuple(self.columns[j] for j in positions)
-            block = np.empty((len(frame), len(columns)))
-            _fill(block, columns, _raw_values(frame, raw), raw)
-            encoded[:, positions] = block
+            columns = [self.columns[j] for j in positions]
+            together = len(positions) == positions[-1] - positions[0] + 1
+            place = slice(positions[0], positions[-1] + 1) if together else positions
+            encoded[:, place] = _block(columns, _raw_values(frame, raw), raw)
         return encoded
 
     def unseen(self, frame: pd.DataFrame) -> dict[str, int]:
@@ -282,30 +280,23 @@ def as_numbers(
     return numbers
 
 
-def _fill(
-    block: npt.NDArray[np.float64],
-    columns: Sequence[EncodedColumn],
-    values: npt.NDArray[Any],
-    raw: str,
-) -> None:
-    """Encode one raw column into a block of shape ``(n_samples, len(columns))``."""
+def _block(
+    columns: Sequence[EncodedColumn], values: npt.NDArray[Any], raw: str
+) -> npt.NDArray[Any]:
+    """Encode one raw column to shape ``(n_samples, len(columns))``."""
     if columns[0].kind == "level":
         missing = pd.isna(values)
         _refuse(missing, values, raw, "MISSING_VALUE", NO_VALUE)
         codes = _codes(values, [column.level for column in columns])
-        np.equal(codes[:, None], np.arange(len(columns)), out=block, casting="unsafe")
-        return
-    numbers = as_numbers(values, raw, columns[0].levels)
-    for position, column in enumerate(columns):
-        out = block[:, position]
-        if column.kind in {"above", "bucket"}:
-            lower = -np.inf if column.lower is None else column.lower
-            inside = numbers > lower
-            if column.upper is not None:
-                inside &= numbers <= column.upper
-            out[:] = inside
-        else:
-            out[:] = (numbers - column.shift) / column.scale
+        return codes[:, None] == np.arange(len(columns))
+    numbers = as_numbers(values, raw, columns[0].levels)[:, None]
+    if not columns[0].is_binary:
+        shifts = np.array([column.shift for column in columns])
+        return (numbers - shifts) / np.array([column.scale for column in columns])
+    inside = numbers > np.array([-np.inf if c.lower is None else c.lower for c in columns])
+    if any(column.upper is not None for column in columns):
+        inside &= numbers <= np.array([np.inf if c.upper is None else c.upper for c in columns])
+    return inside
 
 
 def _codes(values: npt.NDArray[Any], levels: Iterable[Any]) -> npt.NDArray[np.int64]:

@@ -35,7 +35,9 @@ IDENTIFIERS = {
     "hayes-roth": [0], "wpbc": [0, 2], "parkinsons": [0], "ionosphere": [1], "wdbc": [0],
     "ozone-one": [0],
 }  # fmt: skip
-FIRST_COLUMN = "balance-scale breast-cancer house-votes-84 spect hepatitis wine wpbc wdbc segmentation"
+FIRST_COLUMN = (
+    "balance-scale breast-cancer house-votes-84 spect hepatitis wine wpbc wdbc segmentation"
+)
 TARGETS = dict.fromkeys(FIRST_COLUMN.split(), 0) | {"parkinsons": 16}
 WHOLE_BUT_NUMERIC = {
     "hepatitis": [0, 14, 15, 17], "wpbc": [31], "wine": [4, 12], "thoracic": [15],

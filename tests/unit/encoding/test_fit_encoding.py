@@ -170,7 +170,11 @@ def test_json_round_trip(mixed: Dataset, key: str) -> None:
         {},
         {"key": "QT-5", "raw_features": [], "columns": [{"raw": "a", "kind": "above"}]},
         {"key": "QT-5", "raw_features": ["a"], "columns": [{"raw": "a", "kind": "python"}]},
-        {"key": "x", "raw_features": ["a"], "columns": [{"raw": "a", "kind": "scaled", "scale": 0}]},
+        {
+            "key": "x",
+            "raw_features": ["a"],
+            "columns": [{"raw": "a", "kind": "scaled", "scale": 0}],
+        },
     ],
 )
 def test_broken_records_are_refused(record: dict[str, object]) -> None:

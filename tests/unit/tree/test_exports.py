@@ -144,7 +144,9 @@ def test_boxes_of_the_svg_do_not_overlap(depth: int) -> None:
     data = Dataset.from_arrays(frame, rng.integers(0, 2, 30))
     encoding = fit_encoding("scaled", data)
     splits = {
-        node: Split.on_plane(rng.normal(size=3), 0.1) if node % 3 == 0 else Split.on_feature(node % 3)
+        node: Split.on_plane(rng.normal(size=3), 0.1)
+        if node % 3 == 0
+        else Split.on_feature(node % 3)
         for node in range(1, 2**depth)
     }
     labels = {node: node % 2 for node in range(2**depth, 2 ** (depth + 1))}

@@ -69,7 +69,9 @@ def test_splits_that_separate_nothing() -> None:
 
 def test_oblique_split_in_raw_units() -> None:
     blue = EncodedColumn("colour", "level", level="blue")
-    encoding = encoding_of(SCALED, EncodedColumn("height", "scaled", shift=-1, scale=0.5), RED, blue)
+    encoding = encoding_of(
+        SCALED, EncodedColumn("height", "scaled", shift=-1, scale=0.5), RED, blue
+    )
     split = Split.on_plane([2.0, -1.0, 3.0, 3.0], -0.25)
     plane = raw_plane(split, encoding)
     # 2 (w - 2)/4 - (h + 1)/0.5 + 3 [red or blue] - 0.25
@@ -154,7 +156,14 @@ def test_long_names_are_cut() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(3.0, "3"), (-0.0, "0"), (0.1, "0.1"), (1e20, "1e20"), (1234567.0, "1234567"), (1e-7, "1e-07")],
+    [
+        (3.0, "3"),
+        (-0.0, "0"),
+        (0.1, "0.1"),
+        (1e20, "1e20"),
+        (1234567.0, "1234567"),
+        (1e-7, "1e-07"),
+    ],
 )
 def test_numbers(value: float, text: str) -> None:
     assert format_number(value) == text
