@@ -64,6 +64,16 @@ class JobView:
         return None if self.snapshot is None else self.snapshot.run
 
     @property
+    def phase(self) -> str:
+        """What is being done now."""
+        return self.state if self.snapshot is None else self.snapshot.phase
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start, up to the end; 0 in the queue."""
+        return 0.0 if self.snapshot is None else self.snapshot.elapsed
+
+    @property
     def incumbent(self) -> Event | None:
         """The last event that brought a tree."""
         return None if self.snapshot is None else self.snapshot.incumbent

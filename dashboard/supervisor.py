@@ -261,7 +261,9 @@ class Supervisor:
 def fair_order(
     waiting: Sequence[Entry], running: Mapping[str, int], served: Mapping[str, int]
 ) -> tuple[Entry, ...]:
-    """Order waiting jobs: the session with the fewest running jobs first, then the one served longest ago.
+    """Order waiting jobs fairly.
+
+    The session with the fewest running jobs comes first, then the one served longest ago.
 
     Parameters
     ----------

@@ -105,6 +105,11 @@ class Database:
                 raise
 
     def _open(self) -> None:
+        # First of all, so that a damaged file is left as it is.
+        if self.path.stat().st_size <= CHECKED_BYTES:
+            (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+            if found != "ok":
+                raise self._error("CORRUPT", ADVICE["SQLITE_CORRUPT"][1])
         for pragma in (
             "auto_vacuum = INCREMENTAL",
             "journal_mode = WAL",
@@ -114,10 +119,6 @@ class Database:
             f"busy_timeout = {int(BUSY_SECONDS * 1000)}",
         ):
             self._connection.execute(f"PRAGMA {pragma}")
-        if self.path.stat().st_size <= CHECKED_BYTES:
-            (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
-            if found != "ok":
-                raise self._error("CORRUPT", ADVICE["SQLITE_CORRUPT"][1])
         with self.transaction() as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version == 0:

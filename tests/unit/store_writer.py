@@ -1,0 +1,31 @@
+"""Writes runs to a store for ever and says on stdout what was acknowledged; gets killed."""
+
+from __future__ import annotations
+
+import sys
+
+from unit.worker_case import SETTINGS, rows
+
+from octcore.engines.events import Event
+from octcore.store import RunStore
+from octcore.store.records import StoreState
+from octcore.tree.tree import Split, Tree
+
+
+def main(path: str) -> None:
+    store = RunStore(path)
+    leaf = Tree.leaf(0, 2, 2)
+    split = Tree({1: Split.on_feature(0)}, {2: 0, 3: 1}, 2, 2)
+    while True:
+        run_id = store.begin(rows("behave"), SETTINGS)
+        print("run", run_id, flush=True)
+        for number in range(1, 6):
+            tree = leaf if number == 1 else split
+            store.append(run_id, [Event(float(number), "incumbent", 0.1 * number, 1.0, tree=tree)])
+            print("event", run_id, number, flush=True)
+        store.finish(run_id, StoreState.DONE)
+        print("done", run_id, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,230 @@
+"""The history: what is acknowledged stays, and trouble with the file is said in words."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+from unit.store_kills import kill_writers, start_writer
+from unit.worker_case import SETTINGS, rows
+
+from octcore.errors import StoreError
+from octcore.solving import solve
+from octcore.store import RunStore, StoreState, default_path
+from octcore.store import database as database_module
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "history" / "runs.db"
+
+
+@pytest.fixture
+def store(path):
+    with_store = RunStore(path)
+    yield with_store
+    with_store.close()
+
+
+def solve_into(store: RunStore, name: str = "", session: str = "", **settings):
+    data = rows()
+    settings = {**SETTINGS, **settings}
+    run_id = store.begin(data, settings, name, session)
+    run = solve(data, **settings, on_event=lambda event: store.append(run_id, [event]))
+    store.finish(run_id, StoreState.DONE, run)
+    return run_id, run
+
+
+def count(path, table: str) -> int:
+    connection = sqlite3.connect(path)
+    (number,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+    connection.close()
+    return number
+
+
+def test_a_run_is_read_back_without_solving(store, path, monkeypatch):
+    run_id, run = solve_into(store, "first try", test_size=0.2)
+    store.close()
+    monkeypatch.setattr("octcore.solving._run_engine", None)
+    again = RunStore(path)
+    loaded = again.load(run_id)
+    assert loaded.to_dict() == run.to_dict()
+    assert len(loaded.trace) == len(run.trace)
+    assert loaded.train.frame.equals(run.train.frame)
+    assert (loaded.predict(loaded.test.frame) == run.predict(run.test.frame)).all()
+    info = again.info(run_id)
+    assert (info.name, info.state) == ("first try", StoreState.DONE)
+    assert info.summary["accuracy"] == run.accuracy
+    again.close()
+
+
+def test_rows_are_kept_once_and_go_with_their_last_run(store):
+    first, _ = solve_into(store)
+    second, _ = solve_into(store, depth=2)
+    assert count(store.path, "rows") == 1
+    size = store.size()
+    assert size.n_runs == 2
+    assert size.rows_bytes == store.info(first).rows_bytes > 0
+    store.delete(first)
+    assert store.load(second).tree is not None
+    store.delete(second)
+    assert store.size().rows_bytes == 0
+    assert count(store.path, "event") == 0
+
+
+def test_list_rename_and_export(store):
+    run_id, run = solve_into(store, session="a")
+    solve_into(store, session="b")
+    assert len(store.list()) == 2
+    assert [info.id for info in store.list("a")] == [run_id]
+    store.rename(run_id, "renamed")
+    exported = json.loads(json.dumps(store.export(run_id, rows=True), allow_nan=False))
+    assert exported["name"] == "renamed"
+    assert exported["run"]["objective"] == run.objective
+    assert len(exported["events"]) == len(run.trace)
+    assert "rows" not in store.export(run_id)
+
+
+def test_incumbents_are_committed_at_once_and_progress_in_batches(store):
+    data = rows()
+    run_id = store.begin(data, SETTINGS)
+    events = solve(data, **SETTINGS).trace.events
+    with_tree = next(event for event in events if event.tree is not None)
+    plain = next(event for event in events if event.tree is None)
+    store.append(run_id, [plain])
+    assert count(store.path, "event") == 0
+    store.append(run_id, [with_tree])
+    assert count(store.path, "event") == 2
+    store.append(run_id, [plain])
+    store.beat()
+    assert count(store.path, "event") == 3
+
+
+def test_a_run_whose_program_was_killed_is_interrupted_with_its_tree(path):
+    writer = start_writer(path)
+    assert writer.stdout is not None
+    with writer, writer.stdout:
+        for line in writer.stdout:
+            if line.startswith("event") and line.endswith("3\n"):
+                break
+        looking = RunStore(path)
+        assert any(info.state is StoreState.RUNNING for info in looking.list())
+        assert looking.sweep() == 0
+        writer.kill()
+        writer.wait()
+    swept = looking.sweep()
+    interrupted = [info for info in looking.list() if info.state is StoreState.INTERRUPTED]
+    assert len(interrupted) == swept
+    assert not any(info.state.is_open for info in looking.list())
+    for info in interrupted:
+        if looking.events(info.id):
+            run = looking.load(info.id)
+            assert run.tree is not None
+            assert run.stop_reason == "error"
+            assert "ended during this solve" in run.findings[-1]
+    looking.close()
+
+
+def test_no_acknowledged_commit_is_lost_when_writers_are_killed(path):
+    losses = kill_writers(path, rounds=1)
+    assert losses.kills == 2
+    assert losses.acknowledged >= 2
+    assert losses.lost == 0
+    assert losses.wrong_states == 0
+
+
+def test_runs_of_another_machine_are_dead_after_a_silence(store):
+    run_id = store.begin(rows(), SETTINGS)
+    connection = sqlite3.connect(store.path)
+    owner = json.dumps({"host": "elsewhere", "pid": 1, "start": 0.0})
+    connection.execute("UPDATE run SET owner = ?", (owner,))
+    connection.commit()
+    assert store.sweep() == 0
+    connection.execute("UPDATE run SET heartbeat = heartbeat - 60")
+    connection.commit()
+    connection.close()
+    assert store.sweep() == 1
+    assert store.info(run_id).state is StoreState.INTERRUPTED
+
+
+def test_the_place_of_the_file(monkeypatch, tmp_path):
+    monkeypatch.setenv("OCTCORE_STORE", str(tmp_path / "mine.db"))
+    assert default_path() == tmp_path / "mine.db"
+    monkeypatch.delenv("OCTCORE_STORE")
+    assert default_path().name == "runs.db"
+
+
+def test_a_full_disk_is_said_and_nothing_half_written_stays(store):
+    run_id, _ = solve_into(store)
+    with store._database.reading() as connection:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+    big = rows("x" * 100_000)
+    big = type(big)(**{**vars(big), "name": "".join(map(str, range(60_000)))})
+    with pytest.raises(StoreError, match="disk is full") as caught:
+        store.begin(big, SETTINGS)
+    assert caught.value.code == "DISK_FULL"
+    assert [info.id for info in store.list()] == [run_id]
+    assert store.load(run_id).tree is not None
+
+
+def test_a_read_only_file_is_said(store):
+    with store._database.reading() as connection:
+        connection.execute("PRAGMA query_only = ON")
+    with pytest.raises(StoreError, match="read-only") as caught:
+        store.begin(rows(), SETTINGS)
+    assert caught.value.code == "READ_ONLY"
+
+
+@pytest.mark.parametrize("damage", ["text", "middle"])
+def test_a_damaged_file_is_said_and_left_alone(path, damage):
+    store = RunStore(path)
+    for _ in range(3):
+        solve_into(store)
+    store.close()
+    content = b"an essay, not a database" * 100
+    if damage == "middle":
+        content = bytearray(path.read_bytes())
+        content[4096:] = b"\xff" * (len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="move it away") as caught:
+        RunStore(path)
+    assert caught.value.code == "CORRUPT"
+    assert path.read_bytes() == content
+
+
+def test_a_place_that_cannot_be_is_said(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="OCTCORE_STORE"):
+        RunStore(tmp_path / "file" / "runs.db")
+
+
+def test_a_file_of_a_later_version_is_left_alone(path):
+    RunStore(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StoreError, match="version 99"):
+        RunStore(path)
+
+
+def test_a_locked_file_is_said(path, monkeypatch):
+    RunStore(path).close()
+    monkeypatch.setattr(database_module, "BUSY_SECONDS", 0.1)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match="locked") as caught:
+        RunStore(path)
+    assert caught.value.code == "BUSY"
+    other.close()
+
+
+def test_unknown_and_open_runs(store):
+    with pytest.raises(StoreError, match="no run"):
+        store.load("nothing")
+    run_id = store.begin(rows(), SETTINGS)
+    with pytest.raises(StoreError, match="stop it first"):
+        store.delete(run_id)
+    with pytest.raises(StoreError, match="no tree yet"):
+        store.load(run_id)

@@ -1,0 +1,204 @@
+"""The supervisor: queue, fairness, stop, history, and no process left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
+
+from dashboard.supervisor import QUEUED_PER_SESSION, Supervisor, fair_order
+from octcore.errors import SettingsError, StoreError
+from octcore.store import RunStore, StoreState
+from octcore.worker import WorkerPool
+
+
+@pytest.fixture
+def supervisor(tmp_path):
+    pool = WorkerPool(idle=0, command=FAKE_COMMAND)
+    supervisor = Supervisor(cores=2, store=tmp_path / "runs.db", pool=pool)
+    yield supervisor
+    supervisor.close()
+
+
+def state_of(supervisor: Supervisor, job_id: str) -> str:
+    view = supervisor.get(job_id)
+    assert view is not None
+    return view.state
+
+
+def wait_for_tree(supervisor: Supervisor, job_id: str) -> None:
+    wait_until(lambda: supervisor.get(job_id).incumbent is not None, 30)
+
+
+def test_a_solve_ends_in_memory_and_in_the_history(tmp_path):
+    pool = WorkerPool(idle=0, command=ODD_COMMAND)
+    supervisor = Supervisor(cores=1, store=tmp_path / "runs.db", pool=pool)
+    job_id = supervisor.submit("me", rows("behave"), SETTINGS, "my run")
+    assert str(uuid.UUID(job_id)) == job_id
+    assert supervisor.wait(job_id, 30)
+    view = supervisor.get(job_id)
+    assert view.state == "done"
+    assert view.run.tree is not None
+    assert view.elapsed > 0
+    supervisor._writer.drain()
+    stored = supervisor.store.load(job_id)
+    assert stored.to_dict() == view.run.to_dict()
+    assert len(stored.trace) == len(view.run.trace)
+    supervisor.close()
+    assert RunStore(tmp_path / "runs.db").info(job_id).name == "my run"
+
+
+def test_no_more_than_the_cores_run_and_the_queue_is_fair(supervisor):
+    greedy = [supervisor.submit("greedy", rows("sleep"), SETTINGS) for _ in range(4)]
+    modest = supervisor.submit("modest", rows("sleep"), SETTINGS)
+    states = [state_of(supervisor, job_id) for job_id in (*greedy, modest)]
+    assert states == ["running", "running", "queued", "queued", "queued"]
+    assert [supervisor.get(j).position for j in (*greedy, modest)] == [0, 0, 2, 3, 1]
+    wait_for_tree(supervisor, greedy[0])
+    assert supervisor.get(greedy[0]).overlaps(supervisor.get(greedy[1]))
+    assert not supervisor.get(greedy[0]).overlaps(supervisor.get(modest))
+    supervisor.stop(greedy[0], wait=True)
+    wait_until(lambda: state_of(supervisor, modest) == "running", 10)
+    assert state_of(supervisor, greedy[2]) == "queued"
+    supervisor.stop(greedy[3])
+    assert state_of(supervisor, greedy[3]) == "stopped"
+    assert state_of(supervisor, greedy[0]) == "stopped"
+    assert supervisor.load(greedy[0]).accuracy == pytest.approx(0.9)
+
+
+def test_a_dead_worker_leaves_the_server_up_and_its_tree_in_the_history(supervisor):
+    job_id = supervisor.submit("me", rows("kill"), SETTINGS)
+    assert supervisor.wait(job_id, 30)
+    view = supervisor.get(job_id)
+    assert view.state == "failed"
+    assert "SIGKILL" in view.error.message
+    supervisor._writer.drain()
+    assert supervisor.store.info(job_id).state is StoreState.FAILED
+    assert supervisor.store.load(job_id).accuracy == pytest.approx(0.9)
+    following = supervisor.submit("me", rows("sleep"), SETTINGS)
+    wait_for_tree(supervisor, following)
+
+
+def test_wrong_settings_and_floods_are_refused(supervisor):
+    with pytest.raises(SettingsError):
+        supervisor.submit("me", rows(), {**SETTINGS, "depth": 0})
+    for _ in range(2 + QUEUED_PER_SESSION):
+        supervisor.submit("me", rows("sleep"), SETTINGS)
+    with pytest.raises(SettingsError, match="wait already"):
+        supervisor.submit("me", rows("sleep"), SETTINGS)
+    supervisor.submit("another", rows("sleep"), SETTINGS)
+
+
+def test_it_goes_on_without_a_history(tmp_path):
+    path = tmp_path / "runs.db"
+    path.write_bytes(b"no database at all" * 300)
+    pool = WorkerPool(idle=0, command=FAKE_COMMAND)
+    supervisor = Supervisor(cores=1, store=path, pool=pool)
+    assert supervisor.store is None
+    assert "without history" in supervisor.history_problem
+    job_id = supervisor.submit("me", rows("kill"), SETTINGS)
+    assert supervisor.wait(job_id, 30)
+    assert supervisor.load(job_id).tree is not None
+    with pytest.raises(StoreError):
+        supervisor.load("unknown")
+    supervisor.close()
+
+
+def test_a_disk_that_fills_up_does_not_end_the_solve(supervisor):
+    job_id = supervisor.submit("me", rows("sleep"), SETTINGS)
+    wait_for_tree(supervisor, job_id)
+    supervisor._writer.drain()
+    with supervisor.store._database.reading() as connection:
+        connection.execute("PRAGMA query_only = ON")
+    supervisor.stop(job_id, wait=True)
+    wait_until(lambda: supervisor.history_problem != "", 10)
+    assert supervisor.load(job_id).tree is not None
+
+
+def test_close_leaves_no_process(supervisor):
+    ids = [supervisor.submit("me", rows("deaf"), SETTINGS) for _ in range(2)]
+    for job_id in ids:
+        wait_for_tree(supervisor, job_id)
+    pids = [supervisor._entries[job_id].job.pid for job_id in ids]
+    assert all(is_running(pid) for pid in pids)
+    supervisor.close()
+    assert not any(is_running(pid) for pid in pids)
+    supervisor.close()
+
+
+@dataclass(eq=False)
+class Waiting:
+    session: str
+    number: int
+
+
+def test_the_fair_order_alternates_between_sessions():
+    waiting = [Waiting("a", 1), Waiting("a", 2), Waiting("a", 3), Waiting("b", 1), Waiting("c", 1)]
+    order = fair_order(waiting, Counter(), Counter())
+    assert [(w.session, w.number) for w in order] == [
+        ("a", 1), ("b", 1), ("c", 1), ("a", 2), ("a", 3),
+    ]  # fmt: skip
+    order = fair_order(waiting, Counter(a=1), Counter(a=3, b=2, c=1))
+    assert [w.session for w in order] == ["c", "b", "a", "a", "a"]
+
+
+SERVER = """
+import sys, time
+from dashboard.supervisor import Supervisor
+from octcore.worker import WorkerPool
+from unit.worker_case import FAKE_COMMAND, SETTINGS, rows
+supervisor = Supervisor(2, sys.argv[1], WorkerPool(idle=1, command=FAKE_COMMAND))
+finished = supervisor.submit("me", rows("kill"), SETTINGS)
+supervisor.wait(finished, 60)
+ids = [supervisor.submit("me", rows("sleep"), SETTINGS) for _ in range(3)]
+while not all(supervisor.get(i).incumbent for i in ids[:2]):
+    time.sleep(0.02)
+supervisor._writer.drain()
+pids = [supervisor._entries[i].job.pid for i in ids[:2]] + list(supervisor._pool.idle_pids)
+print(finished, *ids, *pids, flush=True)
+time.sleep(600)
+"""
+
+
+def kill_a_server(path: Path, delay: float = 0.0) -> dict[str, object]:
+    """Kill a server with two running solves and a waiting one; say what came of them."""
+    tests = str(Path(__file__).parent.parent)
+    search = os.pathsep.join(filter(None, (tests, os.environ.get("PYTHONPATH"))))
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": search},
+    )
+    assert server.stdout is not None
+    with server, server.stdout:
+        finished, first, second, waiting, *pids = server.stdout.readline().split()
+        time.sleep(delay)
+        server.kill()
+        server.wait()
+    orphan_seconds = wait_until(lambda: not any(is_running(int(pid)) for pid in pids), 10)
+    store = RunStore(path)
+    states = {info.id: info.state.value for info in store.list()}
+    accuracies = [store.load(run_id).accuracy for run_id in (finished, first, second)]
+    store.close()
+    return {
+        "orphan_seconds": orphan_seconds,
+        "states": [states[run_id] for run_id in (finished, first, second, waiting)],
+        "accuracies": accuracies,
+    }
+
+
+def test_a_killed_server_loses_no_finished_run_and_leaves_no_worker(tmp_path):
+    found = kill_a_server(tmp_path / "runs.db")
+    assert found["states"] == ["failed", "interrupted", "interrupted", "interrupted"]
+    assert found["accuracies"] == pytest.approx([0.9] * 3)
+    assert found["orphan_seconds"] < 2.0, json.dumps(found)
