@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from octcore.formulations.base import list_formulations as formulations
     from octcore.model_file import load_model
     from octcore.run import Run
+    from octcore.selection.penalty_path import penalty_path
     from octcore.solving import solve
     from octcore.tree.tree import Split, Tree
 
@@ -40,6 +41,7 @@ _HOME = {
     "list_samples": "octcore.data.samples",
     "load_model": "octcore.model_file",
     "load_sample": "octcore.data.samples",
+    "penalty_path": "octcore.selection.penalty_path",
     "read_csv": "octcore.data.reading",
     "solve": "octcore.solving",
 }
@@ -59,6 +61,7 @@ __all__ = [
     "list_samples",
     "load_model",
     "load_sample",
+    "penalty_path",
     "read_csv",
     "solve",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from octcore.constraints import FAIRNESS
@@ -80,16 +81,12 @@ def solve_settings(arguments: argparse.Namespace, formulation: str) -> dict[str,
     for text in arguments.param:
         name, value = _pair(text, "--param", "NAME=VALUE")
         params[name] = info.parameter(name).parse(value)
-    constraints = {}
-    for text in arguments.constraint:
-        name, value = _pair(text, "--constraint", "NAME=VALUE")
-        constraints[name] = constraint_value(name, value)
     return {
         "formulation": formulation,
         "encoding": arguments.encoding,
         "depth": arguments.depth,
         "params": params,
-        "constraints": constraints,
+        "constraints": constraint_values(arguments.constraint),
         "engine": arguments.engine,
         "time_limit": arguments.time_limit,
         "gap": arguments.gap,
@@ -97,6 +94,12 @@ def solve_settings(arguments: argparse.Namespace, formulation: str) -> dict[str,
         "seed": arguments.seed,
         "test_size": arguments.test_size,
     }
+
+
+def constraint_values(texts: Sequence[str]) -> dict[str, Any]:
+    """Read side constraints from ``NAME=VALUE`` texts."""
+    pairs = [_pair(text, "--constraint", "NAME=VALUE") for text in texts]
+    return {name: constraint_value(name, value) for name, value in pairs}
 
 
 def constraint_value(name: str, text: str) -> Any:
