@@ -175,13 +175,16 @@ class Encoding:
             If a column is lacking, a value is missing or infinite, or text stands where a number
             is needed.
         """
-        encoded = np.empty((len(frame), len(self.columns)))
-        for raw, positions in group_slices(self).items():
-            columns = [self.columns[j] for j in positions]
-            together = len(positions) == positions[-1] - positions[0] + 1
-            place = slice(positions[0], positions[-1] + 1) if together else positions
-            encoded[:, place] = _block(columns, _raw_values(frame, raw), raw)
-        return encoded
+        groups = group_slices(self)
+        if not groups:
+            return np.empty((len(frame), 0))
+        blocks = [
+            _block([self.columns[j] for j in positions], _raw_values(frame, raw), raw)
+            for raw, positions in groups.items()
+        ]
+        encoded = np.concatenate(blocks, axis=1, dtype=np.float64)
+        order = np.concatenate([np.asarray(positions) for positions in groups.values()])
+        return encoded if (np.diff(order) == 1).all() else encoded[:, np.argsort(order)]
 
     def unseen(self, frame: pd.DataFrame) -> dict[str, int]:
         """Count the rows whose category never came up in training, by raw column.

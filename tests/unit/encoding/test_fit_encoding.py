@@ -186,3 +186,13 @@ def test_names_are_unique() -> None:
     frame = pd.DataFrame({"a": ["b=c", "x", "y"], "a=b": ["c", "d", "e"]})
     names = fit_encoding("one-hot", Dataset.from_arrays(frame)).names
     assert len(set(names)) == len(names)
+
+
+def test_columns_of_one_raw_column_need_not_stand_together(mixed: Dataset) -> None:
+    encoding = fit_encoding("QT-2", mixed)
+    order = [3, 0, 6, 1, 5, 2, 4]
+    columns = tuple(encoding.columns[j] for j in order)
+    shuffled = Encoding(encoding.key, columns, encoding.raw_features)
+    np.testing.assert_array_equal(
+        shuffled.transform(mixed.frame), encoding.transform(mixed.frame)[:, order]
+    )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 
 import graphviz
 import numpy as np
@@ -155,7 +156,7 @@ def test_boxes_of_the_svg_do_not_overlap(depth: int) -> None:
     boxes = layout(node_records(tree, encoding, encoding.transform(frame), data.y))
     for level in range(depth + 1):
         row = sorted((b for b in boxes.values() if b.record.depth == level), key=lambda b: b.x)
-        for left, right in zip(row[:-1], row[1:], strict=True):
+        for left, right in pairwise(row):
             assert left.x + left.width / 2 <= right.x - right.width / 2
             assert left.record.node < right.record.node
     for node, box in boxes.items():
