@@ -1,0 +1,89 @@
+"""`octcore tune`: hyperparameters by cross-validation."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+import numpy as np
+
+from octcore.cli.options import add_data_options, add_solve_options, read_data, solve_settings
+from octcore.cli.output import write_text
+from octcore.errors import SettingsError
+from octcore.formulations.base import get_formulation
+from octcore.selection.protocols import PROTOCOLS
+from octcore.selection.tuning import Fit, TuneResult, tune
+
+
+def add_commands(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser("tune", help="choose hyperparameters by cross-validation")
+    add_data_options(parser)
+    add_solve_options(parser)
+    parser.add_argument(
+        "--grid", metavar="NAME=V,V,...", action="append", default=[], required=True
+    )
+    parser.add_argument("--protocol", metavar="KEY", default="k-fold", help=", ".join(PROTOCOLS))
+    parser.add_argument("--choice", metavar="KEY", default="accuracy", help="accuracy or features")
+    parser.add_argument("--jobs", metavar="N", type=int, default=1)
+    parser.add_argument("--json", metavar="FILE|-", help="write every fit as JSON")
+    parser.set_defaults(run=run_tune)
+
+
+def run_tune(arguments: argparse.Namespace) -> int:
+    """Run the protocol and print one line per candidate."""
+    settings = solve_settings(arguments, arguments.formulation)
+    for name in ("gap", "threads", "test_size"):
+        settings.pop(name)
+    grid = parse_grid(arguments.grid, arguments.formulation)
+    result = tune(
+        read_data(arguments),
+        grid=grid,
+        protocol=arguments.protocol,
+        choice=arguments.choice,
+        n_jobs=arguments.jobs,
+        on_fit=_progress if sys.stderr.isatty() else None,
+        **{**settings, "seed": int(settings["seed"])},
+    )
+    if arguments.json:
+        write_text(arguments.json, json.dumps(result.to_dict(), allow_nan=False) + "\n")
+    if arguments.json != "-":
+        print(tune_report(result))
+    return 0
+
+
+def parse_grid(texts: list[str], formulation: str) -> dict[str, list[Any]]:
+    """Read ``NAME=V,V,...`` texts; values of hyperparameters get their own type."""
+    declared = {p.name: p for p in get_formulation(formulation).info.hyperparameters}
+    grid: dict[str, list[Any]] = {}
+    for text in texts:
+        name, equals, values = text.partition("=")
+        if not equals or not values:
+            raise SettingsError("BAD_OPTION", f"--grid needs NAME=V,V,..., not {text!r}.", "--grid")
+        parts = [part.strip() for part in values.split(",")]
+        parameter = declared.get(name.strip())
+        grid[name.strip()] = [parameter.parse(p) for p in parts] if parameter else list(parts)
+    return grid
+
+
+def tune_report(result: TuneResult) -> str:
+    """Table of the candidates and what came out."""
+    lines = [result.table().to_string(index=False, float_format="{:.4f}".format), ""]
+    tests = result.test_accuracies
+    if tests:
+        spread = f" +- {np.std(tests):.2%}" if len(tests) > 1 else ""
+        lines.append(f"test accuracy {np.mean(tests):.2%}{spread} over {len(tests)} splits")
+    winners = dict.fromkeys(result.chosen)
+    chosen = "; ".join(", ".join(f"{k}={v}" for k, v in winner) for winner in winners)
+    lines.append(f"chosen by {result.choice}: {chosen}")
+    return "\n".join(lines)
+
+
+def _progress(fit: Fit, done: int, total: int) -> None:
+    words = ", ".join(f"{k}={v}" for k, v in fit.candidate)
+    sys.stderr.write(f"\r\x1b[K{done} of {total}  {words}")
+    if done == total:
+        sys.stderr.write("\r\x1b[K")
+    sys.stderr.flush()

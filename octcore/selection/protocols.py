@@ -1,0 +1,150 @@
+"""Protocols of cross-validation: which rows train, choose and test; stratified and seeded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+from octcore.errors import SettingsError
+from octcore.parameters import unknown_name
+
+Rows = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class OuterSplit:
+    """One repetition.
+
+    Parameters
+    ----------
+    inner : tuple of (rows, rows)
+        Pairs of training and validation rows on which candidates are compared.
+    train : tuple of int
+        Rows on which the chosen candidate is trained again.
+    test : tuple of int
+        Rows on which it is judged; empty when the protocol keeps none.
+    """
+
+    inner: tuple[tuple[Rows, Rows], ...]
+    train: Rows
+    test: Rows
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A way to split.
+
+    Parameters
+    ----------
+    key, title : str
+        Key of the public interface and words.
+    make : callable
+        ``(y, seed) -> tuple of OuterSplit``.
+    """
+
+    key: str
+    title: str
+    make: Callable[[np.ndarray, int], tuple[OuterSplit, ...]]
+
+
+def _folds(y: np.ndarray, rows: np.ndarray, k: int, seed: int) -> tuple[tuple[Rows, Rows], ...]:
+    smallest = int(np.bincount(y[rows])[np.unique(y[rows])].min())
+    if smallest < k:
+        raise SettingsError(
+            "CLASS_TOO_SMALL",
+            f"The smallest class has {smallest} rows, too few for {k} stratified folds; group "
+            "classes or take another protocol.",
+            "protocol",
+        )
+    folds = StratifiedKFold(k, shuffle=True, random_state=seed).split(rows, y[rows])
+    return tuple((_rows(rows[a]), _rows(rows[b])) for a, b in folds)
+
+
+def _rows(rows: np.ndarray) -> Rows:
+    return tuple(int(row) for row in np.sort(rows))
+
+
+def _cut(y: np.ndarray, rows: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        first, second = train_test_split(
+            rows, test_size=share, shuffle=True, random_state=seed, stratify=y[rows]
+        )
+    except ValueError as error:
+        raise SettingsError(
+            "CLASS_TOO_SMALL", f"The rows cannot be split by class: {error}.", "protocol"
+        ) from error
+    return first, second
+
+
+def _k_fold(k: int) -> Callable[[np.ndarray, int], tuple[OuterSplit, ...]]:
+    def make(y: np.ndarray, seed: int) -> tuple[OuterSplit, ...]:
+        rows = np.arange(len(y))
+        return (OuterSplit(_folds(y, rows, k, seed), _rows(rows), ()),)
+
+    return make
+
+
+def _repeated(y: np.ndarray, seed: int) -> tuple[OuterSplit, ...]:
+    """Split 50/25/25 five times; the chosen candidate is trained on the first 75 %."""
+    outer = []
+    for repeat in range(5):
+        both, test = _cut(y, np.arange(len(y)), 0.25, seed + repeat)
+        fit, validate = _cut(y, both, 1 / 3, seed + repeat)
+        outer.append(OuterSplit(((_rows(fit), _rows(validate)),), _rows(both), _rows(test)))
+    return tuple(outer)
+
+
+def _nested(y: np.ndarray, seed: int) -> tuple[OuterSplit, ...]:
+    """Three outer folds; two folds inside each."""
+    outer = []
+    for train, test in _folds(y, np.arange(len(y)), 3, seed):
+        inner = _folds(y, np.array(train), 2, seed)
+        outer.append(OuterSplit(inner, train, test))
+    return tuple(outer)
+
+
+def _five_cuts(y: np.ndarray, seed: int) -> tuple[OuterSplit, ...]:
+    """Split 75/25 five times; three folds inside the first part choose."""
+    outer = []
+    for repeat in range(5):
+        train, test = _cut(y, np.arange(len(y)), 0.25, seed + repeat)
+        outer.append(OuterSplit(_folds(y, train, 3, seed + repeat), _rows(train), _rows(test)))
+    return tuple(outer)
+
+
+def _margot(y: np.ndarray, seed: int) -> tuple[OuterSplit, ...]:
+    """Split 80/20 once; four folds inside the first part choose."""
+    train, test = _cut(y, np.arange(len(y)), 0.2, seed)
+    return (OuterSplit(_folds(y, train, 4, seed), _rows(train), _rows(test)),)
+
+
+PROTOCOLS = {
+    protocol.key: protocol
+    for protocol in (
+        Protocol("k-fold", "5-fold cross-validation", _k_fold(5)),
+        Protocol("repeated", "50/25/25 train, validation, test, 5 repeats (FlowOCT)", _repeated),
+        Protocol("nested", "3 outer x 2 inner folds (S-OCT)", _nested),
+        Protocol("75/25", "75/25 train, test, 5 repeats (SVM1-ODT)", _five_cuts),
+        Protocol("80/20", "80/20 train, test with 4 folds inside (MARGOT)", _margot),
+    )
+}
+"""The protocols of the papers by key."""
+
+
+def get_protocol(key: str) -> Protocol:
+    """Find a protocol, also ``"N-fold"`` for any N from 2.
+
+    Raises
+    ------
+    SettingsError
+        If there is none.
+    """
+    number, _, word = str(key).partition("-")
+    if word == "fold" and number.isdecimal() and int(number) >= 2:
+        return Protocol(key, f"{number}-fold cross-validation", _k_fold(int(number)))
+    if key not in PROTOCOLS:
+        raise unknown_name("UNKNOWN_PROTOCOL", "protocol", key, PROTOCOLS, "octcore.tune")
+    return PROTOCOLS[key]

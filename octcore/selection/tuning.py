@@ -1,0 +1,387 @@
+"""Choosing hyperparameters by cross-validation, for any formulation, through joblib."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+
+from octcore.constraints import Constraints
+from octcore.data.dataset import Dataset
+from octcore.errors import CancelledError, OctError, SettingsError
+from octcore.formulations.base import get_formulation
+from octcore.parameters import unknown_name
+from octcore.run import Run, jsonable
+from octcore.selection.protocols import OuterSplit, get_protocol
+from octcore.settings import check_against_data, check_settings
+from octcore.solving import solve
+from octcore.tree import metrics
+
+Candidate = tuple[tuple[str, Any], ...]
+NEAR_BEST = 0.975
+"""The feature-driven choice keeps candidates within this share of the best accuracy (MARGOT)."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One training of one candidate.
+
+    Parameters
+    ----------
+    candidate : tuple of (str, value)
+        Settings of the grid.
+    outer, inner : int
+        Positions of the split; inner -1 is the final training of an outer split.
+    accuracy : float or None
+        On the validation rows, or on the test rows of a final training; None without rows.
+    train_accuracy : float
+        On the rows it was trained with.
+    features : int
+        Distinct raw features used, summed over branch nodes.
+    leaves : int
+        Leaves of the tree.
+    status : str
+        Status of the run.
+    gap : float or None
+        Gap of the run.
+    seconds : float
+        Time of the run.
+    error : str
+        Why the candidate could not be trained; empty when it could.
+    """
+
+    candidate: Candidate
+    outer: int
+    inner: int
+    accuracy: float | None
+    train_accuracy: float
+    features: int
+    leaves: int
+    status: str
+    gap: float | None
+    seconds: float
+    error: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class TuneResult:
+    """All fits, the choice in every outer split, and the final runs.
+
+    Parameters
+    ----------
+    formulation, protocol, choice : str
+        What was asked for.
+    fits : tuple of Fit
+        Every training.
+    chosen : tuple of Candidate
+        Winner of every outer split.
+    runs : tuple of Run
+        The final training of every outer split.
+    splits : tuple of OuterSplit
+        The rows, so that others can repeat it.
+    seed : int
+        Seed of the splits.
+    """
+
+    formulation: str
+    protocol: str
+    choice: str
+    fits: tuple[Fit, ...]
+    chosen: tuple[Candidate, ...]
+    runs: tuple[Run, ...]
+    splits: tuple[OuterSplit, ...]
+    seed: int
+
+    @property
+    def test_accuracies(self) -> tuple[float, ...]:
+        """Test accuracy of every outer split; empty when the protocol keeps no test rows."""
+        finals = (fit for fit in self.fits if fit.inner < 0)
+        return tuple(fit.accuracy for fit in finals if fit.accuracy is not None)
+
+    def table(self) -> pd.DataFrame:
+        """One line per candidate: validation accuracy over all splits, features, time."""
+        lines = []
+        for candidate in dict.fromkeys(fit.candidate for fit in self.fits):
+            mine = [f for f in self.fits if f.candidate == candidate and f.inner >= 0]
+            scores = [f.accuracy for f in mine if f.accuracy is not None]
+            lines.append(
+                {
+                    **dict(candidate),
+                    "accuracy": float(np.mean(scores)) if scores else None,
+                    "spread": float(np.std(scores)) if scores else None,
+                    "features": float(np.mean([f.features for f in mine])),
+                    "leaves": float(np.mean([f.leaves for f in mine])),
+                    "proven": sum(f.status == "optimal" for f in mine),
+                    "fits": len(mine),
+                    "seconds": float(np.sum([f.seconds for f in mine])),
+                    "chosen": sum(c == candidate for c in self.chosen),
+                    "error": next((f.error for f in mine if f.error), ""),
+                }
+            )
+        return pd.DataFrame(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return jsonable(
+            {
+                "format": "octcore-tune",
+                "version": 1,
+                "formulation": self.formulation,
+                "protocol": self.protocol,
+                "choice": self.choice,
+                "seed": self.seed,
+                "fits": [{**vars(fit), "candidate": dict(fit.candidate)} for fit in self.fits],
+                "chosen": [dict(candidate) for candidate in self.chosen],
+                "test_accuracies": self.test_accuracies,
+                "runs": [run.to_dict() for run in self.runs],
+                "splits": [
+                    {"inner": s.inner, "train": s.train, "test": s.test} for s in self.splits
+                ],
+            }
+        )
+
+
+def tune(
+    data: Dataset,
+    formulation: str,
+    grid: Mapping[str, Sequence[Any]],
+    protocol: str = "k-fold",
+    choice: str = "accuracy",
+    depth: int = 2,
+    encoding: str = "auto",
+    params: Mapping[str, Any] | None = None,
+    constraints: Mapping[str, Any] | None = None,
+    engine: str = "auto",
+    time_limit: float = 60.0,
+    seed: int = 0,
+    n_jobs: int = 1,
+    on_fit: Callable[[Fit, int, int], None] | None = None,
+    cancel: Callable[[], bool] | None = None,
+) -> TuneResult:
+    """Choose hyperparameters by a protocol of the papers.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows with a target.
+    formulation : str
+        Key of a formulation.
+    grid : mapping of str to sequence
+        Values by name: hyperparameters of the formulation, ``"depth"``, ``"encoding"`` or side
+        constraints.
+    protocol : str
+        ``"k-fold"`` (``"10-fold"``, …), ``"repeated"``, ``"nested"``, ``"75/25"`` or ``"80/20"``.
+    choice : str
+        ``"accuracy"``, or ``"features"``: the fewest features within 97.5 % of the best accuracy.
+    depth, encoding, params, constraints, engine, seed : object
+        What the grid does not vary, as in `octcore.solve`.
+    time_limit : float
+        Seconds of every single training.
+    n_jobs : int
+        Trainings at once.  A `joblib.parallel_config` around the call chooses another backend,
+        such as a Dask cluster.
+    on_fit : callable or None
+        ``(fit, done, total)`` after every training.
+    cancel : callable or None
+        Asked after every training; a true answer ends the search.
+
+    Raises
+    ------
+    SettingsError, DataError
+        Before the first training, for settings that cannot work.
+    CancelledError
+        If it was stopped.
+    """
+    if choice not in {"accuracy", "features"}:
+        raise unknown_name("UNKNOWN_CHOICE", "choice", choice, ["accuracy", "features"], "tune")
+    candidates = expand_grid(grid)
+    fixed = {
+        "formulation": formulation,
+        "depth": depth,
+        "encoding": encoding,
+        "params": dict(params or {}),
+        "constraints": dict(constraints or {}),
+        "engine": engine,
+        "time_limit": time_limit,
+        "seed": seed,
+    }
+    plans = {candidate: _settings(fixed, candidate) for candidate in candidates}
+    for plan in plans.values():
+        check_against_data(check_settings(**plan), data)
+    assert data.y is not None
+    splits = get_protocol(protocol).make(data.y, seed)
+    runner = _Runner(data, plans, n_jobs, on_fit, cancel, _count(splits, candidates))
+    jobs = [
+        (candidate, o, i, fit_rows, check_rows)
+        for o, outer in enumerate(splits)
+        for i, (fit_rows, check_rows) in enumerate(outer.inner)
+        for candidate in candidates
+    ]
+    fits = [fit for fit, _ in runner(jobs)]
+    chosen = tuple(choose([f for f in fits if f.outer == o], choice) for o in range(len(splits)))
+    finals = runner(
+        [(c, o, -1, splits[o].train, splits[o].test) for o, c in enumerate(chosen)], keep_runs=True
+    )
+    finals.sort(key=lambda pair: pair[0].outer)
+    return TuneResult(
+        formulation,
+        protocol,
+        choice,
+        (*sorted(fits, key=lambda f: (f.outer, f.inner)), *(fit for fit, _ in finals)),
+        chosen,
+        tuple(run for _, run in finals if run is not None),
+        splits,
+        seed,
+    )
+
+
+def expand_grid(grid: Mapping[str, Sequence[Any]]) -> tuple[Candidate, ...]:
+    """All combinations of the values, in the order given.
+
+    Raises
+    ------
+    SettingsError
+        If a name has no values.
+    """
+    for name, values in grid.items():
+        if isinstance(values, (str, bytes)) or not isinstance(values, Sequence) or not values:
+            raise SettingsError(
+                "EMPTY_GRID", f"The grid needs a list of values for {name}, not {values!r}.", name
+            )
+    return tuple(
+        tuple(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
+    )
+
+
+def _count(splits: Sequence[OuterSplit], candidates: Sequence[Candidate]) -> int:
+    return sum(len(outer.inner) for outer in splits) * len(candidates) + len(splits)
+
+
+def _settings(fixed: Mapping[str, Any], candidate: Candidate) -> dict[str, Any]:
+    """Settings of one candidate: every name of the grid goes where it belongs."""
+    plan = {**fixed, "params": dict(fixed["params"]), "constraints": dict(fixed["constraints"])}
+    known = {p.name for p in get_formulation(fixed["formulation"]).info.hyperparameters}
+    limits = {f.name for f in fields(Constraints)}
+    for name, value in candidate:
+        if name in known:
+            plan["params"][name] = value
+        elif name in limits:
+            plan["constraints"][name] = value
+        elif name in {"depth", "encoding"}:
+            plan[name] = value
+        else:
+            names = sorted(known | limits | {"depth", "encoding"})
+            raise unknown_name("UNKNOWN_PARAMETER", "setting", name, names, fixed["formulation"])
+    return plan
+
+
+def choose(fits: Sequence[Fit], choice: str) -> Candidate:
+    """Pick the winner of one outer split.
+
+    By accuracy: best mean validation accuracy, first in the grid on ties.  By features: among the
+    candidates within `NEAR_BEST` of the best, the fewest features, then the best accuracy.
+
+    Raises
+    ------
+    SettingsError
+        If no candidate could be trained.
+    """
+    scores: dict[Candidate, tuple[float, float]] = {}
+    for candidate in dict.fromkeys(fit.candidate for fit in fits):
+        mine = [fit for fit in fits if fit.candidate == candidate]
+        if any(fit.error for fit in mine):
+            continue
+        accuracy = float(np.mean([fit.accuracy for fit in mine if fit.accuracy is not None]))
+        scores[candidate] = (accuracy, float(np.mean([fit.features for fit in mine])))
+    if not scores:
+        reason = next((fit.error for fit in fits if fit.error), "no fit")
+        raise SettingsError("NOTHING_TRAINED", f"No candidate could be trained: {reason}", "grid")
+    best = max(accuracy for accuracy, _ in scores.values())
+    if choice == "accuracy":
+        return next(c for c, (accuracy, _) in scores.items() if accuracy == best)
+    near = {c: s for c, s in scores.items() if s[0] >= NEAR_BEST * best}
+    return min(near, key=lambda c: (near[c][1], -near[c][0]))
+
+
+Job = tuple[Candidate, int, int, Sequence[int], Sequence[int]]
+
+
+@dataclass(eq=False)
+class _Runner:
+    """Runs jobs through joblib, counts them, and stops when asked."""
+
+    data: Dataset
+    plans: Mapping[Candidate, Mapping[str, Any]]
+    n_jobs: int
+    on_fit: Callable[[Fit, int, int], None] | None
+    cancel: Callable[[], bool] | None
+    total: int
+    done: int = 0
+
+    def __call__(
+        self, jobs: Sequence[Job], keep_runs: bool = False
+    ) -> list[tuple[Fit, Run | None]]:
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
+        calls = (delayed(fit_one)(self.data, self.plans[job[0]], job, keep_runs) for job in jobs)
+        results = []
+        for fit, run in parallel(calls):
+            results.append((fit, run))
+            self.done += 1
+            if self.on_fit is not None:
+                self.on_fit(fit, self.done, self.total)
+            if self.cancel is not None and self.cancel():
+                raise CancelledError("The tuning was stopped; no choice was made.")
+        return results
+
+
+def fit_one(
+    data: Dataset, plan: Mapping[str, Any], job: Job, keep_run: bool = False
+) -> tuple[Fit, Run | None]:
+    """Train one candidate and judge it on the other rows; a module function, so it can travel."""
+    candidate, outer, inner, fit_rows, check_rows = job
+    try:
+        run = solve(data.subset(np.array(fit_rows, dtype=np.int64)), **plan)
+    except OctError as error:
+        return Fit(candidate, outer, inner, None, 0.0, 0, 0, "error", None, 0.0, str(error)), None
+    if run.tree is None:
+        reason = f"No tree: {run.stop_reason}."
+        seconds = run.timings["total"]
+        return Fit(
+            candidate, outer, inner, None, 0.0, 0, 0, run.status, None, seconds, reason
+        ), None
+    accuracy = None
+    if check_rows:
+        rest = data.subset(np.array(check_rows, dtype=np.int64))
+        assert rest.y is not None
+        accuracy = metrics.accuracy(run.tree, run.encoding.transform(rest.frame), rest.y)
+    fit = Fit(
+        candidate,
+        outer,
+        inner,
+        accuracy,
+        run.accuracy or 0.0,
+        _features_summed(run),
+        run.tree.n_leaves,
+        run.status,
+        run.gap,
+        run.timings["total"],
+    )
+    return fit, run if keep_run else None
+
+
+def _failed(job: Job, status: str, seconds: float, reason: str) -> Fit:
+    candidate, outer, inner = job[:3]
+    return Fit(candidate, outer, inner, None, 0.0, 0, 0, status, None, seconds, reason)
+
+
+def _features_summed(run: Run) -> int:
+    """Raw features used, summed over branch nodes, as the MARGOT paper counts them."""
+    if run.tree is None or not run.tree.splits:
+        return 0
+    usage = metrics.feature_usage(run.tree, run.encoding.groups)
+    return sum(len(features) for features in usage.values())

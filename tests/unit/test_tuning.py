@@ -1,0 +1,90 @@
+"""Protocols, choices and the tuning loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import octcore
+from octcore.errors import CancelledError, SettingsError
+from octcore.selection.protocols import PROTOCOLS, get_protocol
+from octcore.selection.tuning import Fit, choose, expand_grid, tune
+
+Y = np.repeat([0, 1, 2], [60, 40, 20])
+SIZES = {"k-fold": 1, "repeated": 5, "nested": 3, "75/25": 5, "80/20": 1}
+
+
+@pytest.mark.parametrize("key", sorted(PROTOCOLS))
+def test_protocols_keep_test_rows_out_of_everything_else(key: str) -> None:
+    outers = get_protocol(key).make(Y, 3)
+    assert len(outers) == SIZES[key]
+    assert outers == get_protocol(key).make(Y, 3)
+    for outer in outers:
+        assert not set(outer.test) & set(outer.train)
+        for fit, validate in outer.inner:
+            assert not set(fit) & set(validate)
+            assert set(fit) | set(validate) <= set(outer.train)
+            shares = np.bincount(Y[list(fit)]) / len(fit)
+            assert shares == pytest.approx([0.5, 1 / 3, 1 / 6], abs=0.03)
+
+
+def test_published_shares() -> None:
+    (first, *_) = get_protocol("repeated").make(Y, 0)
+    ((fit, validate),) = first.inner
+    assert (len(fit), len(validate), len(first.test)) == (60, 30, 30)
+    (margot,) = get_protocol("80/20").make(Y, 0)
+    assert (len(margot.inner), len(margot.test)) == (4, 24)
+    assert len(get_protocol("7-fold").make(Y, 0)[0].inner) == 7
+
+
+def test_unknown_protocols_and_small_classes_are_refused() -> None:
+    with pytest.raises(SettingsError, match="did you mean nested"):
+        get_protocol("nestd")
+    with pytest.raises(SettingsError, match="too few for 5 stratified folds"):
+        get_protocol("k-fold").make(np.array([0] * 9 + [1]), 0)
+
+
+def _fit(name: str, accuracy: float, features: int) -> Fit:
+    return Fit((("c", name),), 0, 0, accuracy, 1.0, features, 4, "optimal", 0.0, 0.1)
+
+
+def test_choices() -> None:
+    fits = [_fit("wide", 0.90, 9), _fit("narrow", 0.89, 2), _fit("poor", 0.80, 1)]
+    assert choose(fits, "accuracy") == (("c", "wide"),)
+    assert choose(fits, "features") == (("c", "narrow"),)
+
+
+def test_grid_is_every_combination() -> None:
+    assert len(expand_grid({"leaf_penalty": [0.1, 0.2], "depth": [1, 2, 3]})) == 6
+    with pytest.raises(SettingsError, match="list of values for depth"):
+        expand_grid({"depth": []})
+
+
+def test_tuning_counts_its_fits_and_judges_on_unseen_rows() -> None:
+    data = octcore.load_sample("iris")
+    seen: list[tuple[int, int]] = []
+    result = tune(
+        data,
+        "cart",
+        {"leaf_penalty": [0.0, 0.4], "depth": [1, 2]},
+        protocol="repeated",
+        on_fit=lambda fit, done, total: seen.append((done, total)),
+    )
+    assert seen == [(k, 25) for k in range(1, 26)]
+    assert len(result.test_accuracies) == len(result.runs) == 5
+    assert dict(result.chosen[0]) == {"leaf_penalty": 0.0, "depth": 2}
+    best = result.table().set_index(["leaf_penalty", "depth"]).accuracy
+    assert best[0.0, 2] > best[0.0, 1] > best[0.4, 2]
+    run, split = result.runs[0], result.splits[0]
+    rest = data.subset(np.array(split.test))
+    assert (run.predict(rest.frame) == np.array(rest.classes)[rest.y]).mean() == pytest.approx(
+        result.test_accuracies[0]
+    )
+
+
+def test_tuning_stops_when_asked_and_refuses_unknown_names() -> None:
+    data = octcore.load_sample("iris")
+    with pytest.raises(CancelledError):
+        tune(data, "cart", {"depth": [1, 2]}, cancel=lambda: True)
+    with pytest.raises(SettingsError, match="no setting 'penalty'"):
+        tune(data, "cart", {"penalty": [1]})
