@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from octcore.model_file import load_model
     from octcore.run import Run
     from octcore.selection.penalty_path import penalty_path
+    from octcore.selection.tuning import tune
     from octcore.solving import solve
     from octcore.tree.tree import Split, Tree
 
@@ -44,6 +45,7 @@ _HOME = {
     "penalty_path": "octcore.selection.penalty_path",
     "read_csv": "octcore.data.reading",
     "solve": "octcore.solving",
+    "tune": "octcore.selection.tuning",
 }
 
 __all__ = [
@@ -64,6 +66,7 @@ __all__ = [
     "penalty_path",
     "read_csv",
     "solve",
+    "tune",
 ]
 
 
