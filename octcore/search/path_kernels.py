@@ -73,6 +73,7 @@ class Pairs(NamedTuple):
     best: np.ndarray
     active: np.ndarray
     compact: np.ndarray
+    across: np.ndarray
     ones: np.ndarray
     leaf: np.ndarray
     stump: np.ndarray
@@ -96,6 +97,7 @@ def make_pairs(rows: Rows) -> Pairs:
         best=np.zeros((5, n_features), counter),
         active=np.zeros(n_features, np.int64),
         compact=np.zeros((4, n_features), counter),
+        across=np.zeros((n_features, n_words), rows.bits.dtype),
         ones=np.zeros(n_features, np.int64),
         leaf=np.zeros((2, n_features), np.int64),
         stump=np.zeros((2, n_features), np.int64),
@@ -206,8 +208,11 @@ def _count_pairs(pairs, first, last, scale, f, counts):
             w += 4
     while w < last:
         a0 = words[w, f]
-        if a0 != 0:
-            b0 = words[w, f + 1 : f + 1 + rest]
+        b0 = words[w, f + 1 : f + 1 + rest]
+        if a0 != 0 and scale == 1:
+            for j in range(rest):
+                counts[j] = plus(counts[j], shared_bits(a0, b0[j]))
+        elif a0 != 0:
             for j in range(rest):
                 counts[j] = plus(counts[j], times(scale, shared_bits(a0, b0[j])))
         w += 1
@@ -340,8 +345,107 @@ def _score_leaves(pairs, n_active, n_classes, min_leaf):
             right = right if n_right >= min_leaf else -1
         pairs.compact[0, j] = left
         pairs.compact[1, j] = right
-        pairs.compact[2, j] = -1
-        pairs.compact[3, j] = -1
+        # A further split never loses, as long as empty leaves are allowed.
+        pairs.compact[2, j] = -1 if min_leaf > 1 else left
+        pairs.compact[3, j] = -1 if min_leaf > 1 else right
+
+
+_SCREEN_WORDS = 16
+"""Words of the larger class from which screening can pay."""
+_SCREEN_RATIO = 5
+"""How many times larger the larger class must be."""
+
+
+@njit(cache=True, nogil=True)
+def screening_pays(rows, pairs):
+    """Tell whether one of two classes is so large that most pairs need only part of its rows."""
+    if len(rows.block_channel) != 2:
+        return False
+    large = 0 if pairs.totals[0] >= pairs.totals[1] else 1
+    words = pairs.starts[large + 1] - pairs.starts[large]
+    return words >= _SCREEN_WORDS and pairs.totals[large] >= _SCREEN_RATIO * pairs.totals[1 - large]
+
+
+@njit(cache=True, nogil=True)
+def _cell_margins(pairs, f, n_active, small, part_ones, part_total, margin):
+    """Smallest excess of the large class's partial count over the small class in the cells."""
+    rest = n_active - f - 1
+    part = pairs.counts[1 - small, :rest]
+    few = pairs.counts[small, :rest]
+    ones_part = part_ones[f + 1 : n_active]
+    ones_few = pairs.ones_by_channel[small, f + 1 : n_active]
+    p = minus(part_ones[f], pairs.ones_by_channel[small, f])
+    q = minus(minus(part_total, pairs.totals[small]), p)
+    for j in range(rest):
+        both = minus(part[j], few[j])
+        second = minus(minus(ones_part[j], ones_few[j]), both)
+        first = minus(p, both)
+        none = minus(q, second)
+        low = minus(both, larger(both, first))
+        low = plus(low, first)
+        high = minus(plus(second, none), larger(second, none))
+        margin[j] = minus(plus(low, high), larger(low, high))
+
+
+@njit(cache=True, nogil=True)
+def _score_one_pair(pairs, f, g, a0, a1):
+    """Update the stumps of the compact features ``f`` and ``g`` from their common counts."""
+    ones, totals, stump = pairs.ones_by_channel, pairs.totals, pairs.compact
+    b0, b1 = ones[0, f] - a0, ones[1, f] - a1
+    c0, c1 = ones[0, g] - a0, ones[1, g] - a1
+    both, first, second = max(a0, a1), max(b0, b1), max(c0, c1)
+    none = max(totals[0] - ones[0, f] - c0, totals[1] - ones[1, f] - c1)
+    stump[2, f] = max(stump[2, f], second + none)
+    stump[3, f] = max(stump[3, f], both + first)
+    stump[2, g] = max(stump[2, g], first + none)
+    stump[3, g] = max(stump[3, g], both + second)
+
+
+@njit(cache=True, nogil=True)
+def score_screened(rows, pairs, n_active):
+    """Score the pairs of two very unequal classes.
+
+    If in every cell of a pair some of the large class already outnumber the small class, all four
+    leaves predict the large class and the second split gains nothing. Most pairs are settled by a
+    quarter of the rows of the large class; only the others are counted to the end.
+    """
+    large = 0 if pairs.totals[0] >= pairs.totals[1] else 1
+    small = 1 - large
+    begin, end = pairs.starts[large], pairs.starts[large + 1]
+    middle = begin + max(8, (end - begin) // 16 * 4)
+    scale, scale_small = rows.block_scale[large], rows.block_scale[small]
+    part_ones = np.zeros_like(pairs.best[0])
+    for w in range(begin, middle):
+        word = pairs.words[w]
+        for g in range(n_active):
+            part_ones[g] = plus(part_ones[g], times(scale, shared_bits(word[g], word[g])))
+    part_total = scale * (middle - begin) * pairs.words.itemsize * 8
+    part_total = pairs.totals.dtype.type(part_total)
+    across = pairs.across
+    for w in range(middle, end):
+        for g in range(n_active):
+            across[g, w] = pairs.words[w, g]
+    margin = pairs.best[4]
+    for f in range(n_active - 1):
+        rest = n_active - f - 1
+        part, few = pairs.counts[large, :rest], pairs.counts[small, :rest]
+        part[:] = 0
+        few[:] = 0
+        _count_pairs(pairs, pairs.starts[small], pairs.starts[small + 1], scale_small, f, few)
+        _count_pairs(pairs, begin, middle, scale, f, part)
+        _cell_margins(pairs, f, n_active, small, part_ones, part_total, margin)
+        mine = across[f, middle:end]
+        for j in range(rest):
+            if margin[j] < 0:
+                other = across[f + 1 + j, middle:end]
+                more = pairs.totals.dtype.type(0)
+                for w in range(len(mine)):
+                    more = plus(more, shared_bits(mine[w], other[w]))
+                full = part[j] + scale * more
+                if large == 0:
+                    _score_one_pair(pairs, f, f + 1 + j, full, few[j])
+                else:
+                    _score_one_pair(pairs, f, f + 1 + j, few[j], full)
 
 
 @njit(cache=True, nogil=True)
@@ -374,6 +478,10 @@ def pair_scores(rows, subset, n_subset, pairs):
     n_active = _compact_columns(pairs, n_classes, n_features)
     _score_leaves(pairs, n_active, n_classes, min_leaf)
     fused = n_classes == 2 and min_leaf <= 1
+    if fused and screening_pays(rows, pairs):
+        score_screened(rows, pairs, n_active)
+        _write_scores(pairs, n_active)
+        return n_active
     for f in range(n_active - 1):
         rest = n_active - f - 1
         for c in range(len(pairs.totals)):
@@ -390,6 +498,13 @@ def pair_scores(rows, subset, n_subset, pairs):
             if min_leaf > 1:
                 _forbid_small_leaves(pairs, f, n_active, n_classes, min_leaf)
             _score_many_classes(pairs, f, n_active)
+    _write_scores(pairs, n_active)
+    return n_active
+
+
+@njit(cache=True, nogil=True)
+def _write_scores(pairs, n_active):
+    """Scatter the scores of the varying features to all features."""
     pairs.leaf[:] = -1
     pairs.stump[:] = -1
     for j in range(n_active):
@@ -398,4 +513,3 @@ def pair_scores(rows, subset, n_subset, pairs):
         pairs.leaf[1, f] = pairs.compact[1, j]
         pairs.stump[0, f] = pairs.compact[2, j]
         pairs.stump[1, f] = pairs.compact[3, j]
-    return n_active

@@ -31,6 +31,11 @@ from octcore.search.path_depth_three import (
 from octcore.search.path_kernels import INFEASIBLE, Pairs, Rows, make_pairs, pair_scores
 from octcore.search.path_tree import Branch, PathTree
 
+_BYTES_PER_PAIR = 92
+"""Bytes per squared number of features that a node of depth 4 keeps in its tables."""
+_MEMORY = 300_000_000
+"""Bytes that the kept nodes of one search may take."""
+
 
 @dataclass
 class SearchState:
@@ -112,6 +117,7 @@ class LiteralNode:
             self._child = shallow._child
             self.complete = shallow.complete
         self._trees: dict[int, Callable[[], PathTree]] = {}
+        self._children: dict[int, LiteralNode] = {}
         self._start_bounds(shallow)
         if depth == 4:
             self._start_table()
@@ -195,6 +201,7 @@ class LiteralNode:
         self,
         limit: float = np.inf,
         steps: int = 1,
+        dives: int = 0,
         on_step: Callable[[], None] | None = None,
     ) -> tuple[float, float]:
         """Solve the node, or prove that it costs ``limit`` or more.
@@ -204,6 +211,8 @@ class LiteralNode:
         limit : float
         steps : int
             In how many steps the bound of a feature is raised to the incumbent.
+        dives : int
+            How many of the most promising features are solved before anything else.
         on_step : callable, optional
             Called after every tightening.
 
@@ -213,6 +222,11 @@ class LiteralNode:
             Lower bound and best cost; equal (within the slack) when solved.
         """
         state = self.state
+        promising = np.argsort(self.feature_upper, kind="stable")[:dives]
+        for f in promising if self.complete else []:
+            self.tighten(int(f), min(self.best, limit))
+            if on_step is not None:
+                on_step()
         while self.complete and not state.stop[0]:
             target = min(self.best, limit)
             bounds = self.feature_lower
@@ -250,8 +264,7 @@ class LiteralNode:
             )  # fmt: skip
             tree: Callable[[], PathTree] = lambda: self._split_tree(literal, feature)  # noqa: E731
         else:
-            rows = self.literal_rows(literal)
-            node = LiteralNode(state, rows, self.depth - 1)
+            node = self._child_node(literal)
             lower, upper = node.search(limit)
             tree = node.tree
         if upper < self.upper[literal] - state.slack:
@@ -262,6 +275,21 @@ class LiteralNode:
             solved = lower >= self.upper[literal] - state.slack
             self.lower[literal] = self.upper[literal] if solved else lower
             self._spread(literal)
+
+    def _child_node(self, literal: int) -> LiteralNode:
+        """Node below a literal; kept for a later, higher limit where the tables are small."""
+        node = self._children.get(literal)
+        if node is None:
+            node = LiteralNode(self.state, self.literal_rows(literal), self.depth - 1)
+            if self.keeps_children:
+                self._children[literal] = node
+        return node
+
+    @property
+    def keeps_children(self) -> bool:
+        """Whether the nodes below all literals together fit into memory."""
+        per_node = _BYTES_PER_PAIR * self.n_features**2
+        return self.depth == 5 and 2 * self.n_features * per_node <= _MEMORY
 
     def _spread(self, literal: int) -> None:
         """Similarity bounds from one literal to all others."""

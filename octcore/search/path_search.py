@@ -46,6 +46,8 @@ _SAME = 1e-9
 """Objectives closer than this are equal."""
 _LARGE = 2_000_000
 """Rows times squared features from which a depth-four search takes more than some 50 ms."""
+_DIVES = 3
+"""How many promising roots are solved first, for a good incumbent early."""
 _MOST_TIES = 200
 """How many roots of equal value are compared for the canonical choice."""
 
@@ -167,11 +169,12 @@ class _Search:
             if self.problem.root_feature is not None:
                 node.restrict_root(self._position(self.problem.root_feature))
             step = partial(self._progress, node, last, post)
-            steps = _BOUND_STEPS if current <= 4 and self._is_large() else 1
-            node.search(self._cutoff() if last else np.inf, steps, step)
+            stepwise = self._is_large() if current <= 4 else node.keeps_children
+            steps, dives = (_BOUND_STEPS if stepwise else 1), (_DIVES if current > 3 else 0)
+            node.search(self._cutoff() if last else np.inf, steps, dives, step)
             if last and not self.state.stop[0]:
                 # A claimed start value that nothing attains must not end the search.
-                node.search(np.inf, steps, step)
+                node.search(np.inf, steps, 0, step)
                 self._close_roots(node, step)
             self._progress(node, last, post)
             if self.state.stop[0]:

@@ -233,7 +233,9 @@ def make_rows(
     tuple of (ndarray, Rows)
         Sample of every kernel row in its final order, and the kernel data.
     """
-    order = np.lexsort((index, scale, channel))
+    # Within a block the rows are shuffled, so that a part of them represents the whole.
+    mixed = np.random.default_rng(0).permutation(len(index))
+    order = np.lexsort((mixed, scale, channel))
     index, channel, scale, minority = index[order], channel[order], scale[order], minority[order]
     pairs, block = np.unique(np.column_stack([channel, scale]), axis=0, return_inverse=True)
     small = scale.sum() < _COUNTER_LIMIT

@@ -93,3 +93,20 @@ def test_cache_is_keyed_by_rows() -> None:
     again = solver.solve(np.ones(len(y), bool))
     assert first is again
     assert solver.calls == 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_unequal_classes_are_screened_without_loss(weighted: bool) -> None:
+    """One class twenty times larger than the other takes the shortcut of the kernel."""
+    rng = np.random.default_rng(12)
+    for density in (0.1, 0.5):
+        X = (rng.random((1500, 25)) < density).astype(np.uint8)
+        y = ((X[:, 0] & X[:, 1]) & (rng.random(1500) < 0.5)) | (rng.random(1500) < 0.03)
+        y = y.astype(np.int64) if density < 0.3 else 1 - y.astype(np.int64)
+        weights = np.where(y == 1, 3, 5) if weighted else None
+        share = np.ones(1500) if weights is None else weights.astype(float)
+        solver = DepthTwo(X, y, weights, 2, 0.0)
+        expected, leaf, stump = reference_scores(X, y, share, 2)
+        assert solver.solve(np.arange(1500)).best_by_leaves == pytest.approx(expected)
+        roots = np.maximum(leaf, stump).sum(axis=0)
+        assert solver.values_by_root(np.arange(1500)) == pytest.approx(roots)
