@@ -1,0 +1,228 @@
+"""Small linear programs about two point sets: distance of their hulls, the widest gap, soft margins.
+
+The max-norm distance of two convex hulls equals the widest gap of a hyperplane whose weights have
+1-norm 1, and it is 2 / ||a||_1 of the 1-norm hard-margin plane.  One linear program therefore gives
+the distance, the points that show it (a vertex has few of them) and, by its duals, the plane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, hstack, vstack
+
+from octcore.errors import EngineError
+
+FloatArray = NDArray[np.float64]
+
+SUPPORT = 1e-9
+"""Smaller multipliers are rounding."""
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """A hyperplane between two point sets.
+
+    Parameters
+    ----------
+    weights : numpy.ndarray
+        1-norm 1, shape ``(n_features,)``; the score ``weights @ x`` grows to the right.
+    low, high : float
+        Largest score on the left, smallest score on the right.
+    """
+
+    weights: FloatArray
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """Width of the empty strip in scores; not positive when the sets are not separated."""
+        return self.high - self.low
+
+    @property
+    def unit_margin(self) -> tuple[FloatArray, float]:
+        """The same plane as ``a.x + b`` with scores -1 and 1 at the nearest points."""
+        scale = 2.0 / self.width
+        return self.weights * scale, -(self.low + self.high) / self.width
+
+
+class HullDistance:
+    """Max-norm distance of two convex hulls, and the few points that show that they are close.
+
+    Parameters
+    ----------
+    left, right : numpy.ndarray
+        Shape ``(n_left, n_features)`` and ``(n_right, n_features)``; none may be empty.
+
+    Attributes
+    ----------
+    distance : float
+        Smallest ``r`` with ``|sum q_i x_i - sum q_j x_j| <= r`` in every coordinate, where ``q`` is
+        non-negative and sums to 1 on each side.
+    multipliers : numpy.ndarray
+        ``q`` at a vertex, left points first.
+    """
+
+    def __init__(self, left: FloatArray, right: FloatArray) -> None:
+        self.left, self.right = left, right
+        n_left, n_right, p = len(left), len(right), left.shape[1]
+        count = n_left + n_right
+        difference = np.hstack([left.T, -right.T])
+        coordinates = np.column_stack([difference, -np.ones(p)])
+        mirrored = np.column_stack([-difference, -np.ones(p)])
+        sums = np.zeros((2, count + 1))
+        sums[0, :n_left] = sums[1, n_left:count] = 1.0
+        self._highs = quiet_solver()
+        self._highs.passModel(
+            linear_program(
+                np.append(np.zeros(count), 1.0),
+                np.zeros(count + 1),
+                np.append(np.ones(count), 2.0 * max(1.0, float(np.abs(difference).max()))),
+                csr_matrix(np.vstack([coordinates, mirrored, sums])),
+                np.append(np.full(2 * p, -np.inf), [1.0, 1.0]),
+                np.append(np.zeros(2 * p), [1.0, 1.0]),
+            )
+        )
+        self._solve()
+        self.distance = float(self._x[count])
+        self.multipliers = self._x[:count]
+        duals = np.array(self._highs.getSolution().row_dual)
+        self._normal = duals[:p] - duals[p : 2 * p]
+
+    def _solve(self) -> bool:
+        self._highs.run()
+        status = self._highs.getModelStatus()
+        if status == highspy.HighsModelStatus.kOptimal:
+            self._x = np.array(self._highs.getSolution().col_value)
+            return True
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return False
+        raise EngineError("LP_FAILED", f"HiGHS ended a hull problem with {status.name}.")
+
+    def gap(self) -> Gap:
+        """Return the widest gap between the sets; its width is the distance when that is positive."""
+        size = np.abs(self._normal).sum()
+        weights = self._normal / size if size > 0 else np.eye(len(self._normal))[0]
+        return max(
+            (gap_along(sign * weights, self.left, self.right) for sign in (1.0, -1.0)),
+            key=lambda gap: gap.width,
+        )
+
+    def cheapest(self, prices: FloatArray, radius: float) -> FloatArray | None:
+        """Multipliers of least price among those with ``r <= radius``; None if there are none."""
+        count = len(prices)
+        self._highs.changeColBounds(count, 0.0, radius)
+        self._highs.changeColsCost(
+            count + 1, np.arange(count + 1, dtype=np.int32), np.append(prices, 0.0)
+        )
+        return self._x[:count] if self._solve() else None
+
+
+def gap_along(weights: FloatArray, left: FloatArray, right: FloatArray) -> Gap:
+    """Gap of two sets along given weights, which need not separate them."""
+    return Gap(weights, float((left @ weights).max()), float((right @ weights).min()))
+
+
+def widest_gap(left: FloatArray, right: FloatArray) -> Gap | None:
+    """Widest gap of a hyperplane with weights of 1-norm 1; None when the hulls meet.
+
+    Parameters
+    ----------
+    left, right : numpy.ndarray
+        Shape ``(n, n_features)``, not empty.
+    """
+    gap = HullDistance(left, right).gap()
+    return gap if gap.width > _TOLERANCE else None
+
+
+def soft_margin_plane(
+    X: FloatArray, right: NDArray[np.bool_], weights: FloatArray, largest_norm: float
+) -> tuple[FloatArray, float]:
+    """Plane of least weighted slack, ``min sum v_i s_i``, with ``||a||_1 <= largest_norm``.
+
+    Parameters
+    ----------
+    X : numpy.ndarray
+        Points, shape ``(n_samples, n_features)``.
+    right : numpy.ndarray
+        Which points should have a score of at least 1; the others of at most -1.
+    weights : numpy.ndarray
+        Price of slack, shape ``(n_samples,)``.
+    largest_norm : float
+        2 / epsilon for planes whose gap is to reach epsilon.
+
+    Returns
+    -------
+    tuple of (numpy.ndarray, float)
+        ``a`` and ``b`` of the score ``a.x + b``.
+    """
+    n, p = X.shape
+    side = np.where(right, 1.0, -1.0)
+    # columns: a = plus - minus (both at least 0), b, slacks
+    scores = csr_matrix(np.column_stack([side[:, None] * X, -side[:, None] * X, side]))
+    norm = csr_matrix(np.append(np.ones(2 * p), 0.0)[None, :])
+    rows = vstack(
+        [
+            hstack([scores, csr_matrix((np.ones(n), (np.arange(n), np.arange(n))), (n, n))]),
+            hstack([norm, csr_matrix((1, n))]),
+        ]
+    ).tocsr()
+    reach = largest_norm * max(1.0, float(np.abs(X).max())) + 1.0
+    highs = quiet_solver()
+    highs.passModel(
+        linear_program(
+            np.concatenate([np.zeros(2 * p + 1), weights]),
+            np.concatenate([np.zeros(2 * p), [-reach], np.zeros(n)]),
+            np.concatenate([np.full(2 * p, largest_norm), [reach], np.full(n, 2 * reach + 1)]),
+            rows,
+            np.append(np.ones(n), -np.inf),
+            np.append(np.full(n, np.inf), largest_norm),
+        )
+    )
+    highs.run()
+    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        raise EngineError(
+            "LP_FAILED", f"HiGHS ended a margin problem with {highs.getModelStatus().name}."
+        )
+    x = np.array(highs.getSolution().col_value)
+    return x[:p] - x[p : 2 * p], float(x[2 * p])
+
+
+def quiet_solver() -> highspy.Highs:
+    """Make a silent, single-threaded HiGHS that returns vertices at tight tolerances."""
+    highs = highspy.Highs()
+    for name, value in {
+        "output_flag": False,
+        "threads": 1,
+        "solver": "simplex",
+        "primal_feasibility_tolerance": _TOLERANCE,
+        "dual_feasibility_tolerance": _TOLERANCE,
+    }.items():
+        highs.setOptionValue(name, value)
+    return highs
+
+
+def linear_program(
+    cost: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    matrix: csr_matrix,
+    row_lower: FloatArray,
+    row_upper: FloatArray,
+) -> highspy.HighsLp:
+    """Pack arrays as the program ``min cost @ x``, ``row_lower <= matrix @ x <= row_upper``."""
+    lp = highspy.HighsLp()
+    lp.num_row_, lp.num_col_ = matrix.shape
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, lower, upper
+    lp.row_lower_, lp.row_upper_ = row_lower, row_upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.num_row_, lp.a_matrix_.num_col_ = matrix.shape
+    lp.a_matrix_.start_ = matrix.indptr.astype(np.int32)
+    lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
+    lp.a_matrix_.value_ = matrix.data.astype(np.float64)
+    return lp

@@ -1,0 +1,426 @@
+"""First trees for oblique formulations: greedy SVM trees, alternating re-assignment, restarts.
+
+The greedy tree takes every split from linear support vector machines of the node's rows, judged by
+errors, Gini or entropy (S-OCT's warm start).  The alternating search then improves one plane at a
+time against the labels that the rest of the tree gives, and starts again from perturbed and random
+trees.  All of it optimises correct rows minus a price per split over trees whose node gaps reach
+epsilon.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.svm import SVC, LinearSVC
+
+from octcore.numerics.hulls import Gap, soft_margin_plane, widest_gap
+from octcore.tree.tree import Tree
+from octcore.warmstart.plane_search import improve_plane, shift_into_gap
+from octcore.warmstart.points import (
+    ClassCounts,
+    FloatArray,
+    IntArray,
+    PlaneTree,
+    centred_planes,
+    leaf_counts,
+    leaf_labels,
+    node_sides,
+    to_tree,
+)
+
+CRITERIA = ("error", "gini", "entropy")
+PENALTIES = tuple(2.0**k for k in range(11))
+"""C of the candidate support vector machines, as published."""
+REFIT_PENALTIES = (1.0, 100.0, 1e4)
+SOFT_MARGIN_SIZE = 20_000
+"""Largest points x features for which the soft-margin LP is worth its time."""
+GAP_SLACK = 1e-3
+"""Relative: gaps are differences of scores computed with a solver's tolerance."""
+
+Plane = tuple[FloatArray, float]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeGoal:
+    """What a start is to maximise, and under which limits.
+
+    Parameters
+    ----------
+    points : ClassCounts
+        The rows.
+    depth : int
+        Number of branching levels.
+    epsilon : float
+        Smallest admissible node gap for weights of 1-norm 1.
+    split_price : float
+        Price of a split in weight of correct rows.
+    max_splits : int or None
+        Largest number of splits.
+    seed : int
+        Seed of the restarts.
+    """
+
+    points: ClassCounts
+    depth: int
+    epsilon: float = 0.0
+    split_price: float = 0.0
+    max_splits: int | None = None
+    seed: int = 0
+
+    @property
+    def split_limit(self) -> int:
+        """Largest number of splits."""
+        most = 2**self.depth - 1
+        return most if self.max_splits is None else min(most, self.max_splits)
+
+    def value(self, planes: PlaneTree, leaf: IntArray) -> float:
+        """Correct weight minus the price of the splits."""
+        correct = leaf_counts(self.points, leaf, self.depth).max(axis=1).sum()
+        return float(correct) - self.split_price * int(planes.splitting.sum())
+
+
+def svm_planes(X: FloatArray, counts: FloatArray) -> list[Plane]:
+    """Candidate planes of a node: one-vs-rest and one-vs-one linear machines for every C."""
+    at, label = np.nonzero(counts)
+    weight = counts[at, label]
+    found: list[Plane] = []
+    for C in PENALTIES:
+        for machine in (LinearSVC(C=C, random_state=0), SVC(C=C, kernel="linear", max_iter=1000)):
+            _fit(machine, X[at], label, weight)
+            found += list(zip(np.asarray(machine.coef_), machine.intercept_, strict=True))
+    return [(np.asarray(w, float), float(b)) for w, b in found]
+
+
+def _fit(machine: LinearSVC | SVC, X: FloatArray, label: IntArray, weight: FloatArray) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a machine stopped early is still a candidate
+        machine.fit(X, label, sample_weight=weight / weight.mean())
+
+
+def impurity(counts: FloatArray, criterion: str) -> float:
+    """Weighted impurity of class weights; for "error" the weight outside the majority."""
+    total = counts.sum()
+    if total <= 0:
+        return 0.0
+    share = counts / total
+    if criterion == "error":
+        return float(total - counts.max())
+    if criterion == "gini":
+        return float(total * (1 - (share**2).sum()))
+    share = share[share > 0]
+    return float(-total * (share * np.log2(share)).sum())
+
+
+class GreedySvmTrees:
+    """Greedy trees by criterion; the candidates of a node are computed once for all of them."""
+
+    def __init__(self, goal: TreeGoal) -> None:
+        self.goal = goal
+        self._candidates: dict[bytes, list[Plane]] = {}
+
+    def grow(self, criterion: str) -> PlaneTree:
+        """Grow best-first by the decrease of impurity until the limit of splits is reached."""
+        goal, points = self.goal, self.goal.points
+        planes = PlaneTree.empty(goal.depth, points.X.shape[1])
+        queue: list[tuple[float, int, IntArray, Plane]] = []
+
+        def offer(node: int, rows: IntArray) -> None:
+            if node.bit_length() <= goal.depth:
+                found = self._best_split(rows, criterion)
+                if found is not None:
+                    heapq.heappush(queue, (-found[0], node, rows, found[1]))
+
+        offer(1, np.arange(len(points)))
+        for _ in range(goal.split_limit):
+            if not queue:
+                break
+            _, node, rows, plane = heapq.heappop(queue)
+            planes.set(node, *plane)
+            right = points.X[rows] @ plane[0] + plane[1] >= 0
+            offer(2 * node, rows[~right])
+            offer(2 * node + 1, rows[right])
+        return planes
+
+    def _best_split(self, rows: IntArray, criterion: str) -> tuple[float, Plane] | None:
+        X, counts = self.goal.points.X[rows], self.goal.points.counts[rows]
+        if np.count_nonzero(counts.sum(axis=0)) < 2 or len(rows) < 2:
+            return None
+        key = rows.tobytes()
+        if key not in self._candidates:
+            self._candidates[key] = svm_planes(X, counts)
+        before, best = impurity(counts.sum(axis=0), criterion), None
+        for plane in self._candidates[key]:
+            right = X @ plane[0] + plane[1] >= 0
+            if right.all() or not right.any():
+                continue
+            after = sum(impurity(counts[side].sum(axis=0), criterion) for side in (right, ~right))
+            if best is None or before - after > best[0] + 1e-9:
+                best = (before - after, plane)
+        return best
+
+
+class TreeSearch:
+    """Greedy trees, alternating re-assignment and restarts, resumable in slices of time.
+
+    Parameters
+    ----------
+    goal : TreeGoal
+        What to maximise.
+
+    Attributes
+    ----------
+    best : PlaneTree or None
+        Best tree so far whose gaps reach epsilon.
+    best_value : float
+        Its value.
+    thin_value : float
+        Best value of any tree seen, whatever its gaps.
+    """
+
+    def __init__(self, goal: TreeGoal) -> None:
+        self.goal = goal
+        self.rng = np.random.default_rng(goal.seed)
+        self.best: PlaneTree | None = None
+        self.best_value = self.thin_value = -np.inf
+        self.ceiling = goal.points.conflict_bound
+        self._count = 0
+
+    @property
+    def is_perfect(self) -> bool:
+        """Whether the conflict bound is attained without a price of splits."""
+        return self.goal.split_price == 0 and self.best_value >= self.ceiling - 1e-9
+
+    def trees(self, seconds: float) -> Iterator[tuple[str, Tree]]:
+        """Yield improving trees: greedy ones, improved ones, then restarts for `seconds`."""
+        deadline = time.perf_counter() + seconds
+        greedy = GreedySvmTrees(self.goal)
+        grown: list[PlaneTree] = []
+        for criterion in CRITERIA:
+            grown.append(greedy.grow(criterion))
+            if self._settle(grown[-1]):
+                yield f"greedy SVM tree ({criterion})", self.best_tree()
+            if self.is_perfect or time.perf_counter() > deadline:
+                return
+        for planes in grown:
+            if self._settle(self.alternate(planes, deadline)):
+                yield "alternating search", self.best_tree()
+            if self.is_perfect:
+                return
+        while time.perf_counter() < deadline and not self.is_perfect:
+            if self.restart(deadline):
+                yield "alternating search", self.best_tree()
+
+    def best_tree(self) -> Tree:
+        """Return the best tree so far."""
+        assert self.best is not None
+        return to_tree(self.goal.points, self.best)
+
+    def restart(self, deadline: float) -> bool:
+        """One restart; returns whether there is a new best tree."""
+        self._count += 1
+        start = self._perturbed() if self._count % 2 and self.best is not None else self._random()
+        return self._settle(self.alternate(start, deadline))
+
+    def improve(self, tree_leaf: IntArray, deadline: float) -> bool:
+        """Search from a routing; returns whether there is a new best tree."""
+        planes, gaps = centred_planes(self.goal.points, tree_leaf, self.goal.depth)
+        for node, gap in gaps.items():
+            if gap is None:
+                left, right = node_sides(tree_leaf, node, self.goal.depth)
+                planes.set(node, *self._soft_plane(left, right))
+        return self._settle(self.alternate(planes, deadline))
+
+    # -- alternating re-assignment -----------------------------------------------------------
+
+    def alternate(self, planes: PlaneTree, deadline: float) -> PlaneTree:
+        """Improve one plane at a time, deepest first, until a whole pass changes nothing."""
+        goal, points = self.goal, self.goal.points
+        planes = planes.copy()
+        leaf = planes.descend(points.X)
+        value, improved = goal.value(planes, leaf), True
+        while improved and time.perf_counter() < deadline:
+            improved = False
+            for node in range(2**goal.depth - 1, 0, -1):
+                rows, gains = self._gains(planes, leaf, node)
+                if not len(rows):
+                    continue
+                for plane in self._node_planes(planes, node, rows, gains):
+                    trial = planes.copy()
+                    trial.set(node, *plane)
+                    if int(trial.splitting.sum()) > goal.split_limit:
+                        continue
+                    trial_leaf = trial.descend(points.X)
+                    trial_value = goal.value(trial, trial_leaf)
+                    if trial_value > value + 1e-9:
+                        planes, leaf, value, improved = trial, trial_leaf, trial_value, True
+                if time.perf_counter() > deadline or value >= self.ceiling - 1e-9:
+                    return planes
+        return planes
+
+    def _gains(self, planes: PlaneTree, leaf: IntArray, node: int) -> tuple[IntArray, FloatArray]:
+        """Points at a node whose correctness depends on the side, and what right is worth."""
+        points, depth = self.goal.points, self.goal.depth
+        labels = leaf_labels(leaf_counts(points, leaf, depth), depth)
+        here = np.concatenate(node_sides(leaf, node, depth))
+        X, counts, at = points.X[here], points.counts[here], np.arange(len(here))
+        left = counts[at, labels[planes.descend(X, 2 * node)]]
+        right = counts[at, labels[planes.descend(X, 2 * node + 1)]]
+        matters = np.abs(right - left) > 1e-12
+        return here[matters], (right - left)[matters]
+
+    def _node_planes(
+        self, planes: PlaneTree, node: int, rows: IntArray, gains: FloatArray
+    ) -> Iterator[Plane]:
+        """Candidates for a node: no split, refitted machines, and exact steps from the best."""
+        X, p = self.goal.points.X[rows], self.goal.points.X.shape[1]
+        yield np.zeros(p), 1.0 if gains.sum() > 0 else -1.0
+        if (gains > 0).all() or (gains < 0).all():
+            return
+        found = [(planes.weights[node], float(planes.offsets[node]))]
+        for C in REFIT_PENALTIES:
+            machine = LinearSVC(C=C, random_state=0, max_iter=300)
+            _fit(machine, X, (gains > 0).astype(int), np.abs(gains))
+            found.append((np.asarray(machine.coef_)[0], float(machine.intercept_[0])))
+        if X.size <= SOFT_MARGIN_SIZE:
+            found.append(soft_margin_plane(X, gains > 0, np.abs(gains), self._largest_norm))
+        worth = [float(gains[X @ w + b >= 0].sum()) for w, b in found]
+        start = found[int(np.argmax(worth))]
+        weights, offset, _ = improve_plane(X, *start, gains, self.rng)
+        yield weights, offset
+
+    @property
+    def _largest_norm(self) -> float:
+        return 2.0 / max(self.goal.epsilon, 1e-4)
+
+    def _soft_plane(self, left: IntArray, right: IntArray) -> Plane:
+        points = self.goal.points
+        rows = np.concatenate([left, right])
+        goes_right = np.arange(len(rows)) >= len(left)
+        return soft_margin_plane(
+            points.X[rows], goes_right, points.counts[rows].sum(axis=1), self._largest_norm
+        )
+
+    # -- restarts ----------------------------------------------------------------------------
+
+    def _perturbed(self) -> PlaneTree:
+        assert self.best is not None
+        planes = self.best.copy()
+        splitting = planes.splitting
+        strength = self.rng.choice((0.05, 0.2, 0.5))
+        for node in range(1, len(planes.offsets)):
+            if splitting[node]:
+                noise = self.rng.normal(size=planes.weights.shape[1])
+                size = np.abs(planes.weights[node]).mean()
+                point = self.goal.points.X[self.rng.integers(len(self.goal.points))]
+                planes.weights[node] += strength * size * noise
+                planes.offsets[node] -= strength * size * float(noise @ point)
+            elif splitting.sum() < self.goal.split_limit:
+                planes.set(node, *self._bisector(False))
+                splitting = planes.splitting
+        return planes
+
+    def _random(self) -> PlaneTree:
+        planes = PlaneTree.empty(self.goal.depth, self.goal.points.X.shape[1])
+        sparse = bool(self.rng.integers(2))
+        for node in range(1, self.goal.split_limit + 1):
+            planes.set(node, *self._bisector(sparse))
+        return planes
+
+    def _bisector(self, sparse: bool) -> Plane:
+        """Plane halfway between two random points, perhaps on a part of the features only."""
+        X = self.goal.points.X
+        first, second = X[self.rng.integers(len(X), size=2)]
+        weights = first - second
+        if sparse:
+            weights = weights * (self.rng.random(len(weights)) < 0.5)
+        return weights, -float(weights @ (first + second)) / 2
+
+    # -- gaps --------------------------------------------------------------------------------
+
+    def _settle(self, planes: PlaneTree) -> bool:
+        """Centre the planes, repair thin gaps, and keep the tree if it is the best so far."""
+        goal = self.goal
+        planes = self._without_idle_splits(planes)
+        leaf = planes.descend(goal.points.X)
+        value = goal.value(planes, leaf)
+        self.thin_value = max(self.thin_value, value)
+        if value <= self.best_value + 1e-9:
+            return False
+        centred = self._with_gaps(planes)
+        value = goal.value(centred, centred.descend(goal.points.X))
+        if value <= self.best_value + 1e-9:
+            return False
+        self.best, self.best_value = centred, value
+        return True
+
+    def _without_idle_splits(self, planes: PlaneTree) -> PlaneTree:
+        """Undo splits with an empty side, and those that are not worth their price."""
+        goal = self.goal
+        planes = planes.copy()
+        for node in range(2**goal.depth - 1, 0, -1):
+            leaf = planes.descend(goal.points.X)
+            left, right = node_sides(leaf, node, goal.depth)
+            if not len(left) or not len(right):
+                planes.set(node, 0.0, 1.0 if len(right) else -1.0)
+            elif goal.split_price > 0:
+                for offset in (-1.0, 1.0):
+                    trial = planes.copy()
+                    trial.set(node, 0.0, offset)
+                    trial_value = goal.value(trial, trial.descend(goal.points.X))
+                    if trial_value >= goal.value(planes, planes.descend(goal.points.X)):
+                        planes = trial
+        return planes
+
+    def _with_gaps(self, planes: PlaneTree) -> PlaneTree:
+        """Top-down, give every node its widest gap, or the best strip of width epsilon."""
+        goal, X = self.goal, self.goal.points.X
+        planes = planes.copy()
+        least = goal.epsilon * (1 - 0.5 * GAP_SLACK)
+        for node in range(1, 2**goal.depth):
+            if not planes.splitting[node]:
+                continue
+            leaf = planes.descend(X)
+            left, right = node_sides(leaf, node, goal.depth)
+            if not len(left) or not len(right):
+                planes.set(node, 0.0, 1.0 if len(right) else -1.0)
+                continue
+            found = widest_gap(X[left], X[right])
+            if found is not None and found.width >= least:
+                planes.set(node, *found.unit_margin)
+            else:
+                planes.set(node, *self._strip(planes, leaf, node, found))
+        return planes
+
+    def _strip(
+        self, planes: PlaneTree, leaf: IntArray, node: int, found: Gap | None
+    ) -> Plane:
+        """Among some directions, the plane with an empty strip of width epsilon that gains most."""
+        goal, X = self.goal, self.goal.points.X
+        rows, gains = self._gains(planes, leaf, node)
+        here = np.concatenate(node_sides(leaf, node, goal.depth))
+        worth = np.zeros(len(X))
+        worth[rows] = gains
+        directions = [planes.weights[node]]
+        if found is not None:
+            directions.append(found.weights)
+        if len(rows) and X[rows].size <= SOFT_MARGIN_SIZE and (gains > 0).any() and (gains < 0).any():
+            directions.append(
+                soft_margin_plane(X[rows], gains > 0, np.abs(gains), self._largest_norm)[0]
+            )
+        best: tuple[float, Plane] = (-np.inf, (np.zeros(X.shape[1]), -1.0))
+        for direction in directions:
+            size = np.abs(direction).sum()
+            if size <= 0:
+                continue
+            unit = direction / size
+            offset, value = shift_into_gap(X[here], unit, worth[here], goal.epsilon)
+            if value > best[0]:
+                scores = X[here] @ unit + offset
+                scale = 1.0 / np.abs(scores).min()
+                best = (value, (unit * scale, offset * scale))
+        return best[1]
