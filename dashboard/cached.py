@@ -18,7 +18,7 @@ from octcore.formulations.base import get_formulation
 from octcore.program import ModelSize
 from octcore.run import Run, digest
 from octcore.settings import check_settings
-from octcore.solving import prepare, solve
+from octcore.solving import prepare, solve, split_rows
 
 KEEP = 64
 
@@ -58,6 +58,23 @@ def _size(token: str, settings: str, _data: Dataset) -> ModelSize | str | None:
 def size_estimate(data: Dataset, token: str, settings: Mapping[str, Any]) -> ModelSize | str | None:
     """Estimated size of the model, None where there is no model, or why it cannot be built."""
     return _size(token, json.dumps(dict(settings), sort_keys=True, default=str), data)
+
+
+@st.cache_resource(max_entries=KEEP, show_spinner=False)
+def _training_part(token: str, settings: str, _data: Dataset) -> tuple[Dataset, Encoding] | None:
+    try:
+        checked = check_settings(**json.loads(settings))
+        train = split_rows(_data, checked.test_size, checked.seed)[0]
+        return train, fit_encoding(checked.encoding, train)
+    except OctError:
+        return None  # the worker says why; here there is only nothing to draw
+
+
+def training_part(
+    data: Dataset, token: str, settings: Mapping[str, Any]
+) -> tuple[Dataset, Encoding] | None:
+    """Training rows and encoding that a solve with these settings uses."""
+    return _training_part(token, json.dumps(dict(settings), sort_keys=True, default=str), data)
 
 
 @st.cache_resource(max_entries=KEEP, show_spinner=False)

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
 
+from dashboard.supervisor import Supervisor
 from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
 from octcore.errors import OctError
 from octcore.formulations.base import list_formulations
 from octcore.run import Run
-from octcore.worker import Job, Request, WorkerPool
+
+KEEP = 32
 
 
 @dataclass(frozen=True, eq=False)
-class JobView:
-    """One solve at one moment.
+class RunView:
+    """One solve at one moment, whether it waits, runs, has ended or comes from the history.
 
     Parameters
     ----------
     id : str
         Full UUID; knowing it is the right to see the run.
-    data : Dataset
-        All rows, the held-out ones included.
+    title : str
+        Short name: formulation, data, depth.
     settings : mapping
         Keywords of `octcore.solve`.
     state : str
@@ -35,11 +36,13 @@ class JobView:
     phase : str
         What is being done now.
     position : int
-        Place in the queue, 0 when it runs.
+        Place in the queue, 0 when it does not wait.
     elapsed : float
         Seconds since it started.
     trace : Trace
         Events so far.
+    data : Dataset or None
+        All rows, the held-out ones included; None for runs from the history.
     run : Run or None
         The result, once there is one.
     error : OctError or None
@@ -47,13 +50,14 @@ class JobView:
     """
 
     id: str
-    data: Dataset
+    title: str
     settings: Mapping[str, Any]
     state: str
-    phase: str
-    position: int
-    elapsed: float
+    phase: str = ""
+    position: int = 0
+    elapsed: float = 0.0
     trace: Trace = field(default_factory=Trace)
+    data: Dataset | None = None
     run: Run | None = None
     error: OctError | None = None
 
@@ -62,29 +66,11 @@ class JobView:
         """Whether nothing will change any more."""
         return self.state in {"done", "stopped", "failed"}
 
-    @property
-    def title(self) -> str:
-        """Short name: formulation, data, depth."""
-        depth = self.settings.get("depth", 2)
-        return f"{self.settings['formulation']} on {self.data.name}, depth {depth}"
-
-
-class _Jobs:
-    def __init__(self) -> None:
-        self.pool = WorkerPool(idle=1)
-        self.jobs: dict[str, tuple[Dataset, Mapping[str, Any], Job]] = {}
-        self.lock = threading.Lock()
-
 
 @st.cache_resource(show_spinner=False)
-def _jobs() -> _Jobs:
-    return _Jobs()
-
-
-def warm_up() -> None:
-    """Start the idle worker and load the formulations before anybody asks for them."""
-    _jobs()
-    _load_formulations()
+def supervisor() -> Supervisor:
+    """Return the one supervisor of this server."""
+    return Supervisor()
 
 
 @st.cache_resource(show_spinner=False)
@@ -95,36 +81,88 @@ def _load_formulations() -> threading.Thread:
     return thread
 
 
-def submit(data: Dataset, settings: Mapping[str, Any]) -> str:
-    """Start a solve; returns its id."""
-    jobs = _jobs()
-    key = str(uuid.uuid4())
-    job = jobs.pool.start(Request(data, dict(settings)))
-    with jobs.lock:
-        jobs.jobs[key] = (data, dict(settings), job)
-    return key
+def warm_up() -> None:
+    """Start the idle worker and load the formulations before anybody asks for them."""
+    supervisor()
+    _load_formulations()
 
 
-def view(key: str | None) -> JobView | None:
-    """Look at a solve; None when this server knows none of that id."""
-    if key is None or key not in _jobs().jobs:
+def title_of(settings: Mapping[str, Any], data_name: str) -> str:
+    """Name a run by formulation, data and depth."""
+    return f"{settings['formulation']} on {data_name}, depth {settings.get('depth', 2)}"
+
+
+def submit(owner: str, data: Dataset, settings: Mapping[str, Any]) -> str:
+    """Queue a solve; returns its id.
+
+    Parameters
+    ----------
+    owner : str
+        The browser session.
+    data : Dataset
+        Rows with a target.
+    settings : mapping
+        Keywords of `octcore.solve`.
+
+    Raises
+    ------
+    OctError
+        If settings or data are refused, or too many solves wait already.
+    """
+    return supervisor().submit(owner, data, settings, title_of(settings, data.name))
+
+
+def view(run_id: str | None) -> RunView | None:
+    """Look at a solve, in memory or in the history; None when there is none of that id."""
+    if run_id is None:
         return None
-    data, settings, job = _jobs().jobs[key]
-    shot = job.snapshot()
-    return JobView(
-        key,
-        data,
-        settings,
-        shot.state.value,
-        shot.phase,
-        0,
-        shot.elapsed,
-        Trace(job.events()),
-        shot.run,
-        shot.error,
+    job = supervisor().get(run_id)
+    if job is None:
+        return _from_history(run_id)
+    shot = job.snapshot
+    return RunView(
+        job.id,
+        job.name or title_of(job.settings, job.data.name),
+        job.settings,
+        job.state,
+        "" if shot is None else shot.phase,
+        job.position,
+        0.0 if shot is None else shot.elapsed,
+        Trace(supervisor().events(run_id)),
+        job.data,
+        job.run,
+        job.error,
     )
 
 
-def stop(key: str) -> None:
-    """Ask a solve to stop and keep its incumbent."""
-    _jobs().jobs[key][2].stop()
+def _from_history(run_id: str) -> RunView | None:
+    run = _loaded(run_id)
+    if run is None:
+        return None
+    name = str(dict(run.settings.get("data") or {}).get("name", "data"))
+    return RunView(
+        run_id,
+        title_of(run.settings, name),
+        run.settings,
+        "done",
+        elapsed=float(run.timings.get("total", 0.0)),
+        trace=run.trace,
+        run=run,
+    )
+
+
+def _loaded(run_id: str) -> Run | None:
+    try:
+        return _load(run_id)
+    except OctError:
+        return None  # not cached, so that a run that arrives later is found
+
+
+@st.cache_resource(max_entries=KEEP, show_spinner=False)
+def _load(run_id: str) -> Run:
+    return supervisor().load(run_id)
+
+
+def stop(run_id: str) -> None:
+    """Ask a solve to stop and keep its incumbent; one that waits leaves the queue."""
+    supervisor().stop(run_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,7 +21,7 @@ FIRST_SAMPLE = "iris"
 
 _CHOICE, _TABLE, _DATA, _PROBLEM = "data_choice", "raw_table", "dataset", "data_problem"
 _RUN, _RUNS, _NODES, _UPLOADS = "run_id", "run_ids", "selected_nodes", "upload_count"
-_SETTINGS = "last_settings"
+_SETTINGS, _TOKEN = "last_settings", "session_token"
 RUN_PARAMETER = "run"
 
 
@@ -141,6 +142,13 @@ def upload_key() -> str:
 def forget_upload() -> None:
     """Empty the uploader at the next run of the page."""
     st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
+
+
+def token() -> str:
+    """Name of this browser session for the queue; tells nothing about the person."""
+    if _TOKEN not in st.session_state:
+        st.session_state[_TOKEN] = uuid.uuid4().hex
+    return st.session_state[_TOKEN]
 
 
 def run_id() -> str | None:

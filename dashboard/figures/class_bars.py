@@ -44,5 +44,5 @@ def class_bars_figure(record: ClassBars, palette: Palette) -> go.Figure:
         layout=base_layout(palette, height=max(130, 70 + 30 * len(labels))),
     )
     figure.update_yaxes(autorange="reversed", showgrid=False, ticks="", type="category")
-    figure.update_xaxes(title="rows")
+    figure.update_xaxes(title_text="rows")
     return figure

@@ -92,9 +92,9 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
                 showarrow=False,
                 font={"size": 15, "color": ink_on(ground) if strong else palette.text},
             )
-    figure.update_xaxes(title="predicted class", showgrid=False, ticks="", type="category")
+    figure.update_xaxes(title_text="predicted class", showgrid=False, ticks="", type="category")
     figure.update_yaxes(
-        title="true class", autorange="reversed", showgrid=False, ticks="", type="category"
+        title_text="true class", autorange="reversed", showgrid=False, ticks="", type="category"
     )
     return figure
 

@@ -133,8 +133,8 @@ def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
             showarrow=False,
             font={"size": 11, "color": palette.text},
         )
-    figure.update_xaxes(title=text.plotly(record.column, 60))
+    figure.update_xaxes(title_text=text.plotly(record.column, 60))
     if record.levels:
         figure.update_xaxes(type="category")
-    figure.update_yaxes(title="rows")
+    figure.update_yaxes(title_text="rows")
     return figure

@@ -161,11 +161,13 @@ def convergence_figure(
     if at is not None:
         figure.add_vline(x=at, line={"color": palette.text, "width": 1, "dash": "dot"})
     end = max((record.end for record in records), default=1.0)
-    figure.update_xaxes(title="time since the call (s)", range=[0, 1.04 * max(end, 1e-3)])
+    figure.update_xaxes(title_text="time since the call (s)", range=[0, 1.04 * max(end, 1e-3)])
     if absolute:
-        figure.update_yaxes(title=text.plotly(records[0].objective, 60) if records else "objective")
+        title = text.plotly(records[0].objective, 60) if records else "objective"
+        figure.update_yaxes(title_text=title)
     else:
-        figure.update_yaxes(title="relative gap", type="log", **_gap_ticks(_finite_gaps(records)))
+        ticks = _gap_ticks(_finite_gaps(records))
+        figure.update_yaxes(title_text="relative gap", type="log", **ticks)
     return figure
 
 
@@ -194,8 +196,7 @@ def _gap_line(figure: go.Figure, record: Convergence, palette: Palette, colour: 
         customdata=[text.gap(g) for g in record.gap],
         hovertemplate="%{x:.2f} s: gap %{customdata}<extra></extra>",
     )
-    at_marks = [(m, _gap_at(record, m.seconds)) for m in record.marks]
-    _add_marks(figure, [(m, g) for m, g in at_marks if g is not None], palette, colour)
+    _add_marks(figure, _marks_on_gap(record), palette, colour)
     if record.gap and record.gap[-1] is not None and record.gap[-1] <= GAP_FLOOR:
         figure.add_scatter(
             x=[record.end],
@@ -208,9 +209,17 @@ def _gap_line(figure: go.Figure, record: Convergence, palette: Palette, colour: 
         )  # fmt: skip
 
 
-def _gap_at(record: Convergence, seconds: float) -> float | None:
-    known = [g for s, g in zip(record.seconds, record.gap, strict=True) if s <= seconds + 1e-9]
-    return None if not known or known[-1] is None else max(known[-1], GAP_FLOOR)
+def _marks_on_gap(record: Convergence) -> list[tuple[Mark, float, float]]:
+    """Incumbents with the place where the gap first knows them: a start comes before any bound."""
+    found = []
+    known = [(t, g) for t, g in zip(record.seconds, record.gap, strict=True) if g is not None]
+    for mark in record.marks:
+        before = [pair for pair in known if pair[0] <= mark.seconds + 1e-9]
+        after = [pair for pair in known if pair[0] > mark.seconds]
+        if before or after:
+            seconds, height = (mark.seconds, before[-1][1]) if before else after[0]
+            found.append((mark, seconds, max(height, GAP_FLOOR)))
+    return found
 
 
 def _absolute_lines(
@@ -230,26 +239,26 @@ def _absolute_lines(
             name=prefix + name,
             hovertemplate="%{x:.2f} s: " + name + " %{y:.6g}<extra></extra>",
         )
-    marks = [(m, m.value) for m in record.marks]
+    marks = [(m, m.seconds, m.value) for m in record.marks]
     _add_marks(figure, marks, palette, colour or palette.incumbent)
 
 
 def _add_marks(
-    figure: go.Figure, marks: Sequence[tuple[Mark, float]], palette: Palette, colour: str
+    figure: go.Figure, marks: Sequence[tuple[Mark, float, float]], palette: Palette, colour: str
 ) -> None:
     """Draw incumbents, warm starts with a shape of their own."""
     for is_start, symbol, name in ((True, "diamond", "warm start"), (False, "circle", "new tree")):
-        here = [(m, y) for m, y in marks if _is_start(m) == is_start]
+        here = [entry for entry in marks if _is_start(entry[0]) == is_start]
         if not here:
             continue
         figure.add_scatter(
-            x=[m.seconds for m, _ in here],
-            y=[y for _, y in here],
+            x=[x for _, x, _ in here],
+            y=[y for _, _, y in here],
             mode="markers",
             marker={"symbol": symbol, "size": 10, "color": colour,
                     "line": {"color": palette.outline, "width": 1}},
             name=name,
-            customdata=[[text.plotly(m.source), m.value] for m, _ in here],
+            customdata=[[text.plotly(m.source), m.value] for m, _, _ in here],
             hovertemplate="%{x:.2f} s: tree of value %{customdata[1]:.6g}"
             "<br>found by %{customdata[0]}<extra></extra>",
         )  # fmt: skip

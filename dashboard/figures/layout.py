@@ -42,6 +42,7 @@ def base_layout(palette: Palette, height: int = 360, **extra: Any) -> go.Layout:
             "font": {"family": FONT, "size": 13, "color": palette.text},
             "legend": {
                 "orientation": "h",
+                "traceorder": "normal",
                 "x": 0,
                 "y": 1.02,
                 "yanchor": "bottom",

@@ -71,10 +71,10 @@ def live_chart(
         y = y.scale(type="log", nice=False).axis(format="~%", tickCount=5)
     legend = alt.Legend(orient="top", title=None) if len(series) > 1 else None
     return (
-        alt.Chart(rows, height=280)
+        alt.Chart(rows, height=230)
         .mark_line(interpolate="step-after", strokeWidth=2.5, point={"size": 28})
         .encode(
-            x=alt.X("seconds:Q", title="time since the call (s)"),
+            x=alt.X("seconds:Q", title="time since the call (s)").scale(domainMin=0),
             y=y,
             color=alt.Color(
                 "series:N", scale=alt.Scale(domain=series, range=colours), legend=legend

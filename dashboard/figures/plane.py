@@ -243,10 +243,10 @@ def plane_figure(
             _polygon(figure, polygon, "rgba(0,0,0,0)", {"color": accent, "width": 3})
     _dots(figure, record, palette, selected)
     figure.update_xaxes(
-        title=text.plotly(record.x), range=record.x_range, showgrid=False, constrain="domain"
+        title_text=text.plotly(record.x), range=record.x_range, showgrid=False, constrain="domain"
     )
     figure.update_yaxes(
-        title=text.plotly(record.y), range=record.y_range, showgrid=False, constrain="domain"
+        title_text=text.plotly(record.y), range=record.y_range, showgrid=False, constrain="domain"
     )
     if _has_equal_units(record):
         figure.update_yaxes(scaleanchor="x")

@@ -19,7 +19,6 @@ with left:
     settings, place = solve_form.draw(data)
     with place:
         pressed = solve_form.solve_button(data, settings)
-    if pressed:
-        start(settings)
+    if pressed and start(settings):
         st.rerun()
     solve_form.copy_as(settings)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import jobs, session, text
+from dashboard import cached, jobs, session, text
 from dashboard.figures.gap import convergence_data
 from dashboard.figures.live_gap import live_chart
-from dashboard.jobs import JobView
+from dashboard.jobs import RunView
 from dashboard.widgets import run_summary
 from octcore.formulations.base import get_formulation
 
@@ -52,16 +52,15 @@ def _live(run_id: str, was_final: bool) -> None:
     if view.is_final and not was_final:
         # One full run: it ends the polling and opens what needs a finished run.
         st.rerun()
-    st.subheader(text.markdown(view.title, 90), anchor=False)
     if view.is_final:
         _finished(view)
     else:
         _running(view)
 
 
-def _running(view: JobView) -> None:
+def _running(view: RunView) -> None:
     left, right = st.columns([3, 1], vertical_alignment="center")
-    left.markdown(f":material/autorenew: **{_phase_words(view)}** · {text.seconds(view.elapsed)}")
+    left.subheader(text.markdown(view.title, 90), anchor=False)
     if right.button(
         "Stop",
         key=session.widget_key("stop", view.id),
@@ -73,12 +72,17 @@ def _running(view: JobView) -> None:
         jobs.stop(view.id)
         st.rerun(scope="fragment")
     limit = float(view.settings.get("time_limit", 60.0))
-    st.progress(min(1.0, view.elapsed / limit), text=f"time limit {text.seconds(limit)}")
+    st.progress(
+        min(1.0, view.elapsed / limit),
+        text=f":material/autorenew: **{_phase_words(view)}**, {text.seconds(view.elapsed)} "
+        f"of {text.seconds(limit)}",
+    )
     _numbers(view)
     _chart(view)
+    _incumbent_tree(view)
 
 
-def _phase_words(view: JobView) -> str:
+def _phase_words(view: RunView) -> str:
     if view.state == "queued":
         return f"waiting, place {view.position} in the queue"
     if view.state == "stopping":
@@ -87,7 +91,7 @@ def _phase_words(view: JobView) -> str:
     return text.markdown(words.get(view.phase, view.phase))
 
 
-def _numbers(view: JobView) -> None:
+def _numbers(view: RunView) -> None:
     last = view.trace.events[-1] if len(view.trace) else None
     columns = st.columns(4)
     columns[0].metric("Best tree", text.number(last.incumbent if last else None))
@@ -96,7 +100,19 @@ def _numbers(view: JobView) -> None:
     columns[3].metric("Trees found", len(view.trace.incumbents))
 
 
-def _chart(view: JobView) -> None:
+def _incumbent_tree(view: RunView) -> None:
+    found = view.trace.incumbents
+    if not found or found[-1].tree is None:
+        return
+    if view.data is None:
+        return
+    part = cached.training_part(view.data, cached.data_token(view.data), view.settings)
+    if part is not None:
+        words = f"best so far, found by {found[-1].source}; not proven"
+        run_summary.incumbent_tree(view.id, found[-1].tree, *part, words)
+
+
+def _chart(view: RunView) -> None:
     absolute = (
         st.segmented_control(
             "Chart",
@@ -122,21 +138,28 @@ def _chart(view: JobView) -> None:
     )
 
 
-def _finished(view: JobView) -> None:
+def _finished(view: RunView) -> None:
+    left, right = st.columns([2, 1], vertical_alignment="center")
+    left.subheader(text.markdown(view.title, 90), anchor=False)
+    if view.run is not None and view.run.tree is not None:
+        if right.button(
+            "Explore this tree",
+            key=session.widget_key("explore", view.id),
+            icon=":material/account_tree:",
+            type="primary",
+            width="stretch",
+        ):
+            st.switch_page(EXPLORE_PAGE, query_params=session.run_query())
     if view.error is not None:
         st.error(text.markdown(view.error.message, 500), icon=":material/error:")
     if view.run is None:
         if view.error is None:
             st.info("The solve was stopped before there was a tree.")
         return
-    run_summary.badge(view.run)
     run_summary.numbers(view.run)
-    if view.run.tree is not None:
+    if view.run.tree is None:
+        run_summary.badge(view.run)
+    else:
         run_summary.small_tree(view.id, view.run)
-        st.page_link(
-            EXPLORE_PAGE,
-            label="**Explore this tree**",
-            icon=":material/account_tree:",
-            query_params=session.run_query(),
-        )
+    run_summary.statements(view.run)
     _chart(view)

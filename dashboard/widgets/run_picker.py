@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import jobs, session
-from dashboard.jobs import JobView
+from dashboard.jobs import RunView
 
 
-def draw(current: str | None) -> JobView | None:
+def draw(current: str | None) -> RunView | None:
     """Draw the choice when there is one; returns the chosen run.
 
     Parameters
@@ -35,7 +35,7 @@ def draw(current: str | None) -> JobView | None:
     return known[ids.index(current)] if current in ids else known[0]
 
 
-def label(view: JobView, number: int) -> str:
+def label(view: RunView, number: int) -> str:
     """Name of a run in a list: number, title and how it stands."""
     state = view.run.certificate.badge if view.run is not None else view.state
     return f"{number}: {view.title} ({state})"

@@ -8,8 +8,11 @@ from dashboard import session, text
 from dashboard.figures.tree_view import TreeView, component_data, tree_view_data
 from dashboard.palette import Palette
 from dashboard.widgets.tree_component import show_tree
+from octcore.data.dataset import Dataset
+from octcore.encoding.base import Encoding
 from octcore.run import Run
 from octcore.tree.margins import node_margins
+from octcore.tree.tree import Tree
 from octcore.tree.wording import split_words
 
 WORD_DIGITS = 5
@@ -36,6 +39,10 @@ def badge(run: Run) -> None:
     else:
         reason = STOP_WORDS.get(run.stop_reason, run.stop_reason)
         st.badge(f"{words}: {reason}", icon=":material/hourglass_bottom:", color="orange")
+
+
+def statements(run: Run) -> None:
+    """List what the proof covers and what was remarked during the solve."""
     for statement in (*run.certificate.statements, *run.findings):
         st.caption(text.markdown(statement, 400))
 
@@ -74,14 +81,17 @@ def _entries(run: Run) -> tuple[tuple[str, str, str], ...]:
 
 
 def node_words(run: Run) -> dict[int, str]:
-    """Wording of every split in raw units."""
-    if run.tree is None:
-        return {}
+    """Wording of every split of a run in raw units."""
+    return {} if run.tree is None else split_texts(run.tree, run.encoding)
+
+
+def split_texts(tree: Tree, encoding: Encoding) -> dict[int, str]:
+    """Wording of every split of a tree in raw units, short enough for a node."""
     return {
         node: text.words(
-            split_words(split, run.encoding, digits=WORD_DIGITS, max_name=LONGEST_NAME).left
+            split_words(split, encoding, digits=WORD_DIGITS, max_name=LONGEST_NAME).left
         )
-        for node, split in run.tree.splits.items()
+        for node, split in tree.splits.items()
     }
 
 
@@ -97,10 +107,39 @@ def tree_view(run: Run) -> TreeView:
         run.encoding,
         run.train,
         node_words(run),
-        run.certificate.badge,
+        badge_words(run),
         run.is_optimal and run.certificate.proven,
         widths,
     )
+
+
+def badge_words(run: Run) -> str:
+    """Badge on the tree: the proof, or why there is none."""
+    if run.is_optimal or run.certificate.method == "heuristic":
+        return run.certificate.badge
+    return f"{run.certificate.badge}: {STOP_WORDS.get(run.stop_reason, run.stop_reason)}"
+
+
+def incumbent_tree(run_id: str, tree: Tree, train: Dataset, encoding: Encoding, words: str) -> None:
+    """Draw the best tree of a solve that goes on.
+
+    Parameters
+    ----------
+    run_id : str
+        The run.
+    tree : Tree
+        The incumbent.
+    train : Dataset
+        Training rows.
+    encoding : Encoding
+        Fitted on them.
+    words : str
+        Badge.
+    """
+    palette = session.palette()
+    view = tree_view_data(tree, encoding, train, split_texts(tree, encoding), words, False)
+    data = component_data(view, palette, accent(palette), 1, run_id)
+    show_tree(data, session.widget_key("incumbent", run_id), lambda _: None)
 
 
 def small_tree(run_id: str, run: Run) -> None:

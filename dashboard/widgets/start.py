@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import jobs, session
+from dashboard import jobs, session, text
+from octcore.errors import OctError
 
 SOLVE_PAGE = "pages/solve.py"
 FIRST_SETTINGS: dict[str, Any] = {
@@ -19,10 +20,16 @@ FIRST_SETTINGS: dict[str, Any] = {
 """What the button on the first page solves: small enough to be proven while one watches."""
 
 
-def start(settings: Mapping[str, Any]) -> None:
-    """Start a solve on the current data and look at it."""
+def start(settings: Mapping[str, Any]) -> bool:
+    """Start a solve on the current data and look at it; says in a sentence why it cannot."""
+    try:
+        run = jobs.submit(session.token(), session.dataset(), settings)
+    except OctError as error:
+        st.error(text.markdown(error.message, 500), icon=":material/error:")
+        return False
     session.remember_settings(settings)
-    session.look_at(jobs.submit(session.dataset(), settings))
+    session.look_at(run)
+    return True
 
 
 def start_button(label: str, key: str) -> None:
@@ -37,5 +44,9 @@ def start_button(label: str, key: str) -> None:
         disabled=data.y is None,
         help=None if data.y is not None else "Choose the column to predict first.",
     ):
-        start(session.last_settings() or FIRST_SETTINGS)
+        # Settings of other data (columns in constraints, say) may not fit these.
+        settings = dict(session.last_settings() or FIRST_SETTINGS)
+        settings.pop("constraints", None)
+        if not start(settings):
+            return
         st.switch_page(SOLVE_PAGE, query_params=session.run_query())

@@ -1,0 +1,77 @@
+import pytest
+
+from dashboard.figures.gap import GAP_FLOOR, convergence_data, convergence_figure
+from dashboard.figures.live_gap import MOST_POINTS, live_chart, live_rows
+from dashboard.palette import DARK, LIGHT
+from octcore.engines.events import Event
+from octcore.engines.trace import Trace
+
+
+def test_record_has_steps_marks_and_phases(trace):
+    record = convergence_data(trace, "run", "accuracy", optimum=0.9)
+    assert record.end == 3.0
+    assert [m.source for m in record.marks] == ["warm start", "solver"]
+    assert [m.value for m in record.marks] == [0.7, 0.9]
+    assert [p.name for p in record.phases] == ["warm start", "build", "compile"]
+    assert record.search_start == pytest.approx(0.8)
+    assert record.gap[-1] == 0.0
+    gaps = [g for g in record.gap if g is not None]
+    assert gaps == sorted(gaps, reverse=True)
+
+
+def test_gap_figure_draws_steps_and_labels_the_proof(trace):
+    record = convergence_data(trace, "run", "accuracy")
+    figure = convergence_figure([record], LIGHT)
+    assert figure.layout.yaxis.type == "log"
+    assert figure.layout.xaxis.title.text == "time since the call (s)"
+    line = figure.data[0]
+    assert line.line.shape == "hv"
+    assert min(v for v in line.y if v is not None) == GAP_FLOOR
+    assert "0 (proven)" in figure.layout.yaxis.ticktext
+    names = [t.name for t in figure.data]
+    assert {"warm start", "new tree", "proven optimal"} <= set(names)
+    assert figure.layout.shapes[0].x1 == pytest.approx(0.8)
+
+
+def test_absolute_figure_has_incumbent_bound_and_optimum(trace):
+    record = convergence_data(trace, "run", "accuracy <b>", optimum=0.9)
+    figure = convergence_figure([record], DARK, absolute=True)
+    assert [t.name for t in figure.data[:2]] == ["incumbent", "bound"]
+    assert figure.layout.yaxis.title.text == "accuracy &lt;b&gt;"
+    assert any(shape.y0 == 0.9 for shape in figure.layout.shapes)
+
+
+def test_closed_by_granularity_ends_at_zero(trace):
+    events = (*trace.events[:7], Event(1.5, "finished", 0.7, 0.71, source="optimal"))
+    assert convergence_data(Trace(events), closed=True).gap[-1] == 0.0
+    assert convergence_data(Trace(events)).gap[-1] == pytest.approx(0.01 / 0.7)
+
+
+def test_empty_and_boundless_traces_draw():
+    assert convergence_data(Trace()).seconds == ()
+    only = Trace((Event(0.1, "incumbent", 0.5, source="warm start"),))
+    record = convergence_data(only)
+    assert record.gap == (None, None)
+    assert convergence_figure([record], LIGHT).data
+
+
+def test_several_runs_overlay_with_their_own_colours(trace):
+    records = [convergence_data(trace, name) for name in ("first", "second")]
+    figure = convergence_figure(records, LIGHT)
+    lines = [t for t in figure.data if t.mode == "lines"]
+    assert [t.name for t in lines] == ["first", "second"]
+    assert lines[0].line.color != lines[1].line.color
+
+
+def test_live_rows_keep_the_last_point_and_stay_few(trace):
+    events = [Event(0.0, "incumbent", 0.5, source="warm start")]
+    events += [Event(i / 100, "bound", 0.5, 1.0 - i / 10000) for i in range(1, 3000)]
+    record = convergence_data(Trace(tuple(events)), "gap")
+    rows = live_rows([record])
+    assert len(rows) <= MOST_POINTS + 2
+    assert rows["seconds"].iloc[-1] == pytest.approx(29.99)
+    assert live_chart([record], LIGHT).to_dict()["encoding"]["y"]["scale"]["type"] == "log"
+    assert set(live_rows([convergence_data(trace)], absolute=True)["series"]) == {
+        "incumbent",
+        "bound",
+    }

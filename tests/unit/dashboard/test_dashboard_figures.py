@@ -1,0 +1,160 @@
+import numpy as np
+import pytest
+
+from dashboard import text
+from dashboard.figures.class_bars import ClassBars, class_bars_figure
+from dashboard.figures.confusion import confusion_data, confusion_figure
+from dashboard.figures.encoding_plot import (
+    MOST_LEVELS,
+    encoding_plot_data,
+    encoding_plot_figure,
+)
+from dashboard.figures.feature_usage import usage_data, usage_figure
+from dashboard.figures.tree_view import component_data, tree_view_data
+from dashboard.palette import CLASS_MARKERS, DARK, LIGHT, ink_on, palette_for, translucent
+from octcore.data.dataset import Dataset
+from octcore.encoding import fit_encoding
+from tests.unit.dashboard.hostile import HOSTILE
+
+
+def test_usage_of_a_univariate_tree_is_one_feature_a_node(univariate):
+    tree, encoding, _ = univariate
+    record = usage_data(tree, encoding, {1: "width <= 0.5"})
+    assert record.nodes == (1, 2, 3)
+    assert record.features == (HOSTILE, "width")
+    assert record.shares == ((0.0, 1.0, 1.0), (1.0, 0.0, 0.0))
+    assert record.unused == ()
+    figure = usage_figure(record, LIGHT, selected=2)
+    assert figure.layout.shapes[0].x0 == 0.5
+    assert "<img" not in str(figure.data[0].y)
+
+
+def test_usage_of_an_oblique_tree_is_its_share_of_weight(oblique):
+    tree, encoding, _ = oblique
+    record = usage_data(tree, encoding)
+    shares = dict(zip(record.features, record.shares, strict=True))
+    assert shares["width"] == pytest.approx((1.0, 0.0, 0.2))
+    assert shares[HOSTILE] == pytest.approx((0.0, 1.0, 0.8))
+    assert usage_figure(record, DARK).data[0].text[0][1] in ("100 %", "")
+
+
+def test_confusion_counts_by_routing(univariate):
+    tree, encoding, data = univariate
+    wrong = tree.with_labels({4: tree.labels[5]})
+    record = confusion_data(wrong, encoding, data, "training rows")
+    assert record.n_errors == 3
+    assert sum(map(sum, record.counts)) == data.n_samples
+    no = data.classes.index("no")
+    assert record.recalls[no] == pytest.approx(0.5)
+    figure = confusion_figure(record, LIGHT)
+    assert figure.layout.xaxis.title.text == "predicted class"
+    assert {a.text for a in figure.layout.annotations} == {"3", "6", "·"}
+
+
+def test_encoding_plot_shows_every_threshold_in_raw_units():
+    rng = np.random.default_rng(1)
+    data = Dataset.from_arrays(rng.normal(50, 10, (200, 1)), rng.integers(0, 3, 200))
+    encoding = fit_encoding("QT-5", data)
+    record = encoding_plot_data(data, encoding, "x0")
+    assert record.thresholds == tuple(sorted(c.lower for c in encoding.columns))
+    assert record.n_encoded == 4
+    assert sum(map(sum, record.counts)) == 200
+    figure = encoding_plot_figure(record, LIGHT)
+    assert len(figure.data) == 3
+    assert len(figure.layout.shapes) == 4
+    assert figure.layout.yaxis.title.text == "rows"
+
+
+def test_encoding_plot_of_buckets_has_no_infinite_ends():
+    data = Dataset.from_arrays(np.arange(40.0)[:, None], np.arange(40) % 2)
+    record = encoding_plot_data(data, fit_encoding("QB-4", data), "x0")
+    assert len(record.thresholds) == 3
+    assert np.isfinite(record.thresholds).all()
+
+
+def test_encoding_plot_of_levels_keeps_the_frequent_ones():
+    levels = np.array([f"l{i}" for i in range(MOST_LEVELS + 5)])
+    column = np.concatenate([np.repeat(levels[:3], 10), levels])
+    data = Dataset.from_arrays(column[:, None].astype(object), np.arange(len(column)) % 2)
+    record = encoding_plot_data(data, None, "x0")
+    assert len(record.levels) == MOST_LEVELS
+    assert {"l0", "l1", "l2"} <= set(record.levels)
+    assert encoding_plot_figure(record, DARK).layout.xaxis.type == "category"
+
+
+def test_tree_view_counts_rows_and_words_nodes(univariate):
+    tree, encoding, data = univariate
+    words = dict.fromkeys(tree.splits, "width ≤ 0.5")
+    view = tree_view_data(tree, encoding, data, words, "proven optimal by mip", True, {1: 0.25})
+    root = view.nodes[0]
+    assert (root.node, root.n_samples, root.leaf_class) == (1, 12, None)
+    assert root.detail == "12 rows · margin 0.25"
+    leaf = next(node for node in view.nodes if node.node == 4)
+    assert leaf.detail == "3 rows · 100 % right"
+    assert leaf.label.startswith("node 4, leaf: no")
+
+
+def test_component_data_is_plain_and_keeps_hostile_text_as_text(univariate):
+    tree, encoding, data = univariate
+    view = tree_view_data(tree, encoding, data, dict.fromkeys(tree.splits, HOSTILE), "b", False)
+    plain = component_data(view, LIGHT, "#f00", 1, "token")
+    import json
+
+    assert json.loads(json.dumps(plain)) == plain
+    assert {c["marker"] for c in plain["classes"]} <= set(CLASS_MARKERS)
+    assert plain["nodes"][0]["words"] == HOSTILE
+    assert plain["total"] == 12
+
+
+def test_class_bars_keep_equal_names_apart():
+    record = ClassBars(("a" * 60, "a" * 60 + "b", "c"), (1, 2, 3))
+    figure = class_bars_figure(record, LIGHT)
+    assert len(set(figure.data[0].y)) == 3
+
+
+def test_palette_is_stable_and_readable():
+    assert palette_for("dark") is DARK
+    assert palette_for(None) is LIGHT
+    assert LIGHT.class_colour(1) == DARK.class_colour(1)
+    assert LIGHT.class_colour(0) == LIGHT.class_colour(7)
+    assert LIGHT.class_marker(0) != LIGHT.class_marker(7)
+    assert translucent("#0072B2", 0.5) == "rgba(0,114,178,0.5)"
+    assert ink_on("#F0E442") == "#14181f"
+    assert ink_on("#0072B2") == "#ffffff"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("a*b_c", r"a\*b\_c"),
+        ("$x$", r"\$x\$"),
+        ("[a](javascript:x)", r"\[a\]\(javascript\:x\)"),
+        (":material/bolt:", r"\:material/bolt\:"),
+        ("a\nb\u202ec", "a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}c"),
+    ],
+)
+def test_markdown_is_escaped(given, expected):
+    assert text.markdown(given) == expected
+
+
+@pytest.mark.parametrize("given", ["https://evil.example/x", "www.evil.example", "a@evil.example"])
+def test_markdown_makes_no_links_by_itself(given):
+    assert "\N{ZERO WIDTH SPACE}" in text.markdown(given)
+
+
+def test_plotly_text_is_escaped_and_cut():
+    assert text.plotly("<b>&") == "&lt;b&gt;&amp;"
+    assert text.plotly("x" * 50, 10) == "xxxxxxxxx…"
+
+
+def test_numbers_are_short():
+    assert text.number(None) == "–"
+    assert text.number(0.123456) == "0.1235"
+    assert text.percent(0.945) == "94.5 %"
+    assert text.gap(0.0) == "0 %"
+    assert text.gap(0.1234) == "12 %"
+    assert text.seconds(0.04) == "40 ms"
+    assert text.seconds(65.2) == "1 min 05 s"
+    assert text.count(1, "row") == "1 row"
+    assert text.count(1200, "class") == "1,200 classes"
+    assert text.words("a <= 2") == "a ≤ 2"

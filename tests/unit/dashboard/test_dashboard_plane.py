@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+
+from dashboard.figures.plane import (
+    MOST_POINTS,
+    _visits,
+    default_axes,
+    plane_data,
+    plane_figure,
+    typical_values,
+)
+from dashboard.palette import LIGHT
+from octcore.data.dataset import Dataset
+from octcore.tree.geometry import region_of
+from octcore.tree.polygons import area
+from tests.unit.dashboard.hostile import HOSTILE
+
+
+def test_regions_fill_the_box_and_agree_with_routing(oblique):
+    tree, encoding, data = oblique
+    record = plane_data(tree, encoding, data, "width", HOSTILE)
+    box = (record.x_range[1] - record.x_range[0]) * (record.y_range[1] - record.y_range[0])
+    assert sum(area(r.polygon) for r in record.regions) == pytest.approx(box)
+    for x, y, leaf in zip(record.dots.x, record.dots.y, record.dots.leaf, strict=True):
+        region = region_of(record.regions, (x, y))
+        assert region is not None
+        assert region.leaf == leaf
+
+
+def test_oblique_tree_has_margin_bands_between_its_lines(oblique):
+    tree, encoding, data = oblique
+    record = plane_data(tree, encoding, data, "width", HOSTILE)
+    assert record.has_margins
+    assert record.last_level == {2, 3}
+    lines = record.lines[1]
+    assert lines.kind == "unit"
+    # Root: 4 s - 2 = -1, 0, 1 on the scaled column, which spans [0, 1.1].
+    assert {round(p[0], 9) for seg in lines.line for p in seg} == {0.55}
+    assert {round(p[0], 9) for seg in lines.low for p in seg} == {0.275}
+    assert {round(p[0], 9) for seg in lines.high for p in seg} == {0.825}
+    width = (0.825 - 0.275) * (record.y_range[1] - record.y_range[0])
+    assert sum(area(p) for p in lines.band) == pytest.approx(width)
+
+
+def test_figure_draws_regions_lines_margins_and_escapes_names(oblique):
+    tree, encoding, data = oblique
+    record = plane_data(tree, encoding, data, "width", HOSTILE)
+    figure = plane_figure(record, LIGHT, "#c2185b", selected=2)
+    fills = [t for t in figure.data if t.fill == "toself"]
+    assert len(fills) >= len(record.regions)
+    assert any(t.line.color == "#c2185b" for t in fills)
+    names = " ".join(str(t.name) for t in figure.data)
+    assert "split of node 1" in names
+    assert "margin of node 2" in names
+    assert "margin of node 1" not in names  # upper bands are drawn on demand
+    assert "margin of node 1" in " ".join(
+        str(t.name) for t in plane_figure(record, LIGHT, "#c2185b", all_margins=True).data
+    )
+    text = figure.to_json()
+    assert "<img" not in text.replace("\\u003c", "<")
+    assert figure.layout.yaxis.scaleanchor == "x"
+
+
+def test_univariate_plane_needs_no_equal_units(univariate):
+    tree, encoding, data = univariate
+    record = plane_data(tree, encoding, data, "width", HOSTILE)
+    assert not record.has_margins
+    assert plane_figure(record, LIGHT, "red").layout.yaxis.scaleanchor is None
+    assert not record.dots.wrong.any()
+
+
+def test_errors_are_crossed_and_other_rows_faded(univariate):
+    tree, encoding, data = univariate
+    swapped = tree.with_labels({4: tree.labels[5]})
+    record = plane_data(swapped, encoding, data, "width", HOSTILE)
+    assert record.dots.wrong.sum() == 3
+    figure = plane_figure(record, LIGHT, "red", selected=3)
+    crosses = next(t for t in figure.data if t.name == "misclassified")
+    assert len(crosses.x) == 3
+    opacity = np.concatenate([t.marker.opacity for t in figure.data if t.customdata is not None])
+    assert (opacity > 0.9).sum() == 6
+
+
+def test_visits_follow_the_numbering():
+    leaves = np.array([4, 5, 6, 14, 15])
+    assert _visits(leaves, 1).all()
+    assert _visits(leaves, 2).tolist() == [True, True, False, False, False]
+    assert _visits(leaves, 7).tolist() == [False, False, False, True, True]
+    assert _visits(leaves, 14).tolist() == [False, False, False, True, False]
+
+
+def test_axes_are_the_most_used_numbers(univariate):
+    tree, encoding, data = univariate
+    assert default_axes(tree, encoding, data) == ("width", HOSTILE)
+
+
+def test_other_columns_are_held_at_typical_values():
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.random((60, 3))])
+    data = Dataset.from_arrays(X, rng.integers(0, 2, 60), feature_names=["a", "b", "c"])
+    from octcore.encoding import fit_encoding
+    from octcore.tree.tree import Split, Tree
+
+    encoding = fit_encoding("scaled", data)
+    split = Split.on_plane([1.0, 1.0, 1.0], -1.5)
+    tree = Tree({1: split}, {2: 0, 3: 1}, 3, 2)
+    record = plane_data(tree, encoding, data, "a", "b")
+    assert record.held == {"c": pytest.approx(float(np.median(X[:, 2])))}
+    assert typical_values(data, ["c"]) == record.held
+
+
+def test_many_rows_are_thinned():
+    n = MOST_POINTS + 500
+    rng = np.random.default_rng(0)
+    data = Dataset.from_arrays(rng.random((n, 2)), rng.integers(0, 2, n), feature_names=["a", "b"])
+    from octcore.encoding import fit_encoding
+    from octcore.tree.tree import Tree
+
+    encoding = fit_encoding("scaled", data)
+    record = plane_data(Tree.leaf(0, 2, 2), encoding, data, "a", "b")
+    assert len(record.dots.row) == MOST_POINTS
+    assert record.n_rows == n

@@ -1,0 +1,69 @@
+"""Rules of the dashboard that no linter knows."""
+
+import ast
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import dashboard
+
+FOLDER = Path(dashboard.__file__).parent
+STATE_OF_WIDGETS = {"widgets/tree_component.py", "widgets/linked_views.py"}
+"""They read what their own component reported, under the key that they were given."""
+
+
+def _sources():
+    return sorted(FOLDER.rglob("*.py"))
+
+
+def test_no_file_shadows_another_module():
+    # `streamlit run dashboard/app.py` puts the folder itself first on the path.
+    for path in FOLDER.iterdir():
+        name = path.stem
+        if name.startswith(("_", ".")):
+            continue
+        assert name not in sys.stdlib_module_names
+        found = importlib.util.find_spec(name)
+        assert found is None or str(FOLDER) in str(found.origin), name
+
+
+def test_figures_know_no_streamlit():
+    for path in (FOLDER / "figures").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            for name in names:
+                assert not name.startswith(("streamlit", "dashboard.widgets", "dashboard.session"))
+
+
+def test_only_session_names_state_keys():
+    for path in _sources():
+        relative = path.relative_to(FOLDER).as_posix()
+        if relative == "session.py" or relative in STATE_OF_WIDGETS:
+            continue
+        assert "session_state" not in path.read_text(encoding="utf-8"), relative
+
+
+def test_pages_are_thin():
+    for path in (FOLDER / "pages").glob("*.py"):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 100, path.name
+
+
+def test_component_writes_user_text_as_text_only():
+    script = (FOLDER / "widgets" / "tree_component.js").read_text(encoding="utf-8")
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", script)
+
+
+def test_every_chart_has_a_description():
+    for path in _sources():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            if node.func.attr in {"plotly_chart", "altair_chart", "dataframe", "data_editor"}:
+                given = {keyword.arg for keyword in node.keywords}
+                assert {"alt", None} & given, f"{path.name}:{node.lineno}"
