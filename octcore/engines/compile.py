@@ -84,7 +84,7 @@ class CompiledModel:
     @property
     def size(self) -> ModelSize:
         """Counted size."""
-        rows, columns = self.matrix.shape
+        rows, columns = len(self.row_lower), len(self.cost)
         return ModelSize(rows, columns, int(self.integer.sum()), int(self.matrix.nnz))
 
     def values(self, start: Iterable[tuple[Any, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:

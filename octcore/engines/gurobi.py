@@ -19,7 +19,7 @@ class GurobiEngine(PyomoSolverEngine):
         """Import Pyomo's Gurobi interface only now."""
         from pyomo.contrib.solver.solvers.gurobi.gurobi_direct_minlp import GurobiDirectMINLP
 
-        solver = GurobiDirectMINLP()
+        solver: Any = GurobiDirectMINLP()
         solver.config.threads = limits.threads
         options = {"Seed": limits.seed}
         if limits.node_limit is not None:

@@ -47,7 +47,6 @@ _STATUS = {
     highspy.HighsModelStatus.kSolutionLimit: SolverStatus.NODE_LIMIT,
     highspy.HighsModelStatus.kIterationLimit: SolverStatus.FAILED,
     highspy.HighsModelStatus.kInterrupt: SolverStatus.INTERRUPTED,
-    highspy.HighsModelStatus.kHighsInterrupt: SolverStatus.INTERRUPTED,
 }
 """`kUnboundedOrInfeasible` is infeasible here: all our models are boxed."""
 
@@ -129,7 +128,7 @@ class HighsModel:
     def add_rows(self, matrix: csr_matrix, lower: np.ndarray, upper: np.ndarray) -> None:
         """Add rows ``lower <= matrix @ x <= upper``; the last basis stays valid."""
         self._highs.addRows(
-            matrix.shape[0],
+            len(lower),
             np.asarray(lower, dtype=np.float64),
             np.asarray(upper, dtype=np.float64),
             matrix.nnz,
@@ -245,7 +244,7 @@ class _Relay:
 def _highs_lp(compiled: CompiledModel, relaxed: bool) -> highspy.HighsLp:
     lp = highspy.HighsLp()
     matrix = compiled.matrix
-    lp.num_row_, lp.num_col_ = matrix.shape
+    lp.num_row_, lp.num_col_ = len(compiled.row_lower), len(compiled.cost)
     lp.sense_ = (
         highspy.ObjSense.kMaximize
         if compiled.sense is Sense.MAXIMISE
@@ -256,10 +255,10 @@ def _highs_lp(compiled: CompiledModel, relaxed: bool) -> highspy.HighsLp:
     lp.col_lower_, lp.col_upper_ = compiled.lower, compiled.upper
     lp.row_lower_, lp.row_upper_ = compiled.row_lower, compiled.row_upper
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.num_row_, lp.a_matrix_.num_col_ = matrix.shape
+    lp.a_matrix_.num_row_, lp.a_matrix_.num_col_ = lp.num_row_, lp.num_col_
     lp.a_matrix_.start_ = matrix.indptr.astype(np.int32)
     lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
-    lp.a_matrix_.value_ = matrix.data
+    lp.a_matrix_.value_ = np.asarray(matrix.data, dtype=np.float64)
     if compiled.integer.any() and not relaxed:
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         lp.integrality_ = [kinds[int(flag)] for flag in compiled.integer]

@@ -150,7 +150,14 @@ class _MonolithicRun:
             self.seconds[name] = time.perf_counter() - started
 
     def outcome(self, reason: StopReason) -> Outcome:
-        return Outcome(reason, self.program.method, self.root_bound, self.size, dict(self.seconds))
+        return Outcome(
+            reason,
+            self.program.method,
+            self.root_bound,
+            self.size,
+            dict(self.seconds),
+            values=self.values,
+        )
 
     def infeasible(self) -> Outcome:
         if self.recorder.tree is None:

@@ -163,7 +163,8 @@ class _Run:
         claimed = finite(results.incumbent_objective)
         if claimed is None:
             return None
-        found = results.solution_loader.get_vars()
+        loader: Any = results.solution_loader
+        found = loader.get_vars()
         x = np.array([0.0 if (v := found.get(var)) is None else v for var in variables])
         self._offer(built.read_tree(Point(CompiledColumns(variables), x)), "solver")
         return self._objective(claimed)

@@ -19,7 +19,7 @@ class ScipEngine(PyomoSolverEngine):
         """Import Pyomo's SCIP interface only now."""
         from pyomo.contrib.solver.solvers.scip.scip_direct import ScipDirect
 
-        solver = ScipDirect()
+        solver: Any = ScipDirect()
         solver.config.threads = limits.threads
         options = {"randomization/randomseedshift": limits.seed}
         if limits.node_limit is not None:

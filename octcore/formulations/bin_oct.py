@@ -226,7 +226,7 @@ class BinOCT:
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, equations and the objective."""
-        model = pyo.ConcreteModel("BinOCT")
+        model: Any = pyo.ConcreteModel("BinOCT")
         self._variables(model)
         self._structure(model)
         self._routing(model, guard)
@@ -240,7 +240,7 @@ class BinOCT:
             start_values=lambda tree: self.start_values(model, tree),
         )
 
-    def _variables(self, model: pyo.ConcreteModel) -> None:
+    def _variables(self, model: Any) -> None:
         I, K = range(len(self.rows)), range(self.problem.n_classes)  # noqa: E741 - paper's letter
         model.f = pyo.Var(self.B, self.J, domain=pyo.Binary, doc="f_mj: node m tests column j")
         model.t = pyo.Var(self.B, self.bits, domain=pyo.Binary, doc="t_mk: bit k of the index")
@@ -248,7 +248,7 @@ class BinOCT:
         model.h = pyo.Var(self.L, K, domain=pyo.Binary, doc="h_qk: terminal q predicts k")
         model.e = pyo.Var(self.L, K, domain=pyo.NonNegativeReals, doc="e_qk: weight wrong at q")
 
-    def _structure(self, model: pyo.ConcreteModel) -> None:
+    def _structure(self, model: Any) -> None:
         rows, K = self.rows, range(self.problem.n_classes)
 
         def wrong(_, q, k):
@@ -279,7 +279,7 @@ class BinOCT:
         )
         model.misclassified = pyo.Constraint(self.L, K, rule=wrong, doc="e_qk >= N_qk - n_k h_qk")
 
-    def _routing(self, model: pyo.ConcreteModel, guard: Callable[[], None]) -> None:
+    def _routing(self, model: Any, guard: Callable[[], None]) -> None:
         def leaves(_, m, r):
             guard()
             block = self.blocks[r]
@@ -299,7 +299,7 @@ class BinOCT:
             doc="rows of a block leave the side that the prefix of threshold bits denies them",
         )
 
-    def _side_constraints(self, model: pyo.ConcreteModel, guard: Callable[[], None]) -> None:
+    def _side_constraints(self, model: Any, guard: Callable[[], None]) -> None:
         problem, rows, wanted = self.problem, self.rows, self.problem.constraints
         side.add_structural_rows(model, problem, model.f, self.J)
         terminals.add_recall_rows(model, problem, rows, model.z, model.h)
@@ -318,7 +318,7 @@ class BinOCT:
                 doc="a required root split keeps rows on both sides",
             )
 
-    def read_tree(self, model: pyo.ConcreteModel, point: Point) -> Tree:
+    def read_tree(self, model: Any, point: Point) -> Tree:
         """Read columns and threshold indices; idle splits are dropped."""
         problem = self.problem
         f = point.table(model.f, len(self.B), len(self.J))
@@ -340,7 +340,7 @@ class BinOCT:
             tree = tree.with_labels(majority)
         return metrics.centre_thresholds(drop_idle_splits(tree, problem), problem.X)
 
-    def start_values(self, model: pyo.ConcreteModel, tree: Tree) -> list[tuple[Any, np.ndarray]]:
+    def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree; below a leaf the first column is tested idly."""
         padded = self._balanced(tree) if self.J else tree
         values = terminals.TerminalValues(padded, self.problem, self.rows)

@@ -53,7 +53,7 @@ INFO = FormulationInfo(
     key="flow-oct",
     title="FlowOCT",
     summary="Correctly classified rows flow from the root to a leaf; a mixed-integer program finds "
-    "the tree with the largest flow. Its linear relaxation is stronger than that of OCT and BinOCT.",
+    "the tree with the largest flow. Its relaxation is stronger than those of OCT and BinOCT.",
     reference=Reference(
         "Aghaei, S., Gómez, A., Vayanos, P.",
         2025,
@@ -181,7 +181,7 @@ class FlowOCT:
         searched = None
         if is_wanted(self.problem):
             searched = RootValues(self.problem, self.objective, guard)
-        model = pyo.ConcreteModel("FlowOCT")
+        model: Any = pyo.ConcreteModel("FlowOCT")
         self._variables(model)
         routing = self._constraints(model, guard)
         self._objective(model)
@@ -198,7 +198,7 @@ class FlowOCT:
             values={} if searched is None else searched.record,
         )
 
-    def _variables(self, model: pyo.ConcreteModel) -> None:
+    def _variables(self, model: Any) -> None:
         labels = pyo.Binary if side.fixes_labels(self.problem) else pyo.UnitInterval
         I = range(len(self.rows))  # noqa: E741 - the paper's letter
         model.b = pyo.Var(self.B, self.F, domain=pyo.Binary, doc="b_mf: node m tests column f")
@@ -210,13 +210,13 @@ class FlowOCT:
         model.z = pyo.Var(I, self.N, domain=pyo.UnitInterval, doc="z_im: flow into node m")
         model.t = pyo.Var(I, self.N, domain=pyo.UnitInterval, doc="t_im: flow from m to the sink")
 
-    def _leaf_indicator(self, model: pyo.ConcreteModel, m: int) -> Any:
+    def _leaf_indicator(self, model: Any, m: int) -> Any:
         here = pyo.quicksum(model.b[m, f] for f in self.F) if m in self.B else 0.0
         above = 1.0 if m == 1 else pyo.quicksum(model.b[m // 2, f] for f in self.F)
         return above - here
 
     def _constraints(
-        self, model: pyo.ConcreteModel, guard: Callable[[], None]
+        self, model: Any, guard: Callable[[], None]
     ) -> side.FullRouting | None:
         if self.has_split_weight:
             self._labels_everywhere(model)
@@ -229,7 +229,7 @@ class FlowOCT:
             return None
         return side.FullRouting(model, self.problem, model.b, model.w, model.p, self.F, guard)
 
-    def _labels_everywhere(self, model: pyo.ConcreteModel) -> None:
+    def _labels_everywhere(self, model: Any) -> None:
         b, w, F, K = model.b, model.w, self.F, self.K
         model.branch_or_label = pyo.Constraint(
             self.B,
@@ -251,7 +251,7 @@ class FlowOCT:
             doc="no split below a leaf",
         )
 
-    def _one_leaf_per_path(self, model: pyo.ConcreteModel) -> None:
+    def _one_leaf_per_path(self, model: Any) -> None:
         b, p, w, F = model.b, model.p, model.w, self.F
         model.branch_leaf_or_cut = pyo.Constraint(
             self.B,
@@ -274,7 +274,7 @@ class FlowOCT:
             doc="(2d) a leaf predicts one class, other nodes none",
         )
 
-    def _flow(self, model: pyo.ConcreteModel, guard: Callable[[], None]) -> None:
+    def _flow(self, model: Any, guard: Callable[[], None]) -> None:
         b, w, z, t, L = model.b, model.w, model.z, model.t, self.L
         I, y = range(len(self.rows)), self.rows.y.tolist()  # noqa: E741
         sides = [[[f for f in self.F if row[f] == s] for s in (0, 1)] for row in self.rows.X]
@@ -306,7 +306,7 @@ class FlowOCT:
             doc="(2h) t_im <= w_m,y_i: flow leaves at a leaf of the right class",
         )
 
-    def _recall(self, model: pyo.ConcreteModel) -> None:
+    def _recall(self, model: Any) -> None:
         floors = [
             side.recall_floor(self.problem, c) for c in self.problem.constraints.min_recall or {}
         ]
@@ -325,7 +325,7 @@ class FlowOCT:
             range(len(floors)), rule=recall, doc="rows of class k that must be classified correctly"
         )
 
-    def _objective(self, model: pyo.ConcreteModel) -> None:
+    def _objective(self, model: Any) -> None:
         weights, N = self.rows.weights.tolist(), self.N
         right = [(v, model.t[i, m]) for i, v in enumerate(weights) for m in N]
         if self.has_split_weight:
@@ -341,7 +341,7 @@ class FlowOCT:
             expr=linear(coefficients, variables), sense=pyo.maximize, doc=doc
         )
 
-    def read_tree(self, model: pyo.ConcreteModel, point: Point) -> Tree:
+    def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the tree of a solution; labels are the majority unless a constraint fixes them."""
         b = point.table(model.b, len(self.B), len(self.F))
         w = point.table(model.w, len(self.N), len(self.K))
@@ -353,7 +353,7 @@ class FlowOCT:
         )
 
     def start_values(
-        self, model: pyo.ConcreteModel, routing: side.FullRouting | None, tree: Tree
+        self, model: Any, routing: side.FullRouting | None, tree: Tree
     ) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
         n, nodes = len(self.rows), len(self.N)
@@ -376,7 +376,8 @@ class FlowOCT:
             z[rows, node - 1] = right[rows]
             if node in tree.labels:
                 t[rows, node - 1] = right[rows]
-        values = [(model.b, b), (model.w, w), (model.z, z), (model.t, t)]
+        values: list[tuple[Any, np.ndarray]] = []
+        values += [(model.b, b), (model.w, w), (model.z, z), (model.t, t)]
         if not self.has_split_weight:
             values.append((model.p, p))
         values += side.structural_start_values(model, self.problem, tree, self.F)

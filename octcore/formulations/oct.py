@@ -184,7 +184,7 @@ class OCT:
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, equations and the objective."""
-        model = pyo.ConcreteModel("OCT")
+        model: Any = pyo.ConcreteModel("OCT")
         self._variables(model)
         self._structure(model)
         self._thresholds(model, guard)
@@ -207,7 +207,7 @@ class OCT:
             start_values=lambda tree: self.start_values(model, tree),
         )
 
-    def _variables(self, model: pyo.ConcreteModel) -> None:
+    def _variables(self, model: Any) -> None:
         I, K = range(len(self.rows)), range(self.problem.n_classes)  # noqa: E741 - paper's letter
         model.a = pyo.Var(self.B, self.J, domain=pyo.Binary, doc="a_mj: node m tests column j")
         model.beta = pyo.Var(self.B, bounds=(0, 1), doc="beta_m: threshold")
@@ -216,7 +216,7 @@ class OCT:
         model.c = pyo.Var(self.L, K, domain=pyo.Binary, doc="c_tk: terminal t predicts k")
         model.z = pyo.Var(I, self.L, domain=pyo.Binary, doc="z_it: row i ends at t")
 
-    def _structure(self, model: pyo.ConcreteModel) -> None:
+    def _structure(self, model: Any) -> None:
         a, d, z = model.a, model.d, model.z
         model.one_column = pyo.Constraint(
             self.B,
@@ -242,7 +242,7 @@ class OCT:
             doc="sum_k c_tk = l_t",
         )
 
-    def _thresholds(self, model: pyo.ConcreteModel, guard: Callable[[], None]) -> None:
+    def _thresholds(self, model: Any, guard: Callable[[], None]) -> None:
         a, beta, d, z, X = model.a, model.beta, model.d, model.z, self.rows.X
         steps = [(t, m, child % 2) for t in self.L for m, child in topology.path(t)]
         left_steps = [(t, m) for t, m, s in steps if s == 0]
@@ -281,7 +281,7 @@ class OCT:
             doc="z_it <= d_m left of m (missing in the paper)",
         )
 
-    def _both_sides(self, model: pyo.ConcreteModel) -> None:
+    def _both_sides(self, model: Any) -> None:
         """A required root split must not leave a side empty (it would be a leaf without rows)."""
         wanted = self.problem.constraints
         if wanted.min_samples_leaf is None:
@@ -298,7 +298,7 @@ class OCT:
             doc="both children of a split hold rows",
         )
 
-    def read_tree(self, model: pyo.ConcreteModel, point: Point) -> Tree:
+    def read_tree(self, model: Any, point: Point) -> Tree:
         """Read columns and thresholds; thresholds move to the middle of their gap."""
         problem = self.problem
         a = point.table(model.a, len(self.B), len(self.J))
@@ -320,7 +320,7 @@ class OCT:
             tree = tree.with_labels(majority)
         return metrics.centre_thresholds(tidy(tree, problem), problem.X)
 
-    def start_values(self, model: pyo.ConcreteModel, tree: Tree) -> list[tuple[Any, np.ndarray]]:
+    def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
         values = terminals.TerminalValues(tree, self.problem, self.rows)
         a, beta = np.zeros((len(self.B), len(self.J))), np.zeros(len(self.B))

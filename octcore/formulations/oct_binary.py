@@ -141,7 +141,7 @@ class OCTBinary:
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, numbered equations and the objective."""
-        model = pyo.ConcreteModel("OCT on binary features")
+        model: Any = pyo.ConcreteModel("OCT on binary features")
         self._variables(model)
         self._constraints(model, guard)
         self._objective(model)
@@ -151,14 +151,14 @@ class OCTBinary:
             start_values=lambda tree: self.start_values(model, tree),
         )
 
-    def _variables(self, model: pyo.ConcreteModel) -> None:
+    def _variables(self, model: Any) -> None:
         I, K = range(len(self.rows)), range(self.problem.n_classes)  # noqa: E741 - paper's letter
         model.b = pyo.Var(self.B, self.F, domain=pyo.Binary, doc="b_mf: node m tests column f")
         model.d = pyo.Var(self.B, domain=pyo.Binary, doc="d_m: node m splits")
         model.c = pyo.Var(self.L, K, domain=pyo.Binary, doc="c_tk: terminal t predicts k")
         model.z = pyo.Var(I, self.L, domain=pyo.Binary, doc="z_it: row i ends at t")
 
-    def _constraints(self, model: pyo.ConcreteModel, guard: Callable[[], None]) -> None:
+    def _constraints(self, model: Any, guard: Callable[[], None]) -> None:
         b, d, c, z = model.b, model.d, model.c, model.z
         model.one_column = pyo.Constraint(
             self.B,
@@ -191,7 +191,7 @@ class OCTBinary:
         terminals.add_recall_rows(model, self.problem, self.rows, z, c)
         terminals.add_parity_rows(model, self.problem, self.rows, z, c, guard)
 
-    def _both_sides(self, model: pyo.ConcreteModel) -> None:
+    def _both_sides(self, model: Any) -> None:
         """A split needs N_min rows on each side, otherwise a leaf of the tree would be empty."""
         counts, smallest = self.rows.counts, self.problem.constraints.min_samples_leaf
 
@@ -208,7 +208,7 @@ class OCTBinary:
         """``(t, m, side)`` for every ancestor m of a terminal t."""
         return [(t, m, child % 2) for t in self.L for m, child in topology.path(t)]
 
-    def _route(self, model: pyo.ConcreteModel, guard: Callable[[], None]) -> None:
+    def _route(self, model: Any, guard: Callable[[], None]) -> None:
         b, z = model.b, model.z
         zeros = [[f for f in self.F if row[f] == 0] for row in self.rows.X]
 
@@ -226,7 +226,7 @@ class OCTBinary:
             doc="z_it <= sum_{F0_i} b_mf left of m, z_it <= 1 - sum_{F0_i} b_mf right of m",
         )
 
-    def _route_by_feature(self, model: pyo.ConcreteModel, guard: Callable[[], None]) -> None:
+    def _route_by_feature(self, model: Any, guard: Callable[[], None]) -> None:
         b, d, z = model.b, model.d, model.z
 
         def follows(_, i, t, m, s, f):
@@ -249,7 +249,7 @@ class OCTBinary:
             doc="z_it <= d_m left of m: without a split all rows go right",
         )
 
-    def _objective(self, model: pyo.ConcreteModel) -> None:
+    def _objective(self, model: Any) -> None:
         price = self.objective.penalty
         model.objective = pyo.Objective(
             expr=-pyo.quicksum(model.error[t] for t in self.L)
@@ -258,7 +258,7 @@ class OCTBinary:
             doc="minus errors, minus the price of the splits, on the scale of counts",
         )
 
-    def read_tree(self, model: pyo.ConcreteModel, point: Point) -> Tree:
+    def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the tree of a solution."""
         b = point.table(model.b, len(self.B), len(self.F))
         c = point.table(model.c, len(self.L), self.problem.n_classes)
@@ -271,7 +271,7 @@ class OCTBinary:
             keep_labels=side.fixes_labels(self.problem),
         )
 
-    def start_values(self, model: pyo.ConcreteModel, tree: Tree) -> list[tuple[Any, np.ndarray]]:
+    def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
         values = terminals.TerminalValues(tree, self.problem, self.rows)
         b = np.zeros((len(self.B), len(self.F)))

@@ -139,7 +139,7 @@ def best_split(
         place = int(np.argmax(purity))
         if best is None or purity[place] > best[0] + 1e-12 * max(1.0, abs(best[0])):
             low, high = values[ends[place]], values[ends[place] + 1]
-            best = (float(purity[place]), Split.on_feature(int(j), low + (high - low) / 2))
+            best = (float(purity[place]), Split.on_feature(int(j), float(low + (high - low) / 2)))
     return None if best is None else best[1]
 
 

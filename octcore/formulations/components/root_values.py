@@ -101,7 +101,7 @@ class RootValues:
         wanted = self.problem.params["search_start"] and self.tree is not None
         return (("search", self.tree),) if wanted and self.tree is not None else ()
 
-    def strengthen(self, model: pyo.ConcreteModel, b: Any, F: list[int], value: Any) -> None:
+    def strengthen(self, model: Any, b: Any, F: list[int], value: Any) -> None:
         """Add the value row and fix root features, as the switches say.
 
         Parameters

@@ -67,7 +67,7 @@ def by_raw_feature(problem: Problem, columns: list[int]) -> dict[int, list[int]]
     return found
 
 
-def add_structural_rows(model: pyo.ConcreteModel, problem: Problem, b: Any, F: list[int]) -> None:
+def add_structural_rows(model: Any, problem: Problem, b: Any, F: list[int]) -> None:
     """Add the rows about size and features that were asked for.
 
     Parameters
@@ -108,11 +108,11 @@ def add_structural_rows(model: pyo.ConcreteModel, problem: Problem, b: Any, F: l
 
 
 def _add_feature_use(
-    model: pyo.ConcreteModel, problem: Problem, b: Any, groups: Mapping[int, list[int]]
+    model: Any, problem: Problem, b: Any, groups: Mapping[int, list[int]]
 ) -> None:
     wanted, context = problem.constraints, problem.context
     model.uses_feature = pyo.Var(list(groups), domain=pyo.Binary, doc="u_g: raw feature g occurs")
-    u = model.uses_feature
+    u: Any = model.uses_feature
     model.feature_use = pyo.Constraint(
         topology.branch_nodes(problem.depth),
         list(groups),
@@ -171,7 +171,7 @@ class FullRouting:
 
     def __init__(
         self,
-        model: pyo.ConcreteModel,
+        model: Any,
         problem: Problem,
         b: Any,
         w: Any,
@@ -296,7 +296,7 @@ class FullRouting:
 
 
 def structural_start_values(
-    model: pyo.ConcreteModel, problem: Problem, tree: Tree, F: list[int]
+    model: Any, problem: Problem, tree: Tree, F: list[int]
 ) -> list[tuple[Any, np.ndarray]]:
     """Values of the variables of `add_structural_rows` for a tree."""
     if not hasattr(model, "uses_feature"):

@@ -26,7 +26,7 @@ def all_rows(problem: Problem) -> MergedRows:
 
 
 def add_error_rows(
-    model: pyo.ConcreteModel, problem: Problem, rows: MergedRows, z: Any, c: Any
+    model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any
 ) -> None:
     """Add ``L[t]``, the weight of the rows at terminal t that its label gets wrong.
 
@@ -55,7 +55,7 @@ def add_error_rows(
 
 
 def add_recall_rows(
-    model: pyo.ConcreteModel, problem: Problem, rows: MergedRows, z: Any, c: Any
+    model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any
 ) -> None:
     """Add ``s[t, k]``, rows of class k that are right at t (never overstated), and the floors."""
     floors = [recall_floor(problem, label) for label in problem.constraints.min_recall or {}]
@@ -83,7 +83,7 @@ def add_recall_rows(
 
 
 def add_parity_rows(
-    model: pyo.ConcreteModel,
+    model: Any,
     problem: Problem,
     rows: MergedRows,
     z: Any,
@@ -101,7 +101,7 @@ def add_parity_rows(
     L, positive = topology.terminal_nodes(problem.depth), problem.context.positive_class
     I = range(len(rows))  # noqa: E741 - the papers' letter
     model.positive = pyo.Var(I, L, bounds=(0, 1), doc="v_it: at t and predicted positive")
-    v = model.positive
+    v: Any = model.positive
 
     def product(_, i, t, part):
         guard()
@@ -133,9 +133,9 @@ def add_parity_rows(
 
 
 def add_leaf_size_rows(
-    model: pyo.ConcreteModel, problem: Problem, rows: MergedRows, z: Any, used: Any
+    model: Any, problem: Problem, rows: MergedRows, z: Any, used: Any
 ) -> None:
-    """Add ``z[i, t] <= l[t]`` and ``sum_i z[i, t] >= N_min l[t]``: an open leaf holds enough rows."""
+    """Add ``z[i, t] <= l[t]`` and ``sum_i z[i, t] >= N_min l[t]``: open leaves hold enough rows."""
     L, smallest = topology.terminal_nodes(problem.depth), problem.constraints.min_samples_leaf or 1
     counts = [float(count) for count in rows.counts]
     model.only_open_leaves = pyo.Constraint(
@@ -186,7 +186,7 @@ class TerminalValues:
             self.used[place] = 1.0
         self._rows = rows
 
-    def of(self, model: pyo.ConcreteModel, problem: Problem) -> list[tuple[Any, np.ndarray]]:
+    def of(self, model: Any, problem: Problem) -> list[tuple[Any, np.ndarray]]:
         """Values of the errors and of the constraints' own variables that the model has."""
         rows = self._rows
         wrong = self.z * (1.0 - self.c.T[rows.y])

@@ -5,7 +5,8 @@ The published objectives are one function on two scales (weights ``W = sum_i w_i
     accuracy - leaf_penalty * leaves   = (hits - a * leaves) / W,            a = W leaf_penalty
     (1 - l) * hits - l * splits        = (1 - l) (hits - a * leaves) + l,    a = l / (1 - l)
 
-with ``l = split_weight``, so every model of the family may maximise the *count value* ``hits - a * leaves``.
+with ``l = split_weight``, so every model of the family may maximise the *count value*
+``hits - a * leaves``.
 """
 
 from __future__ import annotations

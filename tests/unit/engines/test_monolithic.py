@@ -1,0 +1,171 @@
+"""The monolithic engine: limits, refusals, honesty about claims, live events."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from octcore.engines.base import SolveLimits
+from octcore.engines.events import Clock, Recorder
+from octcore.engines.monolithic import HighsEngine, check_size
+from octcore.engines.registry import get_engine
+from octcore.errors import SettingsError, TooLargeError
+from octcore.formulations.base import get_formulation
+from octcore.program import ModelSize
+from octcore.tree.tree import Tree
+from tests.brute import make_problem, random_rows, run
+
+
+@pytest.fixture
+def problem():
+    X, y = random_rows(np.random.default_rng(7), 60, 8, 3)
+    return make_problem(X, y, 3, 2, {"leaf_penalty": 0.01})
+
+
+def solve(program, clock, cancel=lambda: False, start: Tree | None = None, **limits):
+    events = []
+    recorder = Recorder(program.sense, clock, events.append, program.granularity)
+    if start is not None:
+        recorder.incumbent(program.evaluate(start), start, "warm start")
+    outcome = HighsEngine().solve(program, SolveLimits(clock, **limits), recorder, cancel)
+    return outcome, recorder, events
+
+
+def test_trace_holds_phases_model_incumbents_and_falling_bounds(problem):
+    outcome, recorder, events = run(problem, starts=False)
+    phases = [event.source for event in events if event.kind == "phase"]
+    assert phases == ["build", "compile", "solve"]
+    assert [event.details for event in events if event.kind == "model"] == [outcome.size.to_dict()]
+    assert {event.source for event in events if event.kind == "incumbent"} == {"solver"}
+    bounds = [event.bound for event in events if event.kind == "bound"]
+    assert bounds == sorted(bounds, reverse=True)
+    assert recorder.is_closed
+    assert recorder.best_bound == recorder.objective
+    assert outcome.root_bound >= recorder.objective - 1e-9
+    assert set(outcome.seconds) == {"build", "compile", "solve"}
+
+
+def test_time_limit_during_building_is_a_normal_outcome(problem):
+    program = get_formulation("flow-oct").build(problem)
+    outcome, recorder, _ = solve(program, Clock(0.0), start=Tree.leaf(0, 8, 3))
+    assert outcome.stop_reason == "time_limit"
+    assert recorder.tree is not None
+
+
+def test_time_limit_during_the_solve_keeps_tree_and_bound():
+    X, y = random_rows(np.random.default_rng(7), 400, 12, 4)
+    program = get_formulation("flow-oct").build(make_problem(X, y, 4, 3))
+    outcome, recorder, _ = solve(program, Clock(6.0), start=Tree.leaf(0, 12, 4))
+    assert outcome.stop_reason == "time_limit"
+    assert recorder.best_bound >= recorder.objective
+
+
+def test_cancel_stops_while_building_and_while_solving(problem):
+    program = get_formulation("flow-oct").build(problem)
+    outcome, _, _ = solve(program, Clock(60.0), cancel=lambda: True)
+    assert outcome.stop_reason == "cancelled"
+    X, y = random_rows(np.random.default_rng(7), 400, 12, 4)
+    program = get_formulation("flow-oct").build(make_problem(X, y, 4, 3))
+    clock = Clock(60.0)
+    seen = []
+
+    def cancel():
+        return "solve" in seen
+
+    recorder = Recorder(program.sense, clock, lambda event: seen.append(event.source))
+    outcome = HighsEngine().solve(program, SolveLimits(clock), recorder, cancel)
+    assert outcome.stop_reason == "cancelled"
+    assert clock.elapsed < 30
+
+
+def test_gap_limit_is_not_called_optimal(problem):
+    program = get_formulation("flow-oct").build(problem)
+    outcome, recorder, _ = solve(program, Clock(60.0), start=Tree.leaf(0, 8, 3), gap=5.0)
+    assert outcome.stop_reason == "gap_limit"
+    assert recorder.best_bound > recorder.objective
+
+
+def test_node_limit(problem):
+    X, y = random_rows(np.random.default_rng(7), 300, 12, 4)
+    program = get_formulation("flow-oct").build(make_problem(X, y, 4, 2))
+    outcome, _, _ = solve(program, Clock(60.0), start=Tree.leaf(0, 12, 4), node_limit=1)
+    assert outcome.stop_reason == "node_limit"
+
+
+def test_claims_that_routing_denies_are_never_optimal(problem):
+    program = get_formulation("flow-oct").build(problem)
+    worse = replace(program, evaluate=lambda tree: 0.8 * (program.evaluate(tree) or 0.0), bound=None)
+    outcome, recorder, events = solve(worse, Clock(60.0))
+    assert outcome.stop_reason == "error"
+    assert recorder.best_bound > recorder.objective
+    notes = [event.details["text"] for event in events if event.kind == "note"]
+    assert any("routing" in text for text in notes)
+
+
+def test_polished_trees_are_recorded_and_injected(problem):
+    best = run(problem)[1]
+    program = get_formulation("flow-oct").build(problem)
+    polished = replace(program, improve=lambda tree: best.tree, bound=None)
+    outcome, recorder, events = solve(polished, Clock(60.0))
+    assert outcome.stop_reason == "optimal"
+    assert recorder.objective == best.objective
+    assert {event.source for event in events if event.kind == "incumbent"} <= {"solver", "polish"}
+
+
+def test_size_is_refused_in_words(problem):
+    with pytest.raises(TooLargeError, match="only 0.0 GB may be used") as caught:
+        check_size(ModelSize(10, 10, 5, 100), 1000.0)
+    assert caught.value.size["nonzeros"] == 100
+    program = get_formulation("flow-oct").build(problem)
+    recorder = Recorder(program.sense, Clock(9.0), lambda event: None)
+    with pytest.raises(TooLargeError, match="choose a smaller depth"):
+        HighsEngine(1e5).solve(program, SolveLimits(Clock(9.0)), recorder, lambda: False)
+
+
+def test_memory_error_while_building_becomes_too_large(problem):
+    def build(guard):
+        raise MemoryError
+
+    program = replace(get_formulation("flow-oct").build(problem), build=build)
+    with pytest.raises(TooLargeError, match="memory ran out"):
+        solve(program, Clock(60.0))
+
+
+@pytest.mark.parametrize("formulation", ["flow-oct", "oct-binary", "oct", "bin-oct"])
+def test_estimated_size_is_close_to_the_counted_one(formulation):
+    X, y = random_rows(np.random.default_rng(7), 80, 9, 3)
+    problem = make_problem(X, y, 3, 3, formulation=formulation)
+    program = get_formulation(formulation).build(problem)
+    program = replace(program, bound=None)
+    outcome, _, _ = solve(program, Clock(4.0))
+    for name in ("rows", "columns", "nonzeros"):
+        estimate, counted = getattr(program.size, name), getattr(outcome.size, name)
+        assert 0.8 * counted <= estimate <= 1.6 * counted, name
+
+
+def test_same_seed_gives_the_same_tree(problem):
+    first, second = run(problem, starts=False)[1], run(problem, starts=False)[1]
+    assert first.tree == second.tree
+    assert first.state.nodes == second.state.nodes
+
+
+@pytest.mark.parametrize(("engine", "package"), [("scip", "pyscipopt"), ("gurobi", "gurobipy")])
+def test_optional_engines_agree_or_are_refused_in_words(problem, engine, package):
+    try:
+        __import__(package)
+    except ImportError:
+        with pytest.raises(SettingsError, match=package) as caught:
+            run(problem, engine=engine)
+        assert caught.value.code == "ENGINE_NOT_INSTALLED"
+        return
+    small = make_problem(problem.X[:12, :4], problem.y[:12], 3, 2)
+    outcome, recorder, _ = run(small, engine=engine)
+    assert outcome.stop_reason == "optimal"
+    assert recorder.objective == pytest.approx(run(small)[1].objective)
+
+
+def test_optional_engines_can_be_made_without_their_package():
+    assert get_engine("scip").key == "scip"
+    assert get_engine("gurobi").method == "mip"
