@@ -59,8 +59,14 @@ class Inbox:
 
     def __init__(self) -> None:
         self.cancel = threading.Event()
+        self._seen = threading.Event()
         self._requests: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=self._read, name="inbox", daemon=True).start()
+
+    @property
+    def has_request(self) -> bool:
+        """Whether a request line has come."""
+        return self._seen.is_set()
 
     def request(self) -> bytes:
         """Wait for the request line."""
@@ -77,6 +83,7 @@ class Inbox:
     def _accept(self, line: bytes) -> None:
         if not line.endswith(b"\n"):
             os._exit(EXIT_NO_PARENT)
+        self._seen.set()
         self._requests.put(line)
 
 

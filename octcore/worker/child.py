@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import os
+import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from octcore.errors import OctError
@@ -22,8 +24,11 @@ EXIT_DONE, EXIT_ERROR = 0, 1
 LEAST_SECONDS = 0.05
 
 IMPORTS = ("pandas", "sklearn.tree", "highspy", "pyomo.environ", "octcore.solving")
-KERNELS = ("octcore.search.path_search", "octcore.search.routing_search")
-"""Modules whose optional ``warm_up()`` compiles the kernels or loads them from the cache."""
+KERNELS = {
+    "path-search": "octcore.search.path_search",
+    "routing-search": "octcore.search.routing_search",
+}
+"""By engine: the module whose optional ``warm_up()`` compiles its kernels or loads them."""
 
 MESSAGE_KINDS = {"model": "built", "incumbent": "incumbent"}
 
@@ -33,7 +38,7 @@ logger = logging.getLogger(__name__)
 def main(
     solve: Callable[..., Run] | None = None,
     imports: Sequence[str] = IMPORTS,
-    kernels: Sequence[str] = KERNELS,
+    kernels: Mapping[str, str] = KERNELS,
 ) -> None:
     """Serve one request and end the process.
 
@@ -42,8 +47,11 @@ def main(
     solve : callable or None
         What is called with the data, the settings, `on_event` and `cancel`; `octcore.solve` by
         default.
-    imports, kernels : sequence of str
-        Modules to import, and modules to warm up, before a request is awaited.
+    imports : sequence of str
+        Modules to import before a request is awaited.
+    kernels : mapping of str to str
+        Modules to warm up by engine: all of them while the worker is idle, and those that a
+        request needs before it is solved.
     """
     channel = Channel()
     channel.send("hello", pid=os.getpid(), protocol=PROTOCOL)
@@ -51,8 +59,11 @@ def main(
     inbox = Inbox()
     watch = Watch(channel)
     try:
-        _warm(channel, imports, kernels)
-        record = _answer(solve, inbox, watch, channel)
+        _import(channel, imports)
+        warmer = Warmer(channel, inbox, kernels)
+        request = inbox.request()
+        warmer.ready()
+        record = _answer(solve, request, warmer, watch, channel, inbox.cancel.is_set)
         channel.send("done", run=record)
     except ProtocolError as error:
         channel.end(EXIT_ERROR, **error_fields(error) | {"message": str(error)})
@@ -74,25 +85,72 @@ def _be_the_first_to_die() -> None:
         logger.debug("oom_score_adj cannot be set here")
 
 
-def _warm(channel: Channel, imports: Sequence[str], kernels: Sequence[str]) -> None:
-    start = time.monotonic()
+def _import(channel: Channel, imports: Sequence[str]) -> None:
     channel.send("warming", what="importing libraries")
     for name in imports:
         importlib.import_module(name)
-    channel.send("warming", what="compiling kernels")
-    for name in kernels:
+
+
+class Warmer:
+    """Compiles kernels beside the waiting for a request, and stops doing so when one comes.
+
+    The very first compilation on a machine takes long, and most solves need none of them.
+    """
+
+    def __init__(self, channel: Channel, inbox: Inbox, kernels: Mapping[str, str]) -> None:
+        self._channel, self._inbox, self._kernels = channel, inbox, kernels
+        self._lock = threading.Lock()
+        self._is_ready = False
+        threading.Thread(target=self._run, name="warmer", daemon=True).start()
+
+    def ready(self) -> None:
+        """Say once that a solve can start."""
+        with self._lock:
+            if not self._is_ready:
+                self._is_ready = True
+                self._channel.send("ready")
+
+    def prepare(self, formulation: str, engine: str) -> None:
+        """Compile what a request is certain to need, visibly."""
+        from octcore.formulations.base import get_formulation
+
+        with contextlib.suppress(OctError):  # unknown names are refused by the solve
+            engines = get_formulation(formulation).info.engines
+            name = self._kernels.get(engines[0] if engine == "auto" else engine)
+            if name is not None:
+                self._channel.send("warming", what="compiling kernels")
+                _warm_up(name)
+
+    def _run(self) -> None:
         try:
-            module = importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name != name:
-                raise
-            continue
-        getattr(module, "warm_up", lambda: None)()
-    channel.send("ready", seconds=time.monotonic() - start)
+            for name in self._kernels.values():
+                if self._inbox.has_request:
+                    break
+                self._channel.send("warming", what="compiling kernels")
+                _warm_up(name)
+        except Exception:
+            # The solve that needs this kernel will say what is wrong with it.
+            traceback.print_exc()
+        self.ready()
+
+
+def _warm_up(name: str) -> None:
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        return
+    getattr(module, "warm_up", lambda: None)()
 
 
 def _answer(
-    solve: Callable[..., Run] | None, inbox: Inbox, watch: Watch, channel: Channel
+    solve: Callable[..., Run] | None,
+    line: bytes,
+    warmer: Warmer,
+    watch: Watch,
+    channel: Channel,
+    cancel: Callable[[], bool],
 ) -> dict[str, Any]:
     """Solve with the time that is left; times in events and result count from the call."""
     from octcore.run import jsonable
@@ -100,8 +158,10 @@ def _answer(
 
     if solve is None:
         from octcore.solving import solve
-    request, called = read_request(inbox.request())
+    request, called = read_request(line)
     watch.limit_memory(request.memory_limit)
+    settings = request.settings
+    warmer.prepare(str(settings.get("formulation")), str(settings.get("engine", "auto")))
     waited = max(0.0, time.monotonic() - called)
 
     def tell(event: Event) -> None:
@@ -109,12 +169,11 @@ def _answer(
         record["seconds"] += waited
         channel.send(MESSAGE_KINDS.get(event.kind, "progress"), event=jsonable(record))
 
-    limit = request.settings.get("time_limit", request.time_limit)
+    limit = settings.get("time_limit", request.time_limit)
     # A limit that is no usable number goes on as it is, to be refused by name.
     usable = limit == request.time_limit
     left = max(min(limit, LEAST_SECONDS), limit - waited) if usable else limit
-    settings = {**request.settings, "time_limit": left}
-    run = solve(request.data, **settings, on_event=tell, cancel=inbox.cancel.is_set)
+    run = solve(request.data, **{**settings, "time_limit": left}, on_event=tell, cancel=cancel)
     record = run.to_dict()
     record["settings"]["time_limit"] = request.time_limit
     record["timings"]["start"] = waited

@@ -6,7 +6,7 @@ Child to parent, each with ``seq`` counting from 1 and ``kind``:
 ============ ==================================================================
 hello        the process runs; ``pid``, ``protocol``
 warming      what is being imported or compiled before a request; ``what``
-ready        everything is imported and compiled; ``seconds``
+ready        everything is imported; compiled, too, unless the request came before
 built        the event with the model's size
 incumbent    an event with the whole tree
 progress     any other event

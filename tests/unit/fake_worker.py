@@ -86,7 +86,7 @@ def main() -> None:
     channel = Channel()
     channel.send("hello", pid=os.getpid(), protocol=1)
     inbox, watch = Inbox(), Watch(channel)
-    channel.send("ready", seconds=0.0)
+    channel.send("ready")
     request = json.loads(inbox.request())
     watch.limit_memory(request["memory_limit"])
     name = json.loads(zlib.decompress(base64.b64decode(request["data"])))["name"]

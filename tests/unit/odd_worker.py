@@ -9,8 +9,12 @@ from octcore.worker import child
 
 
 def solve(data, *, on_event, cancel, **settings):
+    from octcore.engines.events import Event
+    from octcore.formulations.base import list_formulations
     from octcore.solving import solve as real_solve
 
+    list_formulations()
+    on_event(Event(0.0, "phase", source="being odd"))
     ACTIONS[data.name](cancel)
     return real_solve(data, **settings, on_event=on_event, cancel=cancel)
 
@@ -49,4 +53,4 @@ ACTIONS = {
 }
 
 if __name__ == "__main__":
-    child.main(solve, imports=(), kernels=())
+    child.main(solve, imports=(), kernels={})

@@ -86,7 +86,7 @@ def test_a_dead_worker_is_known_at_once_and_its_tree_is_kept(pool, name, words):
 
 def test_a_polite_stop_gives_the_workers_own_result(odd_pool):
     job = start(odd_pool, "polite")
-    time.sleep(0.1)
+    wait_until(lambda: job.snapshot().phase == "being odd", 60)
     job.stop(wait=True)
     snapshot = job.snapshot()
     assert snapshot.state is JobState.DONE
