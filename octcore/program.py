@@ -307,6 +307,9 @@ class Program:
         A bound on the objective known before any search, with the reason in `claims`.
     claims : tuple of str
         What a proof covers, in words: epsilon, big-M, subset, binarization.
+    describe : callable or None
+        ``describe(tree) -> (values, statements)`` about the final tree, such as its node gaps; they
+        go to the run's values and to the certificate.
     method : str
         What proves the bound: "mip", "mip+path-search" when the model holds values of an exact
         search, "path-search", "routing-search", or "heuristic".
@@ -328,4 +331,5 @@ class Program:
     search: Any = None
     bound: float | None = None
     claims: tuple[str, ...] = field(default=())
+    describe: Callable[[Tree], tuple[Mapping[str, Any], tuple[str, ...]]] | None = None
     method: str = "mip"

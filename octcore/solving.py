@@ -423,6 +423,13 @@ def finish(
     tree = metrics.centre_thresholds(trees[-1], problem.X) if trees else None
     objective = None if tree is None else program.evaluate(tree)
     tree = None if tree is None else drop_pass_through(tree)
+    if tree is not None and program.describe is not None:
+        values, statements = program.describe(tree)
+        outcome = replace(
+            outcome,
+            values={**outcome.values, **values},
+            claims=(*outcome.claims, *statements),
+        )
     bound = _final_bound(program, finite(events[-1].bound) if events else None, objective)
     status = _status(outcome, tree)
     scores = _scores(prepared, tree)

@@ -226,14 +226,21 @@ class TreeSearch:
         start = self._perturbed() if self._count % 2 and self.best is not None else self._random()
         return self._settle(self.alternate(start, deadline))
 
-    def improve(self, tree_leaf: IntArray, deadline: float) -> bool:
+    def improve(self, leaf: IntArray, deadline: float) -> bool:
         """Search from a routing; returns whether there is a new best tree."""
-        planes, gaps = centred_planes(self.goal.points, tree_leaf, self.goal.depth)
+        return self._settle(self.alternate(self._planes_of(leaf), deadline))
+
+    def repaired(self, leaf: IntArray) -> PlaneTree:
+        """Tree near a routing that may not be realisable, with gaps that reach epsilon."""
+        return self._with_gaps(self._without_idle_splits(self._planes_of(leaf)))
+
+    def _planes_of(self, leaf: IntArray) -> PlaneTree:
+        planes, gaps = centred_planes(self.goal.points, leaf, self.goal.depth)
         for node, gap in gaps.items():
             if gap is None:
-                left, right = node_sides(tree_leaf, node, self.goal.depth)
+                left, right = node_sides(leaf, node, self.goal.depth)
                 planes.set(node, *self._soft_plane(left, right))
-        return self._settle(self.alternate(planes, deadline))
+        return planes
 
     # -- alternating re-assignment -----------------------------------------------------------
 

@@ -1,0 +1,120 @@
+"""Branching and rounding for models that route points to labelled leaves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from octcore.formulations.components.oblique import Starts
+from octcore.program import Child, Point
+from octcore.tree.tree import Tree
+from octcore.warmstart.points import IntArray
+
+FRACTIONAL = 1e-6
+
+
+class LabelsThenRouting:
+    """Decide the labels of the leaves first, then the way of points, from the root down.
+
+    Fixed labels are what makes the relaxation say anything: without them every point is correct by
+    halves in two leaves.
+
+    Parameters
+    ----------
+    labels : Pyomo variable
+        Indexed by leaf and class.
+    routing : Pyomo variable
+        Indexed by point and node, nodes 2 .. 2**(depth + 1) - 1.
+    n_points : int
+        Number of points.
+    leaves : range
+        Leaves of the perfect tree.
+    """
+
+    def __init__(self, labels: Any, routing: Any, n_points: int, leaves: range) -> None:
+        self.labels, self.routing = labels, routing
+        self.n_points, self.leaves = n_points, leaves
+
+    def __call__(self, point: Point, lower: np.ndarray, upper: np.ndarray) -> list[Child]:
+        """Children of a node, the most likely first; none when nothing is fractional."""
+        columns = point.columns.of(self.labels).reshape(len(self.leaves), -1)
+        free = (upper - lower)[columns].max(axis=1) > 0.5
+        if free.any():
+            values = np.where(free[:, None], point.x[columns], np.inf)
+            return _label_children(columns, values, point.x, lower, upper)
+        return self._routing_children(point, lower, upper)
+
+    def _routing_children(
+        self, point: Point, lower: np.ndarray, upper: np.ndarray
+    ) -> list[Child]:
+        columns = point.columns.of(self.routing).reshape(self.n_points, -1)
+        fraction = np.minimum(point.x[columns], 1.0 - point.x[columns])
+        node = 2
+        while node < self.leaves.stop:  # level by level
+            level = fraction[:, node - 2 : 2 * node - 2]
+            if level.max() > FRACTIONAL:
+                i, t = np.unravel_index(int(level.argmax()), level.shape)
+                column = columns[i, node - 2 + t]
+                one = np.array([column])
+                up = (one, np.ones(1), upper[one])
+                down = (one, lower[one], np.zeros(1))
+                return [up, down] if point.x[column] > 0.5 else [down, up]
+            node *= 2
+        return []
+
+
+def _label_children(
+    columns: np.ndarray, values: np.ndarray, x: np.ndarray, lower: np.ndarray, upper: np.ndarray
+) -> list[Child]:
+    """One child per class that the most undecided leaf may still have."""
+    leaf = int(values.max(axis=1).argmin())
+    here = columns[leaf]
+    children: list[Child] = []
+    for k in np.argsort(-x[here], kind="stable"):
+        column = here[k]
+        if upper[column] > 0.5:
+            one = np.array([column])
+            children.append((one, np.ones(1), np.ones(1)))
+    return children
+
+
+class SearchRounding:
+    """Primal heuristic: the search of the starts goes on, fed by points of the relaxation.
+
+    Parameters
+    ----------
+    starts : Starts
+        The search.
+    leaves : callable
+        Leaf of every data point at a point of the relaxation.
+    """
+
+    SHARE = 0.15
+    """Share of the time since the first call that the heuristic may take."""
+    SLICE_SECONDS = 0.3
+
+    def __init__(self, starts: Starts, leaves: Callable[[Point], IntArray]) -> None:
+        self.starts, self.leaves = starts, leaves
+        self._first: float | None = None
+        self._spent = 0.0
+        self._seen: set[bytes] = set()
+
+    def __call__(self, point: Point) -> Tree | None:
+        """Return a new best tree, or None."""
+        now = time.perf_counter()
+        self._first = now if self._first is None else self._first
+        if self._spent > self.SHARE * (now - self._first) + 0.1:
+            return None
+        search, leaf = self.starts.search, self.leaves(point)
+        key = leaf.tobytes()
+        deadline = now + self.SLICE_SECONDS
+        if key in self._seen:
+            better = search.restart(deadline)
+        else:
+            self._seen.add(key)
+            better = search.improve(leaf, deadline)
+        self._spent += time.perf_counter() - now
+        return search.best_tree() if better else None

@@ -1,0 +1,299 @@
+"""Shattering inequalities: sides that no hyperplane can give to a few points.
+
+If no plane (with a gap of at least epsilon) sends the points of I to the sides lambda, then at every
+branch node t::
+
+    sum_{i in I, lambda_i = left} w_i,2t + sum_{i in I, lambda_i = right} w_i,2t+1 <= |I| - 1
+
+where ``w`` says which rows visit a node.  Minimal sets have at most p + 2 points.  A set found at
+one node holds at all nodes, and with the sides exchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from octcore.numerics.hulls import SUPPORT, HullDistance
+from octcore.program import Columns, Cuts, Point, SearchState
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Routing = Mapping[int, tuple[IntArray, IntArray]]
+"""By branch node, the columns whose sum says that a point goes left, and right: shape
+``(n_points, n_columns_per_point)``."""
+
+RELATIVE_TOLERANCE = 1e-4
+"""Hulls nearer than epsilon by less than this are left alone: the linear program has an error."""
+VIOLATION = 1e-5
+REDUCIBLE_SIZE = 8
+"""Supports up to this size are made irreducible, one small linear program per point."""
+MEMORY = 0.5
+"""Weight of the past in the prices that steer towards points not used yet."""
+
+
+@dataclass(frozen=True)
+class ShatteredSet:
+    """Points that cannot be divided like this."""
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+    def __len__(self) -> int:
+        """Number of points."""
+        return len(self.left) + len(self.right)
+
+    @property
+    def mirrored(self) -> ShatteredSet:
+        """The same points with the sides exchanged."""
+        return ShatteredSet(self.right, self.left)
+
+
+class SetFinder:
+    """Finds shattered sets among points that are sent left and right.
+
+    Parameters
+    ----------
+    X : numpy.ndarray
+        Points, shape ``(n_points, n_features)``.
+    epsilon : float
+        Gap that every plane must have; not 0, because a linear program cannot tell hulls apart
+        that are nearer than its tolerance.
+    """
+
+    def __init__(self, X: FloatArray, epsilon: float) -> None:
+        self.X, self.epsilon = X, epsilon
+        self.prices = np.zeros(len(X))
+
+    def find(self, left: IntArray, right: IntArray, count: int) -> list[ShatteredSet]:
+        """Up to `count` different sets; none if a plane divides the points with gap epsilon.
+
+        The first support is any vertex; the next ones prefer points that were rarely used, by
+        prices that halve at every step and grow by one for the points of a set.
+        """
+        if not len(left) or not len(right):
+            return []
+        hulls = HullDistance(self.X[left], self.X[right])
+        if hulls.distance >= self.epsilon * (1 - RELATIVE_TOLERANCE):
+            return []
+        at = np.concatenate([left, right])
+        found: list[ShatteredSet] = []
+        multipliers: FloatArray | None = hulls.multipliers
+        seen: set[ShatteredSet] = set()
+        while multipliers is not None:
+            raw = _support(multipliers, left, right)
+            if raw in seen:
+                break
+            seen.add(raw)
+            reduced = self.irreducible(raw)
+            if reduced not in found:
+                found.append(reduced)
+            if len(found) >= count:
+                break
+            self.prices *= MEMORY
+            self.prices[[*raw.left, *raw.right]] += 1.0
+            multipliers = hulls.cheapest(self.prices[at], 0.999 * self.epsilon)
+        return found
+
+    def cheapest(
+        self, left: IntArray, right: IntArray, cost_left: FloatArray, cost_right: FloatArray
+    ) -> ShatteredSet | None:
+        """Return the set whose multipliers cost least: a heuristic for points that are not integral."""
+        if not len(left) or not len(right):
+            return None
+        hulls = HullDistance(self.X[left], self.X[right])
+        if hulls.distance >= self.epsilon * (1 - RELATIVE_TOLERANCE):
+            return None
+        cost = np.concatenate([cost_left, cost_right])
+        multipliers = hulls.cheapest(cost, 0.999 * self.epsilon)
+        if multipliers is None:
+            return None
+        return self.irreducible(_support(multipliers, left, right))
+
+    def irreducible(self, found: ShatteredSet) -> ShatteredSet:
+        """Drop points that the set does not need; large sets stay as they are."""
+        if len(found) > REDUCIBLE_SIZE:
+            return found
+        for point in (*found.left, *found.right):
+            left = [i for i in found.left if i != point]
+            right = [i for i in found.right if i != point]
+            if left and right and self._is_shattered(left, right):
+                found = ShatteredSet(tuple(left), tuple(right))
+        return found
+
+    def _is_shattered(self, left: list[int], right: list[int]) -> bool:
+        distance = HullDistance(self.X[left], self.X[right]).distance
+        return distance < self.epsilon * (1 - RELATIVE_TOLERANCE)
+
+
+def _support(multipliers: FloatArray, left: IntArray, right: IntArray) -> ShatteredSet:
+    used = multipliers > SUPPORT
+    return ShatteredSet(
+        tuple(sorted(left[used[: len(left)]].tolist())),
+        tuple(sorted(right[used[len(left) :]].tolist())),
+    )
+
+
+class ShatteringSeparator:
+    """Separates shattering inequalities at some nodes of a perfect tree.
+
+    Parameters
+    ----------
+    X : numpy.ndarray
+        Points, shape ``(n_points, n_features)``.
+    routing : callable
+        Columns of the routing variables of all branch nodes.
+    nodes : iterable of int
+        Where the sides of the points are examined; what is found is used at all nodes.
+    epsilon : float
+        Gap that every plane must have.
+    n_cuts : int
+        Most sets per node and round.
+    required : bool
+        Whether the model is wrong without these rows; then integral points are examined too.
+    rounds : int or None
+        Largest number of rounds; None for no limit.
+    """
+
+    kind = "shattering"
+    LIFE = 40
+    """LPs that a slack row survives; sets are remembered and come back when violated."""
+    PICTURES = 6
+
+    def __init__(
+        self,
+        X: FloatArray,
+        routing: Callable[[Columns], Routing],
+        nodes: Iterable[int],
+        epsilon: float,
+        n_cuts: int,
+        required: bool = True,
+        rounds: int | None = None,
+    ) -> None:
+        self.X, self.nodes, self.n_cuts = X, tuple(nodes), n_cuts
+        self.required, self.rounds = required, rounds
+        self.finder = SetFinder(X, epsilon)
+        self.sets: list[ShatteredSet] = []
+        self._known: set[ShatteredSet] = set()
+        self._make_routing = routing
+        self._routing: Routing | None = None
+        self._incidence = (csr_matrix((0, len(X))), csr_matrix((0, len(X))))
+        self._pictured = 0
+
+    def separate(self, point: Point, state: SearchState) -> list[Cuts]:
+        """Return violated inequalities: remembered sets first, then new ones."""
+        if self.rounds is not None and state.round >= self.rounds:
+            return []
+        if self._routing is None:
+            self._routing = self._make_routing(point.columns)
+        sides = {
+            node: (point.x[left].sum(axis=1), point.x[right].sum(axis=1))
+            for node, (left, right) in self._routing.items()
+        }
+        first = 0
+        rows = self._violated(sides, first)
+        if not rows:
+            first = len(self.sets)
+            for node in self.nodes:
+                for found in self._find(*sides[node]):
+                    self._remember(found)
+            rows = self._violated(sides, first)
+        return [self._cuts(rows, point.columns.n_columns)] if rows else []
+
+    def _find(self, goes_left: FloatArray, goes_right: FloatArray) -> list[ShatteredSet]:
+        p = self.X.shape[1]
+        threshold = (p + 1) / (p + 2)
+        left = np.flatnonzero(goes_left > threshold)
+        right = np.flatnonzero(goes_right > threshold)
+        found = self.finder.find(left, right, self.n_cuts)
+        if found:
+            return found
+        left = np.flatnonzero(goes_left > VIOLATION)
+        right = np.flatnonzero(goes_right > VIOLATION)
+        if goes_left[left].min(initial=1.0) > 1 - 1e-6 < goes_right[right].min(initial=1.0):
+            return []
+        single = self.finder.cheapest(left, right, 1 - goes_left[left], 1 - goes_right[right])
+        # a point that goes both ways is "shattered" with itself, which says nothing
+        return [] if single is None or set(single.left) & set(single.right) else [single]
+
+    def _remember(self, found: ShatteredSet) -> None:
+        if found in self._known:
+            return
+        self._known |= {found, found.mirrored}
+        self.sets.append(found)
+        self._incidence = tuple(  # type: ignore[assignment]
+            _with_row(matrix, points)
+            for matrix, points in zip(self._incidence, (found.left, found.right), strict=True)
+        )
+
+    def _violated(
+        self, sides: Mapping[int, tuple[FloatArray, FloatArray]], first: int
+    ) -> list[tuple[int, ShatteredSet]]:
+        """Node and (perhaps mirrored) set of every violated inequality, the worst first."""
+        left_of, right_of = (matrix[first:] for matrix in self._incidence)
+        sets = self.sets[first:]
+        limits = np.array([len(s) - 1 for s in sets], float) + VIOLATION
+        found: list[tuple[float, int, ShatteredSet]] = []
+        for node, (goes_left, goes_right) in sides.items():
+            for a, b, mirrored in ((left_of, right_of, False), (right_of, left_of, True)):
+                excess = a @ goes_left + b @ goes_right - limits
+                for k in np.flatnonzero(excess > 0):
+                    chosen = sets[k].mirrored if mirrored else sets[k]
+                    found.append((float(excess[k]), node, chosen))
+        found.sort(key=lambda entry: (-entry[0], entry[1], entry[2].left))
+        most = max(20, 4 * self.n_cuts * len(self.nodes))
+        return [(node, chosen) for _, node, chosen in found[:most]]
+
+    def _cuts(self, rows: list[tuple[int, ShatteredSet]], n_columns: int) -> Cuts:
+        assert self._routing is not None
+        indices: list[IntArray] = []
+        rhs, pictures = [], []
+        for node, chosen in rows:
+            left, right = self._routing[node]
+            columns = [left[list(chosen.left)].ravel(), right[list(chosen.right)].ravel()]
+            indices.append(np.concatenate(columns))
+            rhs.append(len(chosen) - 1.0)
+            pictures.append(
+                {"node": node, "left": list(chosen.left), "right": list(chosen.right)}
+            )
+        sizes = [len(columns) for columns in indices]
+        matrix = csr_matrix(
+            (np.ones(sum(sizes)), np.concatenate(indices), np.append(0, np.cumsum(sizes))),
+            (len(rows), n_columns),
+        )
+        return Cuts(
+            self.kind, matrix, np.array(rhs), self.LIFE, tuple(pictures[: self.PICTURES])
+        )
+
+
+def _with_row(matrix: csr_matrix, points: tuple[int, ...]) -> csr_matrix:
+    """Append an incidence row; the arrays are extended, nothing is sorted again."""
+    count = len(points)
+    return csr_matrix(
+        (
+            np.append(matrix.data, np.ones(count)),
+            np.append(matrix.indices, np.array(points, dtype=matrix.indices.dtype)),
+            np.append(matrix.indptr, matrix.indptr[-1] + count),
+        ),
+        (matrix.shape[0] + 1, matrix.shape[1]),
+    )
+
+
+def table_columns(
+    component: Any, n_points: int, nodes: range
+) -> Callable[[Columns], Routing]:
+    """Routing of a model with one variable per point and node, in that index order."""
+
+    def routing(columns: Columns) -> Routing:
+        table = columns.of(component).reshape(n_points, len(nodes))
+        return {
+            node: (table[:, [nodes.index(2 * node)]], table[:, [nodes.index(2 * node + 1)]])
+            for node in range(1, (nodes.stop) // 2)
+        }
+
+    return routing
