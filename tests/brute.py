@@ -91,3 +91,27 @@ def random_rows(
     signal = X[:, 0] + X[:, -1] * (features > 1)
     y = np.where(rng.random(n) < 0.5, signal % classes, rng.integers(0, classes, n))
     return X, y.astype(np.int64)
+
+
+def threshold_tree(
+    X: np.ndarray, y: np.ndarray, weights: np.ndarray, classes: int, depth: int, smallest: int
+) -> dict[int, float]:
+    """Least weight misclassified for every number of splits, over all middle thresholds."""
+    best: dict[int, float] = {}
+    if len(y) >= smallest:
+        best[0] = float(weights.sum() - np.bincount(y, weights, classes).max(initial=0.0))
+    if depth == 0:
+        return best
+    for j in range(X.shape[1]):
+        values = np.unique(X[:, j])
+        for threshold in (values[1:] + values[:-1]) / 2:
+            right = X[:, j] > threshold
+            parts = [
+                threshold_tree(X[rows], y[rows], weights[rows], classes, depth - 1, smallest)
+                for rows in (~right, right)
+            ]
+            for a, left in parts[0].items():
+                for c, below in parts[1].items():
+                    splits = a + c + 1
+                    best[splits] = min(best.get(splits, np.inf), left + below)
+    return best
