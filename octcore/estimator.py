@@ -13,15 +13,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_array
+from sklearn.utils import validation
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from octcore.data.dataset import Dataset
 from octcore.errors import EngineError, SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.solving import solve
 from octcore.tree.metrics import node_summaries
+
+# scikit-learn gives these parameters text defaults, from which type checkers conclude text.
+check_array: Any = validation.check_array
+validate_data: Any = validation.validate_data
 
 
 class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
@@ -244,7 +245,7 @@ class _Rounds:
         self.tangents.append(squares.tangents(points, len(compiled.cost)))
 
 
-def _linearise(model: pyo.ConcreteModel) -> None:
+def _linearise(model: Any) -> None:
     """Replace the squares of a minimised objective by variables ``square``, of ``squared``.
 
     Raises
@@ -252,7 +253,7 @@ def _linearise(model: pyo.ConcreteModel) -> None:
     EngineError
         If the objective has other quadratic terms than squares with positive factors.
     """
-    form = generate_standard_repn(model.objective.expr, quadratic=True, compute_values=True)
+    form: Any = generate_standard_repn(model.objective.expr, quadratic=True, compute_values=True)
     pairs = zip(form.quadratic_vars, form.quadratic_coefs, strict=True)
     if form.nonlinear_expr is not None or any(a is not b or c <= 0 for (a, b), c in pairs):
         raise EngineError(

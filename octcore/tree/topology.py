@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 
 def branch_nodes(depth: int) -> range:
     """Branch nodes of the perfect tree of a depth, breadth first."""
@@ -41,7 +43,7 @@ def ancestors(node: int) -> tuple[int, ...]:
 def path(node: int) -> tuple[tuple[int, int], ...]:
     """Steps ``(ancestor, child)`` from the root to a node."""
     steps = [node >> shift for shift in range(node_depth(node), -1, -1)]
-    return tuple(zip(steps[:-1], steps[1:], strict=True))
+    return tuple(itertools.pairwise(steps))
 
 
 def left_ancestors(node: int) -> tuple[int, ...]:
