@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.search.path_kernels import Pairs, Rows, make_pairs, pair_scores
+from octcore.search.path_kernels import pair_scores
+from octcore.search.path_rows import Pairs, Rows, make_pairs
 from octcore.search.path_tree import Branch, Leaf, PathTree, map_features, predict
 from octcore.search.presolve import binary_planes, integer_weights, make_rows, reduce_columns
 

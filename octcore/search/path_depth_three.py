@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from octcore.search.path_kernels import INFEASIBLE, filter_rows, pair_scores
+from octcore.search.path_kernels import INFEASIBLE, pair_scores
+from octcore.search.path_rows import filter_rows
 
 
 class Literals(NamedTuple):

@@ -1,221 +1,20 @@
-"""Compiled kernels of the exact univariate search: pair counters on bit-packed rows.
+"""Compiled kernel of D2S: one pass over the feature pairs of a row subset.
 
-A *row subset* is a sorted list of row numbers. Its rows are packed column-wise into machine words,
-one group of words per *block*; all rows of a block have the same class and the same integer weight,
-so a weighted counter is a sum of ``scale * popcount``. One pass over the feature pairs gives, for
-every feature at the root of a depth-two tree, the best number of correctly classified samples on
-either side with a leaf and with one further split (the C and S arrays of D2S).
-
-Counters are 32-bit where the total weight allows it and 64-bit otherwise.
+The pass gives, for every feature at the root of a depth-two tree, the best number of correctly
+classified samples on either side with a leaf and with one further split (the C and S arrays of
+D2S), from which values for any penalty and any number of leaves follow.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
 from numba import njit
 
-from octcore.search.path_intrinsics import (
-    insert_bit,
-    larger,
-    minus,
-    plus,
-    shared_bits,
-    times,
-)
+from octcore.search.path_intrinsics import larger, minus, plus
+from octcore.search.path_rows import compact_columns, count_columns, count_pairs, pack
+from octcore.search.path_screening import score_screened, screening_pays
 
 INFEASIBLE = 1e18
 """Cost of a subtree that cannot respect the minimum leaf size."""
-
-
-class Rows(NamedTuple):
-    """The constant data of a search.
-
-    Attributes
-    ----------
-    bits : ndarray of shape (n_rows, n_features), word type
-        Feature values 0/1, one word per value: packing needs no conversion.
-    columns : ndarray of shape (n_features, n_rows), uint8
-        The same values column by column, for row filtering.
-    block : ndarray of shape (n_rows,), int32
-        Block of every row; rows are sorted by block.
-    block_channel, block_scale : ndarray of shape (n_blocks,)
-        Channel (class, or ``n_classes`` for the sample counter) and weight of a block's rows.
-    minority : ndarray of shape (n_rows,), int64
-        Weight of the row if it is outvoted among rows with equal features, else 0.
-    shape : ndarray of shape (2,), int64
-        Number of classes; minimum number of samples per leaf.
-    """
-
-    bits: np.ndarray
-    columns: np.ndarray
-    block: np.ndarray
-    block_channel: np.ndarray
-    block_scale: np.ndarray
-    minority: np.ndarray
-    shape: np.ndarray
-
-
-class Pairs(NamedTuple):
-    """Scratch and results of one pass over the feature pairs.
-
-    ``leaf`` and ``stump`` have shape (2, n_features): the most samples classified correctly on side
-    0 or 1 of a root feature by one leaf, or by one more split; -1 marks "not possible". ``ones``
-    has the weight on side 1 of every feature and ``totals`` the weight per channel.
-    """
-
-    words: np.ndarray
-    starts: np.ndarray
-    counts: np.ndarray
-    ones_by_channel: np.ndarray
-    totals: np.ndarray
-    best: np.ndarray
-    active: np.ndarray
-    compact: np.ndarray
-    across: np.ndarray
-    ones: np.ndarray
-    leaf: np.ndarray
-    stump: np.ndarray
-
-
-def make_pairs(rows: Rows) -> Pairs:
-    """Allocate the scratch that `pair_scores` needs for ``rows``."""
-    n_rows, n_features = rows.bits.shape
-    n_blocks = len(rows.block_channel)
-    counter = rows.block_scale.dtype
-    channels = int(rows.block_channel.max(initial=0)) + 1
-    channels = max(channels, int(rows.shape[0]))
-    width = rows.bits.dtype.itemsize * 8
-    n_words = n_rows // width + n_blocks + 1
-    return Pairs(
-        words=np.zeros((n_words, n_features), rows.bits.dtype),
-        starts=np.zeros(n_blocks + 1, np.int64),
-        counts=np.zeros((channels, n_features), counter),
-        ones_by_channel=np.zeros((channels, n_features), counter),
-        totals=np.zeros(channels, counter),
-        best=np.zeros((5, n_features), counter),
-        active=np.zeros(n_features, np.int64),
-        compact=np.zeros((4, n_features), counter),
-        across=np.zeros((n_features, n_words), rows.bits.dtype),
-        ones=np.zeros(n_features, np.int64),
-        leaf=np.zeros((2, n_features), np.int64),
-        stump=np.zeros((2, n_features), np.int64),
-    )
-
-
-@njit(cache=True, nogil=True)
-def filter_rows(source, n_source, column, side, target):
-    """Write the rows of ``source`` with ``column == side`` to ``target``; return their number."""
-    count = 0
-    for k in range(n_source):
-        row = source[k]
-        target[count] = row
-        if column[row] == side:
-            count += 1
-    return count
-
-
-@njit(cache=True, nogil=True)
-def _pack(rows, subset, n_subset, words, starts):
-    """Pack the rows of the subset block by block; ``starts`` receives the word offsets."""
-    width = words.itemsize * 8
-    word = 0
-    k = 0
-    for q in range(len(rows.block_channel)):
-        starts[q] = word
-        while k < n_subset and rows.block[subset[k]] == q:
-            target = words[word]
-            source = rows.bits[subset[k]]
-            for f in range(len(target)):
-                target[f] = source[f]
-            k += 1
-            shift = 1
-            while shift < width and k < n_subset and rows.block[subset[k]] == q:
-                source = rows.bits[subset[k]]
-                position = words.dtype.type(shift)
-                for f in range(len(target)):
-                    target[f] = insert_bit(target[f], source[f], position)
-                k += 1
-                shift += 1
-            word += 1
-    starts[len(rows.block_channel)] = word
-
-
-@njit(cache=True, nogil=True)
-def _count_columns(rows, subset, n_subset, pairs):
-    """Class totals and ones per channel and feature."""
-    n_features = rows.bits.shape[1]
-    totals = pairs.totals
-    totals[:] = 0
-    for k in range(n_subset):
-        q = rows.block[subset[k]]
-        totals[rows.block_channel[q]] += rows.block_scale[q]
-    pairs.ones_by_channel[:] = 0
-    for q in range(len(rows.block_channel)):
-        ones = pairs.ones_by_channel[rows.block_channel[q]]
-        scale = rows.block_scale[q]
-        for w in range(pairs.starts[q], pairs.starts[q + 1]):
-            word = pairs.words[w]
-            for f in range(n_features):
-                ones[f] = plus(ones[f], times(scale, shared_bits(word[f], word[f])))
-
-
-@njit(cache=True, nogil=True)
-def _compact_columns(pairs, n_classes, n_features):
-    """Keep the columns that vary in the subset; return their number."""
-    total = 0
-    for c in range(n_classes):
-        total += pairs.totals[c]
-    n_active = 0
-    for f in range(n_features):
-        ones = 0
-        for c in range(n_classes):
-            ones += pairs.ones_by_channel[c, f]
-        pairs.ones[f] = ones
-        if 0 < ones < total:
-            pairs.active[n_active] = f
-            n_active += 1
-    if n_active < n_features:
-        for w in range(pairs.starts[-1]):
-            word = pairs.words[w]
-            for j in range(n_active):
-                word[j] = word[pairs.active[j]]
-        for c in range(len(pairs.totals)):
-            ones_c = pairs.ones_by_channel[c]
-            for j in range(n_active):
-                ones_c[j] = ones_c[pairs.active[j]]
-    return n_active
-
-
-@njit(cache=True, nogil=True)
-def _count_pairs(pairs, first, last, scale, f, counts):
-    """Add the weight of the rows that have feature ``f`` and feature ``f + 1 + j`` to counts[j]."""
-    rest = len(counts)
-    words = pairs.words
-    w = first
-    if scale == 1:
-        while w + 4 <= last:
-            a0, a1, a2, a3 = words[w, f], words[w + 1, f], words[w + 2, f], words[w + 3, f]
-            b0 = words[w, f + 1 : f + 1 + rest]
-            b1 = words[w + 1, f + 1 : f + 1 + rest]
-            b2 = words[w + 2, f + 1 : f + 1 + rest]
-            b3 = words[w + 3, f + 1 : f + 1 + rest]
-            for j in range(rest):
-                low = plus(shared_bits(a0, b0[j]), shared_bits(a1, b1[j]))
-                high = plus(shared_bits(a2, b2[j]), shared_bits(a3, b3[j]))
-                counts[j] = plus(counts[j], plus(low, high))
-            w += 4
-    while w < last:
-        a0 = words[w, f]
-        b0 = words[w, f + 1 : f + 1 + rest]
-        if a0 != 0 and scale == 1:
-            for j in range(rest):
-                counts[j] = plus(counts[j], shared_bits(a0, b0[j]))
-        elif a0 != 0:
-            for j in range(rest):
-                counts[j] = plus(counts[j], times(scale, shared_bits(a0, b0[j])))
-        w += 1
 
 
 @njit(cache=True, nogil=True)
@@ -350,104 +149,6 @@ def _score_leaves(pairs, n_active, n_classes, min_leaf):
         pairs.compact[3, j] = -1 if min_leaf > 1 else right
 
 
-_SCREEN_WORDS = 16
-"""Words of the larger class from which screening can pay."""
-_SCREEN_RATIO = 5
-"""How many times larger the larger class must be."""
-
-
-@njit(cache=True, nogil=True)
-def screening_pays(rows, pairs):
-    """Tell whether one of two classes is so large that most pairs need only part of its rows."""
-    if len(rows.block_channel) != 2:
-        return False
-    large = 0 if pairs.totals[0] >= pairs.totals[1] else 1
-    words = pairs.starts[large + 1] - pairs.starts[large]
-    return words >= _SCREEN_WORDS and pairs.totals[large] >= _SCREEN_RATIO * pairs.totals[1 - large]
-
-
-@njit(cache=True, nogil=True)
-def _cell_margins(pairs, f, n_active, small, part_ones, part_total, margin):
-    """Smallest excess of the large class's partial count over the small class in the cells."""
-    rest = n_active - f - 1
-    part = pairs.counts[1 - small, :rest]
-    few = pairs.counts[small, :rest]
-    ones_part = part_ones[f + 1 : n_active]
-    ones_few = pairs.ones_by_channel[small, f + 1 : n_active]
-    p = minus(part_ones[f], pairs.ones_by_channel[small, f])
-    q = minus(minus(part_total, pairs.totals[small]), p)
-    for j in range(rest):
-        both = minus(part[j], few[j])
-        second = minus(minus(ones_part[j], ones_few[j]), both)
-        first = minus(p, both)
-        none = minus(q, second)
-        low = minus(both, larger(both, first))
-        low = plus(low, first)
-        high = minus(plus(second, none), larger(second, none))
-        margin[j] = minus(plus(low, high), larger(low, high))
-
-
-@njit(cache=True, nogil=True)
-def _score_one_pair(pairs, f, g, a0, a1):
-    """Update the stumps of the compact features ``f`` and ``g`` from their common counts."""
-    ones, totals, stump = pairs.ones_by_channel, pairs.totals, pairs.compact
-    b0, b1 = ones[0, f] - a0, ones[1, f] - a1
-    c0, c1 = ones[0, g] - a0, ones[1, g] - a1
-    both, first, second = max(a0, a1), max(b0, b1), max(c0, c1)
-    none = max(totals[0] - ones[0, f] - c0, totals[1] - ones[1, f] - c1)
-    stump[2, f] = max(stump[2, f], second + none)
-    stump[3, f] = max(stump[3, f], both + first)
-    stump[2, g] = max(stump[2, g], first + none)
-    stump[3, g] = max(stump[3, g], both + second)
-
-
-@njit(cache=True, nogil=True)
-def score_screened(rows, pairs, n_active):
-    """Score the pairs of two very unequal classes.
-
-    If in every cell of a pair some of the large class already outnumber the small class, all four
-    leaves predict the large class and the second split gains nothing. Most pairs are settled by a
-    quarter of the rows of the large class; only the others are counted to the end.
-    """
-    large = 0 if pairs.totals[0] >= pairs.totals[1] else 1
-    small = 1 - large
-    begin, end = pairs.starts[large], pairs.starts[large + 1]
-    middle = begin + max(8, (end - begin) // 16 * 4)
-    scale, scale_small = rows.block_scale[large], rows.block_scale[small]
-    part_ones = np.zeros_like(pairs.best[0])
-    for w in range(begin, middle):
-        word = pairs.words[w]
-        for g in range(n_active):
-            part_ones[g] = plus(part_ones[g], times(scale, shared_bits(word[g], word[g])))
-    part_total = scale * (middle - begin) * pairs.words.itemsize * 8
-    part_total = pairs.totals.dtype.type(part_total)
-    across = pairs.across
-    for w in range(middle, end):
-        for g in range(n_active):
-            across[g, w] = pairs.words[w, g]
-    margin = pairs.best[4]
-    for f in range(n_active - 1):
-        rest = n_active - f - 1
-        part, few = pairs.counts[large, :rest], pairs.counts[small, :rest]
-        part[:] = 0
-        few[:] = 0
-        _count_pairs(pairs, pairs.starts[small], pairs.starts[small + 1], scale_small, f, few)
-        _count_pairs(pairs, begin, middle, scale, f, part)
-        _cell_margins(pairs, f, n_active, small, part_ones, part_total, margin)
-        mine = across[f, middle:end]
-        for j in range(rest):
-            if margin[j] < 0:
-                other = across[f + 1 + j, middle:end]
-                more = pairs.totals.dtype.type(0)
-                for w in range(len(mine)):
-                    more = plus(more, shared_bits(mine[w], other[w]))
-                full = part[j] + scale * more
-                if large == 0:
-                    _score_one_pair(pairs, f, f + 1 + j, full, few[j])
-                else:
-                    _score_one_pair(pairs, f, f + 1 + j, few[j], full)
-
-
 @njit(cache=True, nogil=True)
 def pair_scores(rows, subset, n_subset, pairs):
     """One pass over the feature pairs of a row subset; results in ``leaf``, ``stump``, ``ones``.
@@ -473,9 +174,9 @@ def pair_scores(rows, subset, n_subset, pairs):
     n_features = rows.bits.shape[1]
     n_classes = rows.shape[0]
     min_leaf = rows.shape[1]
-    _pack(rows, subset, n_subset, pairs.words, pairs.starts)
-    _count_columns(rows, subset, n_subset, pairs)
-    n_active = _compact_columns(pairs, n_classes, n_features)
+    pack(rows, subset, n_subset, pairs.words, pairs.starts)
+    count_columns(rows, subset, n_subset, pairs)
+    n_active = compact_columns(pairs, n_classes, n_features)
     _score_leaves(pairs, n_active, n_classes, min_leaf)
     fused = n_classes == 2 and min_leaf <= 1
     if fused and screening_pays(rows, pairs):
@@ -488,9 +189,7 @@ def pair_scores(rows, subset, n_subset, pairs):
             pairs.counts[c, :rest] = 0
         for q in range(len(rows.block_channel)):
             counts = pairs.counts[rows.block_channel[q], :rest]
-            _count_pairs(
-                pairs, pairs.starts[q], pairs.starts[q + 1], rows.block_scale[q], f, counts
-            )
+            count_pairs(pairs, pairs.starts[q], pairs.starts[q + 1], rows.block_scale[q], f, counts)
         if fused:
             _score_two_classes(pairs, f, n_active)
         else:

@@ -11,8 +11,9 @@ import numpy as np
 from numba import njit
 
 from octcore.search.depth_two import canonical_tree
-from octcore.search.path_kernels import filter_rows, pair_scores
+from octcore.search.path_kernels import pair_scores
 from octcore.search.path_node import SearchState
+from octcore.search.path_rows import filter_rows
 from octcore.search.path_tree import Branch, PathTree, leaf_sizes, predict
 
 IMPOSSIBLE = 2**58

@@ -28,7 +28,8 @@ from octcore.search.path_depth_three import (
     score_literals,
     side_costs,
 )
-from octcore.search.path_kernels import INFEASIBLE, Pairs, Rows, make_pairs, pair_scores
+from octcore.search.path_kernels import INFEASIBLE, pair_scores
+from octcore.search.path_rows import Pairs, Rows, make_pairs
 from octcore.search.path_tree import Branch, PathTree
 
 _BYTES_PER_PAIR = 92

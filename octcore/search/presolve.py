@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from octcore.errors import DataError
-from octcore.search.path_kernels import Rows
+from octcore.search.path_rows import Rows
 
 _COUNTER_LIMIT = 2**28
 """Largest total weight for 32-bit counters (sums of two cells and the ban stay inside)."""
