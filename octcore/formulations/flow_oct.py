@@ -215,9 +215,7 @@ class FlowOCT:
         above = 1.0 if m == 1 else pyo.quicksum(model.b[m // 2, f] for f in self.F)
         return above - here
 
-    def _constraints(
-        self, model: Any, guard: Callable[[], None]
-    ) -> side.FullRouting | None:
+    def _constraints(self, model: Any, guard: Callable[[], None]) -> side.FullRouting | None:
         if self.has_split_weight:
             self._labels_everywhere(model)
         else:

@@ -18,9 +18,7 @@ TOLERANCE = 1e-9
 def optimum(problem) -> float:
     """Largest objective over every number of leaves, by recursion over rows."""
     objective = UnivariateObjective(problem)
-    found = best_by_leaves(
-        problem.X, problem.y, problem.n_classes, problem.depth, problem.weights
-    )
+    found = best_by_leaves(problem.X, problem.y, problem.n_classes, problem.depth, problem.weights)
     return max(objective.from_count(hits - objective.penalty * m) for m, (hits, _) in found.items())
 
 
@@ -66,9 +64,7 @@ CONSTRAINTS = {
     "equal_opportunity": {"equal_opportunity": {"attribute": "g", "max_gap": 0.1}},
     "predictive_equality": {"predictive_equality": {"attribute": "g", "max_gap": 0.05}},
     "equalized_odds": {"equalized_odds": {"attribute": "g", "max_gap": 0.2}},
-    "conditional_parity": {
-        "conditional_parity": {"attribute": "g", "max_gap": 0.2, "given": "s"}
-    },
+    "conditional_parity": {"conditional_parity": {"attribute": "g", "max_gap": 0.2, "given": "s"}},
     "several": {"max_leaves": 3, "min_samples_leaf": 3, "max_features": 2},
 }
 

@@ -32,9 +32,7 @@ def brute_force(problem: Problem, smallest: int = 1) -> float:
 def test_oct_equals_brute_force_over_thresholds(case, smallest):
     X, y = numeric_rows(SEED + case)
     params = {"alpha": [0.0, 0.05, 0.2, 0.01][case]}
-    problem = make_problem(
-        X, y, 3, 2, params, {"min_samples_leaf": smallest}, formulation="oct"
-    )
+    problem = make_problem(X, y, 3, 2, params, {"min_samples_leaf": smallest}, formulation="oct")
     outcome, recorder, events = run(problem, "oct", starts=case % 2 == 0)
     assert outcome.stop_reason == "optimal"
     assert recorder.objective == pytest.approx(brute_force(problem, smallest), abs=TOLERANCE)

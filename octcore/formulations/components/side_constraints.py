@@ -107,9 +107,7 @@ def add_structural_rows(model: Any, problem: Problem, b: Any, F: list[int]) -> N
         _add_feature_use(model, problem, b, groups)
 
 
-def _add_feature_use(
-    model: Any, problem: Problem, b: Any, groups: Mapping[int, list[int]]
-) -> None:
+def _add_feature_use(model: Any, problem: Problem, b: Any, groups: Mapping[int, list[int]]) -> None:
     wanted, context = problem.constraints, problem.context
     model.uses_feature = pyo.Var(list(groups), domain=pyo.Binary, doc="u_g: raw feature g occurs")
     u: Any = model.uses_feature

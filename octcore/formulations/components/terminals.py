@@ -25,9 +25,7 @@ def all_rows(problem: Problem) -> MergedRows:
     return merge_rows(problem.X, problem.y, problem.weights)
 
 
-def add_error_rows(
-    model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any
-) -> None:
+def add_error_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any) -> None:
     """Add ``L[t]``, the weight of the rows at terminal t that its label gets wrong.
 
     The big-M of class k is the weight of all rows of other classes: no terminal holds more.
@@ -54,9 +52,7 @@ def add_error_rows(
     )
 
 
-def add_recall_rows(
-    model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any
-) -> None:
+def add_recall_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any) -> None:
     """Add ``s[t, k]``, rows of class k that are right at t (never overstated), and the floors."""
     floors = [recall_floor(problem, label) for label in problem.constraints.min_recall or {}]
     if not floors:
@@ -132,9 +128,7 @@ def add_parity_rows(
     )
 
 
-def add_leaf_size_rows(
-    model: Any, problem: Problem, rows: MergedRows, z: Any, used: Any
-) -> None:
+def add_leaf_size_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, used: Any) -> None:
     """Add ``z[i, t] <= l[t]`` and ``sum_i z[i, t] >= N_min l[t]``: open leaves hold enough rows."""
     L, smallest = topology.terminal_nodes(problem.depth), problem.constraints.min_samples_leaf or 1
     counts = [float(count) for count in rows.counts]

@@ -96,7 +96,9 @@ def test_node_limit(problem):
 
 def test_claims_that_routing_denies_are_never_optimal(problem):
     program = get_formulation("flow-oct").build(problem)
-    worse = replace(program, evaluate=lambda tree: 0.8 * (program.evaluate(tree) or 0.0), bound=None)
+    worse = replace(
+        program, evaluate=lambda tree: 0.8 * (program.evaluate(tree) or 0.0), bound=None
+    )
     outcome, recorder, events = solve(worse, Clock(60.0))
     assert outcome.stop_reason == "error"
     assert recorder.best_bound > recorder.objective

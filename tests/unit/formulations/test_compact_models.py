@@ -1,0 +1,225 @@
+"""What the compact univariate models promise: documented equations, feasible starts, valid cuts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+
+from octcore.engines.compile import compile_model
+from octcore.errors import SettingsError
+from octcore.formulations.base import get_formulation
+from octcore.formulations.components.class_cuts import ClassCuts
+from octcore.formulations.components.rows import merge_rows
+from octcore.formulations.components.univariate import (
+    UnivariateObjective,
+    drop_idle_splits,
+    smallest_step,
+    tidy,
+    weight_unit,
+)
+from octcore.formulations.flow_oct import FlowOCT
+from octcore.program import Point, SearchState
+from octcore.tree.tree import Split, Tree
+from octcore.warmstart.greedy import greedy_starts, grow, prune, pruning_sequence
+from tests.brute import every_tree, make_problem, random_rows
+from tests.oracle.test_flow_oct import CONSTRAINTS, constrained_problem
+
+KEYS = ("flow-oct", "oct-binary", "oct", "bin-oct")
+SEED = 511
+
+
+def feasible_objective(built, program, tree) -> float:
+    """Objective of a start in the program's scale, after checking every row and bound."""
+    compiled = compile_model(built.model)
+    columns, values = compiled.values(built.start_values(tree))
+    assert len(np.unique(columns)) == len(columns) == compiled.columns.n_columns
+    x = np.empty(len(columns))
+    x[columns] = values
+    activity = compiled.matrix @ x
+    assert (activity >= compiled.row_lower - 1e-9).all()
+    assert (activity <= compiled.row_upper + 1e-9).all()
+    assert (x >= compiled.lower - 1e-9).all()
+    assert (x <= compiled.upper + 1e-9).all()
+    assert np.allclose(x[compiled.integer], np.round(x[compiled.integer]))
+    again = built.read_tree(Point(compiled.columns, x))
+    assert program.evaluate(again) is not None
+    return program.scale * (float(compiled.cost @ x) + compiled.offset) + program.shift
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("name", ["none", *CONSTRAINTS])
+def test_starts_satisfy_every_row_and_have_the_routed_objective(key, name):
+    if name == "none":
+        X, y = random_rows(np.random.default_rng(SEED))
+        problem = make_problem(X, y, 3, 2, formulation=key)
+    elif set(CONSTRAINTS[name]) <= get_formulation(key).info.constraints:
+        problem = constrained_problem(name, SEED, key)
+    else:
+        assert key == "bin-oct"
+        return
+    program = get_formulation(key).build(problem)
+    built = program.build(lambda: None)
+    trees = [tree for _, tree in program.starts() if program.evaluate(tree) is not None]
+    for tree in trees:
+        assert feasible_objective(built, program, tree) == pytest.approx(program.evaluate(tree))
+
+
+def test_split_weight_starts_satisfy_every_row():
+    X, y = random_rows(np.random.default_rng(SEED))
+    program = get_formulation("flow-oct").build(make_problem(X, y, 3, 2, {"split_weight": 0.1}))
+    built = program.build(lambda: None)
+    for _, tree in program.starts():
+        assert feasible_objective(built, program, tree) == pytest.approx(program.evaluate(tree))
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_component_says_what_it_is(key):
+    X, y = random_rows(np.random.default_rng(SEED))
+    model = get_formulation(key).build(make_problem(X, y, 3, 2, formulation=key)).build(
+        lambda: None
+    ).model  # fmt: skip
+    for kind in (pyo.Var, pyo.Constraint, pyo.Objective):
+        for component in model.component_objects(kind):
+            assert component.doc, component.name
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_guard_that_raises_ends_the_building(key):
+    class StopNowError(Exception):
+        pass
+
+    calls = []
+
+    def guard():
+        calls.append(1)
+        if len(calls) > 3:
+            raise StopNowError
+
+    X, y = random_rows(np.random.default_rng(SEED))
+    program = get_formulation(key).build(make_problem(X, y, 3, 2, formulation=key))
+    with pytest.raises(StopNowError):
+        program.build(guard)
+
+
+def test_class_cuts_are_violated_by_the_point_and_cut_off_no_tree():
+    found = 0
+    for seed in range(SEED, SEED + 12):
+        rng = np.random.default_rng(seed)
+        X, y = random_rows(rng, 10, 3, 2)
+        problem = make_problem(X, y, 2, 2)
+        flow = FlowOCT(problem, UnivariateObjective(problem))
+        built = flow.build(lambda: None)
+        compiled = compile_model(built.model)
+        x = rng.random(compiled.columns.n_columns)
+        state = SearchState(compiled.lower, compiled.upper, True, False, 0)
+        cuts = ClassCuts(built.model, flow.rows, flow.F, 2).separate(
+            Point(compiled.columns, x), state
+        )
+        for family in cuts:
+            assert (family.matrix @ x > family.rhs).all()
+            found += len(family.rhs)
+            for tree in every_tree(problem)[:: 1 + seed % 3]:
+                columns, values = compiled.values(built.start_values(tree))
+                integral = np.zeros(compiled.columns.n_columns)
+                integral[columns] = values
+                assert (family.matrix @ integral <= family.rhs + 1e-9).all()
+    assert found > 50
+
+
+@pytest.mark.parametrize("weights", [None, [0.5, 2.0, 1.0, 1.0, 0.0, 3.0]])
+def test_conversions_between_the_published_objectives(weights):
+    X, y = random_rows(np.random.default_rng(SEED), 6, 3, 2)
+    weights = np.ones(6) if weights is None else np.array(weights)
+    total = weights.sum()
+    for split_weight in (0.0, 0.1, 0.7):
+        paper = UnivariateObjective(
+            make_problem(X, y, 2, 2, {"split_weight": split_weight}, weights=weights)
+        )
+        leaf_penalty = split_weight / (total * (1 - split_weight))
+        if leaf_penalty > 1:
+            continue
+        ours = UnivariateObjective(
+            make_problem(X, y, 2, 2, {"leaf_penalty": leaf_penalty}, weights=weights)
+        )
+        for tree in every_tree(ours.problem)[::7]:
+            value = paper.of(tree) / (total * (1 - split_weight)) - leaf_penalty
+            assert ours.of(tree) == pytest.approx(value, abs=1e-9)
+            assert ours.to_count(ours.of(tree)) == pytest.approx(paper.to_count(paper.of(tree)))
+            assert paper.from_count(paper.to_count(paper.of(tree))) == pytest.approx(paper.of(tree))
+
+
+def test_two_regularisers_are_refused():
+    X, y = random_rows(np.random.default_rng(SEED))
+    problem = make_problem(X, y, 3, 2, {"leaf_penalty": 0.2, "split_weight": 0.2})
+    with pytest.raises(SettingsError, match="give one of them"):
+        get_formulation("flow-oct").build(problem)
+
+
+def test_granularity_is_the_smallest_difference_of_two_objectives():
+    X, y = random_rows(np.random.default_rng(SEED), 9, 3, 2)
+    for params in ({"leaf_penalty": 0.013}, {"leaf_penalty": 0.0}, {"split_weight": 0.3}):
+        objective = UnivariateObjective(make_problem(X, y, 2, 2, params))
+        values = np.unique([objective.of(t) for t in every_tree(objective.problem)])
+        steps = np.diff(values)
+        assert objective.granularity <= steps[steps > 1e-9].min() + 1e-9
+        assert objective.granularity > 0
+
+
+def test_weight_unit_and_smallest_step():
+    assert weight_unit(np.array([0.5, 1.5, 0.0])) == pytest.approx(0.5)
+    assert weight_unit(np.array([2.0, 4.0])) == 2.0
+    assert weight_unit(np.array([1.0, np.pi])) == 0.0
+    assert smallest_step(1.0, [0.0, 0.3]) == pytest.approx(0.3)
+    assert smallest_step(1.0, [0.0, 3.0]) == 1.0
+    assert smallest_step(0.0, [0.3]) == 0.0
+
+
+def test_merging_keeps_weights_and_the_way_back():
+    X = np.array([[1, 0], [0, 0], [1, 0], [1, 0]], dtype=np.uint8)
+    y, weights = np.array([1, 0, 1, 0]), np.array([1.0, 2.0, 3.0, 4.0])
+    rows = merge_rows(X, y, weights)
+    assert len(rows) == 3
+    assert rows.weights.tolist() == [4.0, 2.0, 4.0]
+    assert rows.counts.tolist() == [2, 1, 1]
+    assert (rows.X[rows.group_of] == X).all()
+    assert (rows.y[rows.group_of] == y).all()
+
+
+def test_tidy_and_idle_splits():
+    X = np.array([[0, 1], [1, 1], [0, 1]], dtype=np.uint8)
+    problem = make_problem(X, np.array([0, 1, 0]), 2, 2)
+    splits = {1: Split.on_feature(1), 3: Split.on_feature(0)}
+    tree = Tree(splits, {2: 0, 6: 0, 7: 1}, 2, 2)
+    slim = drop_idle_splits(tree, problem)
+    assert slim.n_splits == 1
+    assert (slim.predict_codes(X) == tree.predict_codes(X)).all()
+    assert tidy(tree.with_labels({7: 0}), problem).n_leaves == 1
+    forced = make_problem(X, np.array([0, 1, 0]), 2, 2, None, {"root_feature": "f1"})
+    assert drop_idle_splits(tree, forced).n_splits == 2
+
+
+def test_pruning_removes_splits_that_do_not_pay():
+    X, y = random_rows(np.random.default_rng(SEED), 40, 6, 3)
+    problem = make_problem(X, y, 3, 3)
+    tree = grow(problem)
+    prices = [price for price, _ in pruning_sequence(tree, problem)]
+    assert prices == sorted(prices)
+    sizes = [prune(tree, problem, penalty).n_leaves for penalty in (0.0, 1.0, 4.0, 100.0)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] == 1
+
+
+def test_greedy_respects_what_it_can_see():
+    X, y = random_rows(np.random.default_rng(SEED), 40, 6, 3)
+    constraints = {
+        "forbidden_features": ["f0"],
+        "root_feature": "f3",
+        "max_features": 2,
+        "min_samples_leaf": 3,
+        "forbidden_pairs": [["f3", "f5"]],
+    }
+    problem = make_problem(X, y, 3, 3, None, constraints)
+    program = get_formulation("flow-oct").build(problem)
+    values = [program.evaluate(tree) for _, tree in greedy_starts(problem, 0.4)]
+    assert any(value is not None for value in values)
