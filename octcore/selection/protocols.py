@@ -76,7 +76,7 @@ def _cut(y: np.ndarray, rows: np.ndarray, share: float, seed: int) -> tuple[np.n
         raise SettingsError(
             "CLASS_TOO_SMALL", f"The rows cannot be split by class: {error}.", "protocol"
         ) from error
-    return first, second
+    return np.asarray(first), np.asarray(second)
 
 
 def _k_fold(k: int) -> Callable[[np.ndarray, int], tuple[OuterSplit, ...]]:

@@ -329,7 +329,8 @@ class _Runner:
         parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
         calls = (delayed(fit_one)(self.data, self.plans[job[0]], job, keep_runs) for job in jobs)
         results = []
-        for fit, run in parallel(calls):
+        finished: Any = parallel(calls)
+        for fit, run in finished:
             results.append((fit, run))
             self.done += 1
             if self.on_fit is not None:

@@ -325,7 +325,7 @@ class MargotModel:
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, numbered equations and the objective."""
-        model = pyo.ConcreteModel(self.family.variant.upper())
+        model: Any = pyo.ConcreteModel(self.family.variant.upper())
         self._variables(model)
         self._margins(model, guard)
         self._routing(model, guard)
@@ -338,7 +338,7 @@ class MargotModel:
             start_values=lambda tree: self.start_values(model, tree),
         )
 
-    def _variables(self, model: pyo.ConcreteModel) -> None:
+    def _variables(self, model: Any) -> None:
         n, p = self.rows.X.shape
         family = self.family
         box = BIG_M_WEIGHT if family.variant != "margot" else 1e3
@@ -351,7 +351,7 @@ class MargotModel:
             range(n), family.last, domain=pyo.Binary, doc="z_it: row i reaches last-level node t"
         )
 
-    def _score(self, model: pyo.ConcreteModel, i: int, t: int) -> tuple[list[float], list[Any]]:
+    def _score(self, model: Any, i: int, t: int) -> tuple[list[float], list[Any]]:
         used = np.flatnonzero(self.rows.X[i])
         coefficients = [float(v) for v in self.rows.X[i][used]]
         return [*coefficients, 1.0], [*(model.w[t, int(j)] for j in used), model.b[t]]
@@ -360,7 +360,7 @@ class MargotModel:
         """S''(t): last-level nodes below (or equal to) a node."""
         return list(topology.terminals_below(node, self.family.depth - 1))
 
-    def _margins(self, model: pyo.ConcreteModel, guard: Callable[[], None]) -> None:
+    def _margins(self, model: Any, guard: Callable[[], None]) -> None:
         n = len(self.rows)
         big_m = float(self.family.problem.params["big_m"]) / 2
 
@@ -384,7 +384,7 @@ class MargotModel:
             doc="(7) y_i (w_t.x_i + b_t) >= 1 - xi_ti where row i passes node t",
         )
 
-    def _routing(self, model: pyo.ConcreteModel, guard: Callable[[], None]) -> None:
+    def _routing(self, model: Any, guard: Callable[[], None]) -> None:
         n = len(self.rows)
         big_m = float(self.family.problem.params["big_m"])
         epsilon = float(self.family.problem.params["epsilon"])
@@ -410,7 +410,7 @@ class MargotModel:
             self.family.upper, range(n), rule=left, doc="(10) left-goers have score <= -epsilon"
         )
 
-    def _budgets(self, model: pyo.ConcreteModel) -> None:
+    def _budgets(self, model: Any) -> None:
         family, features = self.family, range(self.rows.X.shape[1])
         model.s = pyo.Var(family.T, features, domain=pyo.Binary, doc="s_tj: plane t uses feature j")
         model.use_above = pyo.Constraint(
@@ -436,7 +436,7 @@ class MargotModel:
             doc="(14) features per plane within the budget",
         )
 
-    def _objective(self, model: pyo.ConcreteModel) -> None:
+    def _objective(self, model: Any) -> None:
         family, features = self.family, range(self.rows.X.shape[1])
         weights = self.rows.weights
         slack = pyo.quicksum(
@@ -464,7 +464,7 @@ class MargotModel:
             doc="(4) half the squared norms plus the slacks at the levels' prices",
         )
 
-    def read_tree(self, model: pyo.ConcreteModel, point: Point) -> Tree:
+    def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the planes of a solution; weights of features that are switched off are 0."""
         n_nodes, p = len(self.family.T), self.rows.X.shape[1]
         weights = point.table(model.w, n_nodes, p).copy()
@@ -472,7 +472,7 @@ class MargotModel:
             weights[point.table(model.s, n_nodes, p) < 0.5] = 0.0
         return self.family.tree(Planes(weights, point.array(model.b).copy()))
 
-    def start_values(self, model: pyo.ConcreteModel, tree: Tree) -> list[tuple[Any, np.ndarray]]:
+    def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a perfect tree; nothing for a single leaf."""
         family, (n, p) = self.family, self.rows.X.shape
         if set(tree.splits) != set(family.T):
