@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from octcore.engines.base import SolveLimits, StopReason
+from octcore.engines.bc_branching import default_children, fixings
 from octcore.engines.bc_rows import CutPool
 from octcore.engines.events import Recorder, relative_gap
 from octcore.engines.lp import Basis, LpData, LpStatus, PersistentLp
@@ -245,6 +246,8 @@ class BranchAndCut:
                 self._unresolved.append(bound)
                 return None
             if status is not LpStatus.OPTIMAL:
+                if is_root and status is LpStatus.CUT_OFF and self.recorder.objective is not None:
+                    self.root_value = self.relaxation.value(self.recorder.objective)
                 return None
             value, x = self.lp.value, self.lp.x
             bound = max(bound, value)
@@ -377,7 +380,7 @@ class BranchAndCut:
         if self._root_costs is None or not self.options.fixing:
             return
         value, costs = self._root_costs
-        for columns, low, high in _fixings(
+        for columns, low, high in fixings(
             value, costs, self.cutoff + self.tolerance, self.lower, self.upper,
             self.relaxation.integer,
         ):  # fmt: skip
@@ -386,42 +389,7 @@ class BranchAndCut:
     def _fixed_by_reduced_costs(self, bound: float) -> tuple[Child, ...]:
         if not np.isfinite(self.cutoff):
             return ()
-        return _fixings(
+        return fixings(
             self.lp.value, self.lp.reduced_costs(), self.cutoff + self.tolerance,
             self.lp.lower, self.lp.upper, self.relaxation.integer,
         )  # fmt: skip
-
-
-def _fixings(
-    value: float,
-    costs: np.ndarray,
-    cutoff: float,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    integer: np.ndarray,
-) -> tuple[Child, ...]:
-    """Bounds of binaries whose reduced cost alone would carry the LP value past the cutoff."""
-    free = integer[upper[integer] - lower[integer] > 0.5]
-    slack = cutoff - value
-    if not len(free) or not np.isfinite(slack):
-        return ()
-    down, up = free[costs[free] > slack + 1e-6], free[costs[free] < -slack - 1e-6]
-    return tuple(
-        (columns, fixed[columns], fixed[columns])
-        for columns, fixed in ((down, lower), (up, upper))
-        if len(columns)
-    )
-
-
-def default_children(
-    x: np.ndarray, integer: np.ndarray, lower: np.ndarray, upper: np.ndarray
-) -> list[Child]:
-    """Branch on the most fractional integer column; the rounded side comes first."""
-    values = x[integer]
-    fraction = np.abs(values - np.rint(values))
-    column = integer[int(fraction.argmax())]
-    floor = np.floor(x[column])
-    one = np.array([column])
-    down = (one, lower[one], np.array([floor]))
-    up = (one, np.array([floor + 1]), upper[one])
-    return [up, down] if x[column] - floor > 0.5 else [down, up]

@@ -21,15 +21,17 @@ from octcore.formulations.base import FormulationInfo, Reference, formulation
 from octcore.formulations.components.benders import (
     CONSTRAINTS,
     ReducedProblem,
-    TopDownBranching,
-    TreeReader,
     TreeVariables,
     add_master,
     add_objective,
     add_side_constraints,
-    benders_separator,
     estimate_size,
     reduce_problem,
+)
+from octcore.formulations.components.benders_search import (
+    TopDownBranching,
+    TreeReader,
+    benders_separator,
 )
 from octcore.formulations.components.univariate import REGULARISERS, UnivariateObjective
 from octcore.program import Capability, Problem, Program, PyomoModel, Sense

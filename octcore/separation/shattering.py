@@ -258,17 +258,13 @@ class ShatteringSeparator:
             columns = [left[list(chosen.left)].ravel(), right[list(chosen.right)].ravel()]
             indices.append(np.concatenate(columns))
             rhs.append(len(chosen) - 1.0)
-            pictures.append(
-                {"node": node, "left": list(chosen.left), "right": list(chosen.right)}
-            )
+            pictures.append({"node": node, "left": list(chosen.left), "right": list(chosen.right)})
         sizes = [len(columns) for columns in indices]
         matrix = csr_matrix(
             (np.ones(sum(sizes)), np.concatenate(indices), np.append(0, np.cumsum(sizes))),
             (len(rows), n_columns),
         )
-        return Cuts(
-            self.kind, matrix, np.array(rhs), self.LIFE, tuple(pictures[: self.PICTURES])
-        )
+        return Cuts(self.kind, matrix, np.array(rhs), self.LIFE, tuple(pictures[: self.PICTURES]))
 
 
 def _with_row(matrix: csr_matrix, points: tuple[int, ...]) -> csr_matrix:
@@ -284,9 +280,7 @@ def _with_row(matrix: csr_matrix, points: tuple[int, ...]) -> csr_matrix:
     )
 
 
-def table_columns(
-    component: Any, n_points: int, nodes: range
-) -> Callable[[Columns], Routing]:
+def table_columns(component: Any, n_points: int, nodes: range) -> Callable[[Columns], Routing]:
     """Routing of a model with one variable per point and node, in that index order."""
 
     def routing(columns: Columns) -> Routing:

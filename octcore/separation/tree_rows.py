@@ -239,11 +239,14 @@ class RowBuilder:
         self.rhs.append(float(rhs))
         return len(self.rhs) - 1
 
-    def finish(self, kind: str, life: int | None) -> list[Rows]:
-        """All rows as one family; empty if there are none."""
+    def finish(self, kind: str, life: int | None, n_extra: int = 0) -> list[Rows]:
+        """All rows as one family; empty if there are none.
+
+        `n_extra` auxiliary variables stand behind those of the layout.
+        """
         if not self.rhs:
             return []
-        shape = (len(self.rhs), self.layout.n_variables)
+        shape = (len(self.rhs), self.layout.n_variables + n_extra)
         entries = (
             np.concatenate(self._values),
             (np.concatenate(self._rows), np.concatenate(self._columns)),

@@ -11,17 +11,20 @@ import pyomo.environ as pyo
 
 from octcore.formulations.components.accelerations import Accelerations
 from octcore.formulations.components.benders import (
-    LinkedSeparator,
     ReducedProblem,
-    TopDownBranching,
-    TreeReader,
     TreeVariables,
     add_master,
     add_objective,
     add_side_constraints,
+)
+from octcore.formulations.components.benders_search import (
+    LinkedSeparator,
+    TopDownBranching,
+    TreeReader,
     cut_tolerance,
     to_cuts,
 )
+from octcore.formulations.components.rows import linear
 from octcore.formulations.components.univariate import UnivariateObjective
 from octcore.program import PyomoModel, SearchState
 from octcore.search.path_convert import to_tree
@@ -147,9 +150,7 @@ def _add_conflicts(model: pyo.ConcreteModel, tools: Tools) -> None:
         if choose:
             return pyo.quicksum(model.theta[int(h)] for h in hits) <= 1
         weight = instance.weight[hits]
-        gained = pyo.quicksum(
-            float(v) * model.theta[int(h)] for h, v in zip(hits, weight, strict=True)
-        )
+        gained = linear(weight.tolist(), [model.theta[int(h)] for h in hits])
         return gained <= float(weight.max())
 
     model.conflicts = pyo.Constraint(
