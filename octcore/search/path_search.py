@@ -204,10 +204,12 @@ class _Search:
         tied = np.flatnonzero(node.feature_upper <= node.best + self.state.slack)[:_MOST_TIES]
         if node.root < 0 or len(tied) < 2 or self.problem.max_leaves is not None:
             return
-        tree = min(
-            (self._original(node.root_tree(int(f))) for f in tied),
-            key=lambda tree: (count_leaves(tree), canonical_key(tree)),
-        )
+        trees: list[PathTree] = []
+        for f in tied:
+            if self.state.stop[0]:
+                return
+            trees.append(self._original(node.root_tree(int(f))))
+        tree = min(trees, key=lambda tree: (count_leaves(tree), canonical_key(tree)))
         if tree != self.tree and self.problem.objective(tree) >= (self.objective or 0.0) - _SAME:
             self.objective, self.tree = self.problem.objective(tree), tree
             post(self._event("incumbent", tree, "ties"))
