@@ -117,7 +117,7 @@ def test_polished_trees_are_recorded_and_injected(problem):
 
 
 def test_size_is_refused_in_words(problem):
-    with pytest.raises(TooLargeError, match="only 0.0 GB may be used") as caught:
+    with pytest.raises(TooLargeError, match=r"only 0\.0 GB may be used") as caught:
         check_size(ModelSize(10, 10, 5, 100), 1000.0)
     assert caught.value.size["nonzeros"] == 100
     program = get_formulation("flow-oct").build(problem)
@@ -151,6 +151,16 @@ def test_same_seed_gives_the_same_tree(problem):
     first, second = run(problem, starts=False)[1], run(problem, starts=False)[1]
     assert first.tree == second.tree
     assert first.state.nodes == second.state.nodes
+
+
+def test_the_number_of_threads_may_change_within_a_process(problem):
+    program = get_formulation("flow-oct").build(problem)
+    values = []
+    for threads in (1, 2, 1):
+        outcome, recorder, _ = solve(program, Clock(60.0), threads=threads)
+        assert outcome.stop_reason == "optimal"
+        values.append(recorder.objective)
+    assert len(set(values)) == 1
 
 
 @pytest.mark.parametrize(("engine", "package"), [("scip", "pyscipopt"), ("gurobi", "gurobipy")])
