@@ -431,7 +431,7 @@ class MargotModel:
             family.T,
             rule=lambda _, t: (
                 pyo.quicksum(model.s[t, j] for j in features)
-                <= family.budget(t) + (model.u[t] if family.variant == "sfs" else 0.0)
+                <= (family.budget(t) or 0) + (model.u[t] if family.variant == "sfs" else 0.0)
             ),
             doc="(14) features per plane within the budget",
         )
@@ -444,6 +444,7 @@ class MargotModel:
             for t in family.T
             for i in range(len(self.rows))
         )
+        size: Any
         if family.is_linear:
             model.a = pyo.Var(family.T, features, domain=pyo.NonNegativeReals, doc="|w_tj|")
             model.a_above = pyo.Constraint(

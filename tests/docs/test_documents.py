@@ -1,0 +1,77 @@
+"""README: its blocks run, its table is up to date, its files exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from octcore.cli import main
+from octcore.documents import refresh
+from octcore.formulations import base
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w*)\n(.*?)```", README, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("block", [text for kind, text in BLOCKS if kind == "python"])
+def test_python_blocks_run(block: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
+    assert capsys.readouterr().out.strip()
+
+
+def test_octcore_commands_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = [
+        line
+        for kind, text in BLOCKS
+        if not kind
+        for line in text.splitlines()
+        if line.startswith("octcore ")
+    ]
+    assert len(commands) >= 2
+    for command in commands:
+        assert main(shlex.split(command)[1:]) == 0, command
+        capsys.readouterr()
+
+
+def test_the_table_of_formulations_is_up_to_date() -> None:
+    assert refresh(README) == README, "run python -m octcore.documents README.md"
+
+
+def test_links_and_pictures_exist() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        if "://" not in target:
+            assert (ROOT / target).exists(), target
+
+
+def test_every_file_of_formulations_registers_one() -> None:
+    files = {p.stem for p in (ROOT / "octcore" / "formulations").glob("*.py")}
+    keys = {info.key.replace("-", "_") for info in base.list_formulations()}
+    assert files - {"__init__", "base"} == keys
+
+
+def test_top_level_is_fixed() -> None:
+    import subprocess
+
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    top = {line.split("/")[0] for line in listed.stdout.splitlines()}
+    allowed = {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "dashboard",
+        "octcore",
+        "sample_data",
+        "tests",
+    }
+    assert {name for name in top if not name.startswith(".")} <= allowed

@@ -1,0 +1,127 @@
+"""The command line: exit codes, one sentence on stderr, exact JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from octcore.cli import main
+from octcore.data.samples import sample_bytes
+from octcore.formulations.base import list_formulations
+
+
+@pytest.fixture
+def iris(tmp_path: Path) -> str:
+    path = tmp_path / "iris.csv"
+    path.write_bytes(sample_bytes("iris"))
+    return str(path)
+
+
+def test_formulations_and_describe_come_from_the_declarations(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["formulations", "--json"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert [r["key"] for r in records] == [i.key for i in list_formulations()]
+    for info in list_formulations():
+        assert main(["describe", info.key]) == 0
+        text = capsys.readouterr().out
+        assert info.title in text
+        assert all(p.name in text for p in info.hyperparameters)
+
+
+def test_solve_writes_exact_json_model_trace_and_tree(
+    iris: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {name: str(tmp_path / name) for name in ("r.json", "m.json", "t.jsonl", "t.svg")}
+    arguments = ["solve", iris, "--target", "species", "--formulation", "cart", "--depth", "2"]
+    arguments += ["--json", files["r.json"], "--model", files["m.json"]]
+    arguments += ["--trace", files["t.jsonl"], "--tree", files["t.svg"]]
+    assert main(arguments) == 0
+    assert "petal" in capsys.readouterr().out
+    record = json.loads(Path(files["r.json"]).read_text())
+    assert record["n_leaves"] == len([n for n in record["tree"]["nodes"] if n["kind"] == "leaf"])
+    assert {"versions", "status", "gap", "certificate", "timings", "trace"} - set(record) == {
+        "trace"
+    }
+    lines = Path(files["t.jsonl"]).read_text().splitlines()
+    assert json.loads(lines[-1])["kind"] == "finished"
+    assert Path(files["t.svg"]).read_text().startswith("<svg")
+    assert main(["predict", files["m.json"], iris]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header.endswith("species,prediction")
+    right = sum(row.split(",")[-1] == row.split(",")[-2] for row in rows)
+    assert right / len(rows) == pytest.approx(record["accuracy"])
+
+
+def test_json_on_standard_output_is_one_object(
+    iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["solve", iris, "--target", "species", "--formulation", "cart", "--json", "-"])
+    assert code == 0
+    assert json.loads(capsys.readouterr().out)["formulation"] == "cart"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["solve", "nowhere.csv", "--target", "y"],
+        ["solve", "{iris}", "--target", "specie"],
+        ["solve", "{iris}", "--target", "species", "--depth", "0"],
+        ["solve", "{iris}", "--target", "species", "--time-limit", "-1"],
+        ["solve", "{iris}", "--target", "species", "--formulation", "flow"],
+        ["solve", "{iris}", "--target", "species", "--param", "leaf_penalty"],
+        ["solve", "{iris}", "--target", "species", "--tree", "tree.png"],
+        ["solve", "{iris}", "--target", "species", "--constraint", "min_recall={bad"],
+        ["describe", "margo"],
+        ["samples", "irises"],
+        ["predict", "{iris}", "{iris}"],
+        ["solve"],
+        ["grow"],
+    ],
+)
+def test_wrong_input_is_one_sentence_and_exit_2(
+    arguments: list[str], iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled = [argument.replace("{iris}", iris) for argument in arguments]
+    try:
+        code = main(filled)
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 2
+    err = capsys.readouterr().err
+    assert len(err.strip().splitlines()) == 1
+    assert "Traceback" not in err
+
+
+def test_constraints_that_admit_no_tree_exit_3(
+    iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recall = json.dumps({"setosa": 1.0, "versicolor": 1.0, "virginica": 1.0})
+    code = main(
+        ["solve", iris, "--target", "species", "--depth", "1", "--time-limit", "30",
+         "--constraint", f"min_recall={recall}"]
+    )  # fmt: skip
+    assert code == 3
+    assert "infeasible" in capsys.readouterr().err
+
+
+def test_compare_prints_one_line_per_formulation(
+    iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["compare", iris, "--target", "species", "--formulations", "cart,path-search"]
+    assert main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["cart", "path-search"]
+
+
+def test_samples_are_written_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "xor.csv"
+    assert main(["samples", "xor", "--output", str(target)]) == 0
+    assert target.read_bytes() == sample_bytes("xor")
+    assert main(["samples"]) == 0
+    assert "xor" in capsys.readouterr().out

@@ -1,0 +1,161 @@
+"""`octcore.solve`: refusals before anything is built, true numbers, honest ends."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import octcore
+from octcore.engines.trace import Trace
+from octcore.errors import SettingsError
+from octcore.run import Run
+from octcore.solving import split_rows
+from octcore.tree import metrics
+
+IRIS = octcore.load_sample("iris")
+
+
+@pytest.mark.parametrize(
+    ("settings", "setting"),
+    [
+        ({"formulation": "flowoct"}, "flowoct"),
+        ({"depth": 0}, "depth"),
+        ({"depth": 2.5}, "depth"),
+        ({"depth": "3; import os"}, "depth"),
+        ({"depth": 20}, "depth"),
+        ({"time_limit": -5}, "time_limit"),
+        ({"time_limit": float("nan")}, "time_limit"),
+        ({"time_limit": float("inf")}, "time_limit"),
+        ({"test_size": 1.0}, "test_size"),
+        ({"seed": 2**63}, "seed"),
+        ({"params": {"leaf_penalty": -0.1}}, "leaf_penalty"),
+        ({"params": {"leaf_penalty": "nan"}}, "leaf_penalty"),
+        ({"params": {"lambda": 0.1}}, "lambda"),
+        ({"constraints": {"min_samples_leaf": 1_000_000}}, "min_samples_leaf"),
+        ({"constraints": {"forbidden_features": ["petal"]}}, "petal"),
+        ({"encoding": "QT-1"}, None),
+        ({"encoding": "scaled"}, "encoding"),
+        ({"engine": "cplex"}, "engine"),
+        ({"formulation": "margot"}, "formulation"),
+        ({"formulation": "cart", "constraints": {"max_features": 2}}, "max_features"),
+        ({"params": {"leaf_penalty": 0.1, "split_weight": 0.1}}, "split_weight"),
+    ],
+)
+def test_wrong_settings_are_refused_in_one_sentence(settings: dict, setting: str | None) -> None:
+    with pytest.raises(SettingsError) as caught:
+        octcore.solve(IRIS, **settings)
+    assert caught.value.message.endswith((".", "?"))
+    assert "\n" not in caught.value.message
+    if setting is not None:
+        assert caught.value.setting == setting
+
+
+def test_every_number_is_recomputed_by_routing() -> None:
+    run = octcore.solve(
+        IRIS, "path-search", depth=2, params={"leaf_penalty": 0.01}, test_size=0.3, seed=5
+    )
+    assert run.train is not None
+    assert run.test is not None
+    assert run.tree is not None
+    assert (run.n_train, run.n_test) == (105, 45)
+    predicted = run.predict(run.train.frame)
+    truth = np.array(run.classes)[run.train.y]
+    assert run.accuracy == pytest.approx((predicted == truth).mean())
+    assert run.objective == pytest.approx(run.accuracy - 0.01 * run.tree.n_leaves)
+    held = run.predict(run.test.frame) == np.array(run.classes)[run.test.y]
+    assert run.test_accuracy == pytest.approx(held.mean())
+    assert run.status == run.stop_reason == "optimal"
+    assert run.certificate.method == "path-search"
+    assert any("QT-5" in text for text in run.certificate.statements)
+
+
+def test_no_training_row_lies_on_a_threshold() -> None:
+    run = octcore.solve(IRIS, "cart", depth=3)
+    assert run.tree is not None
+    X = run.encoding.transform(IRIS.frame)
+    for node, rows in run.tree.node_rows(X).items():
+        if node in run.tree.splits:
+            split = run.tree.splits[node]
+            assert np.abs(split.project(X[rows]) - split.threshold).min() > 1e-9
+
+
+def test_a_tiny_time_limit_still_gives_a_tree_and_no_bound_of_its_own() -> None:
+    run = octcore.solve(IRIS, "flow-oct", depth=3, time_limit=0.001)
+    assert run.tree is not None
+    assert run.status == "feasible"
+    assert run.stop_reason == "time_limit"
+    assert run.accuracy is not None
+
+
+def test_a_stop_keeps_the_incumbent() -> None:
+    run = octcore.solve(IRIS, "flow-oct", depth=3, cancel=lambda: True)
+    assert run.stop_reason == "cancelled"
+    assert run.tree is not None
+
+
+def test_the_trace_is_monotone_and_survives_storage() -> None:
+    seen = []
+    run = octcore.solve(
+        IRIS, "flow-oct", depth=1, params={"leaf_penalty": 0.02}, on_event=seen.append
+    )
+    assert run.status == "optimal"
+    assert tuple(seen) == run.trace.events
+    seconds = [event.seconds for event in run.trace]
+    assert seconds == sorted(seconds)
+    incumbents = [event.incumbent for event in run.trace.incumbents]
+    assert incumbents == sorted(incumbents)
+    bounds = [event.bound for event in run.trace if event.bound is not None]
+    assert bounds == sorted(bounds, reverse=True)
+    assert min(bounds) >= max(incumbents) - 1e-9
+    again = Trace.from_json_lines(run.trace.to_json_lines())
+    assert [e.to_dict() for e in again] == [e.to_dict() for e in run.trace]
+    assert run.trace.events[-1].kind == "finished"
+
+
+def test_a_run_survives_json() -> None:
+    run = octcore.solve(IRIS, "cart", depth=2)
+    record = json.loads(json.dumps(run.to_dict(), allow_nan=False))
+    again = Run.from_dict(record, run.trace, run.train, run.test)
+    assert again.to_dict() == run.to_dict()
+    assert again.tree == run.tree
+
+
+def test_one_class_and_no_usable_feature_give_a_leaf() -> None:
+    from octcore.data.dataset import Dataset
+
+    constant = Dataset.from_arrays(np.zeros((6, 2)), np.array([0, 1, 1, 1, 0, 1]))
+    for formulation in ("path-search", "flow-oct"):
+        run = octcore.solve(constant, formulation, depth=2)
+        assert run.status == "optimal"
+        assert run.accuracy == pytest.approx(4 / 6)
+        assert run.tree is not None
+        assert run.tree.n_leaves == 1
+
+
+def test_held_out_rows_are_stratified_and_seeded() -> None:
+    train, test, notes = split_rows(IRIS, 0.2, 1)
+    assert test is not None
+    assert test.class_counts == (10, 10, 10)
+    assert train.n_samples == 120
+    assert notes == ()
+    again = split_rows(IRIS, 0.2, 1)[1]
+    assert again is not None
+    assert (again.row_lines == test.row_lines).all()
+
+
+def test_balanced_class_weights_change_the_accuracy_term() -> None:
+    rng = np.random.default_rng(0)
+    from octcore.data.dataset import Dataset
+
+    X = rng.integers(0, 2, (60, 4)).astype(float)
+    y = (rng.random(60) < 0.2).astype(int)
+    data = Dataset.from_arrays(X, y)
+    run = octcore.solve(
+        data, "path-search", encoding="none", depth=2,
+        params={"leaf_penalty": 0.0}, constraints={"class_weight": "balanced"},
+    )  # fmt: skip
+    assert run.tree is not None
+    balanced = metrics.balanced_accuracy(run.tree, X, y)
+    assert run.objective == pytest.approx(balanced)
