@@ -41,7 +41,7 @@ def class_bars_figure(record: ClassBars, palette: Palette) -> go.Figure:
             insidetextfont={"size": 13},
             hovertemplate="%{y}: %{x} rows<extra></extra>",
         ),
-        layout=base_layout(palette, height=max(130, 70 + 30 * len(labels))),
+        layout=base_layout(palette, has_legend=False, height=max(104, 44 + 30 * len(labels))),
     )
     figure.update_yaxes(autorange="reversed", showgrid=False, ticks="", type="category")
     figure.update_xaxes(title_text="rows")

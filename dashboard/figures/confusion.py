@@ -78,7 +78,7 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
             hovertemplate="true %{y}, predicted %{x}<br>%{customdata:.1%} of the class"
             "<extra></extra>",
         ),
-        layout=base_layout(palette, height=max(240, 130 + 40 * n)),
+        layout=base_layout(palette, has_legend=False, height=max(214, 104 + 40 * n)),
     )
     for true in range(n):
         for predicted in range(n):

@@ -112,7 +112,7 @@ def usage_figure(record: FeatureUsage, palette: Palette, selected: int | None = 
             customdata=hover,
             hovertemplate="%{y} at %{x}<br>%{customdata}<extra></extra>",
         ),
-        layout=base_layout(palette, height=max(170, 90 + 34 * len(rows))),
+        layout=base_layout(palette, has_legend=False, height=max(144, 64 + 34 * len(rows))),
     )
     figure.update_yaxes(autorange="reversed", showgrid=False, ticks="")
     figure.update_xaxes(showgrid=False, side="bottom", ticks="", type="category")

@@ -11,7 +11,9 @@ from dashboard.palette import Palette
 FONT = '"Source Sans", "Source Sans Pro", "Segoe UI", sans-serif'
 
 
-def base_layout(palette: Palette, height: int = 360, **extra: Any) -> go.Layout:
+def base_layout(
+    palette: Palette, height: int = 360, has_legend: bool = True, **extra: Any
+) -> go.Layout:
     """Make the common layout: transparent ground, readable axes, legend above.
 
     Parameters
@@ -20,6 +22,8 @@ def base_layout(palette: Palette, height: int = 360, **extra: Any) -> go.Layout:
         Colours.
     height : int
         In pixels; Streamlit stretches the width.
+    has_legend : bool
+        Whether room for a legend is left at the top.
     extra : object
         Further entries of the layout.
     """
@@ -36,7 +40,7 @@ def base_layout(palette: Palette, height: int = 360, **extra: Any) -> go.Layout:
     return go.Layout(
         {
             "height": height,
-            "margin": {"l": 8, "r": 12, "t": 34, "b": 8},
+            "margin": {"l": 8, "r": 12, "t": 34 if has_legend else 8, "b": 8},
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "font": {"family": FONT, "size": 13, "color": palette.text},

@@ -334,9 +334,10 @@ def _dots(figure: go.Figure, record: PlaneRecord, palette: Palette, selected: in
             "<br>in leaf %{customdata[0]}<extra></extra>",
         )
     _ring(figure, dots, dots.support, "support vector", "circle-open", palette.text, 15, 1.6)
-    # Black on white stays visible on every region colour, in both themes.
-    _ring(figure, dots, dots.wrong, "", "x", "#ffffff", 11, 2)
-    _ring(figure, dots, dots.wrong, "misclassified", "x", "#000000", 8, 0)
+    # Black and white together stay visible on every region colour; the legend is on the page.
+    halo, cross = ("#ffffff", "#000000") if palette.name == "light" else ("#000000", "#ffffff")
+    _ring(figure, dots, dots.wrong, "", "x", halo, 11, 2)
+    _ring(figure, dots, dots.wrong, "misclassified", "x", cross, 8, 0)
 
 
 def _ring(

@@ -8,6 +8,7 @@ from dashboard import session, text
 from dashboard.figures.class_bars import ClassBars, class_bars_figure
 from dashboard.widgets import chart, column_editor, dataset_input, encoding_preview
 from dashboard.widgets.frame import draw_title
+from dashboard.widgets.lazy_tabs import lazy_tabs
 from dashboard.widgets.start import start_button
 
 draw_title("Data")
@@ -31,14 +32,13 @@ with right:
         )
     start_button("Find an optimal tree", key="start_from_data")
 
-rows_tab, columns_tab, encoding_tab, findings_tab = st.tabs(
-    ["Rows", "Columns", "Encoding", f"Findings ({len(data.findings)})"]
+lazy_tabs(
+    {
+        "Rows": dataset_input.preview,
+        "Columns": column_editor.draw,
+        "Encoding": encoding_preview.draw,
+        "Findings": dataset_input.findings,
+    },
+    key="data_tabs",
+    first="Columns" if data.y is None else "Rows",
 )
-with rows_tab:
-    dataset_input.preview()
-with columns_tab:
-    column_editor.draw()
-with encoding_tab:
-    encoding_preview.draw()
-with findings_tab:
-    dataset_input.findings()

@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard import session, text
 from dashboard.widgets import convergence, downloads, linked_views, metrics_view, run_picker
 from dashboard.widgets.frame import draw_title
+from dashboard.widgets.lazy_tabs import lazy_tabs
 from dashboard.widgets.start import start_button
 
 draw_title("Explore")
@@ -24,18 +25,15 @@ elif run is None or run.tree is None or run.train is None:
     st.page_link("pages/solve.py", label="Solve again", query_params=session.run_query())
 else:
     linked_views.draw(view.id, run)
-    gap_tab, metrics_tab, greedy_tab, rules_tab, card_tab, save_tab = st.tabs(
-        ["Convergence", "Accuracy", "CART beside it", "Rules", "Model card", "Download"]
+    shown = run
+    lazy_tabs(
+        {
+            "Convergence": lambda: convergence.draw(view.id, shown),
+            "Accuracy": lambda: metrics_view.draw(shown),
+            "CART beside it": lambda: metrics_view.greedy(view.id, shown),
+            "Rules": lambda: metrics_view.rules_table(shown),
+            "Model card": lambda: metrics_view.model_card(shown),
+            "Download": lambda: downloads.draw(view.id, shown),
+        },
+        key="explore_tabs",
     )
-    with gap_tab:
-        convergence.draw(view.id, run)
-    with metrics_tab:
-        metrics_view.draw(run)
-    with greedy_tab:
-        metrics_view.greedy(view.id, run)
-    with rules_tab:
-        metrics_view.rules_table(run)
-    with card_tab:
-        metrics_view.model_card(run)
-    with save_tab:
-        downloads.draw(view.id, run)

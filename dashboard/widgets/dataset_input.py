@@ -71,6 +71,9 @@ def _counts() -> None:
     numbers[1].metric("Rows left out", f"{source.n_rows_dropped:,}")
     numbers[2].metric("Features", f"{data.n_features:,}")
     numbers[3].metric("Classes", f"{data.n_classes:,}")
+    warned = sum(finding.severity == "warning" for finding in data.findings)
+    if warned:
+        st.caption(f":material/warning: {text.count(warned, 'warning')}; see Findings below.")
 
 
 def preview() -> None:

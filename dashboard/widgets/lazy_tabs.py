@@ -1,0 +1,32 @@
+"""Tabs of which only the open one is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import streamlit as st
+
+
+def lazy_tabs(
+    contents: Mapping[str, Callable[[], None]], key: str, first: str | None = None
+) -> None:
+    """Draw tabs; switching computes the newly opened one and nothing else of the page.
+
+    Parameters
+    ----------
+    contents : mapping of str to callable
+        What each tab draws, by its label.
+    key : str
+        Key of the tabs.
+    first : str or None
+        Label of the tab that is open at first.
+    """
+    st.fragment(_draw)(contents, key, first)
+
+
+def _draw(contents: Mapping[str, Callable[[], None]], key: str, first: str | None) -> None:
+    tabs = st.tabs(list(contents), key=key, default=first, on_change="rerun")
+    for tab, draw in zip(tabs, contents.values(), strict=True):
+        if tab.open:
+            with tab:
+                draw()

@@ -1,0 +1,224 @@
+"""Pages through AppTest: scripts, forms and states, without pixels and without a solver."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import dashboard
+from dashboard import jobs
+from octcore.data.samples import load_sample
+from octcore.formulations.base import list_formulations
+from octcore.solving import solve
+
+APP = str(Path(dashboard.__file__).parent / "app.py")
+PATIENCE = 60
+HOSTILE = "<img src=x onerror=alert(1)>$x$[a](http://evil.example)"
+
+
+class FakeSupervisor:
+    """Answers at once with a greedy tree, so that pages meet every state of a run."""
+
+    def __init__(self) -> None:
+        self.views: dict[str, jobs.RunView] = {}
+        self.stopped: list[str] = []
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """Replace the process machinery: the pages' own logic is what is tested here."""
+    supervisor = FakeSupervisor()
+
+    def submit(owner, data, settings):
+        run = solve(data, **{**settings, "formulation": "cart", "engine": "auto"})
+        title = jobs.title_of(settings, data.name)
+        supervisor.views["run-1"] = jobs.RunView(
+            "run-1", title, settings, "done", data=data, run=run, trace=run.trace
+        )
+        return "run-1"
+
+    monkeypatch.setattr(jobs, "warm_up", lambda: None)
+    monkeypatch.setattr(jobs, "submit", submit)
+    monkeypatch.setattr(jobs, "view", supervisor.views.get)
+    monkeypatch.setattr(jobs, "stop", supervisor.stopped.append)
+    yield supervisor
+    st.cache_resource.clear()
+
+
+def open_app(page: str | None = None) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=PATIENCE).run()
+    assert not app.exception
+    if page is not None:
+        app.switch_page(f"pages/{page}.py").run()
+        assert not app.exception
+    return app
+
+
+def shown(app: AppTest) -> str:
+    parts = [*app.markdown, *app.caption, *app.error, *app.warning, *app.info, *app.success]
+    return "\n".join(str(element.value) for element in parts)
+
+
+def button(app: AppTest, label: str):
+    return next(b for b in app.button if b.label == label)
+
+
+def upload(app: AppTest, content: bytes, name: str = "own.csv") -> AppTest:
+    app.file_uploader[0].upload(name, content, "text/csv")
+    app.run()
+    assert not app.exception
+    return app
+
+
+def test_opens_with_a_sample_and_one_button(fake):
+    app = open_app()
+    assert "iris" in shown(app)
+    assert not button(app, "Find an optimal tree").disabled
+    assert {m.label: m.value for m in app.metric}["Rows in use"] == "150"
+
+
+def test_one_click_leads_to_a_tree(fake):
+    app = open_app()
+    button(app, "Find an optimal tree").click().run()
+    assert not app.exception
+    assert fake.views["run-1"].settings["formulation"] == "flow-oct"
+    assert app.query_params["run"] == "run-1"
+    app.switch_page("pages/explore.py").run()
+    assert not app.exception
+    assert {m.label for m in app.metric} >= {"Training", "Objective", "Gap"}
+
+
+@pytest.mark.parametrize("page", ["solve", "explore", "about"])
+def test_pages_open_empty_and_say_what_to_do(fake, page):
+    app = open_app(page)
+    assert shown(app).strip()
+    if page == "explore":
+        assert "no solved tree yet" in shown(app)
+
+
+def test_unknown_run_in_the_link_is_said_in_words(fake):
+    app = AppTest.from_file(APP, default_timeout=PATIENCE)
+    app.query_params["run"] = "00000000-0000-0000-0000-000000000000"
+    app.run()
+    app.switch_page("pages/solve.py").run()
+    assert not app.exception
+
+
+def test_upload_is_read_and_another_target_can_be_chosen(fake):
+    app = upload(open_app(), b"a,b,c\n1.5,2,x\n2.5,3,y\n3.5,4,x\n4.5,9,y\n")
+    assert "own\\.csv" in shown(app)
+    app.session_state["data_tabs"] = "Columns"
+    app.run()
+    target = next(s for s in app.selectbox if s.label == "Column to predict")
+    assert target.value == "c"
+    target.set_value("b").run()
+    assert not app.exception
+    assert next(s for s in app.selectbox if s.label == "Column to predict").value == "b"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\x89PNG\r\n\x1a\n", b"<html><body>no</body></html>", b"a,a\n1,2\n"]
+)
+def test_bad_upload_is_one_sentence_and_loses_nothing(fake, content):
+    app = open_app()
+    button(app, "Find an optimal tree").click().run()
+    app.switch_page("pages/data.py").run()
+    upload(app, content)
+    assert len(app.error) == 1
+    assert "Traceback" not in shown(app)
+    assert {m.label: m.value for m in app.metric}["Rows in use"] == "150"
+    assert "run-1" in fake.views
+
+
+def test_hostile_names_are_escaped_in_markdown(fake):
+    header = HOSTILE.replace(",", ";")
+    rows = "".join(f"{i % 7},{'p' if i % 2 else HOSTILE}\n" for i in range(40))
+    app = upload(open_app(), f"{header},class\n{rows}".encode())
+    button(app, "Find an optimal tree").click().run()
+    app.switch_page("pages/explore.py").run()
+    assert not app.exception
+    text = shown(app)
+    assert "](http://evil" not in text
+    assert "<img src" not in text.replace("\\<", "")
+
+
+@pytest.mark.parametrize("key", [info.key for info in list_formulations()])
+def test_form_is_drawn_for_every_formulation(fake, key):
+    app = open_app("solve")
+    next(s for s in app.selectbox if s.label == "Formulation").set_value(key).run()
+    assert not app.exception
+    info = next(info for info in list_formulations() if info.key == key)
+    code = "\n".join(block.value for block in app.code)
+    assert f"formulation='{key}'" in code
+    inputs = [*app.number_input, *app.selectbox, *app.toggle, *app.text_input]
+    names = {re.split(r" [$(]", element.label)[0].lower() for element in inputs}
+    for parameter in info.hyperparameters:
+        assert parameter.name.replace("_", " ").lower() in names
+
+
+def test_settings_survive_a_change_of_page_and_reach_the_solve(fake):
+    app = open_app("solve")
+    next(n for n in app.number_input if n.label == "Depth").set_value(3).run()
+    next(n for n in app.number_input if n.label.startswith("Leaf penalty")).set_value(0.05).run()
+    app.switch_page("pages/data.py").run()
+    app.switch_page("pages/solve.py").run()
+    assert next(n for n in app.number_input if n.label == "Depth").value == 3
+    button(app, "Find the optimal tree").click().run()
+    assert not app.exception
+    settings = fake.views["run-1"].settings
+    assert settings["depth"] == 3
+    assert settings["params"] == {"leaf_penalty": 0.05}
+
+
+def test_settings_that_do_not_fit_are_refused_before_the_start(fake):
+    app = open_app("solve")
+    next(s for s in app.selectbox if s.label == "Encoding").set_value("one-hot").run()
+    assert not app.exception
+    assert button(app, "Find the optimal tree").disabled
+    assert "one-hot" in app.error[0].value.replace("\\", "")
+
+
+def test_running_solve_shows_numbers_and_can_be_stopped(fake):
+    data = load_sample("iris")
+    run = solve(data, "cart")
+    fake.views["run-2"] = jobs.RunView(
+        "run-2", "x", {"formulation": "cart"}, "running", "solve", trace=run.trace, data=data
+    )
+    app = AppTest.from_file(APP, default_timeout=PATIENCE)
+    app.query_params["run"] = "run-2"
+    app.run()
+    app.switch_page("pages/solve.py")
+    app.query_params["run"] = "run-2"
+    app.run()
+    assert not app.exception
+    assert {m.label for m in app.metric} >= {"Best tree", "Bound", "Gap"}
+    button(app, "Stop").click().run()
+    assert fake.stopped == ["run-2"]
+
+
+def test_failed_run_says_why(fake):
+    from octcore.errors import EngineError
+
+    error = EngineError("WORKER_DIED", "The worker was ended by signal SIGKILL; solve again.")
+    fake.views["run-3"] = jobs.RunView("run-3", "x", {"formulation": "cart"}, "failed", error=error)
+    for page in ("solve", "explore"):
+        app = AppTest.from_file(APP, default_timeout=PATIENCE)
+        app.run()
+        app.switch_page(f"pages/{page}.py")
+        app.query_params["run"] = "run-3"
+        app.run()
+        assert not app.exception
+        assert "SIGKILL" in shown(app)
+
+
+def test_sample_without_two_numeric_columns_has_no_plane(fake):
+    app = open_app()
+    next(s for s in app.selectbox if s.label == "Sample data").set_value("monks-1").run()
+    button(app, "Find an optimal tree").click().run()
+    app.switch_page("pages/explore.py").run()
+    assert not app.exception
+    assert not any(s.label == "Across" for s in app.selectbox)

@@ -1,0 +1,164 @@
+"""A real server on a free loopback port and a real Chromium."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import dashboard
+
+APP = Path(dashboard.__file__).parent / "app.py"
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+START_SECONDS = 90
+SOLVE_MILLISECONDS = 180_000
+"""Patience with a busy machine; a quiet one needs some seconds."""
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory) -> Iterator[str]:
+    """Address of a running app with a history of its own."""
+    folder = tmp_path_factory.mktemp("app")
+    port = _free_port()
+    environment = {**os.environ, "OCTCORE_STORE": str(folder / "runs.sqlite")}
+    flags = [f"--server.port={port}", "--server.headless=true", "--server.fileWatcherType=none"]
+    with (folder / "log.txt").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", str(APP), *flags],
+            cwd=APP.parents[1],
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        address = f"http://localhost:{port}"
+        try:
+            _wait_until_healthy(address, process, folder / "log.txt")
+            yield address
+        finally:
+            process.terminate()
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(5)
+
+
+def _wait_until_healthy(address: str, process: subprocess.Popen, log: Path) -> None:
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            break
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"{address}/_stcore/health", timeout=2)
+            return
+        time.sleep(0.2)
+    pytest.fail(f"The app did not start:\n{log.read_text(errors='replace')[-2000:]}")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """One browser for all tests."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=ARGUMENTS
+        )
+        yield browser
+        browser.close()
+
+
+class Watched:
+    """A page, and what must never happen on it."""
+
+    def __init__(self, context, address: str) -> None:
+        self.page = context.new_page()
+        self.address = address
+        self.errors: list[str] = []
+        self.foreign: list[str] = []
+        self.dialogs: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("dialog", self._dialog)
+        self.page.on("request", self._request)
+
+    def _dialog(self, dialog) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def _request(self, request) -> None:
+        own = request.url.startswith((self.address, "data:", "blob:"))
+        if not own and not request.url.startswith(self.address.replace("http", "ws")):
+            self.foreign.append(request.url)
+
+    def open(self, path: str = "/"):
+        """Open a path and wait until a page has been drawn."""
+        self.page.goto(self.address + path)
+        self.page.get_by_role("heading", level=1).first.wait_for(timeout=60_000)
+        return self.page
+
+    def settle(self) -> None:
+        """Wait until no script runs."""
+        self.page.wait_for_timeout(400)
+        self.page.wait_for_function(
+            "() => !document.querySelector('[data-testid=stStatusWidget]')", timeout=60_000
+        )
+        self.page.wait_for_timeout(300)
+
+    def assert_clean(self) -> None:
+        """No script error, no dialog, no request to anybody else."""
+        assert self.errors == []
+        assert self.dialogs == []
+        assert self.foreign == []
+
+
+@pytest.fixture
+def visit(chromium, server) -> Iterator:
+    """Open watched pages, each in a browser session of its own."""
+    contexts = []
+
+    def make(**options) -> Watched:
+        settings = {"viewport": {"width": 1280, "height": 800}, **options}
+        contexts.append(chromium.new_context(**settings))
+        return Watched(contexts[-1], server)
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def solved(chromium, server) -> str:
+    """Path of the page of a finished run: the sample that opens by itself, one click."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 800})
+    watched = Watched(context, server)
+    page = watched.open()
+    page.get_by_role("button", name="Find an optimal tree").click()
+    page.get_by_role("button", name="Explore this tree").wait_for(timeout=SOLVE_MILLISECONDS)
+    query = page.url.split("?", 1)[1]
+    watched.assert_clean()
+    context.close()
+    return f"?{query}"

@@ -1,0 +1,137 @@
+"""What a person sees: load, solve, look, stop, come back."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.browser.conftest import SOLVE_MILLISECONDS
+
+pytestmark = pytest.mark.browser
+
+
+def test_two_clicks_from_opening_to_a_proven_tree(visit):
+    watched = visit()
+    page = watched.open()
+    page.get_by_role("button", name="Find an optimal tree").click()
+    page.get_by_role("button", name="Explore this tree").click(timeout=SOLVE_MILLISECONDS)
+    page.get_by_role("heading", name="Explore", level=1).wait_for()
+    page.locator(".badge", has_text="proven optimal").first.wait_for()
+    assert page.get_by_role("tree").first.locator("g.node").count() == 7
+    assert "run=" in page.url
+    watched.assert_clean()
+
+
+def test_a_click_on_a_node_moves_every_view(visit, solved):
+    watched = visit()
+    page = watched.open("/explore" + solved)
+    node = page.locator('g.node[data-node="3"]').first
+    node.wait_for(timeout=60_000)
+    node.click()
+    page.get_by_text("Node 3", exact=True).wait_for(timeout=20_000)
+    watched.settle()
+    assert page.locator('g.node[data-node="3"]').first.get_attribute("aria-selected") == "true"
+    faded = page.evaluate(
+        "() => [...document.querySelectorAll('.js-plotly-plot')].flatMap(p => p.data)"
+        ".flatMap(t => t.marker && t.marker.opacity ? [...t.marker.opacity] : [])"
+        ".filter(v => v < 0.5).length"
+    )
+    assert faded > 0
+    watched.assert_clean()
+
+
+def test_a_click_on_a_row_selects_its_leaf(visit, solved):
+    watched = visit(viewport={"width": 1280, "height": 1000})
+    page = watched.open("/explore" + solved)
+    page.locator(".js-plotly-plot .scatterlayer .trace path.point").first.wait_for()
+    watched.settle()
+    place = page.evaluate(
+        "() => { const p = document.querySelector('.js-plotly-plot'), l = p._fullLayout,"
+        " t = p.data.find(t => t.customdata), b = p.getBoundingClientRect();"
+        " return [b.x + l.xaxis._offset + l.xaxis.d2p(t.x[0]),"
+        " b.y + l.yaxis._offset + l.yaxis.d2p(t.y[0])]; }"
+    )
+    page.mouse.move(*place)
+    page.wait_for_timeout(300)
+    page.mouse.click(*place)
+    page.get_by_text(re.compile(r"Leaf \d: predicts")).first.wait_for(timeout=20_000)
+    watched.assert_clean()
+
+
+def test_keyboard_moves_selects_and_folds(visit, solved):
+    watched = visit()
+    page = watched.open("/explore" + solved)
+    root = page.locator('g.node[data-node="1"]').first
+    root.wait_for(timeout=60_000)
+    watched.settle()
+    root.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.get_by_text("Node 3", exact=True).wait_for(timeout=20_000)
+    watched.settle()
+    page.locator('g.node[data-node="3"]').first.focus()
+    page.keyboard.press("Space")
+    assert page.get_by_role("tree").first.locator("g.node").count() == 5
+    page.keyboard.press("Space")
+    assert page.get_by_role("tree").first.locator("g.node").count() == 7
+    watched.assert_clean()
+
+
+def test_reload_and_a_second_session_find_the_run(visit, solved):
+    for path in ("/explore", "/solve"):
+        watched = visit()
+        page = watched.open(path + solved)
+        page.locator(".badge", has_text="proven optimal").first.wait_for(timeout=60_000)
+        page.reload()
+        page.locator(".badge", has_text="proven optimal").first.wait_for(timeout=60_000)
+        assert solved[1:] in page.url
+
+
+def test_stop_keeps_the_best_tree(visit):
+    watched = visit()
+    page = watched.open()
+    page.get_by_role("combobox", name=re.compile("Sample data")).click()
+    page.get_by_role("option", name=re.compile("^Breast|cancer|569")).first.click()
+    watched.settle()
+    page.get_by_role("button", name="Find an optimal tree").click()
+    page.locator("g.node").first.wait_for(timeout=SOLVE_MILLISECONDS)
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Explore this tree").wait_for(timeout=60_000)
+    page.locator(".badge", has_text="stopped by you").first.wait_for()
+    assert page.get_by_role("tree").first.locator("g.node").count() >= 1
+    watched.assert_clean()
+
+
+def test_tree_is_saved_as_svg_in_the_browser(visit, solved, tmp_path):
+    watched = visit()
+    page = watched.open("/explore" + solved)
+    page.locator("g.node").first.wait_for(timeout=60_000)
+    watched.settle()
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="SVG", exact=True).first.click()
+    target = tmp_path / "tree.svg"
+    waiting.value.save_as(target)
+    import xml.etree.ElementTree as ElementTree
+
+    root = ElementTree.fromstring(target.read_text(encoding="utf-8"))
+    texts = "".join(root.itertext())
+    assert "petal" in texts
+    assert "script" not in {element.tag.rsplit("}", 1)[-1] for element in root.iter()}
+
+
+def test_own_file_to_a_tree_in_its_own_words(visit, tmp_path):
+    path = tmp_path / "fruit.csv"
+    rows = [
+        f"{i % 9},{'red' if i % 2 else 'green'},{'ripe' if i % 9 > 4 else 'raw'}" for i in range(60)
+    ]
+    path.write_text("days on sill,colour,state\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    watched = visit()
+    page = watched.open()
+    page.locator("input[type=file]").set_input_files(path)
+    page.get_by_text("What is predicted: state").wait_for(timeout=30_000)
+    page.get_by_role("button", name="Find an optimal tree").click()
+    page.get_by_role("button", name="Explore this tree").wait_for(timeout=SOLVE_MILLISECONDS)
+    assert page.locator("g.node", has_text="days on sill").count() >= 1
+    watched.assert_clean()

@@ -1,0 +1,72 @@
+"""Themes, narrow screens and hostile names."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.conftest import SOLVE_MILLISECONDS
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = "<img src=https://evil.example/x onerror=alert(1)>"
+MARKDOWN = "![x](https://evil.example/y) $\\\\frac{1}{0}$ :red[z] <script>alert(2)</script>"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["/", "/solve", "/explore", "/about"])
+def test_every_page_draws_in_both_themes(visit, solved, scheme, path):
+    watched = visit(color_scheme=scheme)
+    page = watched.open(path + (solved if path in {"/solve", "/explore"} else ""))
+    watched.settle()
+    ground = page.evaluate(
+        "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+    )
+    brightness = sum(int(v) for v in ground.strip("rgba()").split(",")[:3]) / 3
+    assert (brightness > 128) == (scheme == "light")
+    assert page.locator("[data-testid=stException]").count() == 0
+    watched.assert_clean()
+
+
+def test_dark_tree_has_light_ink(visit, solved):
+    watched = visit(color_scheme="dark")
+    page = watched.open("/explore" + solved)
+    page.locator("g.node").first.wait_for(timeout=60_000)
+    watched.settle()
+    ink = page.locator("g.node text").first.get_attribute("fill")
+    assert ink == "#e8ecf2"
+
+
+@pytest.mark.parametrize("size", [(1024, 768), (390, 844)])
+def test_narrow_screens_do_not_scroll_sideways(visit, solved, size):
+    watched = visit(viewport={"width": size[0], "height": size[1]})
+    for path in ("/", "/solve" + solved, "/explore" + solved):
+        page = watched.open(path)
+        watched.settle()
+        over = page.evaluate(
+            "() => document.querySelector('[data-testid=stMain]').scrollWidth - innerWidth"
+        )
+        assert over <= 1, path
+    watched.assert_clean()
+
+
+def test_hostile_names_stay_text_in_every_view(visit, tmp_path):
+    path = tmp_path / "<b>evil.csv".replace("<b>", "b")
+    lines = [f'"{HOSTILE}","{MARKDOWN}","class"']
+    lines += [f'{i % 8},{i % 5}.5,"{HOSTILE if i % 8 > 3 else MARKDOWN}"' for i in range(64)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    watched = visit()
+    page = watched.open()
+    page.locator("input[type=file]").set_input_files(path)
+    page.get_by_text("What is predicted: class").wait_for(timeout=30_000)
+    for tab in ("Columns", "Encoding", "Findings"):
+        page.get_by_role("tab", name=tab).click()
+        watched.settle()
+    page.get_by_role("button", name="Find an optimal tree").click()
+    page.get_by_role("button", name="Explore this tree").click(timeout=SOLVE_MILLISECONDS)
+    page.locator("g.node", has_text="<img src=").first.wait_for(timeout=60_000)
+    for tab in ("Accuracy", "CART beside it", "Rules", "Model card", "Download"):
+        page.get_by_role("tab", name=tab).click()
+        watched.settle()
+    assert page.locator("img[src*='evil']").count() == 0
+    assert page.locator("a[href*='evil']").count() == 0
+    watched.assert_clean()
