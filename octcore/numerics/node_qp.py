@@ -37,7 +37,8 @@ from octcore.numerics.qp_factor import (
 )
 
 OPTIMAL, CUTOFF, PIVOT_LIMIT, GAVE_UP = 0, 1, 2, 3
-# Violation of a row, in units of the score, that is accepted at an optimum.
+# Violation of a row, in units of the score, that is accepted at an optimum; callers may pass a
+# larger one in `NodeData.constants` where penalties are so large that rounding reaches it.
 TOLERANCE = 1e-6
 # QR updates after which the factor is rebuilt from the rows.
 REBUILD_AFTER = 150
@@ -220,7 +221,7 @@ def most_violated(qp, data):
     """Row with the largest violation beyond the tolerance, or -1."""
     n = qp.score.shape[0]
     epsilon, offset = data.constants[0], data.constants[1]
-    best, chosen = TOLERANCE, -1
+    best, chosen = data.constants[2], -1
     for position in range(qp.count[N_ROWS]):
         sample = qp.rows[position]
         status = qp.status[sample]
@@ -389,7 +390,7 @@ def solve_node(qp, data, cutoff, max_pivots):
         if row < 0:
             refresh(qp, data)
             row = most_violated(qp, data)
-            if row < 0 and _active_error(qp, data) <= TOLERANCE:
+            if row < 0 and _active_error(qp, data) <= data.constants[2]:
                 return OPTIMAL
             stalled = row < 0
         if not stalled:

@@ -34,8 +34,9 @@ class NodeData(NamedTuple):
 
     ``x`` (n_samples, width) holds centred rows with the bias scale in column ``n_dims - 1`` and
     zero padding after it, ``y`` the labels -1/+1, ``upper`` the penalty of each sample at this
-    node, ``constants`` (2,) the strip epsilon left of the plane that routing rows must keep free
-    and an offset that is part of every score (the bias around which the bias penalty is centred).
+    node, ``constants`` (3,) the strip epsilon left of the plane that routing rows must keep free
+    and an offset that is part of every score (the bias around which the bias penalty is centred),
+    and the violation of a row that counts as none.
     """
 
     x: Any

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp import PIVOT_LIMIT, load_rows, refactor, solve_node
+from octcore.numerics.node_qp import PIVOT_LIMIT, TOLERANCE, load_rows, refactor, solve_node
 from octcore.numerics.qp_factor import NodeData, new_bank, node_of
 from octcore.numerics.qp_reference import NodePlane
 
@@ -104,7 +104,7 @@ def solve_node_plane(
     (its value is recomputed, but it need not be optimal or respect the routing rows).
     """
     n, p = x.shape
-    if n == 0 or y.max() == y.min() and sides is None:
+    if n == 0 or (y.max() == y.min() and sides is None):
         return NodePlane(np.zeros(p), float(y[0]) if n else 0.0, 0.0)
     radius = float(np.linalg.norm(x - x.mean(axis=0), axis=1).max())
     minority = min(upper[y > 0].sum(), upper[y < 0].sum()) if sides is None else upper.sum()
@@ -115,7 +115,7 @@ def solve_node_plane(
     routed = np.zeros(n, np.int8) if sides is None else np.asarray(sides, np.int8)
     offset = 0.0
     for turn in range(_CENTRING_ROUNDS):
-        constants = np.array([epsilon, offset])
+        constants = np.array([epsilon, offset, TOLERANCE])
         data = NodeData(rows, y.astype(float), upper.astype(float), constants)
         if turn == 0:
             load_rows(qp, routed)
@@ -130,6 +130,11 @@ def solve_node_plane(
         if change * change <= 2.0 * scale * scale * BIAS_ERROR * abs(float(qp.value[0])):
             break
     return plane_of(qp.vector[:p], x, y, upper, sides, epsilon)
+
+
+def routing_tolerance(weights: NDArray[np.float64]) -> float:
+    """Miss of a routing row that rounding may cause; well inside the usual strip of 1e-3."""
+    return min(1e-4, 5e-6 + 1e-8 * float(np.linalg.norm(weights)))
 
 
 def plane_of(

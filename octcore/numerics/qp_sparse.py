@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.qp_plane import solve_node_plane
+from octcore.numerics.qp_plane import routing_tolerance, solve_node_plane
 from octcore.numerics.qp_reference import NodePlane
 
 # Relative slack of the comparison with the incumbent, above the accuracy of a node value.
@@ -76,7 +76,7 @@ class SparseNode:
             return True
         score = rows @ plane.weights + plane.bias
         missed = np.where(self.sides < 0, score + self.epsilon, -score)
-        return bool(missed[self.sides != 0].max(initial=0.0) <= 5e-6)
+        return bool(missed[self.sides != 0].max(initial=0.0) <= routing_tolerance(plane.weights))
 
     def charge(self, n_features: int) -> float:
         """Price of a number of features."""
@@ -84,7 +84,12 @@ class SparseNode:
         return beyond * self.price if beyond else 0.0
 
 
-def solve_sparse_node(node: SparseNode, cutoff: float = np.inf) -> SparsePlane:
+def solve_sparse_node(
+    node: SparseNode,
+    cutoff: float = np.inf,
+    kept: NDArray[np.bool_] | None = None,
+    allowed: NDArray[np.bool_] | None = None,
+) -> SparsePlane:
     """Best plane under the feature budget.
 
     Parameters
@@ -93,36 +98,40 @@ def solve_sparse_node(node: SparseNode, cutoff: float = np.inf) -> SparsePlane:
         The problem; its ``stop`` ends the search early with the best plane so far.
     cutoff : float
         Planes worth this or more are of no interest.
+    kept, allowed : ndarray of shape (n_features,), optional
+        Features that are charged anyway, and those that may be used.
     """
     best = NodePlane(np.zeros(node.x.shape[1]), 0.0, np.inf)
     value = cutoff
-    everything = np.ones(node.x.shape[1], bool)
+    n_features = node.x.shape[1]
+    first = np.zeros(n_features, bool) if kept is None else kept
+    everything = np.ones(n_features, bool) if allowed is None else allowed
     heap: list[tuple[float, int, NDArray[np.bool_], NDArray[np.bool_]]] = []
-    heapq.heappush(heap, (0.0, 0, np.zeros_like(everything), everything))
+    heapq.heappush(heap, (0.0, 0, first, everything))
     serial = 0
     while heap:
-        bound, _, kept, allowed = heapq.heappop(heap)
+        bound, _, held, usable = heapq.heappop(heap)
         if bound >= value * (1.0 - _SLACK):
             return SparsePlane(best, value, value * (1.0 - _SLACK))
         if node.stop is not None and node.stop() and np.isfinite(best.value):
             return SparsePlane(best, value, bound)
-        relaxed, bound, chosen = _relax(node, kept, allowed)
+        relaxed, bound, chosen = _relax(node, held, usable)
         if bound >= value * (1.0 - _SLACK):
             continue
-        plane = relaxed if np.array_equal(chosen, allowed) else node.solve(np.flatnonzero(chosen))
-        total = plane.value + node.charge(int(np.count_nonzero(plane.weights)))
+        plane = relaxed if np.array_equal(chosen, usable) else node.solve(np.flatnonzero(chosen))
+        total = plane.value + node.charge(int(np.count_nonzero((plane.weights != 0) | first)))
         if total < value:
             best, value = plane, total
-        free = np.flatnonzero(allowed & ~kept)
+        free = np.flatnonzero(usable & ~held)
         if len(free) == 0 or bound >= value * (1.0 - _SLACK):
             continue
         feature = free[np.argmax(np.abs(relaxed.weights[free]))]
-        inside, outside = kept.copy(), allowed.copy()
+        inside, outside = held.copy(), usable.copy()
         inside[feature], outside[feature] = True, False
         full = node.price == np.inf and inside.sum() >= node.budget
         serial += 2
-        heapq.heappush(heap, (bound, -serial, inside, inside.copy() if full else allowed))
-        heapq.heappush(heap, (bound, -serial + 1, kept, outside))
+        heapq.heappush(heap, (bound, -serial, inside, inside.copy() if full else usable))
+        heapq.heappush(heap, (bound, -serial + 1, held, outside))
     return SparsePlane(best, value, value * (1.0 - _SLACK))
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from octcore.numerics.node_qp import (
-    TOLERANCE,
     add_hinge,
     add_route,
     row_upper,
@@ -62,7 +61,7 @@ def _payment(bank, data, sample, node, n_upper):
 def _one_step(qp, own, row, sample, sign, target, upper):
     """Dual gain of the first step that brings in a row."""
     violation = target - sign * qp.score[sample]
-    if violation <= TOLERANCE:
+    if violation <= own.constants[2]:
         return 0.0
     coordinates, solution = qp.work[0], qp.work[1]
     rotate_into(qp, own.x[sample], sign, coordinates)
@@ -108,14 +107,14 @@ def _trial_gain(bank, trial, data, prefix, sample, side, room, pivots):
     copy = node_of(trial, 0)
     gain = 0.0
     qp = node_of(bank, child)
-    if 1.0 - data.y[sample] * qp.score[sample] > TOLERANCE:
+    if 1.0 - data.y[sample] * qp.score[sample] > data.constants[2]:
         copy_node(qp, copy)
         add_hinge(copy, sample)
         solve_node(copy, node_data(data, child), qp.value[0] + room, pivots)
         gain = max(0.0, copy.value[0] - qp.value[0])
         qp = node_of(bank, parent)
     target = data.constants[0] if side < 0 else 0.0
-    if gain < room and target - side * qp.score[sample] > TOLERANCE:
+    if gain < room and target - side * qp.score[sample] > data.constants[2]:
         copy_node(qp, copy)
         add_route(copy, sample, side)
         solve_node(copy, node_data(data, parent), qp.value[0] + room - gain, pivots)

@@ -16,17 +16,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp import CUTOFF, PIVOT_LIMIT, load_rows
+from octcore.numerics.node_qp import CUTOFF, GAVE_UP, PIVOT_LIMIT, TOLERANCE, load_rows
 from octcore.numerics.qp_factor import N_PIVOTS, new_bank, node_of
 from octcore.numerics.qp_plane import (
     bias_scale,
     chunk_pivots,
     padded_rows,
     plane_of,
+    routing_tolerance,
     solve_node_plane,
 )
 from octcore.numerics.qp_reference import NodePlane
-from octcore.search.routing_branching import AGAIN, BRANCH, COMPLETE, PRUNED, branch, process
+from octcore.search.routing_branching import AGAIN, COMPLETE, PRUNED, branch, process
 from octcore.search.routing_incumbent import Tracker, merged_rows
 from octcore.search.routing_records import (
     Cancel,
@@ -49,6 +50,7 @@ from octcore.search.routing_state import (
     clear_bank,
     lower_bound,
     pack,
+    restart_node,
     route_by_planes,
     solve_chunk,
     start_evaluation,
@@ -61,8 +63,6 @@ _SHARE = 0.1
 _EAGER_STATES, _EVERY = 200, 10
 # Leave a dive when its bound has climbed this far from the best open bound to the incumbent.
 _DIVE = 0.5
-# Routing rows may be missed by this much in an accepted tree.
-_ROUTE_TOLERANCE = 5e-6
 _ROUNDING_LIMIT = 3e9
 
 _compile_seconds: float | None = None
@@ -104,11 +104,12 @@ class RoutingSearch:
     def _allocate(self) -> None:
         problem, n = self.problem, len(self.problem.y)
         centred = problem.x - problem.x.mean(axis=0)
-        self.radius = float(np.linalg.norm(centred, axis=1).max())
+        self.radius = self._radius(centred)
         largest = float(self.penalties.max())
         error = _SHARE * problem.gap / problem.n_nodes
         scale = bias_scale(self.tracker.objective, self.radius, largest, error, _ROUNDING_LIMIT)
         rows = padded_rows(problem.x, scale)
+        self.rows = rows
         layers, layer = self._layers(rows)
         self.scale = scale
         self.data = SearchData(
@@ -116,7 +117,7 @@ class RoutingSearch:
             layer=layer,
             y=problem.y.astype(float),
             upper=self.penalties,
-            constants=np.array([problem.epsilon, 0.0]),
+            constants=np.array([problem.epsilon, 0.0, self._tolerance(scale)]),
             twin=_twins(problem.x),
         )
         width, dims = rows.shape[1], problem.x.shape[1] + 1
@@ -128,6 +129,19 @@ class RoutingSearch:
         self.pseudo = np.zeros((4, n))
         self.choice = np.zeros(2, np.int64)
         self.rounds = max(1, min(8, 40_000_000 // (n * dims * dims * 8)))
+
+    def _radius(self, centred: NDArray[np.float64]) -> float:
+        """Largest norm of a row over the features that one plane may use."""
+        radius = float(np.linalg.norm(centred, axis=1).max())
+        if self.problem.variant == "hfs":
+            budget = int(self.problem.budgets().max())
+            radius = min(radius, float(np.sqrt(budget) * np.abs(centred).max()))
+        return radius
+
+    def _tolerance(self, scale: float) -> float:
+        """Row violation above the rounding of a bias that is a sum of large multipliers."""
+        rounding = 4e-16 * scale**2 * float(self.penalties.max())
+        return float(np.clip(rounding, TOLERANCE, 1e-4))
 
     def _layers(self, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         if self.masks is None:
@@ -288,11 +302,17 @@ class RoutingSearch:
         return "cancelled" if self.tracker.cancelled else "time_limit"
 
     def _settle(self) -> bool:
-        """Solve the current QPs to the end; False when stopped."""
+        """Solve the current QPs to the end, cold where rounding spoilt them; False if stopped."""
         for node in range(self.problem.n_nodes):
-            while solve_chunk(self.bank, self.data, node, np.inf, self.chunk) == PIVOT_LIMIT:
-                if self.tracker.stop():
-                    return False
+            for _ in range(2):
+                code = PIVOT_LIMIT
+                while code == PIVOT_LIMIT:
+                    code = solve_chunk(self.bank, self.data, node, np.inf, self.chunk)
+                    if code == PIVOT_LIMIT and self.tracker.stop():
+                        return False
+                if code != GAVE_UP:
+                    break
+                restart_node(self.bank, self.prefix, node)
         return True
 
     def _pop(self) -> bool:
@@ -321,8 +341,7 @@ class RoutingSearch:
         if code == PRUNED:
             return False
         if code == COMPLETE:
-            self._finish_complete()
-            return False
+            return self._finish_complete()
         if self.nodes <= _EAGER_STATES or self.nodes % _EVERY == 0:
             self.descend()
         return self._split()
@@ -346,14 +365,28 @@ class RoutingSearch:
                 return False
         return True
 
-    def _finish_complete(self) -> None:
+    def _finish_complete(self) -> bool:
         """A state whose planes already route all samples without further cost."""
-        if not self._settle():
-            self.abandoned = min(self.abandoned, lower_bound(self.bank))
-            return
-        self.descend()
-        if lower_bound(self.bank) < self.cutoff():
-            self.abandoned = min(self.abandoned, lower_bound(self.bank))
+        settled = self._settle()
+        if settled:
+            self.descend()
+        if lower_bound(self.bank) >= self.cutoff():
+            return False
+        if settled and self._choose_nearest():
+            return self._split()
+        self.abandoned = min(self.abandoned, lower_bound(self.bank))
+        return False
+
+    def _choose_nearest(self) -> bool:
+        """Choose the free sample nearest to its plane; for states that rounding left open."""
+        free = np.flatnonzero(self.prefix < self.problem.n_upper)
+        if len(free) == 0:
+            return False
+        distance = np.abs(self.bank.score[self.prefix[free], free])
+        self.choice[0] = free[np.argmin(distance)]
+        score = self.bank.score[self.prefix[self.choice[0]], self.choice[0]]
+        self.choice[1] = 1 if score >= 0.0 else -1
+        return True
 
     def pivots(self) -> int:
         """Pivots over all banks."""
@@ -366,7 +399,9 @@ def _missed(
 ) -> bool:
     """Whether a plane misses a routing row by more than the tolerance."""
     score = x @ plane.weights + plane.bias
-    return bool(np.where(routed < 0, score + epsilon, -score).max() > _ROUTE_TOLERANCE)
+    return bool(
+        np.where(routed < 0, score + epsilon, -score).max() > routing_tolerance(plane.weights)
+    )
 
 
 def _twins(x: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -413,6 +448,15 @@ def routing_search(
     return _solve(problem, on_event, cancel, time_limit, node_limit, compiled)
 
 
+def make_search(problem: RoutingProblem, tracker: Tracker) -> RoutingSearch:
+    """Search for a problem's variant."""
+    if problem.variant == "margot":
+        return RoutingSearch(problem, tracker)
+    from octcore.search.routing_sparse import SparseRoutingSearch
+
+    return SparseRoutingSearch(problem, tracker)
+
+
 def _solve(
     problem: RoutingProblem,
     on_event: OnEvent | None,
@@ -423,7 +467,7 @@ def _solve(
 ) -> RoutingResult:
     merged, inverse = merged_rows(problem)
     tracker = Tracker(inverse, on_event, cancel, time_limit)
-    search = RoutingSearch(merged, tracker)
+    search = make_search(merged, tracker)
     search.start()
     status = search.run(node_limit)
     search.polish()

@@ -22,6 +22,7 @@ from octcore.numerics.node_qp import (
     solve_node,
 )
 from octcore.numerics.qp_factor import (
+    ABSENT,
     ACTIVE,
     AT_UPPER,
     N_ACTIVE,
@@ -83,6 +84,23 @@ def charge_path(bank, sample, last):
         add_hinge(qp, sample)
         add_route(qp, sample, -1 if last % 2 == 1 else 1)
         last = parent
+
+
+@kernel
+def restart_node(bank, prefix, node):
+    """Empty one QP and load the rows that the prefixes give it."""
+    qp = node_of(bank, node)
+    clear_node(qp)
+    for sample in range(prefix.shape[0]):
+        last = prefix[sample]
+        side = 0
+        while last > node:
+            side = -1 if last % 2 == 1 else 1
+            last = (last - 1) // 2
+        if last == node:
+            add_hinge(qp, sample)
+            if side != 0:
+                add_route(qp, sample, side)
 
 
 @kernel
@@ -163,7 +181,10 @@ def pack(bank, packed):
 
 @kernel
 def unpack(bank, data, prefix, packed):
-    """Restore the QPs of a stored state (statuses decide the multipliers)."""
+    """Restore the QPs of a stored state (statuses decide the multipliers).
+
+    Rows of the prefix that were absent when the statuses were stored start at zero.
+    """
     for node in range(bank.status.shape[0]):
         clear_node(node_of(bank, node))
     for sample in range(prefix.shape[0]):
@@ -173,7 +194,8 @@ def unpack(bank, data, prefix, packed):
         own = node_data(data, node)
         for row in range(qp.status.shape[0]):
             status = (packed[node, row // 4] >> (2 * (row % 4))) & 3
-            qp.status[row] = status
+            if status != ABSENT:
+                qp.status[row] = status
             if status == AT_UPPER:
                 qp.multiplier[row] = row_upper(own, row)
             elif status == ACTIVE:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from octcore.errors import EngineError
 from octcore.numerics import qp_reference
-from octcore.numerics.node_qp import CUTOFF, OPTIMAL, load_rows, refresh, solve_node
+from octcore.numerics.node_qp import CUTOFF, OPTIMAL, TOLERANCE, load_rows, refresh, solve_node
 from octcore.numerics.qp_factor import NodeData, new_bank, node_of
 from octcore.numerics.qp_plane import best_bias, padded_rows, solve_node_plane
 from octcore.numerics.qp_reference import solve_node_qp_reference
@@ -59,7 +60,7 @@ def test_dual_value_is_a_bound_whenever_stopped(seed: int):
     rows = padded_rows(x, scale)
     bank = new_bank(1, len(y), x.shape[1] + 1, rows.shape[1])
     qp = node_of(bank, 0)
-    data = NodeData(rows, y, upper.astype(float), np.array([EPSILON, 0.0]))
+    data = NodeData(rows, y, upper.astype(float), np.array([EPSILON, 0.0, TOLERANCE]))
     load_rows(qp, sides)
     values = [0.0]
     for _ in range(2000):
@@ -82,7 +83,7 @@ def test_inseparable_routing_reaches_any_cutoff():
     rows = padded_rows(x, 100.0)
     bank = new_bank(1, 3, 2, rows.shape[1])
     qp = node_of(bank, 0)
-    data = NodeData(rows, y, np.ones(3), np.array([EPSILON, 0.0]))
+    data = NodeData(rows, y, np.ones(3), np.array([EPSILON, 0.0, TOLERANCE]))
     load_rows(qp, np.array([-1, 1, -1], np.int8))
     assert solve_node(qp, data, 1e6, 1000) == CUTOFF
     assert qp.value[0] >= 1e6

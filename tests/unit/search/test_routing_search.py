@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import time
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.svm import SVC
+
 from octcore.data.synthetic import four_partitions, six_partitions
 from octcore.errors import EngineError, SettingsError
 from octcore.numerics.qp_reference import solve_node_qp_reference
@@ -21,7 +23,6 @@ from octcore.search.routing_records import (
 )
 from octcore.search.routing_search import routing_search, warm_up
 from octcore.search.routing_start import node_membership, strip_shift, tree_objective
-from sklearn.svm import SVC
 
 # The search stops at a relative gap of 1e-4.
 GAP = 1e-4
@@ -59,7 +60,7 @@ def enumerated_optimum(problem: RoutingProblem) -> float:
     """Best objective over all routings by the independent QP solver, nodes cached."""
     n = len(problem.y)
 
-    @lru_cache(maxsize=None)
+    @cache
     def value(node: int, members: tuple[int, ...], sides: tuple[int, ...]) -> float:
         rows = list(members)
         y = problem.y[rows]
