@@ -48,7 +48,7 @@ class CutPool:
         """Add all rows and return how many there were."""
         total = 0
         for cuts in found:
-            count = cuts.matrix.shape[0]
+            count = len(cuts.rhs)
             if not count:
                 continue
             self.lp.add_rows(cuts.matrix, cuts.rhs)

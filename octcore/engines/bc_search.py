@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.engines.base import SolveLimits, StopReason
+from octcore.engines.base import SolveLimits, StopReason, TimeUpError
 from octcore.engines.bc_branching import default_children, fixings
 from octcore.engines.bc_rows import CutPool
 from octcore.engines.events import Recorder, relative_gap
 from octcore.engines.lp import Basis, LpData, LpStatus, PersistentLp
+from octcore.errors import CancelledError
 from octcore.program import Child, Columns, Cuts, Point, Program, PyomoModel, SearchState
 from octcore.tree.tree import Tree
 
@@ -206,7 +207,13 @@ class BranchAndCut:
             if reason is not None:
                 self._unresolved.append(node.bound)
                 break
-            node = self._process(node)
+            entered = node.bound
+            try:
+                node = self._process(node)
+            except (TimeUpError, CancelledError):  # a separator asked its guard
+                self._unresolved.append(entered)
+                reason = self._stop_reason() or StopReason.TIME_LIMIT
+                break
             self._report_bound(None if node is None else node.bound)
             self._flush()
         self._flush(force=True)
@@ -236,7 +243,8 @@ class BranchAndCut:
     def _process(self, node: _Node) -> _Node | None:
         """Solve one node; open nodes are pushed, and the node to dive into is returned."""
         self.nodes += 1
-        self._enter(node)
+        if not self._enter(node):
+            return None
         bound, first, last = node.bound, None, np.inf
         rounds, stalls = 0, 0
         is_root = node.depth == 0
@@ -280,17 +288,20 @@ class BranchAndCut:
                 break
         return self._branch(node, bound, first, point)
 
-    def _enter(self, node: _Node) -> None:
+    def _enter(self, node: _Node) -> bool:
+        """Set the bounds, basis and rows of a node; False if its bounds contradict each other."""
         lower, upper = self.lower.copy(), self.upper.copy()
         for columns, low, high in node.changes:
             lower[columns] = np.maximum(lower[columns], low)
             upper[columns] = np.minimum(upper[columns], high)
-        np.minimum(lower, upper, out=lower)
+        if (lower > upper).any():
+            return False
         self.lp.set_bounds(lower, upper)
         if node.basis is not None:
             self.lp.set_basis(node.basis)
         if self.model.node_rows is not None:
             self.pool.add(self.model.node_rows(self.relaxation.columns, lower, upper))
+        return True
 
     def _separate(self, point: Point, state: SearchState) -> list[Cuts]:
         found: list[Cuts] = []

@@ -18,7 +18,8 @@ from octcore.engines.bc_search import BranchAndCut, Relaxation, SearchOptions
 from octcore.engines.compile import CompiledModel, InfeasibleModelError, compile_model
 from octcore.engines.events import Recorder
 from octcore.engines.lp import LpData
-from octcore.errors import EngineError
+from octcore.engines.monolithic import check_size
+from octcore.errors import CancelledError, EngineError
 from octcore.program import Capability, Program, PyomoModel, Sense
 
 
@@ -47,10 +48,16 @@ class BranchAndCutEngine:
         ------
         EngineError
             If the program has no model or HiGHS fails on a linear program.
+        TooLargeError
+            If the model would not fit into memory.
         """
         if program.build is None:
             raise EngineError("NO_MODEL", "Branch and cut needs a program with a model.")
         seconds: dict[str, float] = {}
+        recorder.bound(program.bound)
+        if recorder.is_closed:
+            return Outcome(StopReason.OPTIMAL, program.method)
+        check_size(program.size, None)
         try:
             recorder.phase("build")
             started = time.perf_counter()
@@ -62,6 +69,8 @@ class BranchAndCutEngine:
             seconds["compile"] = time.perf_counter() - started
         except TimeUpError:
             return Outcome(StopReason.TIME_LIMIT, program.method, seconds=seconds)
+        except CancelledError:
+            return Outcome(StopReason.CANCELLED, program.method, seconds=seconds)
         except InfeasibleModelError:
             return Outcome(StopReason.INFEASIBLE, program.method, seconds=seconds)
         recorder.model(compiled.size.to_dict())

@@ -76,7 +76,7 @@ class PersistentLp:
     def __init__(self, data: LpData, threads: int = 1, seed: int = 0) -> None:
         self.n_columns = len(data.cost)
         self.lower, self.upper = data.lower.astype(float), data.upper.astype(float)
-        self.n_base = data.matrix.shape[0]
+        self.n_base = len(data.row_lower)
         self.row_ids = np.arange(self.n_base)
         self._next_id = self.n_base
         self.solves = self.iterations = 0
@@ -101,7 +101,7 @@ class PersistentLp:
 
     def add_rows(self, matrix: csr_matrix, rhs: np.ndarray) -> np.ndarray:
         """Append rows ``matrix @ x <= rhs`` and return their identities."""
-        count = matrix.shape[0]
+        count = len(rhs)
         self._highs.addRows(
             count,
             np.full(count, -INFINITY),
@@ -209,7 +209,7 @@ def _new_solver(threads: int, seed: int) -> highspy.Highs:
 
 def _model_of(data: LpData) -> highspy.HighsLp:
     lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = len(data.cost), data.matrix.shape[0]
+    lp.num_col_, lp.num_row_ = len(data.cost), len(data.row_lower)
     lp.col_cost_ = np.asarray(data.cost, float)
     lp.col_lower_, lp.col_upper_ = np.asarray(data.lower, float), np.asarray(data.upper, float)
     lp.row_lower_ = np.asarray(data.row_lower, float)

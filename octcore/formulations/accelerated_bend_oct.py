@@ -85,6 +85,7 @@ def build(problem: Problem) -> Program:
         scale=objective.scale,
         shift=objective.shift,
         granularity=objective.granularity,
+        bound=objective.ceiling,
         starts=tools.starts,
         improve=tools.polisher.improve if settings.solution_polishing else None,
         method="mip+path-search" if strengthened else "mip",

@@ -14,6 +14,7 @@ fractional points too, by the minimum cut on the tree.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pyomo.environ as pyo
 
@@ -91,6 +92,7 @@ def build(problem: Problem) -> Program:
         scale=objective.scale,
         shift=objective.shift,
         granularity=objective.granularity,
+        bound=objective.ceiling,
         starts=lambda: greedy_starts(problem, objective.penalty),
     )
 
@@ -99,7 +101,7 @@ def build_model(
     reduced: ReducedProblem, objective: UnivariateObjective, guard: Callable[[], None]
 ) -> PyomoModel:
     """Build the master problem with its cuts."""
-    model = pyo.ConcreteModel(name="BendOCT")
+    model: Any = pyo.ConcreteModel(name="BendOCT")
     variables = TreeVariables(model, reduced.layout, reduced.instance, reduced.all_pairs)
     add_master(model, variables)
     add_objective(model, reduced.instance, objective.penalty)

@@ -274,7 +274,7 @@ class EquivalentPointCuts:
                 value += terms.mean(axis=0)
                 for kind, node in places:
                     factors[kind, node] += 1 / len(places)
-        return Indicator(value, *factors)
+        return Indicator(value, factors[0], factors[1], factors[2])
 
     def _recursive(self, inside: np.ndarray, flow: np.ndarray) -> Indicator:
         last = 2 ** (self.layout.depth - 1)
@@ -297,7 +297,7 @@ class EquivalentPointCuts:
                 reach[2 * m + side] = reach[m] - factors[side, m]
                 if not self.form.disaggregated:
                     reach[2 * m + side] = 0.5 * reach[m]
-        return Indicator(alpha[1] if len(alpha) > 1 else alpha[0], reach, *factors)
+        return Indicator(alpha[1], reach, factors[0], factors[1])
 
     # -- rows ----------------------------------------------------------------------------------
 

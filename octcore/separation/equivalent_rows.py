@@ -80,7 +80,7 @@ class _Writer:
         return alphas
 
     def recursive(self, split_set: tuple[int, ...], pattern: int) -> list[int]:
-        """alpha of the root; deeper ones arrive through the way of the pattern."""
+        """Alpha of the root; deeper ones arrive through the way of the pattern."""
         last = 2 ** (self.layout.depth - 1)
         alpha = {m: self.new() for m in range(1, self.layout.n_branch + 1)}
         for m in alpha:

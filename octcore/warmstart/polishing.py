@@ -10,6 +10,7 @@ Keegan, Forbes, "Accelerated BendOCT": solution polishing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,11 +46,17 @@ class SubtreeCache:
         Number of classes.
     penalty : float
         Price of a leaf on the scale of the weights.
+
+    Attributes
+    ----------
+    guard : callable
+        Called before every new subtree; whoever solves against a clock lets it raise.
     """
 
     def __init__(
         self, X: np.ndarray, y: np.ndarray, weights: np.ndarray, n_classes: int, penalty: float
     ) -> None:
+        self.guard: Callable[[], None] = lambda: None
         self.penalty, self.n_classes = penalty, n_classes
         self._used = np.flatnonzero(weights > 0)
         self._X, self._y, self._weights = X[self._used], y[self._used], weights[self._used]
@@ -113,6 +120,7 @@ class SubtreeCache:
         return value
 
     def _solver(self, depth: int) -> DepthTwo:
+        self.guard()
         if depth not in self._solvers:
             self._solvers[depth] = DepthTwo(
                 self._X, self._y, self._weights, self.n_classes, self.penalty, depth

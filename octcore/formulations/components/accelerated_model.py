@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
@@ -111,7 +112,7 @@ class Tools:
 def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
     """Build the master problem with its separators."""
     reduced, settings = tools.reduced, tools.settings
-    model = pyo.ConcreteModel(name="AcceleratedBendOCT")
+    model: Any = pyo.ConcreteModel(name="AcceleratedBendOCT")
     binary_labels = reduced.all_pairs or settings.strengthened_cuts
     variables = TreeVariables(model, reduced.layout, reduced.instance, binary_labels)
     add_master(model, variables)
@@ -122,6 +123,7 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
     if settings.feature_fixing:
         _fix_root_features(model, tools, variables)
     guard()
+    tools.cache.guard = guard
     cuts = AcceleratedCuts(tools, guard)
     reader = TreeReader(reduced, variables)
     separator = LinkedSeparator(variables, "accelerated", True, cuts.find)
@@ -139,13 +141,13 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
     )
 
 
-def _add_conflicts(model: pyo.ConcreteModel, tools: Tools) -> None:
+def _add_conflicts(model: Any, tools: Tools) -> None:
     """Hits of one pattern have one label: S = {} of the equivalent-point inequalities."""
     instance, settings = tools.reduced.instance, tools.settings
     groups = conflict_groups(instance)
     choose = settings.equivalent is not None and settings.equivalent.group_selection
 
-    def conflict(model: pyo.ConcreteModel, r: int):
+    def conflict(model: Any, r: int) -> Any:
         hits = groups[r]
         if choose:
             return pyo.quicksum(model.theta[int(h)] for h in hits) <= 1
@@ -158,7 +160,7 @@ def _add_conflicts(model: pyo.ConcreteModel, tools: Tools) -> None:
     )
 
 
-def _fix_root_features(model: pyo.ConcreteModel, tools: Tools, variables: TreeVariables) -> None:
+def _fix_root_features(model: Any, tools: Tools, variables: TreeVariables) -> None:
     """Forbid root features whose best tree is worse than a tree that is already known."""
     objective = tools.objective
     known = [objective.evaluate(tree) for _, tree in tools.starts()]

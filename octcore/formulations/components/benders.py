@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
@@ -140,7 +141,7 @@ class TreeVariables:
 
     def __init__(
         self,
-        model: pyo.ConcreteModel,
+        model: Any,
         layout: TreeLayout,
         instance: Instance,
         binary_labels: bool,
@@ -170,19 +171,19 @@ class TreeVariables:
         return TreePoint(self.layout, point.x[self.positions(point.columns)])
 
 
-def add_master(model: pyo.ConcreteModel, variables: TreeVariables) -> None:
+def add_master(model: Any, variables: TreeVariables) -> None:
     """Add the rows of the perfect tree: one decision per node, one label per leaf."""
     layout, features = variables.layout, variables.features
     classes = range(layout.n_classes)
 
-    def mass(model: pyo.ConcreteModel, m: int):
+    def mass(model: Any, m: int) -> Any:
         return pyo.quicksum(model.b[m, f] for f in features) == model.s[m]
 
-    def decision(model: pyo.ConcreteModel, m: int):
+    def decision(model: Any, m: int) -> Any:
         own = model.p[m] + (model.s[m] if m <= layout.n_branch else 0)
         return own == (1 if m == 1 else model.s[m // 2])
 
-    def label(model: pyo.ConcreteModel, m: int):
+    def label(model: Any, m: int) -> Any:
         return pyo.quicksum(model.w[m, k] for k in classes) == model.p[m]
 
     model.branching_mass = pyo.Constraint(
@@ -198,7 +199,7 @@ def add_master(model: pyo.ConcreteModel, variables: TreeVariables) -> None:
     )
 
 
-def add_objective(model: pyo.ConcreteModel, instance: Instance, penalty: float) -> None:
+def add_objective(model: Any, instance: Instance, penalty: float) -> None:
     """Maximise weight of hits minus penalty per leaf (count scale)."""
     gained = pyo.quicksum(
         float(weight) * model.theta[h] for h, weight in enumerate(instance.weight) if weight
@@ -209,7 +210,7 @@ def add_objective(model: pyo.ConcreteModel, instance: Instance, penalty: float) 
 
 
 def add_side_constraints(
-    model: pyo.ConcreteModel,
+    model: Any,
     reduced: ReducedProblem,
     variables: TreeVariables,
     guard: Callable[[], None],
@@ -227,7 +228,7 @@ def add_side_constraints(
         _add_prediction_rows(model, reduced)
 
 
-def _add_prediction_rows(model: pyo.ConcreteModel, reduced: ReducedProblem) -> None:
+def _add_prediction_rows(model: Any, reduced: ReducedProblem) -> None:
     problem, counts = reduced.problem, reduced.counts
     n_classes, theta = problem.n_classes, model.theta
     model.one_prediction = pyo.Constraint(
@@ -250,7 +251,7 @@ def _add_prediction_rows(model: pyo.ConcreteModel, reduced: ReducedProblem) -> N
     ]
     positive = problem.context.positive_class
 
-    def parity(_: pyo.ConcreteModel, r: int, sign: int):
+    def parity(_: Any, r: int, sign: int) -> Any:
         (first, second), gap = limits[r]
         shares = np.zeros(len(counts))
         for rows, part in ((first, 1.0), (second, -1.0)):
@@ -266,7 +267,7 @@ def _add_prediction_rows(model: pyo.ConcreteModel, reduced: ReducedProblem) -> N
     )
 
 
-def _weighted(theta: pyo.Var, shares: np.ndarray, k: int, n_classes: int):
+def _weighted(theta: Any, shares: np.ndarray, k: int, n_classes: int) -> Any:
     """Sum of the hits of one class with a factor per pattern."""
     used = np.flatnonzero(shares)
     if not len(used):
