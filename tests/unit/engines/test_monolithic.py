@@ -20,7 +20,7 @@ from tests.brute import make_problem, random_rows, run
 
 @pytest.fixture
 def problem():
-    X, y = random_rows(np.random.default_rng(7), 60, 8, 3)
+    X, y = random_rows(np.random.default_rng(7), 30, 8, 3)
     return make_problem(X, y, 3, 2, {"leaf_penalty": 0.01})
 
 
@@ -88,9 +88,9 @@ def test_gap_limit_is_not_called_optimal(problem):
 
 
 def test_node_limit(problem):
-    X, y = random_rows(np.random.default_rng(7), 300, 12, 4)
+    X, y = random_rows(np.random.default_rng(7), 120, 10, 4)
     program = get_formulation("flow-oct").build(make_problem(X, y, 4, 2))
-    outcome, _, _ = solve(program, Clock(60.0), start=Tree.leaf(0, 12, 4), node_limit=1)
+    outcome, _, _ = solve(program, Clock(60.0), start=Tree.leaf(0, 10, 4), node_limit=1)
     assert outcome.stop_reason == "node_limit"
 
 
