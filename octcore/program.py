@@ -313,6 +313,8 @@ class Program:
     method : str
         What proves the bound: "mip", "mip+path-search" when the model holds values of an exact
         search, "path-search", "routing-search", or "heuristic".
+    findings : tuple of str
+        Remarks for the user about settings that are allowed and still doubtful.
     """
 
     sense: Sense
@@ -333,3 +335,4 @@ class Program:
     claims: tuple[str, ...] = field(default=())
     describe: Callable[[Tree], tuple[Mapping[str, Any], tuple[str, ...]]] | None = None
     method: str = "mip"
+    findings: tuple[str, ...] = ()

@@ -455,7 +455,7 @@ def finish(
         timings={"encode": prepared.encode_seconds, **outcome.seconds, "total": seconds},
         model_size={} if outcome.size is None else outcome.size.to_dict(),
         values=outcome.values,
-        findings=prepared.findings + tuple(_remarks(events)),
+        findings=prepared.findings + program.findings + tuple(_remarks(events)),
         train=prepared.train,
         test=prepared.test,
         n_train=prepared.train.n_samples,

@@ -309,7 +309,7 @@ class OCTH:
 
     def _variables(self, model: Any) -> None:
         B, L, J = self.B, self.L, self.J
-        K, I = range(self.problem.n_classes), range(len(self.rows))  # noqa: E741 - paper's letter
+        K, I = range(self.problem.n_classes), range(len(self.rows))
         model.a = pyo.Var(B, J, bounds=(-1, 1), doc="a_mj: weight of column j at node m")
         model.size = pyo.Var(B, J, bounds=(0, 1), doc="|a_mj|")
         model.b = pyo.Var(B, bounds=(-self.reach, self.reach), doc="b_m: threshold")
@@ -399,7 +399,7 @@ class OCTH:
             slack = float(big_m[i])
             return -slack, linear([*values, *[-slack] * len(below)], [*variables, *below]), None
 
-        I = range(len(self.rows))  # noqa: E741 - the paper's letter
+        I = range(len(self.rows))
         model.go_left = pyo.Constraint(
             I, self.B, rule=left, doc="(H4) a_m.x_i + mu <= b_m + (M_i + mu)(1 - sum_t z_it)"
         )

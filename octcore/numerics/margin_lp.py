@@ -87,7 +87,7 @@ def margin_plane(
             ),
             np.concatenate([np.zeros(2 * p), [-reach], np.zeros(passing)]),
             np.concatenate([np.full(2 * p, WEIGHT_BOX), [reach], np.full(passing, prices.margin)]),
-            vstack([box, margins]).tocsr(),
+            csr_matrix(vstack([box, margins])),
             np.concatenate([low, np.full(passing, prices.margin)]),
             np.concatenate([high, np.full(passing, np.inf)]),
         )

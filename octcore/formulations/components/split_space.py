@@ -1,0 +1,87 @@
+"""Splits on hyperplanes over numeric columns, and on subsets of the values of a categorical one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from octcore.tree.tree import Split, Tree
+
+
+@dataclass(frozen=True, eq=False)
+class SplitSpace:
+    """Which columns planes may use, and which belong to categorical raw columns.
+
+    Parameters
+    ----------
+    X : numpy.ndarray
+        Rows as numbers, shape ``(n_samples, n_features)``.
+    groups : tuple of tuple of int
+        Indicator columns of every categorical raw column.
+    """
+
+    X: np.ndarray
+    groups: tuple[tuple[int, ...], ...]
+
+    @cached_property
+    def columns(self) -> list[int]:
+        """Columns of planes: numeric and not constant."""
+        grouped = {j for group in self.groups for j in group}
+        X = self.X
+        return [j for j in range(X.shape[1]) if j not in grouped and np.ptp(X[:, j]) > 0]
+
+    @cached_property
+    def numeric(self) -> np.ndarray:
+        """The rows with all other columns zero."""
+        X = np.zeros_like(self.X)
+        X[:, self.columns] = self.X[:, self.columns]
+        return X
+
+    def values(self, X: np.ndarray) -> np.ndarray:
+        """Value of every row in every group, -1 for none; shape ``(n_rows, n_groups)``."""
+        found = np.full((len(X), len(self.groups)), -1)
+        for g, group in enumerate(self.groups):
+            part = X[:, list(group)]
+            found[:, g] = np.where(part.any(axis=1), part.argmax(axis=1), -1)
+        return found
+
+    def subset_plane(self, columns: list[int]) -> tuple[np.ndarray, float]:
+        """Plane that sends the rows of some values left, all others and unseen ones right."""
+        weights = np.zeros(self.X.shape[1])
+        weights[columns] = -1.0
+        return weights, 0.5
+
+    def group_of(self, split: Split) -> int | None:
+        """Group whose values a split tests; None for a plane."""
+        for g, group in enumerate(self.groups):
+            if split.weights and set(split.features) <= set(group):
+                return g
+        return None
+
+    def is_subset(self, split: Split) -> bool:
+        """Whether a split tests a set of values of one categorical column."""
+        return (
+            self.group_of(split) is not None
+            and all(value == -1.0 for _, value in split.weights)
+            and -1.0 <= split.threshold < 0.0
+        )
+
+    def with_subsets(self, tree: Tree) -> Tree:
+        """Same tree with every test of a single indicator written as a subset, mirrored."""
+        splits: dict[int, Split] = {}
+        labels: dict[int, int] = {}
+        pending = [(1, 1)]
+        while pending:
+            old, new = pending.pop()
+            if old in tree.labels:
+                labels[new] = tree.labels[old]
+                continue
+            split, left, right = tree.splits[old], 2 * old, 2 * old + 1
+            if self.group_of(split) is not None and split.is_univariate:
+                weights, offset = self.subset_plane([split.features[0]])
+                split, left, right = Split.on_plane(weights, offset), right, left
+            splits[new] = split
+            pending += [(left, 2 * new), (right, 2 * new + 1)]
+        return Tree(splits, labels, tree.n_features, tree.n_classes)
