@@ -18,9 +18,9 @@ from octcore.numerics.node_qp import load_rows
 from octcore.numerics.qp_factor import node_of
 from octcore.numerics.qp_sparse import SparseNode, SparsePlane, solve_sparse_node
 from octcore.search.routing_branching import AGAIN, BRANCH, PRUNED, process
+from octcore.search.routing_core import RoutingSearch
 from octcore.search.routing_incumbent import Tracker
 from octcore.search.routing_records import Planes, RoutingProblem, Status
-from octcore.search.routing_search import RoutingSearch
 from octcore.search.routing_start import node_membership, node_solver, svm_planes, tree_objective
 from octcore.search.routing_state import clear_bank, pack, unpack
 
@@ -172,7 +172,8 @@ class SparseRoutingSearch(RoutingSearch):
             return
         axis = self._root_axis(state)
         if axis is not None and (self.prefix == 0).any():
-            self.descend()
+            if self._descends():
+                self.descend()
             self._split_interval(bound, axis, state)
             return
         code = self._process()
@@ -182,9 +183,12 @@ class SparseRoutingSearch(RoutingSearch):
             self._open(bound, self.prefix, state.kept, state.allowed)
             return
         bound, costs = self._bound(bound, state)
-        if self.nodes <= _EAGER_STATES or self.nodes % _EVERY == 0 or code != BRANCH:
+        if self._descends() or code != BRANCH:
             self.descend()
-        self._split(bound, costs, code, state)
+        self._branch(bound, costs, code, state)
+
+    def _descends(self) -> bool:
+        return self.nodes <= _EAGER_STATES or self.nodes % _EVERY == 0
 
     def _process(self) -> int:
         ignored = 0.1 * self.problem.gap * self.tracker.objective / len(self.prefix)
@@ -200,8 +204,9 @@ class SparseRoutingSearch(RoutingSearch):
         return self.tracker.objective * (1.0 - self.problem.gap)
 
     def _bound(self, inherited: float, state: SparseState) -> tuple[float, NDArray[np.float64]]:
-        """Bound of the current state (node problems solved without the bias penalty), and what
-        the budget costs each node above its plain QP.
+        """Bound of the current state, and what the budget costs each node above its plain QP.
+
+        The node problems are solved without a bias penalty, so no correction is due.
         """
         values = self.bank.value[:, 0].copy()
         costs, known = np.zeros(len(values)), values.copy()
@@ -231,7 +236,7 @@ class SparseRoutingSearch(RoutingSearch):
                 self.cache[key] = found
         return found
 
-    def _split(
+    def _branch(
         self, bound: float, costs: NDArray[np.float64], code: int, state: SparseState
     ) -> None:
         """Branch on a feature where the budget bites, else on the chosen sample."""
