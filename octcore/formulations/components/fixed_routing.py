@@ -1,50 +1,16 @@
-"""Starts and polishing that the oblique models share: other planes for a routing that is given."""
+"""Polishing of oblique trees: other planes for a routing that is given."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from octcore.numerics.hulls import Gap, widest_gap
 from octcore.tree.tree import Split, Tree
-from octcore.warmstart.points import ClassCounts
-from octcore.warmstart.svm_tree import TreeGoal, TreeSearch
 
 START_SECONDS = 2.0
 """Time for restarts on all features; the greedy trees before them take what they take."""
-SUBSET_SECONDS = 0.3
-SUBSET_SIZES = (1, 2, 3, 5)
-"""Numbers of features of the smaller searches."""
-
-
-def plane_starts(
-    goal: TreeGoal, columns: Sequence[int], sparse: bool
-) -> Iterator[tuple[str, Tree]]:
-    """Yield oblique trees, improving within each search.
-
-    Parameters
-    ----------
-    goal : TreeGoal
-        What counts.
-    columns : sequence of int
-        Columns that may be used.
-    sparse : bool
-        Whether to search on a few leading features as well, for models that price features.
-    """
-    search = TreeSearch(goal)
-    yield from search.trees(START_SECONDS)
-    if not sparse or search.best is None:
-        return
-    leading = [j for j in np.argsort(-np.abs(search.best.weights).sum(axis=0)) if j in columns]
-    for size in SUBSET_SIZES:
-        if size >= len(columns):
-            break
-        X = np.zeros_like(goal.points.X)
-        X[:, leading[:size]] = goal.points.X[:, leading[:size]]
-        points = ClassCounts(X, goal.points.counts, goal.points.point_of)
-        yield from TreeSearch(replace(goal, points=points)).trees(SUBSET_SECONDS)
 
 
 def fewest_features(tree: Tree, X: np.ndarray, epsilon: float) -> Tree:

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from octcore.formulations.components import terminals
-from octcore.formulations.components.fixed_routing import plane_starts
+from octcore.formulations.components.fixed_routing import START_SECONDS
 from octcore.formulations.components.rows import MergedRows
 from octcore.formulations.components.split_space import SplitSpace
 from octcore.formulations.components.univariate import drop_idle_splits
@@ -155,7 +155,7 @@ class SVM1Trees:
         if not len(self.space.columns):
             return
         for goal in self.goals:
-            for source, tree in plane_starts(goal, self.space.columns, sparse=False):
+            for source, tree in TreeSearch(goal).trees(START_SECONDS):
                 yield source, self.polish(tree)
 
     def polish(self, tree: Tree) -> Tree:

@@ -1,0 +1,299 @@
+"""Trees of planes with few features: local search where every feature in a split has a price.
+
+A plane changes by one feature at a time: it is replaced by a threshold on one column, gets one
+more feature (the exact best step along it), loses one, or moves on the features that it has.  Every
+plane keeps an empty strip of width epsilon for weights of 1-norm 1.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from octcore.tree.tree import Tree
+from octcore.warmstart.plane_search import best_step, improve_plane, shift_into_gap
+from octcore.warmstart.points import (
+    ClassCounts,
+    FloatArray,
+    IntArray,
+    PlaneTree,
+    leaf_counts,
+    leaf_labels,
+    node_sides,
+    to_tree,
+    tree_leaves,
+)
+
+Plane = tuple[FloatArray, float]
+STRIP_SLACK = 1e-6
+"""Relative: strips are a little wider than asked, since scores are rounded."""
+
+
+@dataclass(frozen=True, eq=False)
+class SparseGoal:
+    """Correct weight minus the price of the features used.
+
+    Parameters
+    ----------
+    points : ClassCounts
+        Distinct rows; columns that may not be used are zero.
+    depth : int
+        Number of branching levels.
+    epsilon : float
+        Width of the strip of every plane.
+    price : float
+        Price of a feature in a split, in weight of correct rows.
+    columns : tuple of int
+        Columns that may be used.
+    least_leaf : int
+        Fewest rows in a leaf.
+    max_splits : int or None
+        Largest number of splits.
+    seed : int
+        Seed of the restarts.
+    """
+
+    points: ClassCounts
+    depth: int
+    epsilon: float
+    price: float
+    columns: tuple[int, ...]
+    least_leaf: int = 1
+    max_splits: int | None = None
+    seed: int = 0
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Number of rows at every point."""
+        return np.bincount(self.points.point_of, minlength=len(self.points))
+
+    def value(self, planes: PlaneTree) -> float:
+        """Value of a tree; ``-inf`` outside the limits."""
+        splits = planes.splitting
+        if self.max_splits is not None and int(splits.sum()) > self.max_splits:
+            return -np.inf
+        leaf = planes.descend(self.points.X)
+        held = np.bincount(leaf, self.sizes, 2 ** (self.depth + 1))
+        if ((held > 0) & (held < self.least_leaf)).any():
+            return -np.inf
+        correct = leaf_counts(self.points, leaf, self.depth).max(axis=1).sum()
+        return float(correct) - self.price * np.count_nonzero(planes.weights)
+
+
+class SparseSearch:
+    """Local search from thresholds on single columns and from given trees.
+
+    Parameters
+    ----------
+    goal : SparseGoal
+        What to maximise.
+    """
+
+    def __init__(self, goal: SparseGoal) -> None:
+        self.goal = goal
+        self.rng = np.random.default_rng(goal.seed)
+        self.best = PlaneTree.empty(goal.depth, goal.points.X.shape[1])
+        self.best_value = goal.value(self.best)
+
+    def trees(self, seconds: float) -> Iterator[Tree]:
+        """Yield improving trees: from a greedy one, then from perturbed ones for `seconds`."""
+        deadline = time.perf_counter() + seconds
+        start = self.greedy()
+        while True:
+            if self._keep(self.climb(start, deadline)):
+                yield to_tree(self.goal.points, self.best, unit_margin=False)
+            if time.perf_counter() > deadline:
+                return
+            start = self._perturbed()
+
+    def improve(self, tree: Tree, seconds: float) -> Tree | None:
+        """Climb from a tree; None if nothing better than the best so far is found."""
+        goal = self.goal
+        planes = PlaneTree.empty(goal.depth, goal.points.X.shape[1])
+        leaf = tree_leaves(tree, goal.points.X, goal.depth)
+        for node, split in tree.splits.items():
+            weights = split.dense(goal.points.X.shape[1])
+            size = np.abs(weights).sum()
+            if size > 0:
+                planes.set(node, weights / size, -split.threshold / size)
+        if not (planes.descend(goal.points.X) == leaf).all():
+            return None
+        if not self._keep(self.climb(planes, time.perf_counter() + seconds)):
+            return None
+        return to_tree(goal.points, self.best, unit_margin=False)
+
+    def _keep(self, planes: PlaneTree) -> bool:
+        value = self.goal.value(planes)
+        if value <= self.best_value + 1e-9:
+            return False
+        self.best, self.best_value = planes, value
+        return True
+
+    # --- starts ----------------------------------------------------------------------------
+
+    def greedy(self) -> PlaneTree:
+        """Grow a tree of thresholds on single columns by Gini impurity."""
+        goal = self.goal
+        planes = PlaneTree.empty(goal.depth, goal.points.X.shape[1])
+        for node in range(1, 2**goal.depth):
+            leaf = planes.descend(goal.points.X)
+            rows = np.concatenate(node_sides(leaf, node, goal.depth))
+            if np.count_nonzero(goal.points.counts[rows].sum(axis=0)) < 2:
+                continue
+            if goal.max_splits is not None and int(planes.splitting.sum()) >= goal.max_splits:
+                break
+            found = self._best_threshold(rows)
+            if found is not None:
+                planes.set(node, *found)
+        return planes
+
+    def _best_threshold(self, rows: IntArray) -> Plane | None:
+        goal, counts = self.goal, self.goal.points.counts[rows]
+        best: tuple[float, int, float] | None = None
+        for j in goal.columns:
+            x = goal.points.X[rows, j]
+            order = np.argsort(x, kind="stable")
+            ends = np.flatnonzero(np.diff(x[order]) >= self._strip)
+            below = np.cumsum(goal.sizes[rows][order])
+            held = below[ends]
+            ends = ends[(held >= goal.least_leaf) & (below[-1] - held >= goal.least_leaf)]
+            if not len(ends):
+                continue
+            left = np.cumsum(counts[order], axis=0)[ends]
+            right = counts.sum(axis=0) - left
+            purity = _purity(left) + _purity(right)
+            k = int(np.argmax(purity))
+            if best is None or purity[k] > best[0] + 1e-12:
+                middle = float(x[order][ends[k]] + x[order][ends[k] + 1]) / 2
+                best = float(purity[k]), j, middle
+        if best is None:
+            return None
+        return np.eye(goal.points.X.shape[1])[best[1]], -best[2]
+
+    def _perturbed(self) -> PlaneTree:
+        """The best tree with one plane replaced by a random threshold, or without it."""
+        goal = self.goal
+        planes = self.best.copy()
+        node = int(self.rng.integers(1, 2**goal.depth))
+        planes.set(node, 0.0, float(self.rng.choice((-1.0, 1.0))))
+        if len(goal.columns) and self.rng.random() < 0.8:
+            j = int(self.rng.choice(goal.columns))
+            at = float(goal.points.X[self.rng.integers(len(goal.points)), j])
+            weights = np.zeros(goal.points.X.shape[1])
+            weights[j] = self.rng.choice((-1.0, 1.0))
+            offset, gain = shift_into_gap(
+                goal.points.X, weights, -np.abs(goal.points.X[:, j] - at), self._strip
+            )
+            if np.isfinite(gain):
+                planes.set(node, weights, offset)
+        return planes
+
+    # --- climbing --------------------------------------------------------------------------
+
+    @property
+    def _strip(self) -> float:
+        return self.goal.epsilon * (1 + STRIP_SLACK)
+
+    def climb(self, planes: PlaneTree, deadline: float) -> PlaneTree:
+        """Change one plane at a time while the value grows."""
+        value, improved = self.goal.value(planes), True
+        while improved and time.perf_counter() < deadline:
+            improved = False
+            for node in range(2**self.goal.depth - 1, 0, -1):
+                for plane in self._candidates(planes, node):
+                    trial = planes.copy()
+                    trial.set(node, *plane)
+                    trial_value = self.goal.value(trial)
+                    if trial_value > value + 1e-9 and self._keeps_strips(trial, node):
+                        planes, value, improved = trial, trial_value, True
+                if time.perf_counter() > deadline:
+                    break
+        return planes
+
+    def _keeps_strips(self, planes: PlaneTree, node: int) -> bool:
+        """Whether the planes at and below a node have empty strips; others did not change."""
+        X, depth = self.goal.points.X, self.goal.depth
+        leaf = planes.descend(X)
+        for below in range(node, 2**depth):
+            top = below >> max(0, below.bit_length() - node.bit_length())
+            if top != node or not planes.weights[below].any():
+                continue
+            rows = np.concatenate(node_sides(leaf, below, depth))
+            scores = X[rows] @ planes.weights[below] + planes.offsets[below]
+            left, right = scores[scores < 0], scores[scores >= 0]
+            if not len(left) or not len(right) or right.min() - left.max() < self.goal.epsilon:
+                return False
+        return True
+
+    def _candidates(self, planes: PlaneTree, node: int) -> Iterator[Plane]:
+        goal, p = self.goal, self.goal.points.X.shape[1]
+        leaf = planes.descend(goal.points.X)
+        rows = np.concatenate(node_sides(leaf, node, goal.depth))
+        gains = self._gains(planes, leaf, rows, node)
+        yield np.zeros(p), 1.0 if gains.sum() > 0 else -1.0
+        if not (gains > 0).any() or not (gains < 0).any():
+            return
+        X = goal.points.X[rows]
+        yield from self._single(X, gains)
+        weights, offset = planes.weights[node], float(planes.offsets[node])
+        if weights.any():
+            yield from self._neighbours(X, gains, weights, offset)
+
+    def _gains(self, planes: PlaneTree, leaf: IntArray, rows: IntArray, node: int) -> FloatArray:
+        """What going right is worth to every row at a node, with the present labels."""
+        points, depth = self.goal.points, self.goal.depth
+        labels = leaf_labels(leaf_counts(points, leaf, depth), depth)
+        counts, at = points.counts[rows], np.arange(len(rows))
+        X = points.X[rows]
+        left = counts[at, labels[planes.descend(X, 2 * node)]]
+        return counts[at, labels[planes.descend(X, 2 * node + 1)]] - left
+
+    def _single(self, X: FloatArray, gains: FloatArray) -> Iterator[Plane]:
+        found: list[tuple[float, int, float, float]] = []
+        for j in self.goal.columns:
+            for sign in (1.0, -1.0):
+                offset, gain = best_step(sign * X[:, j], np.ones(len(X)), gains, self._strip)
+                found.append((gain, j, sign, offset))
+        for gain, j, sign, offset in sorted(found, key=lambda f: -f[0])[:3]:
+            if np.isfinite(gain):
+                yield sign * np.eye(X.shape[1])[j], offset
+
+    def _neighbours(
+        self, X: FloatArray, gains: FloatArray, weights: FloatArray, offset: float
+    ) -> Iterator[Plane]:
+        used = np.flatnonzero(weights)
+        scores = X @ weights + offset
+        steps: list[tuple[float, int, float]] = []
+        for j in self.goal.columns:
+            step, gain = best_step(scores, X[:, j] - X[:, j].mean(), gains)
+            steps.append((gain, j, step))
+        for _, j, step in sorted(steps, key=lambda s: -s[0])[:3]:
+            yield from self._shifted(X, gains, weights + step * np.eye(len(weights))[j])
+        if len(used) > 1:
+            for j in used:
+                kept = weights.copy()
+                kept[j] = 0.0
+                yield from self._shifted(X, gains, kept)
+            inner, _, _ = improve_plane(X[:, used], weights[used], offset, gains, self.rng, 1)
+            moved = np.zeros(len(weights))
+            moved[used] = inner
+            yield from self._shifted(X, gains, moved)
+
+    def _shifted(self, X: FloatArray, gains: FloatArray, weights: FloatArray) -> Iterator[Plane]:
+        """The plane with these weights and the best strip of the width asked for."""
+        size = np.abs(weights).sum()
+        if size <= 0:
+            return
+        offset, gain = shift_into_gap(X, weights / size, gains, self._strip)
+        if np.isfinite(gain):
+            yield weights / size, offset
+
+
+def _purity(counts: FloatArray) -> FloatArray:
+    """``sum_k c_k^2 / c`` of each row: weight minus weighted Gini impurity."""
+    size = counts.sum(axis=1)
+    return np.divide((counts**2).sum(axis=1), size, out=np.zeros_like(size), where=size > 0)
