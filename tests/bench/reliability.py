@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 import psutil
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from unit.store_kills import kill_writers
-from unit.test_supervisor import kill_a_server
-from unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, rows
+from tests.unit.store_kills import kill_writers
+from tests.unit.test_supervisor import kill_a_server
+from tests.unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, rows
 
 from dashboard.supervisor import Supervisor
 from octcore.data.dataset import Dataset

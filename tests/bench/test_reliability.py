@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bench import reliability
+from tests.bench import reliability
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def test_a_click_on_a_node_moves_every_view(visit, solved):
     watched.settle()
     assert page.locator('g.node[data-node="3"]').first.get_attribute("aria-selected") == "true"
     faded = page.evaluate(
-        "() => [...document.querySelectorAll('.js-plotly-plot')].flatMap(p => p.data)"
+        "() => [...document.querySelectorAll('.js-plotly-plot')].flatMap(p => p._fullData)"
         ".flatMap(t => t.marker && t.marker.opacity ? [...t.marker.opacity] : [])"
         ".filter(v => v < 0.5).length"
     )
@@ -48,7 +48,7 @@ def test_a_click_on_a_row_selects_its_leaf(visit, solved):
     watched.settle()
     place = page.evaluate(
         "() => { const p = document.querySelector('.js-plotly-plot'), l = p._fullLayout,"
-        " t = p.data.find(t => t.customdata), b = p.getBoundingClientRect();"
+        " t = p._fullData.find(t => t.customdata), b = p.getBoundingClientRect();"
         " return [b.x + l.xaxis._offset + l.xaxis.d2p(t.x[0]),"
         " b.y + l.yaxis._offset + l.yaxis.d2p(t.y[0])]; }"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from margot_reference import FILES, oracle, setting, training_part
+from tests.oracle.margot_reference import FILES, oracle, setting, training_part
 
 from octcore.numerics.qp_reference import solve_node_qp_reference
 from octcore.search.routing_records import RoutingProblem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from unit.worker_case import SETTINGS, rows
+from tests.unit.worker_case import SETTINGS, rows
 
 from octcore.engines.events import Event
 from octcore.store import RunStore

@@ -6,8 +6,8 @@ import json
 import sqlite3
 
 import pytest
-from unit.store_kills import kill_writers, start_writer
-from unit.worker_case import SETTINGS, rows
+from tests.unit.store_kills import kill_writers, start_writer
+from tests.unit.worker_case import SETTINGS, rows
 
 from octcore.errors import StoreError
 from octcore.solving import solve

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
+from tests.unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
 
 from dashboard.supervisor import QUEUED_PER_SESSION, Supervisor, fair_order
 from octcore.errors import SettingsError, StoreError
@@ -155,7 +155,7 @@ SERVER = """
 import sys, time
 from dashboard.supervisor import Supervisor
 from octcore.worker import WorkerPool
-from unit.worker_case import FAKE_COMMAND, SETTINGS, rows
+from tests.unit.worker_case import FAKE_COMMAND, SETTINGS, rows
 supervisor = Supervisor(2, sys.argv[1], WorkerPool(idle=1, command=FAKE_COMMAND))
 finished = supervisor.submit("me", rows("kill"), SETTINGS)
 supervisor.wait(finished, 60)

@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
+from tests.unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
 
 from octcore.errors import EngineError, SettingsError, TooLargeError
 from octcore.worker import JobState, Request, WorkerPool, solve_in_child
@@ -184,7 +184,7 @@ def test_an_idle_worker_that_dies_is_replaced():
 
 PARENT = """
 import sys, time
-from unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, rows
+from tests.unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, rows
 from octcore.worker import Request, WorkerPool
 pool = WorkerPool(idle=1, command=FAKE_COMMAND)
 job = pool.start(Request(rows("sleep"), SETTINGS))

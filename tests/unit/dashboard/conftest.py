@@ -14,7 +14,6 @@ from octcore.tree.tree import Split, Tree
 from tests.unit.dashboard.hostile import HOSTILE
 
 
-
 @pytest.fixture
 def square() -> Dataset:
     """Four corners of two classes, three rows each, named with hostile characters."""
