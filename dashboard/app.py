@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import jobs
+from dashboard.widgets.browser_identity import remember_browser
 from dashboard.widgets.frame import draw_style
 
 st.set_page_config(page_title="Optimal trees", page_icon="🌳", layout="wide")
@@ -14,9 +15,12 @@ page = st.navigation(
         st.Page("pages/data.py", title="Data", icon=":material/table:", default=True),
         st.Page("pages/solve.py", title="Solve", icon=":material/play_circle:"),
         st.Page("pages/explore.py", title="Explore", icon=":material/account_tree:"),
+        st.Page("pages/compare.py", title="Compare", icon=":material/compare:"),
+        st.Page("pages/runs.py", title="Runs", icon=":material/history:"),
         st.Page("pages/about.py", title="Formulations", icon=":material/menu_book:"),
     ],
     position="top",
 )
 draw_style()
 page.run()
+remember_browser()

@@ -12,7 +12,7 @@ import streamlit as st
 from dashboard.supervisor import Supervisor
 from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
-from octcore.errors import OctError
+from octcore.errors import OctError, StoreError
 from octcore.formulations.base import list_formulations
 from octcore.run import Run
 
@@ -32,7 +32,8 @@ class RunView:
     settings : mapping
         Keywords of `octcore.solve`.
     state : str
-        ``"queued"``, ``"running"``, ``"stopping"``, ``"done"``, ``"stopped"`` or ``"failed"``.
+        ``"queued"``, ``"running"``, ``"stopping"``, ``"done"``, ``"stopped"``, ``"failed"`` or
+        ``"interrupted"`` when the program died during the solve.
     phase : str
         What is being done now.
     position : int
@@ -47,6 +48,8 @@ class RunView:
         The result, once there is one.
     error : OctError or None
         Why it failed.
+    started, finished : float or None
+        Seconds since 1970; None while it waits or goes on, and for runs from the history.
     """
 
     id: str
@@ -60,11 +63,13 @@ class RunView:
     data: Dataset | None = None
     run: Run | None = None
     error: OctError | None = None
+    started: float | None = None
+    finished: float | None = None
 
     @property
     def is_final(self) -> bool:
         """Whether nothing will change any more."""
-        return self.state in {"done", "stopped", "failed"}
+        return self.state in {"done", "stopped", "failed", "interrupted"}
 
 
 @st.cache_resource(show_spinner=False)
@@ -132,22 +137,30 @@ def view(run_id: str | None) -> RunView | None:
         job.data,
         job.run,
         job.error,
+        job.started,
+        job.finished,
     )
 
 
 def _from_history(run_id: str) -> RunView | None:
-    run = _loaded(run_id)
-    if run is None:
+    store = supervisor().store
+    try:
+        info = None if store is None else store.info(run_id)
+    except OctError:
         return None
-    name = str(dict(run.settings.get("data") or {}).get("name", "data"))
+    if store is None or info is None:
+        return None
+    run = None if info.state.is_open else _loaded(run_id)
+    error = StoreError("NO_RESULT", info.error or "It ended without a tree.")
     return RunView(
         run_id,
-        title_of(run.settings, name),
-        run.settings,
-        "done",
-        elapsed=float(run.timings.get("total", 0.0)),
-        trace=run.trace,
+        info.name or title_of(info.settings, "data"),
+        info.settings,
+        info.state.value,
+        elapsed=float(info.summary.get("seconds") or 0.0),
+        trace=Trace(store.events(run_id)) if run is None else run.trace,
         run=run,
+        error=error if run is None and not info.state.is_open else None,
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +23,10 @@ FIRST_SAMPLE = "iris"
 _CHOICE, _TABLE, _DATA, _PROBLEM = "data_choice", "raw_table", "dataset", "data_problem"
 _RUN, _RUNS, _NODES, _UPLOADS = "run_id", "run_ids", "selected_nodes", "upload_count"
 _SETTINGS, _TOKEN = "last_settings", "session_token"
-RUN_PARAMETER = "run"
+_COMPARED, _REPEATS = "compared_runs", "repeated_splits"
+RUN_PARAMETER, COMPARE_PARAMETER = "run", "runs"
+TOKEN_COOKIE = "octcore_browser"
+MOST_COMPARED = 4
 
 
 @dataclass(frozen=True)
@@ -145,10 +149,16 @@ def forget_upload() -> None:
 
 
 def token() -> str:
-    """Name of this browser session for the queue; tells nothing about the person."""
+    """Name of this browser for queue and history; tells nothing about the person."""
     if _TOKEN not in st.session_state:
-        st.session_state[_TOKEN] = uuid.uuid4().hex
+        st.session_state[_TOKEN] = known_token() or uuid.uuid4().hex
     return st.session_state[_TOKEN]
+
+
+def known_token() -> str | None:
+    """Name that the browser kept from an earlier visit; None on the first one."""
+    kept = st.context.cookies.get(TOKEN_COOKIE, "")
+    return kept if re.fullmatch("[0-9a-f]{32}", kept) else None
 
 
 def run_id() -> str | None:
@@ -180,6 +190,43 @@ def run_query() -> dict[str, str]:
     """Query parameters that keep the run in the URL when the page changes."""
     current = st.session_state.get(_RUN)
     return {RUN_PARAMETER: current} if current else {}
+
+
+def compared() -> tuple[str, ...]:
+    """Runs that are compared side by side; those in the URL come first."""
+    linked = st.query_params.get(COMPARE_PARAMETER)
+    if linked:
+        compare(linked.split(","))
+    elif st.session_state.get(_COMPARED):
+        st.query_params[COMPARE_PARAMETER] = ",".join(st.session_state[_COMPARED])
+    return st.session_state.get(_COMPARED, ())
+
+
+def compare(runs: Sequence[str]) -> None:
+    """Compare these runs from now on, and put them into the URL."""
+    chosen = tuple(dict.fromkeys(runs))[:MOST_COMPARED]
+    st.session_state[_COMPARED] = chosen
+    if chosen:
+        st.query_params[COMPARE_PARAMETER] = ",".join(chosen)
+    else:
+        st.query_params.pop(COMPARE_PARAMETER, None)
+
+
+def compare_query() -> dict[str, str]:
+    """Query parameters that keep the comparison in the URL when the page changes."""
+    chosen = st.session_state.get(_COMPARED, ())
+    return {COMPARE_PARAMETER: ",".join(chosen)} if chosen else {}
+
+
+def repeats(runs: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Runs on further splits of the rows, one tuple for every compared run."""
+    return st.session_state.get(_REPEATS, {}).get(tuple(runs), ())
+
+
+def remember_repeats(runs: Sequence[str], found: Sequence[Sequence[str]]) -> None:
+    """Remember the runs on further splits of a comparison."""
+    kept = st.session_state.get(_REPEATS, {})
+    st.session_state[_REPEATS] = {**kept, tuple(runs): tuple(tuple(ids) for ids in found)}
 
 
 def selected_node(run: str) -> int:

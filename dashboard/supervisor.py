@@ -171,6 +171,25 @@ class Supervisor:
         if job is not None:
             job.stop(wait=wait)
 
+    def rename(self, job_id: str, name: str) -> None:
+        """Give a run another name, in memory and in the history."""
+        with self._lock:
+            entry = self._entries.get(job_id)
+            if entry is not None:
+                entry.name = name
+        if self.store is not None:
+            self.store.rename(job_id, name)
+
+    def delete(self, job_id: str) -> None:
+        """Delete a run from memory and history; one that goes on must be stopped first."""
+        with self._lock:
+            entry = self._entries.get(job_id)
+            if entry is not None and not entry.is_final:
+                raise StoreError("RUN_ACTIVE", "This run is still being solved; stop it first.")
+            self._entries.pop(job_id, None)
+        if self.store is not None:
+            self.store.delete(job_id)
+
     def wait(self, job_id: str, timeout: float) -> bool:
         """Wait until a job is final; returns whether it is."""
         end = time.monotonic() + timeout
