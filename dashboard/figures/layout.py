@@ -53,6 +53,11 @@ def base_layout(
                 "font": {"color": palette.text, "size": 12},
                 "bgcolor": "rgba(0,0,0,0)",
             },
+            "modebar": {
+                "bgcolor": "rgba(0,0,0,0)",
+                "color": palette.muted,
+                "activecolor": palette.text,
+            },
             "hoverlabel": {
                 "bgcolor": palette.surface,
                 "bordercolor": palette.muted,

@@ -322,12 +322,13 @@ def _dots(figure: go.Figure, record: PlaneRecord, palette: Palette, selected: in
             y=dots.y[here],
             mode="markers",
             name=name,
-            customdata=np.column_stack([dots.leaf[here], dots.row[here] + 1]),
+            # Lists: rows of a binary array come back from the browser as mappings.
+            customdata=np.column_stack([dots.leaf[here], dots.row[here] + 1]).tolist(),
             marker={
                 "symbol": palette.class_marker(k),
                 "size": 9,
                 "color": palette.class_colour(k),
-                "opacity": np.where(visited[here], 0.95, 0.18),
+                "opacity": np.where(visited[here], 0.95, 0.18).tolist(),
                 "line": {"color": palette.outline, "width": 0.8},
             },
             hovertemplate=f"{name}, row %{{customdata[1]}}<br>%{{x:.4g}}, %{{y:.4g}}"
