@@ -124,10 +124,13 @@ def solve_node_plane(
         chunk = chunk_pivots(n, rows.shape[1])
         while solve_node(qp, data, np.inf, chunk) == PIVOT_LIMIT:
             if stop is not None and stop():
+                turn = _CENTRING_ROUNDS
                 break
         change = scale * float(qp.vector[p])
         offset += change
-        if change * change <= 2.0 * scale * scale * BIAS_ERROR * abs(float(qp.value[0])):
+        if turn == _CENTRING_ROUNDS or change * change <= 2.0 * scale * scale * BIAS_ERROR * abs(
+            float(qp.value[0])
+        ):
             break
     return plane_of(qp.vector[:p], x, y, upper, sides, epsilon)
 

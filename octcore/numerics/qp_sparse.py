@@ -113,7 +113,7 @@ def solve_sparse_node(
         bound, _, held, usable = heapq.heappop(heap)
         if bound >= value * (1.0 - _SLACK):
             return SparsePlane(best, value, value * (1.0 - _SLACK))
-        if node.stop is not None and node.stop() and np.isfinite(best.value):
+        if serial > 0 and node.stop is not None and node.stop():
             return SparsePlane(best, value, bound)
         relaxed, bound, chosen = _relax(node, held, usable)
         if bound >= value * (1.0 - _SLACK):

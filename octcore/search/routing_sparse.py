@@ -123,7 +123,15 @@ class SparseRoutingSearch(RoutingSearch):
         self.prefix = np.zeros(len(self.problem.y), np.int64)
         clear_bank(self.bank)
         load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
-        self._open(0.0, self.prefix, np.zeros(shape, bool), np.ones(shape, bool))
+        nothing = np.zeros(0, np.int8)
+        root = SparseState(
+            nothing, nothing.astype(np.uint8), np.zeros(shape, bool), np.ones(shape, bool)
+        )
+        if not self._settle():
+            return self._stopped(0.0)
+        bound, _ = self._bound(0.0, root)
+        self._open(bound, self.prefix, root.kept, root.allowed)
+        self.report_bound(bound + self.correction())
         self.improve()
         while True:
             lowest = self.open[0][0] if self.open else np.inf
