@@ -157,7 +157,7 @@ def token() -> str:
 
 def known_token() -> str | None:
     """Name that the browser kept from an earlier visit; None on the first one."""
-    kept = st.context.cookies.get(TOKEN_COOKIE, "")
+    kept = str(st.context.cookies.get(TOKEN_COOKIE, ""))
     return kept if re.fullmatch("[0-9a-f]{32}", kept) else None
 
 
