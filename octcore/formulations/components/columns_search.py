@@ -1,0 +1,269 @@
+"""What is known before the column program: the unconstrained optimum, good feasible trees, prices.
+
+The unconstrained optimum comes from path-search with the exact value of every root feature.
+Feasible trees come from subsets of raw features around the best ones, and from trees that are
+optimal when the rows about predictions are priced; the same prices give bounds for every root.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from octcore.formulations.components.columns_space import ColumnsProblem
+from octcore.program import Problem
+from octcore.search.path_columns import (
+    ColumnSpace,
+    best_tree,
+    restrict,
+    root_scores,
+    whole_leaf,
+)
+from octcore.search.path_convert import to_tree
+from octcore.search.path_problem import PathProblem, PathSearchResult
+from octcore.search.path_search import path_search
+from octcore.search.path_tree import PathTree
+from octcore.tree.tree import Tree
+from octcore.warmstart.greedy import greedy_starts
+
+SEARCH_SECONDS = 10.0
+"""Depth three takes two seconds at most on the published sets; a bound is left in any case."""
+DUAL_STEPS = 15
+MOST_SUBSETS = 120
+SLACK = 1e-7
+"""On the scale of counts: far below one row, far above rounding."""
+
+
+@dataclass(eq=False)
+class ColumnsSearch:
+    """State that the starts and the model share.
+
+    Parameters
+    ----------
+    columns : ColumnsProblem
+        The problem.
+    """
+
+    columns: ColumnsProblem
+    incumbent: float = -np.inf
+    """Best count value of a feasible tree."""
+    best: Tree | None = None
+    multipliers: np.ndarray = field(init=False)
+    """Prices with the least Lagrangian bound."""
+    root_bounds: np.ndarray = field(init=False)
+    """Bound on the count value of feasible trees by root column of the space."""
+    _dual_bound: float = np.inf
+
+    def __post_init__(self) -> None:
+        """Start with free rows and no bounds."""
+        self.multipliers = np.zeros(len(self.columns.rows.rhs))
+        self.root_bounds = np.full(len(self.columns.kept), np.inf)
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.columns.problem
+
+    def offer(self, tree: Tree) -> bool:
+        """Keep a tree if it is feasible and better; returns whether it is."""
+        objective = self.columns.objective.evaluate(tree)
+        if objective is None:
+            return False
+        value = self.columns.objective.to_count(objective)
+        if value <= self.incumbent + SLACK:
+            return False
+        self.incumbent, self.best = value, tree
+        return True
+
+    @cached_property
+    def unconstrained(self) -> PathSearchResult:
+        """Optimum without side constraints, and the value of every root feature."""
+        problem, objective = self.problem, self.columns.objective
+        return path_search(
+            PathProblem(
+                X=problem.X,
+                y=problem.y,
+                n_classes=problem.n_classes,
+                depth=problem.depth,
+                leaf_penalty=objective.penalty / objective.total_weight,
+                weights=problem.weights,
+                all_root_values=True,
+            ),
+            time_limit=SEARCH_SECONDS,
+        )
+
+    @property
+    def unconstrained_objective(self) -> float | None:
+        """Objective of the unconstrained optimum, None unless it is proven."""
+        found = self.unconstrained
+        if found.status != "optimal" or found.objective is None:
+            return None
+        objective = self.columns.objective
+        return objective.from_count(found.objective * objective.total_weight)
+
+    def trees(self, guard: Callable[[], None] = lambda: None) -> Iterator[tuple[str, Tree]]:
+        """Yield feasible trees, each better than the one before, and sharpen the bounds."""
+        for source, tree in greedy_starts(self.problem, self.columns.objective.penalty):
+            if self.offer(tree):
+                yield source, tree
+        guard()
+        for tree in self._searched():
+            guard()
+            if self.offer(tree):
+                yield "search", tree
+
+    def _searched(self) -> Iterator[Tree]:
+        found = self.unconstrained
+        shape = (self.problem.n_features, self.problem.n_classes)
+        if found.tree is not None:
+            yield to_tree(found.tree, *shape)
+        total = self.columns.objective.total_weight
+        values = found.root_values[self.columns.kept] * total
+        self.root_bounds = np.minimum(self.root_bounds, values + SLACK)
+        yield from self._with_leaf_limit()
+        if not len(self.columns.kept):
+            return
+        if self.problem.constraints.max_features is not None or (
+            self.problem.constraints.forbidden_pairs
+        ):
+            yield from self._on_subsets()
+        if len(self.columns.rows.rhs):
+            yield from self._priced()
+
+    def _with_leaf_limit(self) -> Iterator[Tree]:
+        """Optimum under the limit of leaves alone."""
+        limit, problem = self.problem.constraints.leaf_limit, self.problem
+        if limit is None:
+            return
+        objective = self.columns.objective
+        found = path_search(
+            PathProblem(
+                X=problem.X[:, self.columns.kept],
+                y=problem.y,
+                n_classes=problem.n_classes,
+                depth=problem.depth,
+                leaf_penalty=objective.penalty / objective.total_weight,
+                weights=problem.weights,
+                max_leaves=limit,
+            ),
+            time_limit=SEARCH_SECONDS,
+        )
+        if found.tree is not None:
+            yield self.columns.tree(found.tree)
+
+    # --- subsets of raw features -----------------------------------------------------------
+
+    def _on_subsets(self) -> Iterator[Tree]:
+        """Optima on subsets of raw features: those of good trees, then exchanges of one."""
+        groups = self.columns.space.groups
+        ranked = list(dict.fromkeys(groups[np.argsort(-self.root_bounds, kind="stable")].tolist()))
+        limit = self.problem.constraints.max_features
+        size = len(ranked) if limit is None else min(limit, len(ranked))
+        tried: set[frozenset[int]] = set()
+        best: tuple[float, frozenset[int]] = (-np.inf, frozenset())
+        for subset in self._first_subsets(ranked, size):
+            if len(tried) < MOST_SUBSETS // 3 and subset not in tried:
+                tried.add(subset)
+                value, tree = self._optimum_on(subset)
+                best = max(best, (value, subset), key=lambda pair: pair[0])
+                if tree is not None:
+                    yield tree
+        for subset in self._exchanges(best[1], ranked):
+            if len(tried) < MOST_SUBSETS and subset not in tried:
+                tried.add(subset)
+                tree = self._optimum_on(subset)[1]
+                if tree is not None:
+                    yield tree
+
+    def _first_subsets(self, ranked: list[int], size: int) -> Iterator[frozenset[int]]:
+        used: list[int] = []
+        if self.unconstrained.tree is not None:
+            shape = (self.problem.n_features, self.problem.n_classes)
+            tree = to_tree(self.unconstrained.tree, *shape)
+            tested = {int(self.problem.groups[j]) for s in tree.splits.values() for j in s.features}
+            used = [raw for raw in ranked if raw in tested]
+        pool = used + [raw for raw in ranked if raw not in used]
+        if self.problem.constraints.max_features is None:
+            yield from self._without_pairs(frozenset(pool))
+            return
+        near = pool[: max(len(used), size + 2)]
+        for chosen in itertools.islice(itertools.combinations(near, size), MOST_SUBSETS):
+            yield from self._without_pairs(frozenset(chosen))
+
+    def _exchanges(self, subset: frozenset[int], ranked: list[int]) -> Iterator[frozenset[int]]:
+        for enters in ranked:
+            for leaves in sorted(subset):
+                if enters not in subset:
+                    yield from self._without_pairs(subset - {leaves} | {enters})
+
+    def _without_pairs(self, subset: frozenset[int]) -> Iterator[frozenset[int]]:
+        """Subsets that hold no forbidden pair: one of both has to go."""
+        context = self.problem.context
+        for first, second in self.problem.constraints.forbidden_pairs:
+            a, b = context.raw_index(first), context.raw_index(second)
+            if a in subset and b in subset:
+                yield from self._without_pairs(subset - {a})
+                yield from self._without_pairs(subset - {b})
+                return
+        yield subset
+
+    def _optimum_on(self, subset: frozenset[int]) -> tuple[float, Tree | None]:
+        chosen = np.flatnonzero(np.isin(self.columns.space.groups, sorted(subset)))
+        if not len(chosen):
+            return -np.inf, None
+        space = restrict(self.columns.space, chosen)
+        value, nested, _ = _optimum(space, self.multipliers, np.arange(len(chosen)))
+        return value, None if nested is None else self.columns.tree(nested, chosen)
+
+    # --- prices of the rows about predictions ----------------------------------------------
+
+    def _priced(self) -> Iterator[Tree]:
+        """Subgradient steps on the prices; every step gives a tree and bounds for the roots.
+
+        The step is that of Polyak towards the incumbent, rows scaled to unit coefficients.
+        """
+        rows, space = self.columns.rows, self.columns.space
+        scale = np.abs(rows.coefficients).max(axis=(1, 2))
+        scale[scale == 0] = 1.0
+        prices = self.multipliers.copy()
+        for step in range(DUAL_STEPS):
+            alive = np.flatnonzero(self.root_bounds >= self.incumbent - SLACK)
+            bound, nested, by_root = _optimum(space, prices, alive)
+            if nested is None:
+                return
+            if by_root is not None:
+                self.root_bounds[alive] = np.minimum(self.root_bounds[alive], by_root)
+            if bound < self._dual_bound:
+                self._dual_bound, self.multipliers = bound, prices.copy()
+            tree = self.columns.tree(nested)
+            yield tree
+            direction = rows.excess(tree.predict_codes(self.problem.X)) / scale
+            push = np.where((prices > 0) | (direction < 0), direction, 0.0)
+            target = self.incumbent if np.isfinite(self.incumbent) else 0.9 * bound
+            length = max(bound - target, 0.02 * abs(bound) / (1 + step))
+            if not push.any():
+                return
+            prices = np.maximum(0.0, prices - length * push / (push @ push) / scale)
+
+
+def _optimum(
+    space: ColumnSpace, prices: np.ndarray, roots: np.ndarray
+) -> tuple[float, PathTree | None, np.ndarray | None]:
+    """Lagrangian optimum, its tree, and at depth three its value by root."""
+    payoff = space.payoff(prices)
+    constant = float(prices @ space.rhs)
+    best, found = whole_leaf(space, payoff), None
+    by_root = np.full(len(space.groups), -np.inf) if space.depth == 3 else None
+    for scores in root_scores(space, payoff, roots):
+        if by_root is not None and scores.root is not None:
+            by_root[scores.root] = scores.best - constant
+        if scores.best > best:
+            best, found = scores.best, scores
+    if not np.isfinite(best):
+        return -np.inf, None, None
+    nested = best_tree(space, payoff, found)
+    return best - constant, nested, None if by_root is None else by_root[roots]
