@@ -14,8 +14,8 @@ d_t    node t splits; only where splits are counted
 =====  ===========================================================================
 
 What differs from the paper: every plane must leave a gap of epsilon, in the big-M rows and in the
-inequalities alike, so that all variants have one optimum; inequalities found at one node are used at
-all nodes, mirrored too; initial cuts are found with the big-M rows present; cuts for the solver's
+inequalities alike, so that all variants have one optimum; lazy variants look for inequalities at all
+nodes, those with big-M rows too, and use what is found at one node at all of them, mirrored too; initial cuts are found with the big-M rows present; cuts for the solver's
 own tree ("user") are run as root rounds, because the solver takes none.
 """
 
@@ -68,7 +68,7 @@ INFO = FormulationInfo(
     summary="Every split is a hyperplane. The model routes points freely and cuts off what no "
     "hyperplane can do, so it needs neither weights nor big-M constants where it uses cuts.",
     reference=Reference(
-        "Boutilier, J. J., Michini, C., Zhou, Z.",
+        "Boutilier, J. J., Michini, C. and Zhou, Z.",
         2022,
         "Shattering inequalities for learning optimal decision trees",
         "CPAIOR 2022, Lecture Notes in Computer Science 13292",
@@ -204,6 +204,13 @@ class Variant:
         return [t for t in topology.branch_nodes(self.depth) if t not in lazy]
 
     @property
+    def examined(self) -> tuple[int, ...]:
+        """Branch nodes where cuts are looked for: lazily all of them, the required ones first."""
+        if not self.is_lazy:
+            return self.nodes
+        return (*self.nodes, *self.big_m_nodes)
+
+    @property
     def claims(self) -> tuple[str, ...]:
         """What the certificate must say about the way it was solved."""
         if self.kind == "user":
@@ -275,13 +282,15 @@ class SOct:
         self._variables(model)
         self._constraints(model, guard)
         self._objective(model)
-        separators = (self._separator(model),) if self.variant.nodes else ()
+        separator = self._separator(model)
         return PyomoModel(
             model,
             read_tree=lambda point: self.read_tree(model, point),
             start_values=lambda tree: self.start_values(model, tree),
-            separators=separators,
-            branching=LabelsThenRouting(model.c, model.w, len(self.objective.points), self.L),
+            separators=(separator,) if self.variant.nodes else (),
+            branching=LabelsThenRouting(
+                model.c, model.w, len(self.objective.points), self.L, separator.tension
+            ),
             rounding=SearchRounding(self.starts, lambda point: self.leaves(model, point)),
         )
 
@@ -290,7 +299,7 @@ class SOct:
         return ShatteringSeparator(
             points.X,
             table_columns(model.w, len(points), self.visited),
-            self.variant.nodes,
+            self.variant.examined,
             self.objective.epsilon,
             self.variant.n_cuts,
             required=self.variant.is_lazy,

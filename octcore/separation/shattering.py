@@ -33,6 +33,8 @@ RELATIVE_TOLERANCE = 1e-4
 VIOLATION = 1e-5
 REDUCIBLE_SIZE = 8
 """Supports up to this size are made irreducible, one small linear program per point."""
+STEERING = 0.05
+"""Added to the price of used points, so that the next set is another one."""
 MEMORY = 0.5
 """Weight of the past in the prices that steer towards points not used yet."""
 
@@ -87,7 +89,7 @@ class SetFinder:
         seen: set[ShatteredSet] = set()
         while multipliers is not None:
             raw = _support(multipliers, left, right)
-            if raw in seen:
+            if raw in seen or set(raw.left) & set(raw.right):
                 break
             seen.add(raw)
             reduced = self.irreducible(raw)
@@ -100,20 +102,39 @@ class SetFinder:
             multipliers = hulls.cheapest(self.prices[at], 0.999 * self.epsilon)
         return found
 
-    def cheapest(
-        self, left: IntArray, right: IntArray, cost_left: FloatArray, cost_right: FloatArray
-    ) -> ShatteredSet | None:
-        """Return the set whose multipliers cost least: a heuristic for points that are not integral."""
+    def find_fractional(
+        self, left: IntArray, right: IntArray, lack: FloatArray, count: int
+    ) -> list[ShatteredSet]:
+        """Sets among points that go a side only in part, by the multipliers that lack least.
+
+        Parameters
+        ----------
+        left, right : numpy.ndarray
+            Candidates for the two sides; a point may be among both.
+        lack : numpy.ndarray
+            What a candidate lacks to going its side entirely, left ones first.  A set is violated
+            when its members lack less than 1 together.
+        count : int
+            Most sets.
+        """
         if not len(left) or not len(right):
-            return None
+            return []
         hulls = HullDistance(self.X[left], self.X[right])
         if hulls.distance >= self.epsilon * (1 - RELATIVE_TOLERANCE):
-            return None
-        cost = np.concatenate([cost_left, cost_right])
-        multipliers = hulls.cheapest(cost, 0.999 * self.epsilon)
-        if multipliers is None:
-            return None
-        return self.irreducible(_support(multipliers, left, right))
+            return []
+        found: list[ShatteredSet] = []
+        prices = lack.copy()
+        for _ in range(count):
+            multipliers = hulls.cheapest(prices, 0.999 * self.epsilon)
+            if multipliers is None:
+                break
+            used = multipliers > SUPPORT
+            chosen = _support(multipliers, left, right)
+            if lack[used].sum() >= 1.0 - VIOLATION or set(chosen.left) & set(chosen.right):
+                break
+            found.append(self.irreducible(chosen))
+            prices[used] += STEERING
+        return list(dict.fromkeys(found))
 
     def irreducible(self, found: ShatteredSet) -> ShatteredSet:
         """Drop points that the set does not need; large sets stay as they are."""
@@ -189,13 +210,7 @@ class ShatteringSeparator:
         """Return violated inequalities: remembered sets first, then new ones."""
         if self.rounds is not None and state.round >= self.rounds:
             return []
-        if self._routing is None:
-            self._routing = self._make_routing(point.columns)
-        sides = {
-            node: (point.x[left].sum(axis=1), point.x[right].sum(axis=1))
-            for node, (left, right) in self._routing.items()
-        }
-        first = 0
+        sides, first = self._sides(point), 0
         rows = self._violated(sides, first)
         if not rows:
             first = len(self.sets)
@@ -205,21 +220,49 @@ class ShatteringSeparator:
             rows = self._violated(sides, first)
         return [self._cuts(rows, point.columns.n_columns)] if rows else []
 
+    def tension(self, point: Point) -> dict[int, FloatArray]:
+        """How much deciding a point at a branch node would decide for others.
+
+        A set that is nearly tight forces its other members when one more goes its side; what a
+        point forces on the left is multiplied by what it forces on the right.
+
+        Returns
+        -------
+        dict of int to numpy.ndarray
+            By branch node, shape ``(n_points,)``, positive.
+        """
+        found: dict[int, FloatArray] = {}
+        left_of, right_of = self._incidence
+        limits = np.array([len(s) - 1 for s in self.sets], float)
+        for node, (goes_left, goes_right) in self._sides(point).items():
+            force = [np.full(len(self.X), 0.01), np.full(len(self.X), 0.01)]
+            for a, b in ((left_of, right_of), (right_of, left_of)):
+                tight = np.exp(-4.0 * np.maximum(0.0, limits - a @ goes_left - b @ goes_right))
+                force[0] += a.T @ tight
+                force[1] += b.T @ tight
+            found[node] = force[0] * force[1]
+        return found
+
+    def _sides(self, point: Point) -> dict[int, tuple[FloatArray, FloatArray]]:
+        if self._routing is None:
+            self._routing = self._make_routing(point.columns)
+        return {
+            node: (point.x[left].sum(axis=1), point.x[right].sum(axis=1))
+            for node, (left, right) in self._routing.items()
+        }
+
     def _find(self, goes_left: FloatArray, goes_right: FloatArray) -> list[ShatteredSet]:
         p = self.X.shape[1]
         threshold = (p + 1) / (p + 2)
         left = np.flatnonzero(goes_left > threshold)
         right = np.flatnonzero(goes_right > threshold)
         found = self.finder.find(left, right, self.n_cuts)
-        if found:
-            return found
         left = np.flatnonzero(goes_left > VIOLATION)
         right = np.flatnonzero(goes_right > VIOLATION)
-        if goes_left[left].min(initial=1.0) > 1 - 1e-6 < goes_right[right].min(initial=1.0):
-            return []
-        single = self.finder.cheapest(left, right, 1 - goes_left[left], 1 - goes_right[right])
-        # a point that goes both ways is "shattered" with itself, which says nothing
-        return [] if single is None or set(single.left) & set(single.right) else [single]
+        lack = np.concatenate([1 - goes_left[left], 1 - goes_right[right]])
+        if (lack > VIOLATION).any():
+            found += self.finder.find_fractional(left, right, lack, self.n_cuts)
+        return found
 
     def _remember(self, found: ShatteredSet) -> None:
         if found in self._known:

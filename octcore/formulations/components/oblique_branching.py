@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,16 +32,25 @@ class LabelsThenRouting:
         Number of points.
     leaves : range
         Leaves of the perfect tree.
+    tension : callable
+        ``point -> {node: (n_points,)}``: how much deciding a data point at a branch node decides.
     """
 
-    def __init__(self, labels: Any, routing: Any, n_points: int, leaves: range) -> None:
+    def __init__(
+        self,
+        labels: Any,
+        routing: Any,
+        n_points: int,
+        leaves: range,
+        tension: Callable[[Point], Mapping[int, np.ndarray]],
+    ) -> None:
         self.labels, self.routing = labels, routing
-        self.n_points, self.leaves = n_points, leaves
+        self.n_points, self.leaves, self.tension = n_points, leaves, tension
 
     def __call__(self, point: Point, lower: np.ndarray, upper: np.ndarray) -> list[Child]:
         """Children of a node, the most likely first; none when nothing is fractional."""
         columns = point.columns.of(self.labels).reshape(len(self.leaves), -1)
-        free = (upper - lower)[columns].max(axis=1) > 0.5
+        free = lower[columns].max(axis=1) < 0.5
         if free.any():
             values = np.where(free[:, None], point.x[columns], np.inf)
             return _label_children(columns, values, point.x, lower, upper)
@@ -52,11 +61,16 @@ class LabelsThenRouting:
     ) -> list[Child]:
         columns = point.columns.of(self.routing).reshape(self.n_points, -1)
         fraction = np.minimum(point.x[columns], 1.0 - point.x[columns])
+        tension = self.tension(point)
+        at_child = [tension[t // 2] for t in range(2, self.leaves.stop)]
+        worth = fraction * np.column_stack(at_child)
         node = 2
         while node < self.leaves.stop:  # level by level
             level = fraction[:, node - 2 : 2 * node - 2]
             if level.max() > FRACTIONAL:
-                i, t = np.unravel_index(int(level.argmax()), level.shape)
+                decisive = worth[:, node - 2 : 2 * node - 2] * (level > 0.5 * level.max())
+                best = int(decisive.argmax())
+                i, t = np.unravel_index(best, level.shape)
                 column = columns[i, node - 2 + t]
                 one = np.array([column])
                 up = (one, np.ones(1), upper[one])
