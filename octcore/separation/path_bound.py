@@ -248,11 +248,12 @@ class PathBoundCuts:
 
     def _picture(self, path: TreePath, best: Subtree) -> dict[str, object]:
         columns = self.instance.feature
+        samples = np.unique(self.instance.sample[self.instance.pattern[path.rows]])
         return {
             "path": [(m, int(columns[f]), side) for m, f, side in path.steps],
             "node": path.end,
             "value": best.value,
-            "samples": self.instance.sample[self.instance.pattern[path.rows]][:50].tolist(),
+            "samples": samples[:50].tolist(),
         }
 
     # -- finding -------------------------------------------------------------------------------
