@@ -13,7 +13,7 @@ from dashboard.supervisor import Supervisor
 from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
 from octcore.errors import OctError, StoreError
-from octcore.formulations.base import list_formulations
+from octcore.formulations.base import get_formulation, list_formulations
 from octcore.run import Run
 
 KEEP = 32
@@ -94,7 +94,8 @@ def warm_up() -> None:
 
 def title_of(settings: Mapping[str, Any], data_name: str) -> str:
     """Name a run by formulation, data and depth."""
-    return f"{settings['formulation']} on {data_name}, depth {settings.get('depth', 2)}"
+    title = get_formulation(str(settings["formulation"])).info.title
+    return f"{title} on {data_name}, depth {settings.get('depth', 2)}"
 
 
 def submit(owner: str, data: Dataset, settings: Mapping[str, Any]) -> str:

@@ -48,7 +48,9 @@ def unique_labels(texts: Sequence[object], at_most: int = 40) -> list[str]:
 
 def number(value: float | None, digits: int = 4) -> str:
     """Write a number briefly; a dash where there is none."""
-    return "–" if value is None else f"{value:.{digits}g}"
+    if value is None:
+        return "–"
+    return f"{value:,.1f}" if 1000 <= abs(value) < 1e9 else f"{value:.{digits}g}"
 
 
 def percent(value: float | None, digits: int = 1) -> str:

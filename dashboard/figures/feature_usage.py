@@ -100,7 +100,7 @@ def usage_figure(record: FeatureUsage, palette: Palette, selected: int | None = 
             colorscale=[[0, palette.surface], [1, palette.incumbent]],
             showscale=not is_univariate,
             colorbar={
-                "title": {"text": "share of |w|", "font": {"color": palette.text}},
+                "title": {"text": "share of |w|", "font": {"color": palette.text, "size": 12}},
                 "tickformat": ".0%",
                 "thickness": 12,
                 "tickfont": {"color": palette.text},

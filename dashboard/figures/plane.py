@@ -39,8 +39,10 @@ class Dots:
         True class.
     leaf : ndarray of int
         Leaf that the row reaches.
-    wrong, support : ndarray of bool
-        Misclassified; support vector of a unit margin on its path.
+    wrong : ndarray of bool
+        Misclassified.
+    support : mapping of int to ndarray of bool
+        By branch node with a unit margin: its support vectors.
     """
 
     row: np.ndarray
@@ -49,7 +51,7 @@ class Dots:
     code: np.ndarray
     leaf: np.ndarray
     wrong: np.ndarray
-    support: np.ndarray
+    support: Mapping[int, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,11 +158,12 @@ def plane_data(
     X = encoding.transform(data.frame)
     positive = _positive_code(data)
     margins = node_margins(tree, X, data.y, positive)
-    support = np.zeros(len(X), dtype=bool)
-    for margin in margins.values():
-        if margin.kind == "unit":
-            support[margin.rows[margin.support]] = True
     rows = _shown_rows(len(X))
+    support = {
+        node: np.isin(rows, margin.rows[margin.support])
+        for node, margin in margins.items()
+        if margin.kind == "unit"
+    }
     leaves, predicted = tree.apply(X), tree.predict_codes(X)
     dots = Dots(
         rows,
@@ -169,7 +172,7 @@ def plane_data(
         data.y[rows],
         leaves[rows],
         (predicted != data.y)[rows],
-        support[rows],
+        support,
     )
     last = frozenset(m for m in tree.splits if {2 * m, 2 * m + 1} <= set(tree.labels))
     return PlaneRecord(
@@ -231,17 +234,15 @@ def plane_figure(
     figure = go.Figure(layout=base_layout(palette, height=460))
     for region in record.regions:
         _polygon(figure, region.polygon, palette.class_tint(region.code), None)
-    shown = record.lines.values() if all_margins else [
-        lines for node, lines in record.lines.items() if node in record.last_level
-    ]  # fmt: skip
-    for lines in shown:
-        _margin(figure, lines, palette)
+    banded = [node for node in record.lines if all_margins or node in record.last_level]
+    for node in banded:
+        _margin(figure, record.lines[node], palette)
     for node, lines in record.lines.items():
         _segments(figure, lines.line, {"color": palette.text, "width": 2}, f"split of node {node}")
     if selected != 1:
         for polygon in record.cells.get(selected, ()):
             _polygon(figure, polygon, "rgba(0,0,0,0)", {"color": accent, "width": 3})
-    _dots(figure, record, palette, selected)
+    _dots(figure, record, palette, selected, banded)
     figure.update_xaxes(
         title_text=text.plotly(record.x), range=record.x_range, showgrid=False, constrain="domain"
     )
@@ -312,7 +313,9 @@ def _visits(leaves: np.ndarray, node: int) -> np.ndarray:
     return visited
 
 
-def _dots(figure: go.Figure, record: PlaneRecord, palette: Palette, selected: int) -> None:
+def _dots(
+    figure: go.Figure, record: PlaneRecord, palette: Palette, selected: int, banded: list[int]
+) -> None:
     dots = record.dots
     visited = _visits(dots.leaf, selected)
     for k, name in enumerate(text.unique_labels(record.classes, 24)):
@@ -334,7 +337,9 @@ def _dots(figure: go.Figure, record: PlaneRecord, palette: Palette, selected: in
             hovertemplate=f"{name}, row %{{customdata[1]}}<br>%{{x:.4g}}, %{{y:.4g}}"
             "<br>in leaf %{customdata[0]}<extra></extra>",
         )
-    _ring(figure, dots, dots.support, "support vector", "circle-open", palette.text, 15, 1.6)
+    supports = [mask for node, mask in dots.support.items() if node in banded]
+    support = np.logical_or.reduce(supports) if supports else np.zeros(len(dots.row), bool)
+    _ring(figure, dots, support, "support vector", "circle-open", palette.text, 15, 1.6)
     # Black and white together stay visible on every region colour; the legend is on the page.
     halo, cross = ("#ffffff", "#000000") if palette.name == "light" else ("#000000", "#ffffff")
     _ring(figure, dots, dots.wrong, "", "x", halo, 11, 2)

@@ -16,6 +16,9 @@ from dashboard.figures.plane import (
 from dashboard.widgets import chart, node_panel, run_summary
 from octcore.run import Run
 
+DEEPEST_BESIDE, LEAVES_BESIDE = 3, 8
+"""A tree beyond these gets the whole width; the plane moves below."""
+
 
 def draw(run_id: str, run: Run) -> None:
     """Draw the linked views; a click redraws them alone and not the page.
@@ -35,17 +38,17 @@ def _views(run_id: str, run: Run) -> None:
     assert run.tree is not None
     assert run.train is not None
     axes = default_axes(run.tree, run.encoding, run.train)
-    if axes is None:
+    is_wide = run.tree.max_depth > DEEPEST_BESIDE or run.tree.n_leaves > LEAVES_BESIDE
+    if is_wide or axes is None:
         run_summary.small_tree(run_id, run)
-        node_panel.draw(run_id, run)
-        _usage(run_id, run)
-        return
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        run_summary.small_tree(run_id, run)
+        if not is_wide and axes is not None:
+            run_summary.small_tree(run_id, run)
         node_panel.draw(run_id, run)
     with right:
-        _plane(run_id, run, axes)
+        if axes is not None:
+            _plane(run_id, run, axes)
         _usage(run_id, run)
 
 

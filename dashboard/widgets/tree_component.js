@@ -55,15 +55,15 @@ function place(data, state) {
   const sideways = state.sideways === null ? isWide : state.sideways;
   const widest = Math.max(...items.map((i) => Math.max(textWidth(i.node.words, true), textWidth(i.node.detail, false))));
   const width = Math.min(sideways ? 200 : 190, Math.max(108, widest + 2 * PAD));
-  const most = sideways && isWide ? 2 : 3;
+  const most = isWide ? (sideways ? 1 : 2) : 3;
   let tallest = 0;
   for (const item of items) {
     item.lines = wrap(item.node.words, width - 2 * PAD, most, true);
-    item.height = PAD + LINE * (item.lines.length + 1) + BAR + PAD - 2;
+    item.height = (isWide ? 4 : PAD) + LINE * (item.lines.length + 1) + BAR + (isWide ? 2 : PAD - 2);
     tallest = Math.max(tallest, item.height);
   }
-  const across = sideways ? tallest + 12 : width + 18;
-  const along = sideways ? width + 72 : tallest + 62;
+  const across = sideways ? tallest + (isWide ? 6 : 12) : width + 18;
+  const along = sideways ? width + (isWide ? 46 : 72) : tallest + 62;
   let slot = 0;
   const at = new Map(items.map((i) => [i.node.id, i]));
   (function assign(item) {
@@ -83,7 +83,7 @@ function place(data, state) {
   const size = sideways
     ? [depth * along + width, Math.max(0, slot - 1) * across + tallest]
     : [Math.max(0, slot - 1) * across + width, depth * along + tallest];
-  return { items, at, width, tallest, sideways, size };
+  return { items, at, width, tallest, sideways, size, top: isWide ? 4 : PAD };
 }
 
 function drawEdge(layer, parent, child, plan, data, isRight, onPath) {
@@ -120,10 +120,10 @@ function drawNode(layer, item, plan, data, state, act) {
   const colour = node.kind === "leaf" ? data.classes[node.leaf].colour : data.ink.muted;
   el("rect", { class: "body", width: plan.width, height: item.height, rx: node.kind === "leaf" ? 12 : 5, fill: data.ink.surface, stroke: chosen ? data.ink.accent : colour, "stroke-width": chosen ? 3.5 : node.kind === "leaf" ? 2.2 : 1.3 }, group);
   const shift = node.kind === "leaf" ? 17 : 0;
-  if (shift) el("path", { d: SHAPES[data.classes[node.leaf].marker] || SHAPES.circle, transform: `translate(${PAD + 5},${PAD + 8})`, fill: colour, stroke: data.ink.text, "stroke-width": 0.8 }, group);
-  lines.forEach((line, i) => el("text", { x: PAD + (i ? 0 : shift), y: PAD + 12 + i * LINE, "font-size": 13, "font-weight": 600, fill: data.ink.text }, group, shift ? shorten(line, plan.width - 2 * PAD - shift, true) : line));
-  el("text", { x: PAD, y: PAD + 12 + lines.length * LINE, "font-size": 12, fill: data.ink.muted }, group, shorten(node.detail, plan.width - 2 * PAD));
-  drawClassBar(group, node, plan.width - 2 * PAD, item.height - PAD - BAR + 2, data);
+  if (shift) el("path", { d: SHAPES[data.classes[node.leaf].marker] || SHAPES.circle, transform: `translate(${PAD + 5},${plan.top + 8})`, fill: colour, stroke: data.ink.text, "stroke-width": 0.8 }, group);
+  lines.forEach((line, i) => el("text", { x: PAD + (i ? 0 : shift), y: plan.top + 12 + i * LINE, "font-size": 13, "font-weight": 600, fill: data.ink.text }, group, shift ? shorten(line, plan.width - 2 * PAD - shift, true) : line));
+  el("text", { x: PAD, y: plan.top + 12 + lines.length * LINE, "font-size": 12, fill: data.ink.muted }, group, shorten(node.detail, plan.width - 2 * PAD));
+  drawClassBar(group, node, plan.width - 2 * PAD, item.height - (plan.top === PAD ? PAD : 6) - BAR + (plan.top === PAD ? 2 : 3), data);
   group.addEventListener("click", (e) => { e.stopPropagation(); act.select(node.id); });
   group.addEventListener("dblclick", (e) => { e.stopPropagation(); act.fold(node.id); });
   if (node.kind === "branch") drawFold(group, item, plan, data, act);
@@ -159,7 +159,7 @@ function draw(root, data, state, act) {
   const [w, h] = [plan.size[0] + 2 * margin, plan.size[1] + 2 * margin];
   const room = svg.clientWidth || 700;
   const scale = Math.min(1.25, room / w);
-  const height = Math.max(150, Math.min(h * scale, state.tall ? 4000 : 720));
+  const height = Math.max(150, Math.min(h * scale, plan.sideways ? 1500 : 720));
   svg.setAttribute("height", height);
   state.view = state.view || { k: 1, x: 0, y: 0 };
   const fit = Math.min(scale, height / h);

@@ -1,0 +1,242 @@
+"""The points of a lesson: what the drawing board shows, and their truth where it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.figures.plane import PlaneRecord, plane_data
+from dashboard.lessons import CLASSES, GRID
+from dashboard.palette import Palette
+from octcore.data.dataset import Dataset
+from octcore.data.synthetic import SyntheticSet
+from octcore.encoding.base import Encoding
+from octcore.tree.geometry import leaf_regions, node_cells
+from octcore.tree.margins import node_margins, split_lines
+from octcore.tree.plane_view import PlaneView
+from octcore.tree.polygons import Line, Polygon, Segment, box, clip, clip_segment
+from octcore.tree.tree import Tree
+
+BOX = (-0.02, 1.02)
+"""Visible part of both axes: points on the border stay whole."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The lines that made the labels, and the points whose label was turned over.
+
+    Parameters
+    ----------
+    segments : tuple of segments
+        Lines, each inside its own region.
+    regions : tuple of (polygon, int)
+        Regions with their class index.
+    flipped : tuple of (float, float)
+        Points with noise on their label.
+    """
+
+    segments: tuple[Segment, ...] = ()
+    regions: tuple[tuple[Polygon, int], ...] = ()
+    flipped: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is anything to lay over the picture."""
+        return bool(self.segments or self.flipped)
+
+
+def truth_data(made: SyntheticSet | None) -> Truth:
+    """Collect what is known about a generated set; nothing for points of one's own."""
+    if made is None:
+        return Truth()
+    flipped = made.points[made.labels != made.true_labels] if len(made.true_labels) else []
+    segments: list[Segment] = []
+    regions: list[tuple[Polygon, int]] = []
+    if made.planes:
+        _descend(made, 1, box(BOX, BOX), segments, regions)
+    return Truth(tuple(segments), tuple(regions), tuple((float(x), float(y)) for x, y in flipped))
+
+
+def _descend(
+    made: SyntheticSet,
+    node: int,
+    cell: Polygon,
+    segments: list[Segment],
+    regions: list[tuple[Polygon, int]],
+) -> None:
+    if not cell:
+        return
+    if node not in made.planes:
+        regions.append((cell, int(made.leaf_labels[node] > 0)))
+        return
+    (a, b), offset = made.planes[node]
+    line = Line(a, b, -offset)
+    segment = clip_segment(cell, line)
+    if segment is not None:
+        segments.append(segment)
+    _descend(made, 2 * node, clip(cell, line), segments, regions)
+    _descend(made, 2 * node + 1, clip(cell, line.flipped()), segments, regions)
+
+
+def board_data(
+    points: np.ndarray,
+    codes: np.ndarray,
+    truth: Truth,
+    palette: Palette,
+    accent: str,
+    origin: str,
+    serial: int,
+) -> dict[str, Any]:
+    """Make the plain data that the drawing board in the browser shows.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, 2)
+        In [0, 1].
+    codes : ndarray of int, shape (n,)
+        Classes.
+    truth : Truth
+        Overlay; empty to hide it.
+    palette : Palette
+        Colours.
+    accent : str
+        Colour of the cursor.
+    origin : str
+        Changes when the points come from somewhere else than the board itself.
+    serial : int
+        Number of the last change that the board reported; older echoes are ignored there.
+    """
+    thousandths = np.rint(points * GRID).astype(int)
+    return {
+        "origin": origin,
+        "serial": serial,
+        "grid": GRID,
+        "points": [[int(x), int(y), int(k)] for (x, y), k in zip(thousandths, codes, strict=True)],
+        "classes": [
+            {"name": name, "colour": palette.class_colour(k), "marker": palette.class_marker(k)}
+            for k, name in enumerate(CLASSES)
+        ],
+        "truth": [[list(start), list(end)] for start, end in truth.segments],
+        "regions": [
+            {"polygon": [list(p) for p in polygon], "colour": palette.class_tint(code, 0.13)}
+            for polygon, code in truth.regions
+        ],
+        "ink": {
+            "text": palette.text,
+            "muted": palette.muted,
+            "grid": palette.grid,
+            "background": palette.background,
+            "outline": palette.outline,
+            "accent": accent,
+            "truth": palette.optimum,
+        },
+    }
+
+
+def lesson_plane(tree: Tree, encoding: Encoding, data: Dataset) -> PlaneRecord:
+    """Return the plane of a tree on the whole unit square, whatever part the points fill."""
+    record = plane_data(tree, encoding, data, "x", "y")
+    view = PlaneView(encoding, "x", "y", BOX, BOX)
+    margins = node_margins(tree, encoding.transform(data.frame), data.y)
+    return replace(
+        record,
+        x_range=BOX,
+        y_range=BOX,
+        regions=leaf_regions(tree, view),
+        cells=node_cells(tree, view),
+        lines=split_lines(tree, view, margins),
+    )
+
+
+def add_truth(figure: go.Figure, truth: Truth, palette: Palette) -> go.Figure:
+    """Lay the true lines over a plane and ring the points whose label was turned over."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for (x1, y1), (x2, y2) in truth.segments:
+        x += [x1, x2, None]
+        y += [y1, y2, None]
+    if x:
+        figure.add_scatter(
+            x=x,
+            y=y,
+            mode="lines",
+            name="truth",
+            line={"color": palette.optimum, "width": 3, "dash": "dash"},
+            hoverinfo="skip",
+        )
+    if truth.flipped:
+        figure.add_scatter(
+            x=[p[0] for p in truth.flipped],
+            y=[p[1] for p in truth.flipped],
+            mode="markers",
+            name="label turned over",
+            hoverinfo="skip",
+            marker={"symbol": "diamond-open", "size": 16, "color": palette.optimum,
+                    "line": {"width": 2}},
+        )  # fmt: skip
+    return figure
+
+
+@dataclass(frozen=True)
+class LessonNumbers:
+    """What stands below the picture of one tree."""
+
+    accuracy: float
+    errors: int
+    leaves: int
+    narrowest: float | None
+    seconds: float | None
+
+
+def lesson_numbers(
+    tree: Tree, encoding: Encoding, data: Dataset, timings: Mapping[str, float]
+) -> LessonNumbers:
+    """Accuracy, errors, size and narrowest margin, for thresholds and oblique trees alike."""
+    assert data.y is not None
+    X = encoding.transform(data.frame)
+    wrong = tree.predict_codes(X) != data.y
+    return LessonNumbers(
+        1.0 - float(wrong.mean()),
+        int(wrong.sum()),
+        tree.n_leaves,
+        narrowest_margin(tree, encoding, data),
+        timings.get("total"),
+    )
+
+
+def narrowest_margin(tree: Tree, encoding: Encoding, data: Dataset) -> float | None:
+    """Smallest width of the empty strip around any line of the tree, in units of the axes.
+
+    Only points that visit the node count.  A threshold stands in the middle between neighbours,
+    so half the strip lies on each side.
+    """
+    X = encoding.transform(data.frame)
+    points = data.frame[["x", "y"]].to_numpy(dtype=float)
+    view = PlaneView(encoding, "x", "y", BOX, BOX)
+    widths = []
+    for node, lines in split_lines(tree, view, node_margins(tree, X, data.y)).items():
+        here = np.array([node in path for path in _paths(tree, X)])
+        right = tree.splits[node].goes_right(X)
+        if not lines.line or not (here & right).any() or not (here & ~right).any():
+            continue
+        distance = np.min([_distance(points, segment) for segment in lines.line], axis=0)
+        widths.append(2 * min(float(distance[here & side].min()) for side in (right, ~right)))
+    return min(widths, default=None)
+
+
+def _paths(tree: Tree, X: np.ndarray) -> list[set[int]]:
+    paths = {leaf: {leaf >> k for k in range(leaf.bit_length())} for leaf in tree.labels}
+    return [paths[int(leaf)] for leaf in tree.apply(X)]
+
+
+def _distance(points: np.ndarray, segment: Segment) -> np.ndarray:
+    """Distance of points to the infinite line through a segment."""
+    (x1, y1), (x2, y2) = segment
+    direction = np.array([x2 - x1, y2 - y1])
+    offset = points - np.array([x1, y1])
+    length = max(float(np.hypot(*direction)), 1e-12)
+    return np.abs(offset[:, 0] * direction[1] - offset[:, 1] * direction[0]) / length
