@@ -105,6 +105,13 @@ def check_settings(
     if encoding == AUTO:
         encoding = info.default_encoding
     parse_encoding_key(encoding)
+    if params and params.get("leaf_penalty") is not None and params.get("split_weight") is not None:
+        raise SettingsError(
+            "TWO_REGULARISERS",
+            f"leaf_penalty = {params['leaf_penalty']} and split_weight = {params['split_weight']} "
+            "were both given; give one of them.",
+            "split_weight",
+        )
     parsed = Constraints.parse(constraints)
     _check_constraints(parsed, info)
     _check_engine(engine, info)
