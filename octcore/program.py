@@ -249,7 +249,8 @@ class PyomoModel:
     rounding : callable or None
         Makes a tree of any point of the relaxation, as a primal heuristic.
     node_rows : callable or None
-        ``(columns, lower, upper) -> rows`` that are worth adding before the first relaxation of a node.
+        ``(columns, lower, upper) -> rows`` that are worth adding before the first relaxation of
+        a node.
     starts : tuple of (str, Tree)
         Trees found while building, with their source.
     values : mapping

@@ -63,6 +63,10 @@ class BranchAndCutEngine:
             started = time.perf_counter()
             model = program.build(make_guard(limits, cancel))
             seconds["build"] = time.perf_counter() - started
+            for source, tree in model.starts:
+                value = program.evaluate(tree)
+                if value is not None:
+                    recorder.incumbent(value, tree, source)
             recorder.phase("compile")
             started = time.perf_counter()
             compiled = compile_model(model.model)
@@ -101,6 +105,7 @@ class BranchAndCutEngine:
             size=compiled.size,
             seconds=seconds,
             values={
+                **model.values,
                 "nodes": search.nodes,
                 "linear_programs": search.lp.solves,
                 "cuts_by_family": dict(search.pool.added),

@@ -25,12 +25,10 @@ from octcore.formulations.components.benders_search import (
     cut_tolerance,
     to_cuts,
 )
+from octcore.formulations.components.root_values import SLACK, RootValues
 from octcore.formulations.components.rows import linear
 from octcore.formulations.components.univariate import UnivariateObjective
 from octcore.program import PyomoModel, SearchState
-from octcore.search.path_convert import to_tree
-from octcore.search.path_problem import PathProblem, PathSearchResult
-from octcore.search.path_search import path_search
 from octcore.separation.equivalent_points import EquivalentPointCuts, conflict_groups, find_sets
 from octcore.separation.max_flow import BendersCuts
 from octcore.separation.path_bound import PathBoundCuts, TreePath
@@ -39,9 +37,6 @@ from octcore.separation.value_rows import ValueRows
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
 from octcore.warmstart.polishing import Polisher, SubtreeCache
-
-SEARCH_SECONDS = 10.0
-"""Time for the exact search when it is asked for a start or for root values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,35 +73,13 @@ class Tools:
         X = problem.X[instance.sample[instance.pattern]]
         return Polisher(self.cache, X, instance.feature, problem.depth)
 
-    @cached_property
-    def searched(self) -> PathSearchResult:
-        """Result of a short exact search without the side constraints."""
-        problem = self.reduced.problem
-        total = self.objective.total_weight
-        excluded = np.ones(problem.n_features, bool)
-        excluded[self.reduced.instance.feature] = False
-        return path_search(
-            PathProblem(
-                X=problem.X,
-                y=problem.y,
-                n_classes=problem.n_classes,
-                depth=problem.depth,
-                leaf_penalty=self.objective.penalty / total,
-                weights=problem.weights,
-                forbidden_features=excluded,
-            ),
-            time_limit=SEARCH_SECONDS,
-        )
-
     def starts(self) -> Iterator[tuple[str, Tree]]:
-        """Yield greedy trees, polished where that is on, then the tree of exact search."""
+        """Yield greedy trees, polished where that is on."""
         problem = self.reduced.problem
         for source, tree in greedy_starts(problem, self.objective.penalty):
             yield source, tree
             if self.settings.solution_polishing:
                 yield "polish", self.polisher.improve(tree)
-        if self.settings.search_start and self.searched.tree is not None:
-            yield "search", to_tree(self.searched.tree, problem.n_features, problem.n_classes)
 
 
 def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
@@ -120,8 +93,11 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
     add_side_constraints(model, reduced, variables, guard)
     if settings.equivalent is not None and not reduced.all_pairs:
         _add_conflicts(model, tools)
-    if settings.feature_fixing:
-        _fix_root_features(model, tools, variables)
+    found = None
+    if settings.search_start or settings.feature_fixing:
+        found = RootValues(reduced.problem, tools.objective, guard)
+        if settings.feature_fixing:
+            _fix_root_features(model, tools, variables, found)
     guard()
     tools.cache.guard = guard
     cuts = AcceleratedCuts(tools, guard)
@@ -134,6 +110,8 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
         separators=(separator,),
         branching=TopDownBranching(variables),
         rounding=reader.round,
+        starts=() if found is None else found.starts,
+        values={} if found is None else found.record,
         node_rows=lambda columns, lower, upper: [
             to_cuts(rows, variables.positions(columns), columns.n_columns)
             for rows in cuts.enter(upper[variables.positions(columns)])
@@ -160,14 +138,17 @@ def _add_conflicts(model: Any, tools: Tools) -> None:
     )
 
 
-def _fix_root_features(model: Any, tools: Tools, variables: TreeVariables) -> None:
+def _fix_root_features(
+    model: Any, tools: Tools, variables: TreeVariables, found: RootValues
+) -> None:
     """Forbid root features whose best tree is worse than a tree that is already known."""
-    objective = tools.objective
-    known = [objective.evaluate(tree) for _, tree in tools.starts()]
-    best = max((objective.to_count(value) for value in known if value is not None), default=-np.inf)
-    values = tools.searched.root_values * objective.total_weight
+    trees = [tree for _, tree in tools.starts()]
+    trees += [] if found.tree is None else [found.tree]
+    known = [tools.objective.evaluate(tree) for tree in trees]
+    best = max((value for value in known if value is not None), default=-np.inf)
     for f in variables.features:
-        if values[f] < best - 1e-6 * max(1.0, abs(best)):
+        if found.values[f] < best - SLACK:
+            # A bound, not a fixed variable: the columns of the model keep their places.
             model.b[1, f].setub(0)
 
 
