@@ -14,9 +14,10 @@ d_t    node t splits; only where splits are counted
 =====  ===========================================================================
 
 What differs from the paper: every plane must leave a gap of epsilon, in the big-M rows and in the
-inequalities alike, so that all variants have one optimum; lazy variants look for inequalities at all
-nodes, those with big-M rows too, and use what is found at one node at all of them, mirrored too; initial cuts are found with the big-M rows present; cuts for the solver's
-own tree ("user") are run as root rounds, because the solver takes none.
+inequalities alike, so that all variants have one optimum; lazy variants look for inequalities at
+all nodes, those with big-M rows too; what is found at one node is used at all of them, mirrored
+too; initial cuts are found with the big-M rows present; cuts for the solver's own tree ("user") are
+run as root rounds, because the solver takes none.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.components.cut_variants import CUT_NAMES, INIT_ROUNDS, Variant
 from octcore.formulations.components.oblique import (
     EPSILON,
     START_SECONDS,
@@ -51,17 +53,6 @@ from octcore.tree import topology
 from octcore.tree.tree import Tree
 from octcore.warmstart.points import IntArray, centred_planes, leaf_counts, leaf_labels
 
-NODE_SETS = ("root", "last", "all")
-CUT_COUNTS = (1, 5, 10, 50, 100)
-INIT_ROUNDS = 10
-CUT_NAMES = (
-    "baseline",
-    "init-1",
-    "init-5",
-    *(f"benders-{nodes}-{k}" for nodes in NODE_SETS for k in CUT_COUNTS),
-    *(f"user-{nodes}-{k}" for nodes in NODE_SETS for k in CUT_COUNTS),
-)
-
 INFO = FormulationInfo(
     key="s-oct",
     title="S-OCT",
@@ -81,8 +72,8 @@ INFO = FormulationInfo(
         Choice(
             "cuts",
             "benders-last-10",
-            help="How hyperplanes enter: big-M rows (baseline), big-M rows and initial cuts (init), "
-            "or lazy cuts at the root, the last level or all nodes (benders), up to so many a time.",
+            help="How hyperplanes enter: by big-M rows (baseline), with initial cuts (init), or by "
+            "lazy cuts at the root, the last level or all nodes (benders), up to so many a time.",
             options=CUT_NAMES,
         ),
         EPSILON,
@@ -117,8 +108,8 @@ INFO = FormulationInfo(
             "no hyperplane divides these points like this",
         ),
     ),
-    good_at="Proves on small sets that no tree of hyperplanes does better, and shows the few points "
-    "that forbid it.",
+    good_at="Proves on small sets that no tree of hyperplanes does better, and shows the few "
+    "points that forbid it.",
 )
 
 
@@ -153,71 +144,6 @@ def build(problem: Problem) -> Program:
         ),
         describe=describe,
     )
-
-
-@dataclass(frozen=True)
-class Variant:
-    """How the model says that splits are hyperplanes.
-
-    Parameters
-    ----------
-    kind : str
-        "baseline", "init", "benders" or "user".
-    nodes : tuple of int
-        Branch nodes that are examined for cuts.
-    n_cuts : int
-        Most cuts per node and round.
-    depth : int
-        Depth of the tree.
-    """
-
-    kind: str
-    nodes: tuple[int, ...]
-    n_cuts: int
-    depth: int
-
-    @classmethod
-    def named(cls, name: str, depth: int) -> Variant:
-        """Read a name such as "benders-last-10"."""
-        kind, *rest = name.split("-")
-        branch = topology.branch_nodes(depth)
-        nodes = {
-            "root": (1,),
-            "last": tuple(t for t in branch if t >= 2 ** (depth - 1)),
-            "all": tuple(branch),
-        }
-        if kind == "baseline":
-            return cls(kind, (), 0, depth)
-        if kind == "init":
-            return cls(kind, nodes["all"], int(rest[0]), depth)
-        return cls(kind, nodes[rest[0]], int(rest[1]), depth)
-
-    @property
-    def is_lazy(self) -> bool:
-        """Whether some nodes have no big-M rows."""
-        return self.kind == "benders"
-
-    @property
-    def big_m_nodes(self) -> list[int]:
-        """Branch nodes with a plane in the model."""
-        lazy = self.nodes if self.is_lazy else ()
-        return [t for t in topology.branch_nodes(self.depth) if t not in lazy]
-
-    @property
-    def examined(self) -> tuple[int, ...]:
-        """Branch nodes where cuts are looked for: lazily all of them, the required ones first."""
-        if not self.is_lazy:
-            return self.nodes
-        return (*self.nodes, *self.big_m_nodes)
-
-    @property
-    def claims(self) -> tuple[str, ...]:
-        """What the certificate must say about the way it was solved."""
-        if self.kind == "user":
-            return (
-                "cuts were added in rounds at the root; inside the tree the big-M rows stand alone",
-            )
-        return ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -406,7 +332,9 @@ class SOct:
 
     def _objective(self, model: pyo.ConcreteModel) -> None:
         counts, total = self.objective.points.counts, self.objective.points.total
-        terms = [(float(counts[hit]), model.z[h, t]) for h, hit in enumerate(self.hits) for t in self.L]
+        terms = [
+            (float(counts[hit]), model.z[h, t]) for h, hit in enumerate(self.hits) for t in self.L
+        ]
         if self.objective.sense is Sense.MAXIMISE:
             weights, variables = zip(*terms, strict=True)
             model.objective = pyo.Objective(
@@ -434,9 +362,7 @@ class SOct:
         """Read the routing and give every node its widest gap; leaves get their majority."""
         return self.starts.tree_of(self.leaves(model, point))
 
-    def start_values(
-        self, model: pyo.ConcreteModel, tree: Tree
-    ) -> list[tuple[Any, np.ndarray]]:
+    def start_values(self, model: pyo.ConcreteModel, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
         points, depth = self.objective.points, self.problem.depth
         leaf = routing_of(tree, points, depth)

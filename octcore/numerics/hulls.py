@@ -1,4 +1,4 @@
-"""Small linear programs about two point sets: distance of their hulls, the widest gap, soft margins.
+"""Small linear programs about two point sets: distance of hulls, the widest gap, soft margins.
 
 The max-norm distance of two convex hulls equals the widest gap of a hyperplane whose weights have
 1-norm 1, and it is 2 / ||a||_1 of the 1-norm hard-margin plane.  One linear program therefore gives
@@ -105,7 +105,7 @@ class HullDistance:
         raise EngineError("LP_FAILED", f"HiGHS ended a hull problem with {status.name}.")
 
     def gap(self) -> Gap:
-        """Return the widest gap between the sets; its width is the distance when that is positive."""
+        """Return the widest gap between the sets; it is the distance when that is positive."""
         size = np.abs(self._normal).sum()
         weights = self._normal / size if size > 0 else np.eye(len(self._normal))[0]
         return max(

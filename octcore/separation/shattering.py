@@ -1,7 +1,7 @@
 """Shattering inequalities: sides that no hyperplane can give to a few points.
 
-If no plane (with a gap of at least epsilon) sends the points of I to the sides lambda, then at every
-branch node t::
+If no plane (with a gap of at least epsilon) sends the points of I to the sides lambda, then at
+every branch node t::
 
     sum_{i in I, lambda_i = left} w_i,2t + sum_{i in I, lambda_i = right} w_i,2t+1 <= |I| - 1
 

@@ -63,6 +63,56 @@ def shift_into_gap(
     return best_step(X @ weights, np.ones(len(X)), gains, least_gap)
 
 
+def improve_strip(
+    X: FloatArray,
+    weights: FloatArray,
+    gains: FloatArray,
+    least_gap: float,
+    rng: np.random.Generator,
+    steps: int = 200,
+) -> tuple[FloatArray, float, float]:
+    """Turn a plane by small random steps, always with an empty strip of width `least_gap`.
+
+    Parameters
+    ----------
+    X : numpy.ndarray
+        All points at the node: those without a gain must leave the strip empty too.
+    weights : numpy.ndarray
+        Where to start, not zero.
+    gains : numpy.ndarray
+        Worth of going right, shape ``(n_points,)``.
+    least_gap : float
+        Width of the strip for weights of 1-norm 1.
+    rng : numpy.random.Generator
+        Source of the steps.
+    steps : int
+        Number of steps.
+
+    Returns
+    -------
+    tuple
+        Weights of 1-norm 1, offset in the middle of the strip, gain.
+    """
+    p = X.shape[1]
+    weights = weights / np.abs(weights).sum()
+    offset, best = shift_into_gap(X, weights, gains, least_gap)
+    ideal = float(gains[gains > 0].sum())
+    for _ in range(steps):
+        if best >= ideal - 1e-9:
+            break
+        step = np.zeros(p)
+        if rng.random() < 0.5:
+            step[rng.integers(p)] = rng.normal()
+        else:
+            step = rng.normal(size=p) / np.sqrt(p)
+        trial = weights + 10.0 ** rng.uniform(-3.0, -0.3) * step
+        trial = trial / np.abs(trial).sum()
+        shift, value = shift_into_gap(X, trial, gains, least_gap)
+        if value >= best:
+            weights, offset, best = trial, shift, value
+    return weights, offset, best
+
+
 def improve_plane(
     X: FloatArray,
     weights: FloatArray,
@@ -106,9 +156,7 @@ def improve_plane(
     return best
 
 
-def _direction(
-    k: int, p: int, X: FloatArray, rng: np.random.Generator
-) -> tuple[FloatArray, float]:
+def _direction(k: int, p: int, X: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, float]:
     """Coordinate ``k``, the offset (``k = p``), or a random rotation about a random point."""
     if k < p:
         return np.eye(p)[k], -float(X[rng.integers(len(X)), k]) * float(rng.random() < 0.5)

@@ -53,9 +53,7 @@ class ClassCounts:
         return float(self.counts.max(axis=1).sum())
 
 
-def count_classes(
-    X: np.ndarray, y: np.ndarray, weights: np.ndarray, n_classes: int
-) -> ClassCounts:
+def count_classes(X: np.ndarray, y: np.ndarray, weights: np.ndarray, n_classes: int) -> ClassCounts:
     """Merge identical rows into points with class counts; points keep the order of the rows."""
     X = np.asarray(X, float)
     _, first, point_of = np.unique(X, axis=0, return_index=True, return_inverse=True)
@@ -96,7 +94,7 @@ class PlaneTree:
     @property
     def splitting(self) -> NDArray[np.bool_]:
         """Which nodes have weights, shape ``(2**depth,)``."""
-        return self.weights.any(axis=1)
+        return np.any(self.weights != 0, axis=1)
 
     def copy(self) -> PlaneTree:
         """Copy, for changes in place."""

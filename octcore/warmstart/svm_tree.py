@@ -1,28 +1,22 @@
 """First trees for oblique formulations: greedy SVM trees, alternating re-assignment, restarts.
 
-The greedy tree takes every split from linear support vector machines of the node's rows, judged by
-errors, Gini or entropy (S-OCT's warm start).  The alternating search then improves one plane at a
-time against the labels that the rest of the tree gives, and starts again from perturbed and random
-trees.  All of it optimises correct rows minus a price per split over trees whose node gaps reach
-epsilon.
+After the greedy trees, the alternating search improves one plane at a time against the labels that
+the rest of the tree gives, and starts again from perturbed and random trees.  All of it optimises
+correct rows minus a price per split over trees whose node gaps reach epsilon.
 """
 
 from __future__ import annotations
 
-import heapq
 import time
-import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import LinearSVC
 
 from octcore.numerics.hulls import Gap, soft_margin_plane, widest_gap
 from octcore.tree.tree import Tree
-from octcore.warmstart.plane_search import improve_plane, shift_into_gap
+from octcore.warmstart.plane_search import improve_plane, improve_strip, shift_into_gap
 from octcore.warmstart.points import (
-    ClassCounts,
     FloatArray,
     IntArray,
     PlaneTree,
@@ -32,136 +26,20 @@ from octcore.warmstart.points import (
     node_sides,
     to_tree,
 )
+from octcore.warmstart.svm_greedy import GreedySvmTrees, Plane, TreeGoal, fit_machine
 
 CRITERIA = ("error", "gini", "entropy")
-PENALTIES = tuple(2.0**k for k in range(11))
-"""C of the candidate support vector machines, as published."""
 REFIT_PENALTIES = (1.0, 100.0, 1e4)
 SOFT_MARGIN_SIZE = 20_000
 """Largest points x features for which the soft-margin LP is worth its time."""
+STRIP_STEPS = 100
+POLISH_STEPS = 400
+"""Random steps of a plane that must leave a gap: while it is repaired, and while it is improved."""
+POLISH_SECONDS = 1.0
+STALLED_RESTARTS = 60
+"""Restarts without a better tree after which the search of the starts ends."""
 GAP_SLACK = 1e-3
 """Relative: gaps are differences of scores computed with a solver's tolerance."""
-
-Plane = tuple[FloatArray, float]
-
-
-@dataclass(frozen=True, eq=False)
-class TreeGoal:
-    """What a start is to maximise, and under which limits.
-
-    Parameters
-    ----------
-    points : ClassCounts
-        The rows.
-    depth : int
-        Number of branching levels.
-    epsilon : float
-        Smallest admissible node gap for weights of 1-norm 1.
-    split_price : float
-        Price of a split in weight of correct rows.
-    max_splits : int or None
-        Largest number of splits.
-    seed : int
-        Seed of the restarts.
-    """
-
-    points: ClassCounts
-    depth: int
-    epsilon: float = 0.0
-    split_price: float = 0.0
-    max_splits: int | None = None
-    seed: int = 0
-
-    @property
-    def split_limit(self) -> int:
-        """Largest number of splits."""
-        most = 2**self.depth - 1
-        return most if self.max_splits is None else min(most, self.max_splits)
-
-    def value(self, planes: PlaneTree, leaf: IntArray) -> float:
-        """Correct weight minus the price of the splits."""
-        correct = leaf_counts(self.points, leaf, self.depth).max(axis=1).sum()
-        return float(correct) - self.split_price * int(planes.splitting.sum())
-
-
-def svm_planes(X: FloatArray, counts: FloatArray) -> list[Plane]:
-    """Candidate planes of a node: one-vs-rest and one-vs-one linear machines for every C."""
-    at, label = np.nonzero(counts)
-    weight = counts[at, label]
-    found: list[Plane] = []
-    for C in PENALTIES:
-        for machine in (LinearSVC(C=C, random_state=0), SVC(C=C, kernel="linear", max_iter=1000)):
-            _fit(machine, X[at], label, weight)
-            found += list(zip(np.asarray(machine.coef_), machine.intercept_, strict=True))
-    return [(np.asarray(w, float), float(b)) for w, b in found]
-
-
-def _fit(machine: LinearSVC | SVC, X: FloatArray, label: IntArray, weight: FloatArray) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a machine stopped early is still a candidate
-        machine.fit(X, label, sample_weight=weight / weight.mean())
-
-
-def impurity(counts: FloatArray, criterion: str) -> float:
-    """Weighted impurity of class weights; for "error" the weight outside the majority."""
-    total = counts.sum()
-    if total <= 0:
-        return 0.0
-    share = counts / total
-    if criterion == "error":
-        return float(total - counts.max())
-    if criterion == "gini":
-        return float(total * (1 - (share**2).sum()))
-    share = share[share > 0]
-    return float(-total * (share * np.log2(share)).sum())
-
-
-class GreedySvmTrees:
-    """Greedy trees by criterion; the candidates of a node are computed once for all of them."""
-
-    def __init__(self, goal: TreeGoal) -> None:
-        self.goal = goal
-        self._candidates: dict[bytes, list[Plane]] = {}
-
-    def grow(self, criterion: str) -> PlaneTree:
-        """Grow best-first by the decrease of impurity until the limit of splits is reached."""
-        goal, points = self.goal, self.goal.points
-        planes = PlaneTree.empty(goal.depth, points.X.shape[1])
-        queue: list[tuple[float, int, IntArray, Plane]] = []
-
-        def offer(node: int, rows: IntArray) -> None:
-            if node.bit_length() <= goal.depth:
-                found = self._best_split(rows, criterion)
-                if found is not None:
-                    heapq.heappush(queue, (-found[0], node, rows, found[1]))
-
-        offer(1, np.arange(len(points)))
-        for _ in range(goal.split_limit):
-            if not queue:
-                break
-            _, node, rows, plane = heapq.heappop(queue)
-            planes.set(node, *plane)
-            right = points.X[rows] @ plane[0] + plane[1] >= 0
-            offer(2 * node, rows[~right])
-            offer(2 * node + 1, rows[right])
-        return planes
-
-    def _best_split(self, rows: IntArray, criterion: str) -> tuple[float, Plane] | None:
-        X, counts = self.goal.points.X[rows], self.goal.points.counts[rows]
-        if np.count_nonzero(counts.sum(axis=0)) < 2 or len(rows) < 2:
-            return None
-        key = rows.tobytes()
-        if key not in self._candidates:
-            self._candidates[key] = svm_planes(X, counts)
-        before, best = impurity(counts.sum(axis=0), criterion), None
-        for plane in self._candidates[key]:
-            right = X @ plane[0] + plane[1] >= 0
-            if right.all() or not right.any():
-                continue
-            after = sum(impurity(counts[side].sum(axis=0), criterion) for side in (right, ~right))
-            if best is None or before - after > best[0] + 1e-9:
-                best = (before - after, plane)
-        return best
 
 
 class TreeSearch:
@@ -211,8 +89,11 @@ class TreeSearch:
                 yield "alternating search", self.best_tree()
             if self.is_perfect:
                 return
-        while time.perf_counter() < deadline and not self.is_perfect:
+        stalled = 0
+        while time.perf_counter() < deadline and stalled < STALLED_RESTARTS and not self.is_perfect:
+            stalled += 1
             if self.restart(deadline):
+                stalled = 0
                 yield "alternating search", self.best_tree()
 
     def best_tree(self) -> Tree:
@@ -291,7 +172,7 @@ class TreeSearch:
         found = [(planes.weights[node], float(planes.offsets[node]))]
         for C in REFIT_PENALTIES:
             machine = LinearSVC(C=C, random_state=0, max_iter=300)
-            _fit(machine, X, (gains > 0).astype(int), np.abs(gains))
+            fit_machine(machine, X, (gains > 0).astype(int), np.abs(gains))
             found.append((np.asarray(machine.coef_)[0], float(machine.intercept_[0])))
         if X.size <= SOFT_MARGIN_SIZE:
             found.append(soft_margin_plane(X, gains > 0, np.abs(gains), self._largest_norm))
@@ -359,7 +240,11 @@ class TreeSearch:
         if value <= self.best_value + 1e-9:
             return False
         centred = self._with_gaps(planes)
-        value = goal.value(centred, centred.descend(goal.points.X))
+        reached = goal.value(centred, centred.descend(goal.points.X))
+        if reached < value - 1e-9:  # gaps cost something: try to win it back
+            centred = self._polished(centred, time.perf_counter() + POLISH_SECONDS)
+            reached = goal.value(centred, centred.descend(goal.points.X))
+        value = reached
         if value <= self.best_value + 1e-9:
             return False
         self.best, self.best_value = centred, value
@@ -403,9 +288,7 @@ class TreeSearch:
                 planes.set(node, *self._strip(planes, leaf, node, found))
         return planes
 
-    def _strip(
-        self, planes: PlaneTree, leaf: IntArray, node: int, found: Gap | None
-    ) -> Plane:
+    def _strip(self, planes: PlaneTree, leaf: IntArray, node: int, found: Gap | None) -> Plane:
         """Among some directions, the plane with an empty strip of width epsilon that gains most."""
         goal, X = self.goal, self.goal.points.X
         rows, gains = self._gains(planes, leaf, node)
@@ -415,19 +298,47 @@ class TreeSearch:
         directions = [planes.weights[node]]
         if found is not None:
             directions.append(found.weights)
-        if len(rows) and X[rows].size <= SOFT_MARGIN_SIZE and (gains > 0).any() and (gains < 0).any():
+        mixed = (gains > 0).any() and (gains < 0).any()
+        if mixed and X[rows].size <= SOFT_MARGIN_SIZE:
             directions.append(
                 soft_margin_plane(X[rows], gains > 0, np.abs(gains), self._largest_norm)[0]
             )
-        best: tuple[float, Plane] = (-np.inf, (np.zeros(X.shape[1]), -1.0))
-        for direction in directions:
-            size = np.abs(direction).sum()
-            if size <= 0:
-                continue
-            unit = direction / size
-            offset, value = shift_into_gap(X[here], unit, worth[here], goal.epsilon)
-            if value > best[0]:
-                scores = X[here] @ unit + offset
-                scale = 1.0 / np.abs(scores).min()
-                best = (value, (unit * scale, offset * scale))
-        return best[1]
+        directions = [direction for direction in directions if direction.any()]
+        worths = [
+            shift_into_gap(X[here], direction / np.abs(direction).sum(), worth[here], goal.epsilon)
+            for direction in directions
+        ]
+        start = directions[int(np.argmax([value for _, value in worths]))]
+        return self._strip_plane(here, start, worth[here], STRIP_STEPS)
+
+    def _strip_plane(
+        self, here: IntArray, start: FloatArray, worth: FloatArray, steps: int
+    ) -> Plane:
+        """Plane with scores of at least 1 in size, turned for gain while its strip stays empty."""
+        X = self.goal.points.X[here]
+        weights, offset, _ = improve_strip(X, start, worth, self.goal.epsilon, self.rng, steps)
+        scale = 1.0 / np.abs(X @ weights + offset).min()
+        return weights * scale, offset * scale
+
+    def _polished(self, planes: PlaneTree, deadline: float) -> PlaneTree:
+        """Improve a tree with gaps node by node, without ever closing a gap."""
+        goal, X = self.goal, self.goal.points.X
+        value, improved = goal.value(planes, planes.descend(X)), True
+        while improved and time.perf_counter() < deadline:
+            improved = False
+            for node in range(2**goal.depth - 1, 0, -1):
+                leaf = planes.descend(X)
+                rows, gains = self._gains(planes, leaf, node)
+                if not planes.splitting[node] or not len(rows):
+                    continue
+                worth = np.zeros(len(X))
+                worth[rows] = gains
+                here = np.concatenate(node_sides(leaf, node, goal.depth))
+                trial = planes.copy()
+                start = planes.weights[node]
+                trial.set(node, *self._strip_plane(here, start, worth[here], POLISH_STEPS))
+                trial = self._with_gaps(trial)
+                trial_value = goal.value(trial, trial.descend(X))
+                if trial_value > value + 1e-9:
+                    planes, value, improved = trial, trial_value, True
+        return planes

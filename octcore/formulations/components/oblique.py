@@ -118,7 +118,7 @@ class CountObjective:
 
     @property
     def granularity(self) -> float:
-        """Smallest difference of two values: rows are counted, or splits and rows have a measure."""
+        """Smallest difference of two values; 0 when rows and splits have no common measure."""
         weights = self.problem.weights
         if not np.allclose(weights, np.round(weights), rtol=0, atol=1e-9):
             return 0.0

@@ -56,9 +56,7 @@ class LabelsThenRouting:
             return _label_children(columns, values, point.x, lower, upper)
         return self._routing_children(point, lower, upper)
 
-    def _routing_children(
-        self, point: Point, lower: np.ndarray, upper: np.ndarray
-    ) -> list[Child]:
+    def _routing_children(self, point: Point, lower: np.ndarray, upper: np.ndarray) -> list[Child]:
         columns = point.columns.of(self.routing).reshape(self.n_points, -1)
         fraction = np.minimum(point.x[columns], 1.0 - point.x[columns])
         tension = self.tension(point)
