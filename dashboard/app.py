@@ -17,6 +17,7 @@ page = st.navigation(
         st.Page("pages/explore.py", title="Explore", icon=":material/account_tree:"),
         st.Page("pages/compare.py", title="Compare", icon=":material/compare:"),
         st.Page("pages/runs.py", title="Runs", icon=":material/history:"),
+        st.Page("pages/teach.py", title="Teach", icon=":material/school:"),
         st.Page("pages/about.py", title="Formulations", icon=":material/menu_book:"),
     ],
     position="top",

@@ -6,7 +6,7 @@ import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -17,12 +17,17 @@ from octcore.data.samples import list_samples, read_sample_table, sample_info
 from octcore.data.table import RawTable
 from octcore.errors import OctError
 
+if TYPE_CHECKING:
+    from dashboard.lessons import Lesson
+
 FIRST_SAMPLE = "iris"
 """Opens by itself: small enough that plain FlowOCT proves depth 2 within seconds."""
 
 _CHOICE, _TABLE, _DATA, _PROBLEM = "data_choice", "raw_table", "dataset", "data_problem"
 _RUN, _RUNS, _NODES, _UPLOADS = "run_id", "run_ids", "selected_nodes", "upload_count"
 _SETTINGS, _TOKEN = "last_settings", "session_token"
+_LESSON, _LESSON_OPENED, _SIDE_RUNS = "lesson", "lesson_opened", "side_runs"
+_BOARD = "board_serials"
 _COMPARED, _REPEATS = "compared_runs", "repeated_splits"
 RUN_PARAMETER, COMPARE_PARAMETER = "run", "runs"
 TOKEN_COOKIE = "octcore_browser"
@@ -247,6 +252,47 @@ def last_settings() -> dict[str, Any] | None:
 def remember_settings(settings: Mapping[str, Any]) -> None:
     """Remember the settings of a solve that was started."""
     st.session_state[_SETTINGS] = dict(settings)
+
+
+def lesson() -> Lesson | None:
+    """The lesson that the Teach page shows; None before the page was opened."""
+    return st.session_state.get(_LESSON)
+
+
+def keep_lesson(lesson: Lesson) -> None:
+    """Remember a lesson that widgets changed."""
+    st.session_state[_LESSON] = lesson
+
+
+def open_lesson(lesson: Lesson) -> None:
+    """Open a lesson from elsewhere: all its widgets start afresh."""
+    keep_lesson(lesson)
+    st.session_state[_LESSON_OPENED] = lesson_opened() + 1
+
+
+def lesson_opened() -> int:
+    """How many lessons were opened; part of the keys of their widgets."""
+    return st.session_state.get(_LESSON_OPENED, 0)
+
+
+def board_serial(origin: str) -> int:
+    """Number of the last change that a drawing board reported."""
+    return st.session_state.get(_BOARD, {}).get(origin, 0)
+
+
+def keep_board_serial(origin: str, serial: int) -> None:
+    """Remember the number of the last change of a drawing board; older echoes are stale."""
+    st.session_state[_BOARD] = {origin: serial}
+
+
+def side_run(*key: object) -> str | None:
+    """Run that a page other than Solve started for something, by what it is for."""
+    return st.session_state.get(_SIDE_RUNS, {}).get(key)
+
+
+def remember_side_run(run: str, *key: object) -> None:
+    """Remember a run under what it is for; it does not become the run that is looked at."""
+    st.session_state[_SIDE_RUNS] = {**st.session_state.get(_SIDE_RUNS, {}), key: run}
 
 
 def widget_key(*parts: object) -> str:

@@ -49,11 +49,19 @@ class Truth:
         return bool(self.segments or self.flipped)
 
 
-def truth_data(made: SyntheticSet | None) -> Truth:
-    """Collect what is known about a generated set; nothing for points of one's own."""
+def truth_data(made: SyntheticSet | None, labels_too: bool = True) -> Truth:
+    """Collect what is known about a generated set; nothing for points of one's own.
+
+    Parameters
+    ----------
+    made : SyntheticSet or None
+        The set.
+    labels_too : bool
+        Whether its points are those that are shown; else only its lines are the truth.
+    """
     if made is None:
         return Truth()
-    flipped = made.points[made.labels != made.true_labels] if len(made.true_labels) else []
+    flipped = made.points[made.labels != made.true_labels] if labels_too else []
     segments: list[Segment] = []
     regions: list[tuple[Polygon, int]] = []
     if made.planes:

@@ -1,0 +1,16 @@
+"""Two-dimensional lessons: points by recipe or by hand, and trees grown on them step by step."""
+
+from __future__ import annotations
+
+from dashboard.widgets import lesson_bar, lesson_points, lesson_trees
+
+lesson = lesson_bar.current()
+lesson = lesson_bar.draw(lesson)
+step = lesson_bar.steps(lesson)
+if step == lesson_bar.POINTS:
+    lesson_points.draw(lesson)
+elif step == lesson_bar.ALL:
+    lesson_trees.side_by_side(lesson)
+else:
+    lesson_trees.one(lesson, step)
+lesson_bar.turn_pages(lesson, step)

@@ -1,0 +1,58 @@
+"""The drawing board: points added, moved and removed by hand, with the mouse or the keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+HTML = """
+<div class="octboard">
+  <div class="bar">
+    <span class="classes" role="radiogroup" aria-label="Class of new points"></span>
+    <span class="grow"></span>
+    <button data-act="undo" title="Take the last change back (Ctrl + Z)">Undo</button>
+    <button data-act="clear" title="Remove all points">Clear</button>
+  </div>
+  <svg tabindex="0" role="application" viewBox="-70 -20 1110 1110"
+    aria-label="Drawing board. Arrow keys move the cursor, Enter adds a point, Space picks the
+    nearest point up and puts it down, Delete removes it, 1 and 2 choose the class."></svg>
+  <div class="hint">Click adds a point, dragging moves it, a right click removes it. Keyboard: arrow
+  keys, Enter adds, Space picks up and puts down, Delete removes, 1 and 2 choose the class.</div>
+  <div class="live" aria-live="polite"></div>
+</div>
+"""
+
+_FOLDER = Path(__file__).parent
+
+_mount = st.components.v2.component(
+    "octcore_board",
+    html=HTML,
+    css=(_FOLDER / "drawing_board.css").read_text(encoding="utf-8"),
+    js=(_FOLDER / "drawing_board.js").read_text(encoding="utf-8"),
+)
+
+
+def show_board(
+    data: dict[str, Any], key: str, on_points: Callable[[int, list[Any]], None]
+) -> None:
+    """Draw the board; `on_points` receives the number of the change and all points.
+
+    Parameters
+    ----------
+    data : dict
+        From `dashboard.figures.drawing.board_data`.
+    key : str
+        Key of the element.
+    on_points : callable
+        Called before the rerun that a change causes.
+    """
+
+    def changed() -> None:
+        change = getattr(st.session_state.get(key), "change", None)
+        if change is not None:
+            on_points(int(change["serial"]), list(change["points"]))
+
+    _mount(key=key, data=data, on_change_change=changed)

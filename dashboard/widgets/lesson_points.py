@@ -1,0 +1,137 @@
+"""The first step of a lesson: the points, by recipe or by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard import lessons, session, text
+from dashboard.figures.drawing import Truth, board_data
+from dashboard.lessons import CLASSES, MOST_POINTS, Lesson
+from dashboard.widgets import lesson_bar, lesson_trees, run_summary
+from dashboard.widgets.drawing_board import show_board
+from dashboard.widgets.parameter_form import help_of, label_of
+from octcore.errors import OctError
+from octcore.parameters import FloatRange, IntRange, Parameter
+
+MOST_SLIDER = 400
+"""Sliders end here even where a recipe takes more: more points hide each other."""
+
+
+def draw(lesson: Lesson) -> None:
+    """Draw board and sliders.
+
+    Parameters
+    ----------
+    lesson : Lesson
+        As chosen so far.
+    """
+    left, right = st.columns([3, 2], gap="large")
+    if not lesson_bar.is_presenting():
+        with right:
+            lesson = _settings(lesson)
+    with left:
+        _board(lesson)
+    with right:
+        _summary(lesson)
+        lesson_trees.grow_button(lesson)
+
+
+def _settings(lesson: Lesson) -> Lesson:
+    made = lessons.generator(lesson.key)
+    record = {k: v for k, v in lessons.to_dict(lesson).items() if k not in {"format", "version"}}
+    before = dict(record)
+    if made is not None:
+        st.caption(text.markdown(made.summary, 200))
+    if made is not None and lesson.points is not None:
+        st.caption(":material/draw: Edited by hand.")
+        if st.button("As generated again", key="regenerate", icon=":material/restart_alt:"):
+            record.pop("points")
+    columns = st.columns(2)
+    declared = () if made is None else made.parameters
+    for position, parameter in enumerate((*declared, *lessons.SETTINGS)):
+        with columns[position % 2]:
+            record[parameter.name] = _slider(parameter, record[parameter.name], lesson.key)
+    if record != before:
+        if any(record[p.name] != before[p.name] for p in declared):
+            record.pop("points", None)
+        try:
+            lesson = lessons.lesson_from(record)
+            lessons.lesson_points(lesson)
+        except OctError as error:
+            st.error(text.markdown(error.message, 300), icon=":material/error:")
+            return session.lesson() or lesson
+        lesson_bar.keep(lesson)
+    return lesson
+
+
+def _slider(parameter: Parameter, value: Any, owner: str) -> Any:
+    common: dict[str, Any] = {
+        "label": label_of(parameter),
+        "key": session.widget_key("lesson", session.lesson_opened(), owner, parameter.name),
+        "help": help_of(parameter),
+    }
+    if parameter.name == "seed" and isinstance(parameter, IntRange):
+        return st.number_input(value=value, min_value=0, max_value=parameter.high, **common)
+    if isinstance(parameter, IntRange):
+        high = min(parameter.high or MOST_SLIDER, max(MOST_SLIDER, int(value)))
+        return st.slider(value=int(value), min_value=parameter.low, max_value=high, **common)
+    assert isinstance(parameter, FloatRange)
+    if parameter.log:
+        return st.number_input(
+            value=float(value), min_value=parameter.low, max_value=parameter.high,
+            step=float(value), format="%g", **common,
+        )  # fmt: skip
+    high = 0.2 if parameter.name == "leaf_penalty" else parameter.high
+    step = 0.005 if high <= 0.2 else 0.01
+    return st.slider(
+        value=float(value), min_value=parameter.low, max_value=max(high, float(value)), step=step,
+        **common,
+    )  # fmt: skip
+
+
+def _board(lesson: Lesson) -> None:
+    points, codes = lessons.lesson_points(lesson)
+    palette = session.palette()
+    truth = lesson_trees.truth_of(lesson) if lesson_trees.shows_truth(lesson) else Truth()
+    if len(points) > MOST_POINTS:
+        st.info(
+            f"Up to {MOST_POINTS} points can be moved by hand; these are {len(points)}. Choose "
+            "fewer points to draw."
+        )
+        return
+    origin = session.widget_key(session.lesson_opened(), lesson.key, sorted(lesson.recipe.items()))
+    key = session.widget_key("board", session.lesson_opened())
+    data = board_data(
+        points,
+        codes,
+        truth,
+        palette,
+        run_summary.accent(palette),
+        origin,
+        session.board_serial(origin),
+    )
+    show_board(data, key, lambda serial, drawn: _drawn(lesson, origin, serial, drawn))
+
+
+def _drawn(lesson: Lesson, origin: str, serial: int, points: list[Any]) -> None:
+    session.keep_board_serial(origin, serial)
+    try:
+        lesson_bar.keep(lessons.with_points(lesson, tuple(tuple(p) for p in points)))
+    except OctError as error:
+        st.error(text.markdown(error.message, 300))
+
+
+def _summary(lesson: Lesson) -> None:
+    _, codes = lessons.lesson_points(lesson)
+    counts = [int((codes == k).sum()) for k in range(len(CLASSES))]
+    parts = [f"{n} of class {name}" for n, name in zip(counts, CLASSES, strict=True)]
+    st.markdown(f"**{text.count(sum(counts), 'point')}**: {', '.join(parts)}")
+    if lesson_trees.truth_of(lesson).is_known and not lesson_bar.is_presenting():
+        st.toggle(
+            "Show the truth",
+            key=session.widget_key("truth", lesson.key),
+            persist_state="session",
+            help="The lines that made the labels, and points whose label was turned over.",
+        )
