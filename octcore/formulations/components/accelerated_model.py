@@ -74,12 +74,14 @@ class Tools:
         return Polisher(self.cache, X, instance.feature, problem.depth)
 
     def starts(self) -> Iterator[tuple[str, Tree]]:
-        """Yield greedy trees, polished where that is on."""
-        problem = self.reduced.problem
-        for source, tree in greedy_starts(problem, self.objective.penalty):
+        """Yield greedy trees, then polished ones where that is on."""
+        greedy: list[Tree] = []
+        for source, tree in greedy_starts(self.reduced.problem, self.objective.penalty):
+            greedy.append(tree)
             yield source, tree
-            if self.settings.solution_polishing:
-                yield "polish", self.polisher.improve(tree)
+        # Polishing may have to load compiled kernels first, so the quick trees are out by then.
+        for tree in greedy if self.settings.solution_polishing else ():
+            yield "polish", self.polisher.improve(tree)
 
 
 def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
