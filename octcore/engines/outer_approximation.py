@@ -1,9 +1,10 @@
 """Outer approximation: a convex quadratic objective through mixed-integer linear programs.
 
-Squares in the objective are replaced by variables under tangents, which under-estimate them: the
-dual bound of every master is a bound of the whole problem at any time.  Trees of the master are
-polished (planes optimal for their routing) and judged by routing; tangents at both points make
-sure that no routing has to be visited twice (Fletcher and Leyffer 1994).
+Squares in the objective, or in rows that bound them, are replaced by variables under tangents,
+which under-estimate them: the dual bound of every master is a bound of the whole problem at any
+time.  Trees of the master are polished (planes optimal for their routing) and judged by routing;
+tangents at both points make sure that no routing has to be visited twice (Fletcher and Leyffer
+1994).
 """
 
 from __future__ import annotations
@@ -104,6 +105,8 @@ class _Rounds:
     size: ModelSize | None = None
     root_bound: float | None = None
     tangents: list[Cuts] = field(default_factory=list)
+    is_exact: bool = False
+    """Whether masters are solved to the tolerance, because tangents no longer help."""
 
     def solve(self) -> Outcome:
         guard = make_guard(self.limits, self.cancel)
@@ -171,7 +174,7 @@ class _Rounds:
 
     def _settings(self) -> SolverSettings:
         gap = self.recorder.state.gap
-        share = ROUND_GAP_SHARE * (1.0 if gap is None else gap)
+        share = 0.0 if self.is_exact else ROUND_GAP_SHARE * (1.0 if gap is None else gap)
         return SolverSettings(
             time_limit=self.limits.clock.remaining,
             relative_gap=min(0.05, max(share, self.program.tolerance / 2)),
@@ -230,6 +233,9 @@ class _Rounds:
             under = x[squares.v] ** 2 - result.point[squares.q] if result.point is not None else 1.0
             for k in np.flatnonzero(np.broadcast_to(under, squares.v.shape) > NEW_TANGENT):
                 new[(int(k), float(np.round(x[squares.v[k]], 9)))] = None
+        if not new and not self.is_exact:
+            self.is_exact = True
+            return None
         if not new:
             self.recorder.note(
                 "The masters under-estimate no square any more; the gap left is theirs."
@@ -245,24 +251,67 @@ class _Rounds:
         self.tangents.append(squares.tangents(points, len(compiled.cost)))
 
 
-def _linearise(model: Any) -> None:
-    """Replace the squares of a minimised objective by variables ``square``, of ``squared``.
+def _linearise(model: pyo.ConcreteModel) -> None:
+    """Replace the squares of a model by variables ``square``, of ``squared``.
+
+    Squares may stand in a minimised objective and in rows ``convex expression <= number``; the
+    members of a constraint component are all quadratic or none is.
 
     Raises
     ------
     EngineError
-        If the objective has other quadratic terms than squares with positive factors.
+        If there are other quadratic terms than squares with positive factors.
     """
-    form: Any = generate_standard_repn(model.objective.expr, quadratic=True, compute_values=True)
+    rows = [row for row in _quadratic_rows(model) if _check_open_below(row)]
+    forms = [_squares_of(part) for part in (model.objective.expr, *(row.body for row in rows))]
+    place: dict[int, int] = {}
+    squared: list[Any] = []
+    for form in forms:
+        for v, _ in form.quadratic_vars:
+            if id(v) not in place:
+                place[id(v)] = len(squared)
+                squared.append(v)
+    model.squared = pyo.Reference(squared)
+    model.square = pyo.Var(range(len(squared)), domain=pyo.NonNegativeReals)
+
+    def linear_part(form: Any) -> Any:
+        terms = zip(form.linear_coefs, form.linear_vars, strict=True)
+        squares = zip(form.quadratic_coefs, form.quadratic_vars, strict=True)
+        return (
+            form.constant
+            + pyo.quicksum(c * v for c, v in terms)
+            + pyo.quicksum(c * model.square[place[id(v)]] for c, (v, _) in squares)
+        )
+
+    model.objective.set_value(linear_part(forms[0]))
+    for row, form in zip(rows, forms[1:], strict=True):
+        row.set_value(linear_part(form) <= row.upper)
+
+
+def _quadratic_rows(model: pyo.ConcreteModel) -> list[Any]:
+    found: list[Any] = []
+    for component in model.component_objects(pyo.Constraint, active=True):
+        members = list(component.values())
+        if members and members[0].body.polynomial_degree() == 2:
+            found += members
+    return found
+
+
+def _check_open_below(row: Any) -> bool:
+    if row.lower is not None:
+        raise EngineError(
+            "NOT_CONVEX", f"The row {row.name} bounds squares from below; use another engine."
+        )
+    return True
+
+
+def _squares_of(expression: Any) -> Any:
+    form = generate_standard_repn(expression, quadratic=True, compute_values=True)
     pairs = zip(form.quadratic_vars, form.quadratic_coefs, strict=True)
     if form.nonlinear_expr is not None or any(a is not b or c <= 0 for (a, b), c in pairs):
         raise EngineError(
             "NOT_SQUARES",
-            "The objective is no sum of squares, which outer approximation needs; use another "
-            "engine.",
+            "The model has other quadratic terms than squares, which outer approximation needs; "
+            "use another engine.",
         )
-    model.squared = pyo.Reference([a for a, _ in form.quadratic_vars])
-    model.square = pyo.Var(range(len(form.quadratic_vars)), domain=pyo.NonNegativeReals)
-    linear = pyo.quicksum(c * v for c, v in zip(form.linear_coefs, form.linear_vars, strict=True))
-    squares = pyo.quicksum(c * model.square[k] for k, c in enumerate(form.quadratic_coefs))
-    model.objective.set_value(form.constant + linear + squares)
+    return form

@@ -18,8 +18,10 @@ instead of 2 (S-OCT's tightening).
 from __future__ import annotations
 
 from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.components.oblique import START_SECONDS
 from octcore.formulations.components.oct_h_model import OCTHModel
 from octcore.formulations.components.oct_h_trees import OCTHTrees, with_leaf_size
+from octcore.formulations.components.shattering_switch import SHATTERING
 from octcore.formulations.components.univariate import smallest_step, weight_unit
 from octcore.parameters import FloatRange
 from octcore.program import Capability, Problem, Program, Sense
@@ -59,6 +61,8 @@ INFO = FormulationInfo(
             high=1.0,
             advanced=True,
         ),
+        SHATTERING,
+        START_SECONDS,
     ),
     constraints=frozenset(
         {"min_samples_leaf", "max_leaves", "max_splits", "forbidden_features", "class_weight"}

@@ -18,6 +18,8 @@ stay out of planes and norms; all numbers come from routing rows.
 from __future__ import annotations
 
 from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.components.oblique import START_SECONDS
+from octcore.formulations.components.shattering_switch import SHATTERING
 from octcore.formulations.components.svm1_model import SVM1Model
 from octcore.formulations.components.svm1_trees import SVM1Trees
 from octcore.parameters import Choice, Flag, FloatRange
@@ -90,6 +92,8 @@ INFO = FormulationInfo(
             high=1e3,
             advanced=True,
         ),
+        SHATTERING,
+        START_SECONDS,
     ),
     constraints=frozenset({"class_weight"}),
     engines=("highs", "scip", "gurobi"),

@@ -9,9 +9,6 @@ import numpy as np
 from octcore.numerics.hulls import Gap, widest_gap
 from octcore.tree.tree import Split, Tree
 
-START_SECONDS = 2.0
-"""Time for restarts on all features; the greedy trees before them take what they take."""
-
 
 def fewest_features(tree: Tree, X: np.ndarray, epsilon: float) -> Tree:
     """Same routing, fewer features: backward elimination at every split by the widest-gap LP.

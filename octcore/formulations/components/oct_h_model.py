@@ -12,6 +12,7 @@ import pyomo.environ as pyo
 from octcore.formulations.components import terminals
 from octcore.formulations.components.oct_h_trees import OCTHTrees
 from octcore.formulations.components.rows import MergedRows, linear
+from octcore.formulations.components.shattering_switch import shattering_at_leaves
 from octcore.program import ModelSize, Point, Problem, PyomoModel
 from octcore.tree import topology
 from octcore.tree.tree import Tree
@@ -79,10 +80,16 @@ class OCTHModel:
             sense=pyo.minimize,
             doc="errors + price of the features, times L-hat",
         )
+        separators: tuple[Any, ...] = ()
+        if self.problem.params["shattering_cuts"]:
+            X, epsilon = self.rows.X[:, self.J], self.judge.epsilon
+            cut = shattering_at_leaves(X, model.z, self.problem.depth, epsilon)
+            separators = (cut,)
         return PyomoModel(
             model,
             read_tree=lambda point: self.read_tree(model, point),
             start_values=lambda tree: self.start_values(model, tree),
+            separators=separators,
         )
 
     def _variables(self, model: Any) -> None:

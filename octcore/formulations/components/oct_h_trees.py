@@ -12,7 +12,7 @@ import numpy as np
 from octcore.constraints import Constraints, violations
 from octcore.formulations.components import side_constraints as side
 from octcore.formulations.components import terminals
-from octcore.formulations.components.fixed_routing import START_SECONDS, fewest_features
+from octcore.formulations.components.fixed_routing import fewest_features
 from octcore.formulations.components.rows import MergedRows
 from octcore.formulations.components.univariate import drop_idle_splits
 from octcore.program import Problem
@@ -28,8 +28,8 @@ GAP_SLACK = 1e-3
 """Relative: a solver keeps the strip of width mu only up to its feasibility tolerance."""
 LEAF_SHARE = 0.05
 """Smallest leaf when none is asked for: the share of the rows used in the comparisons."""
-SPARSE_SECONDS = 1.0
-"""Time for restarts of the search for trees with few features."""
+SPARSE_SHARE = 0.4
+"""Share of the time for first trees that the search for few features gets."""
 POLISH_SECONDS = 0.5
 """Time to improve one tree of the solver by re-assigning rows."""
 
@@ -158,10 +158,11 @@ class OCTHTrees:
     def starts(self) -> Iterator[tuple[str, Tree]]:
         """Yield CART trees, trees with few features, then oblique trees made sparse."""
         yield from greedy_starts(self.problem, self.price)
+        seconds = float(self.problem.params["start_seconds"])
         sparse = self.sparse_search()
-        for tree in sparse.trees(SPARSE_SECONDS):
+        for tree in sparse.trees(SPARSE_SHARE * seconds):
             yield "sparse search", tree
-        for source, tree in TreeSearch(self.goal()).trees(START_SECONDS):
+        for source, tree in TreeSearch(self.goal()).trees((1 - SPARSE_SHARE) * seconds):
             yield source, self.fewest_features(tree)
             better = sparse.improve(self.fewest_features(tree), POLISH_SECONDS)
             if better is not None:

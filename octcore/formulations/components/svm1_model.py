@@ -15,7 +15,8 @@ from octcore.formulations.components.class_transversal import (
     add_class_size_rows,
 )
 from octcore.formulations.components.rows import linear
-from octcore.formulations.components.svm1_trees import SVM1Trees
+from octcore.formulations.components.shattering_switch import shattering_at_leaves
+from octcore.formulations.components.svm1_trees import SMALLEST_STRIP, SVM1Trees
 from octcore.formulations.components.terminals import TerminalValues
 from octcore.numerics.margin_lp import WEIGHT_BOX
 from octcore.program import ModelSize, Point, Problem, PyomoModel
@@ -95,6 +96,10 @@ class SVM1Model:
             self._binary_labels(model, guard)
         if self.problem.params["cuts"]:
             add_class_size_rows(model, self.judge.rows, len(self.K), list(self.L))
+        if self.problem.params["shattering_cuts"]:
+            X = self.judge.rows.X
+            cut = shattering_at_leaves(X, model.e, self.problem.depth, SMALLEST_STRIP)
+            separators = (*separators, cut)
         self._objective(model)
         return PyomoModel(
             model,

@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 
 from octcore.formulations.components import terminals
-from octcore.formulations.components.fixed_routing import START_SECONDS
 from octcore.formulations.components.rows import MergedRows
 from octcore.formulations.components.split_space import SplitSpace
 from octcore.formulations.components.univariate import drop_idle_splits
@@ -27,6 +26,8 @@ STRICT_DISTANCE = 1e-4
 """Distance of right-goers from the plane in strict mode, where scores are bounded by M = 1."""
 TIE_DISTANCE = 1e-9
 """Scores closer to the plane go left without strict mode."""
+SMALLEST_STRIP = 1e-5
+"""Shattering inequalities take hulls nearer than this for not separable."""
 SCORE_TOLERANCE = 1e-6
 """Solvers keep rows up to this."""
 POLISH_SECONDS = 0.5
@@ -67,10 +68,12 @@ class SVM1Trees:
     @property
     def claims(self) -> tuple[str, ...]:
         """What a proof covers."""
-        scale = f"scores of all rows lie within {self.prices.big_m:g}"
-        if not self.prices.right:
-            return (scale,)
-        return (scale, f"right-goers keep a distance of {self.prices.right:g} from the plane")
+        claims = [f"scores of all rows lie within {self.prices.big_m:g}"]
+        if self.prices.right:
+            claims.append(f"right-goers keep a distance of {self.prices.right:g} from the plane")
+        if self.problem.params["shattering_cuts"]:
+            claims.append(f"splits leave a strip of {SMALLEST_STRIP:g} empty (1-norm 1)")
+        return tuple(claims)
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -154,8 +157,9 @@ class SVM1Trees:
             yield source, self.polish(self.space.with_subsets(tree))
         if not len(self.space.columns):
             return
+        seconds = float(self.problem.params["start_seconds"]) / len(self.goals)
         for goal in self.goals:
-            for source, tree in TreeSearch(goal).trees(START_SECONDS):
+            for source, tree in TreeSearch(goal).trees(seconds):
                 yield source, self.polish(tree)
 
     def polish(self, tree: Tree) -> Tree:
