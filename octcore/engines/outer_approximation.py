@@ -251,7 +251,7 @@ class _Rounds:
         self.tangents.append(squares.tangents(points, len(compiled.cost)))
 
 
-def _linearise(model: pyo.ConcreteModel) -> None:
+def _linearise(model: Any) -> None:
     """Replace the squares of a model by variables ``square``, of ``squared``.
 
     Squares may stand in a minimised objective and in rows ``convex expression <= number``; the
@@ -288,7 +288,7 @@ def _linearise(model: pyo.ConcreteModel) -> None:
         row.set_value(linear_part(form) <= row.upper)
 
 
-def _quadratic_rows(model: pyo.ConcreteModel) -> list[Any]:
+def _quadratic_rows(model: Any) -> list[Any]:
     found: list[Any] = []
     for component in model.component_objects(pyo.Constraint, active=True):
         members = list(component.values())
@@ -306,7 +306,7 @@ def _check_open_below(row: Any) -> bool:
 
 
 def _squares_of(expression: Any) -> Any:
-    form = generate_standard_repn(expression, quadratic=True, compute_values=True)
+    form: Any = generate_standard_repn(expression, quadratic=True, compute_values=True)
     pairs = zip(form.quadratic_vars, form.quadratic_coefs, strict=True)
     if form.nonlinear_expr is not None or any(a is not b or c <= 0 for (a, b), c in pairs):
         raise EngineError(
