@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
+from pandas.util import hash_pandas_object
 
 from octcore.data.dataset import Dataset
 from octcore.encoding import fit_encoding
@@ -26,7 +26,7 @@ KEEP = 64
 def data_token(data: Dataset) -> str:
     """Content hash of a data set: equal rows, kinds and labels give equal tokens."""
     described = {k: v for k, v in data.describe().items() if k != "findings"}
-    rows = pd.util.hash_pandas_object(data.frame, index=False).to_numpy()
+    rows = hash_pandas_object(data.frame, index=False).to_numpy()
     labels = b"" if data.y is None else data.y.tobytes()
     text = json.dumps(described, sort_keys=True, default=str)
     return digest(text.encode(), np.ascontiguousarray(rows).tobytes(), labels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -175,7 +176,7 @@ def _finite_gaps(records: Sequence[Convergence]) -> list[float]:
     return [max(g, GAP_FLOOR) for record in records for g in record.gap if g is not None]
 
 
-def _gap_ticks(gaps: Sequence[float]) -> dict[str, object]:
+def _gap_ticks(gaps: Sequence[float]) -> dict[str, Any]:
     low = math.floor(math.log10(min(gaps))) if gaps else -2
     high = math.ceil(math.log10(max(gaps)) + 1e-9) if gaps else 0
     high = max(high, low + 1)

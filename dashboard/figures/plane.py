@@ -123,7 +123,7 @@ def typical_values(data: Dataset, names: list[str]) -> dict[str, Any]:
     for name in names:
         values = data.frame[name]
         is_number = data.column(name).kind == "numeric"
-        found[name] = float(values.median()) if is_number else values.mode().iloc[0]
+        found[name] = float(np.median(values.to_numpy())) if is_number else values.mode().iloc[0]
     return found
 
 

@@ -132,7 +132,7 @@ def component_data(
     accent : str
         CSS colour.
     selected : int
-        Selected node.
+        Selected node; 0 for none.
     token : str
         Changes with the tree, so that the view starts afresh.
     """

@@ -25,15 +25,15 @@ elif run is None or run.tree is None or run.train is None:
     st.page_link("pages/solve.py", label="Solve again", query_params=session.run_query())
 else:
     linked_views.draw(view.id, run)
-    shown = run
+    shown, key = run, view.id
     lazy_tabs(
         {
-            "Convergence": lambda: convergence.draw(view.id, shown),
+            "Convergence": lambda: convergence.draw(key, shown),
             "Accuracy": lambda: metrics_view.draw(shown),
-            "CART beside it": lambda: metrics_view.greedy(view.id, shown),
+            "CART beside it": lambda: metrics_view.greedy(key, shown),
             "Rules": lambda: metrics_view.rules_table(shown),
             "Model card": lambda: metrics_view.model_card(shown),
-            "Download": lambda: downloads.draw(view.id, shown),
+            "Download": lambda: downloads.draw(key, shown),
         },
         key="explore_tabs",
     )

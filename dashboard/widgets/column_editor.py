@@ -36,7 +36,7 @@ def draw() -> None:
         "Missing values",
         list(MISSING_WORDS),
         index=list(MISSING_WORDS).index(choice.missing),
-        format_func=MISSING_WORDS.get,
+        format_func=lambda policy: MISSING_WORDS[policy],
         key=session.widget_key("missing", *stamp),
         help="Rows with a missing number are left out even when gaps become a category.",
     )

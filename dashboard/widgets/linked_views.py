@@ -30,7 +30,7 @@ def draw(run_id: str, run: Run) -> None:
     run : Run
         With tree and training rows.
     """
-    run_summary.numbers(run, columns=8)
+    run_summary.numbers(run)
     st.fragment(_views)(run_id, run)
 
 

@@ -64,7 +64,7 @@ def greedy(run_id: str, run: Run) -> None:
         if baseline.tree is not None:
             palette = session.palette()
             data = component_data(
-                run_summary.tree_view(baseline), palette, run_summary.accent(palette), 1, run_id
+                run_summary.tree_view(baseline), palette, run_summary.accent(palette), 0, run_id
             )
             show_tree(data, session.widget_key("cart_tree", run_id), lambda _: None)
 

@@ -49,6 +49,7 @@ def _live(run_id: str, was_final: bool) -> None:
     view = jobs.view(run_id)
     if view is None:
         st.rerun()
+        return
     if view.is_final and not was_final:
         # One full run: it ends the polling and opens what needs a finished run.
         st.rerun()

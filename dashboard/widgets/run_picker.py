@@ -26,7 +26,7 @@ def draw(current: str | None) -> RunView | None:
             "Run",
             ids,
             index=ids.index(current) if current in ids else 0,
-            format_func=titles.get,
+            format_func=lambda key: titles[key],
             key=session.widget_key("run", current, len(ids)),
         )
         if picked != current:

@@ -15,6 +15,9 @@ from octcore.tree.margins import node_margins
 from octcore.tree.tree import Tree
 from octcore.tree.wording import split_words
 
+METRIC_WIDTH = 130
+"""In pixels; as many fit on a line as there is room for."""
+
 WORD_DIGITS = 5
 LONGEST_NAME = 28
 
@@ -47,19 +50,11 @@ def statements(run: Run) -> None:
         st.caption(text.markdown(statement, 400))
 
 
-def numbers(run: Run, columns: int = 4) -> None:
-    """Show accuracy, objective, bound, gap, size and time.
-
-    Parameters
-    ----------
-    run : Run
-        Finished.
-    columns : int
-        4 for two lines, 8 for one.
-    """
-    places = st.columns(columns) + (st.columns(columns) if columns < 8 else [])
-    for place, (label, value, words) in zip(places, _entries(run), strict=True):
-        place.metric(label, value, help=words)
+def numbers(run: Run) -> None:
+    """Show accuracy, objective, bound, gap, size and time of a finished run."""
+    with st.container(horizontal=True, gap="small"):
+        for label, value, words in _entries(run):
+            st.metric(label, value, help=words, width=METRIC_WIDTH)
 
 
 def _entries(run: Run) -> tuple[tuple[str, str, str], ...]:
@@ -138,7 +133,7 @@ def incumbent_tree(run_id: str, tree: Tree, train: Dataset, encoding: Encoding, 
     """
     palette = session.palette()
     view = tree_view_data(tree, encoding, train, split_texts(tree, encoding), words, False)
-    data = component_data(view, palette, accent(palette), 1, run_id)
+    data = component_data(view, palette, accent(palette), 0, run_id)
     show_tree(data, session.widget_key("incumbent", run_id), lambda _: None)
 
 

@@ -158,7 +158,7 @@ function draw(root, data, state, act) {
   const margin = 14;
   const [w, h] = [plan.size[0] + 2 * margin, plan.size[1] + 2 * margin];
   const room = svg.clientWidth || 700;
-  const scale = Math.min(1.25, room / w);
+  const scale = Math.min(1.1, room / w);
   const height = Math.max(150, Math.min(h * scale, plan.sideways ? 1500 : 720));
   svg.setAttribute("height", height);
   state.view = state.view || { k: 1, x: 0, y: 0 };

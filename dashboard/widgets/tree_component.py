@@ -7,17 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.components.v2 import component
 
 HTML = """
 <div class="octtree">
   <div class="bar">
     <span class="badge" role="status"></span><span class="legend"></span><span class="grow"></span>
+    <span class="tools">
     <button data-act="out" aria-label="Zoom out" title="Zoom out">−</button>
     <button data-act="in" aria-label="Zoom in" title="Zoom in">+</button>
     <button data-act="fit" title="Show the whole tree">Fit</button>
     <button data-act="turn" title="Top-down or left to right">Turn</button>
     <button data-act="svg" title="Save the picture as SVG">SVG</button>
     <button data-act="png" title="Save the picture as PNG">PNG</button>
+    </span>
   </div>
   <div class="stage"><svg role="tree" aria-label="Decision tree" height="200"></svg></div>
   <div class="hint">Click a node to see its rows. Arrow keys move, Enter selects, Space folds,
@@ -27,7 +30,7 @@ HTML = """
 
 _FOLDER = Path(__file__).parent
 
-_mount = st.components.v2.component(
+_mount = component(
     "octcore_tree",
     html=HTML,
     css=(_FOLDER / "tree_component.css").read_text(encoding="utf-8"),
