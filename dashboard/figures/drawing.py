@@ -217,16 +217,18 @@ def lesson_numbers(
 
 
 def narrowest_margin(tree: Tree, encoding: Encoding, data: Dataset) -> float | None:
-    """Smallest width of the empty strip around any line of the tree, in units of the axes.
+    """Smallest width of the empty strip around a line right above two leaves, in axis units.
 
-    Only points that visit the node count.  A threshold stands in the middle between neighbours,
-    so half the strip lies on each side.
+    Only points that visit the node count.  Upper lines are left out: in margin trees they route
+    points, and may pass as close to them as they like.
     """
     X = encoding.transform(data.frame)
     points = data.frame[["x", "y"]].to_numpy(dtype=float)
     view = PlaneView(encoding, "x", "y", BOX, BOX)
     widths = []
     for node, lines in split_lines(tree, view, node_margins(tree, X, data.y)).items():
+        if not {2 * node, 2 * node + 1} <= set(tree.labels):
+            continue
         here = np.array([node in path for path in _paths(tree, X)])
         right = tree.splits[node].goes_right(X)
         if not lines.line or not (here & right).any() or not (here & ~right).any():

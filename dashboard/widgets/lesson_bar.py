@@ -66,7 +66,7 @@ def draw(lesson: Lesson) -> Lesson:
     if is_presenting():
         st.html(PRESENT_STYLE)
         return lesson
-    places = st.columns([3, 5, 1.3, 1.3], vertical_alignment="bottom")
+    places = st.columns([3, 6, 1.4, 1.4], vertical_alignment="bottom")
     titles = {made.key: made.title for made in list_generators()} | {DRAWN: "My own points"}
     key = places[0].selectbox(
         "Points",
@@ -176,7 +176,7 @@ def turn_pages(lesson: Lesson, step: str) -> None:
     """Draw back and next; in a presentation also the way out."""
     order = [POINTS, *lesson.formulations, ALL]
     at = order.index(step)
-    places = st.columns([1, 1, 4, 1]) if is_presenting() else st.columns([1, 1, 5])
+    places = st.columns([2, 2, 5, 1] if is_presenting() else [1, 1, 3])
     places[0].button(
         "Back",
         icon=":material/arrow_back:",

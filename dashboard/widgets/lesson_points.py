@@ -15,6 +15,17 @@ from dashboard.widgets.parameter_form import help_of, label_of
 from octcore.errors import OctError
 from octcore.parameters import FloatRange, IntRange, Parameter
 
+LABELS = {
+    "n": "Number of points",
+    "gamma": "Room at the lines",
+    "noise": "Noise on the place",
+    "flip": "Noise on the class",
+    "seed": "Seed",
+    "depth": "Depth of the trees",
+    "leaf_penalty": "Price of a leaf",
+    "C_upper": "Price of slack, upper lines",
+    "C_last": "Price of slack, last lines",
+}
 MOST_SLIDER = 400
 """Sliders end here even where a recipe takes more: more points hide each other."""
 
@@ -48,11 +59,16 @@ def _settings(lesson: Lesson) -> Lesson:
         st.caption(":material/draw: Edited by hand.")
         if st.button("As generated again", key="regenerate", icon=":material/restart_alt:"):
             record.pop("points")
-    columns = st.columns(2)
     declared = () if made is None else made.parameters
-    for position, parameter in enumerate((*declared, *lessons.SETTINGS)):
+    simple = [p for p in lessons.SETTINGS if not p.name.startswith("C_")]
+    columns = st.columns(2)
+    for position, parameter in enumerate((*declared, *simple)):
         with columns[position % 2]:
             record[parameter.name] = _slider(parameter, record[parameter.name], lesson.key)
+    with st.expander("Margin trees"):
+        for place, parameter in zip(st.columns(2), lessons.SETTINGS[len(simple) :], strict=True):
+            with place:
+                record[parameter.name] = _slider(parameter, record[parameter.name], lesson.key)
     if record != before:
         if any(record[p.name] != before[p.name] for p in declared):
             record.pop("points", None)
@@ -66,9 +82,15 @@ def _settings(lesson: Lesson) -> Lesson:
     return lesson
 
 
+def _label(parameter: Parameter) -> str:
+    symbol = f" $\\,{parameter.symbol}$" if parameter.symbol else ""
+    name = LABELS.get(parameter.name)
+    return label_of(parameter) if name is None else name + symbol
+
+
 def _slider(parameter: Parameter, value: Any, owner: str) -> Any:
     common: dict[str, Any] = {
-        "label": label_of(parameter),
+        "label": _label(parameter),
         "key": session.widget_key("lesson", session.lesson_opened(), owner, parameter.name),
         "help": help_of(parameter),
     }

@@ -157,9 +157,7 @@ def _picture(lesson: Lesson, key: str, view: RunView, height: int) -> None:
     if shows_truth(lesson):
         add_truth(figure, truth_of(lesson), palette)
     _enlarge(figure, height)
-    chart.show(
-        figure, key=session.widget_key("lesson_plane", key, height), alt=_words(key, record)
-    )
+    chart.show(figure, key=session.widget_key("lesson_plane", key, height), alt=_words(key, record))
 
 
 def _enlarge(figure: go.Figure, height: int) -> None:
@@ -192,10 +190,10 @@ def _numbers(numbers: LessonNumbers, run: Run) -> None:
     places[1].metric("Errors", numbers.errors)
     places[2].metric("Leaves", numbers.leaves)
     places[3].metric(
-        "Clearance",
+        "Margin",
         text.number(numbers.narrowest, 2),
-        help="Width of the narrowest empty strip around a line of the tree, in units of the axes; "
-        "points that do not come to that line do not count.",
+        help="Width of the narrowest empty strip around a line right above two leaves, in units of "
+        "the axes; points that do not come to that line do not count.",
     )
 
 

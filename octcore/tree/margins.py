@@ -253,15 +253,18 @@ def _condition_edges(
         for piece in (part for polygon in cell for part in strips(polygon, across)):
             for value in values:
                 edge = clip_segment(piece, axis_line(axis, value))
-                if edge is not None and _changes_side(split, view, edge, axis):
+                if edge is not None and _changes_side(split, view, edge, axis, value):
                     edges.append(edge)
     return tuple(edges)
 
 
-def _changes_side(split: Split, view: PlaneView, edge: Segment, axis: int) -> bool:
-    """Whether a split sends the two sides of an axis-parallel edge different ways."""
+def _changes_side(split: Split, view: PlaneView, edge: Segment, axis: int, value: float) -> bool:
+    """Whether a split sends the two sides of an axis-parallel edge different ways.
+
+    The ends of the edge were interpolated; only `value` is exactly where the side changes.
+    """
     low = [(edge[0][0] + edge[1][0]) / 2, (edge[0][1] + edge[1][1]) / 2]
-    low[axis] = edge[0][axis]
+    low[axis] = value
     high = list(low)
     high[axis] = float(np.nextafter(high[axis], np.inf))
     sides = [
