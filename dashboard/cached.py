@@ -15,10 +15,11 @@ from octcore.encoding import fit_encoding
 from octcore.encoding.base import Encoding
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
+from octcore.preparing import prepare, split_rows
 from octcore.program import ModelSize
 from octcore.run import Run, digest
 from octcore.settings import check_settings
-from octcore.solving import prepare, solve, split_rows
+from octcore.solving import solve
 
 KEEP = 64
 

@@ -16,11 +16,12 @@ from octcore.data.dataset import Dataset
 from octcore.engines.base import Outcome, StopReason
 from octcore.engines.events import Event
 from octcore.engines.trace import Trace
+from octcore.finishing import finish
 from octcore.formulations.base import get_formulation
+from octcore.preparing import Prepared, prepare, split_rows
 from octcore.program import Program
 from octcore.run import Run
 from octcore.settings import check_settings
-from octcore.solving import Prepared, finish, prepare, split_rows
 from octcore.tree.tree import Tree
 
 

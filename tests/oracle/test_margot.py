@@ -9,9 +9,9 @@ from sklearn.svm import SVC
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
+from octcore.preparing import prepare
 from octcore.run import Run
 from octcore.settings import check_settings
-from octcore.solving import prepare
 
 TOLERANCE = 2e-4
 """Both engines close to a relative gap of 1e-4."""

@@ -10,8 +10,8 @@ import pytest
 import octcore
 from octcore.engines.trace import Trace
 from octcore.errors import SettingsError
+from octcore.preparing import split_rows
 from octcore.run import Run
-from octcore.solving import split_rows
 from octcore.tree import metrics
 
 IRIS = octcore.load_sample("iris")
