@@ -6,15 +6,16 @@ D'Onofrio, Grani, Monaci and Palagi.  Adds ``-M_w s_tj <= w_tj <= M_w s_tj`` and
 
 from __future__ import annotations
 
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, formulation
 from octcore.formulations.components.margot_family import (
     BIG_M,
     EPSILON,
     PENALTIES,
+    REFERENCE,
     MargotFamily,
     budget,
-    make_program,
 )
+from octcore.formulations.components.margot_model import make_program
 from octcore.program import Problem, Program
 
 INFO = FormulationInfo(
@@ -24,13 +25,7 @@ INFO = FormulationInfo(
         "MARGOT whose planes may each use a few features only. The tree stays readable, because "
         "every branch node names one or two columns."
     ),
-    reference=Reference(
-        "D'Onofrio, F., Grani, G., Monaci, M. and Palagi, L.",
-        2024,
-        "Margin optimal classification trees",
-        "Computers & Operations Research",
-        "10.1016/j.cor.2023.106441",
-    ),
+    reference=REFERENCE,
     split_kind="oblique",
     needs_binary_features=False,
     default_encoding="scaled",

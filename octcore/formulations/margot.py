@@ -19,24 +19,18 @@ program as its definition, for export and for other solvers.
 
 from __future__ import annotations
 
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, formulation
 from octcore.formulations.components.margot_family import (
     BIG_M,
     EPSILON,
     NORM,
     PENALTIES,
+    REFERENCE,
     MargotFamily,
-    make_program,
 )
+from octcore.formulations.components.margot_model import make_program
 from octcore.program import Problem, Program
 
-REFERENCE = Reference(
-    "D'Onofrio, F., Grani, G., Monaci, M. and Palagi, L.",
-    2024,
-    "Margin optimal classification trees",
-    "Computers & Operations Research",
-    "10.1016/j.cor.2023.106441",
-)
 ENGINES = ("routing-search", "outer-approximation", "highs", "scip", "gurobi")
 MARGIN_EQUATIONS = (
     (

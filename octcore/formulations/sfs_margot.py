@@ -7,15 +7,16 @@ papers' value.
 
 from __future__ import annotations
 
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, formulation
 from octcore.formulations.components.margot_family import (
     BIG_M,
     EPSILON,
     PENALTIES,
+    REFERENCE,
     MargotFamily,
     budget,
-    make_program,
 )
+from octcore.formulations.components.margot_model import make_program
 from octcore.parameters import FloatRange
 from octcore.program import Problem, Program
 
@@ -26,13 +27,7 @@ INFO = FormulationInfo(
         "MARGOT whose planes pay for every feature beyond a budget, so that a feature is used "
         "where it is worth its price. Fewer features make a tree that is easier to read."
     ),
-    reference=Reference(
-        "D'Onofrio, F., Grani, G., Monaci, M. and Palagi, L.",
-        2024,
-        "Margin optimal classification trees",
-        "Computers & Operations Research",
-        "10.1016/j.cor.2023.106441",
-    ),
+    reference=REFERENCE,
     split_kind="oblique",
     needs_binary_features=False,
     default_encoding="scaled",
