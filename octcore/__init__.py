@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         SettingsError,
         TooLargeError,
     )
+    from octcore.estimator import OptimalTreeClassifier
     from octcore.formulations.base import list_formulations as formulations
     from octcore.model_file import load_model
     from octcore.run import Run
@@ -31,6 +32,7 @@ _HOME = {
     "DataError": "octcore.errors",
     "ModelFileError": "octcore.errors",
     "OctError": "octcore.errors",
+    "OptimalTreeClassifier": "octcore.estimator",
     "QuantileBuckets": "octcore.encoding.transformers",
     "QuantileThresholds": "octcore.encoding.transformers",
     "Run": "octcore.run",
@@ -52,6 +54,7 @@ __all__ = [
     "DataError",
     "ModelFileError",
     "OctError",
+    "OptimalTreeClassifier",
     "QuantileBuckets",
     "QuantileThresholds",
     "Run",
@@ -71,6 +74,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name.endswith("Classifier") and name not in _HOME:
+        # One class for every formulation, such as FlowOCTClassifier, made by the estimators.
+        return getattr(importlib.import_module("octcore.estimator"), name)
     if name not in _HOME:
         raise AttributeError(f"module 'octcore' has no attribute {name!r}")
     module, _, attribute = _HOME[name].partition(":")

@@ -2,17 +2,21 @@
 
 `OptimalTreeClassifier` takes any formulation.  For every formulation there is also a class of its
 own, such as `FlowOCTClassifier`, whose constructor lists the hyperparameters of the declaration.
+A fit that ends without a proof keeps its best tree, warns, and says so in ``is_optimal_``.
 """
 
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import validation
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -20,7 +24,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from octcore.data.dataset import Dataset
 from octcore.errors import EngineError, SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
+from octcore.run import Run
 from octcore.solving import solve
+from octcore.tree.export.to_sklearn import to_sklearn
 from octcore.tree.metrics import node_summaries
 
 # scikit-learn gives these parameters text defaults, from which type checkers conclude text.
@@ -133,9 +139,15 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             Both are ``ValueError``: a setting or the data cannot be used.
         EngineError
             If no tree was found.
+
+        Warns
+        -----
+        sklearn.exceptions.ConvergenceWarning
+            If the fit ended before optimality was proven.
         """
         info = get_formulation(self._formulation_key()).info
         X, y = self._checked(X, y)
+        _require_two_classes(info, len(self.classes_))
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         data = Dataset.from_arrays(X, y)
         if weights is not None:
@@ -158,6 +170,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         )
         if run.tree is None:
             raise EngineError("NO_TREE", f"No tree was found: {run.stop_reason}.")
+        _warn_unproven(run)
         self.run_, self.tree_, self.encoding_, self.trace_ = run, run.tree, run.encoding, run.trace
         self.objective_, self.bound_, self.gap_ = run.objective, run.bound, run.gap
         self.status_, self.is_optimal_ = run.status, run.is_optimal
@@ -220,6 +233,39 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "tree_")
         return self.tree_.n_leaves
 
+    def to_sklearn(self, encoded: bool = False) -> DecisionTreeClassifier:
+        """Convert a univariate tree to scikit-learn's own classifier, for its plots and tools.
+
+        Parameters
+        ----------
+        encoded : bool
+            Whether the classifier takes encoded rows; raw rows otherwise.
+
+        Returns
+        -------
+        sklearn.tree.DecisionTreeClassifier
+            With the training rows counted at its nodes.
+
+        Raises
+        ------
+        SettingsError
+            If a split is oblique or, for raw rows, no single threshold on a column of numbers.
+
+        Warns
+        -----
+        SinglePrecisionWarning
+            If scikit-learn predicts training rows differently, since it rounds them to float32.
+        """
+        check_is_fitted(self, "tree_")
+        data = self.run_.train
+        assert data is not None
+        assert data.y is not None
+        raw = None if encoded else _numbers(data.frame)
+        X = self.encoding_.transform(data.frame)
+        model: Any = to_sklearn(self.tree_, self.encoding_, X, data.y, raw)
+        model.classes_ = self.classes_
+        return model
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
@@ -238,6 +284,44 @@ def _seed(random_state: Any) -> Any:
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     return 0 if random_state is None else random_state
+
+
+def _numbers(frame: pd.DataFrame) -> np.ndarray:
+    """Raw columns as numbers, shape ``(n_samples, n_raw_features)``."""
+    for name in frame.columns:
+        if not pd.api.types.is_numeric_dtype(frame[name].dtype):
+            raise SettingsError(
+                "NOT_A_THRESHOLD",
+                f"Column {name!r} holds text, which scikit-learn's trees do not take; convert the "
+                "tree with encoded=True.",
+            )
+    return frame.to_numpy(dtype=np.float64)
+
+
+def _warn_unproven(run: Run) -> None:
+    """Say that a fit found no proof, unless its formulation never gives one."""
+    if run.is_optimal or run.certificate.method == "heuristic":
+        return
+    gap = "no bound" if run.gap is None else f"a gap of {run.gap:.2%}"
+    warnings.warn(
+        f"{run.formulation} stopped by {run.stop_reason} with {gap}: the tree is the best one "
+        "found and not proven optimal; raise time_limit or simplify the problem.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+def _require_two_classes(info: FormulationInfo, n_classes: int) -> None:
+    """Refuse more classes than two in scikit-learn's own words, which its tools look for."""
+    if info.max_classes != 2 or n_classes <= 2:
+        return
+    able = [i.key for i in list_formulations() if i.max_classes is None]
+    raise SettingsError(
+        "TOO_MANY_CLASSES",
+        "Only binary classification is supported. The type of the target is multiclass: "
+        f"{info.key} separates 2 classes, y has {n_classes}; use {', '.join(able)}.",
+        "formulation",
+    )
 
 
 def _require_weights(info: FormulationInfo) -> None:
