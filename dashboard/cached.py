@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
-from pandas.util import hash_pandas_object
+from pandas.core.util.hashing import hash_pandas_object
 
 from octcore.data.dataset import Dataset
 from octcore.encoding import fit_encoding
