@@ -5,7 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import session, text
-from dashboard.widgets import convergence, downloads, linked_views, metrics_view, run_picker
+from dashboard.widgets import (
+    convergence,
+    downloads,
+    linked_views,
+    metrics_view,
+    replay,
+    run_picker,
+)
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.lazy_tabs import lazy_tabs
 from dashboard.widgets.start import start_button
@@ -29,6 +36,7 @@ else:
     lazy_tabs(
         {
             "Convergence": lambda: convergence.draw(key, shown),
+            "Replay": lambda: replay.draw(key, shown),
             "Accuracy": lambda: metrics_view.draw(shown),
             "CART beside it": lambda: metrics_view.greedy(key, shown),
             "Rules": lambda: metrics_view.rules_table(shown),

@@ -1,0 +1,200 @@
+"""Replay in the app: one slider moves tree, plane and gap chart; another one shows the cuts."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from dashboard import session, text
+from dashboard.figures.cut_tree import cut_tree_figure
+from dashboard.figures.gap import convergence_data, convergence_figure
+from dashboard.figures.plane import default_axes, plane_data, plane_figure
+from dashboard.figures.replay import (
+    CutPicture,
+    Frame,
+    counts_figure,
+    cut_counts,
+    cut_pictures,
+    family_words,
+    replay_data,
+)
+from dashboard.figures.tree_view import component_data, tree_view_data
+from dashboard.widgets import chart, run_summary
+from dashboard.widgets.tree_component import show_tree
+from octcore.formulations.base import get_formulation
+from octcore.run import Run
+
+
+def draw(run_id: str, run: Run) -> None:
+    """Draw the replay of a finished run.
+
+    Parameters
+    ----------
+    run_id : str
+        The run.
+    run : Run
+        With tree and training rows.
+    """
+    assert run.train is not None
+    assert run.train.y is not None
+    X = run.encoding.transform(run.train.frame)
+    frames = replay_data(run.trace, X, run.train.y)
+    if not frames:
+        st.info("This run kept no trees but the last one, so there is nothing to replay.")
+        return
+    st.fragment(_frames)(run_id, run, frames)
+    counts = cut_counts(run.trace)
+    if not counts:
+        st.caption(
+            "This run added no cuts. BendOCT, accelerated BendOCT and S-OCT do, and show them here."
+        )
+        return
+    pictures = cut_pictures(run.trace, run.encoding, X, run.train.classes)
+    st.subheader("The cuts", anchor=False)
+    st.fragment(_cuts)(run_id, run, pictures)
+
+
+def _frames(run_id: str, run: Run, frames: tuple[Frame, ...]) -> None:
+    position = 0
+    if len(frames) > 1:
+        key = session.widget_key("replay", run_id)
+        position = st.select_slider(
+            f"Trees, from the first to the last of {len(frames)}",
+            range(len(frames)),
+            value=len(frames) - 1,
+            format_func=lambda k: f"{k + 1}: {text.seconds(frames[k].seconds)}",
+            key=key,
+        )
+    else:
+        st.caption("The first tree was already the last one; only the bound moved.")
+    frame = frames[position]
+    st.markdown(
+        f"**Tree {position + 1} of {len(frames)}**, {frame.source}, after "
+        f"{text.seconds(frame.seconds)}: {text.percent(frame.accuracy)} right, "
+        f"objective {text.number(frame.value)}, bound {text.number(frame.bound)}, "
+        f"gap {text.gap(frame.gap)}"
+    )
+    assert run.train is not None
+    axes = default_axes(frame.tree, run.encoding, run.train)
+    left, right = st.columns([3, 2], gap="medium") if axes else (st.container(), None)
+    with left:
+        _tree(run_id, run, frame, position == len(frames) - 1)
+    if right is not None and axes is not None:
+        with right:
+            _plane(run_id, run, frame, axes)
+    _gap(run_id, run, frame)
+
+
+def _tree(run_id: str, run: Run, frame: Frame, is_last: bool) -> None:
+    assert run.train is not None
+    proven = is_last and run.is_optimal and run.certificate.proven
+    words = run_summary.badge_words(run) if is_last else f"{frame.source}; not the last one"
+    view = tree_view_data(
+        frame.tree,
+        run.encoding,
+        run.train,
+        run_summary.split_texts(frame.tree, run.encoding),
+        words,
+        proven,
+    )
+    palette = session.palette()
+    data = component_data(view, palette, run_summary.accent(palette), 1, f"replay:{run_id}")
+    show_tree(data, session.widget_key("replay_tree", run_id), lambda _: None)
+
+
+def _plane(run_id: str, run: Run, frame: Frame, axes: tuple[str, str]) -> None:
+    assert run.train is not None
+    palette = session.palette()
+    record = plane_data(frame.tree, run.encoding, run.train, *axes)
+    chart.show(
+        plane_figure(record, palette, run_summary.accent(palette)),
+        key=session.widget_key("replay_plane", run_id),
+        alt=f"Plane of {axes[0]} and {axes[1]} with this tree: "
+        f"{text.percent(frame.accuracy)} of the rows right",
+    )
+
+
+def _gap(run_id: str, run: Run, frame: Frame) -> None:
+    optimum = run.objective if run.is_optimal and run.certificate.proven else None
+    objective = get_formulation(run.formulation).info.objective
+    record = convergence_data(run.trace, "gap", objective, optimum, run.is_optimal)
+    absolute = not any(gap is not None for gap in record.gap)
+    chart.show(
+        convergence_figure([record], session.palette(), absolute, at=frame.seconds),
+        key=session.widget_key("replay_gap", run_id),
+        alt=f"Convergence with a line at {text.seconds(frame.seconds)}; gap there "
+        f"{text.gap(frame.gap)}",
+    )
+
+
+def _cuts(run_id: str, run: Run, pictures: tuple[CutPicture, ...]) -> None:
+    counts = cut_counts(run.trace)
+    end = run.trace.events[-1].seconds
+    chosen = _choose(run_id, pictures)
+    left, right = st.columns(2, gap="large")
+    with right:
+        total = sum(totals[-1] for _, totals in counts.values())
+        chart.show(
+            counts_figure(counts, session.palette(), end, chosen.seconds if chosen else None),
+            key=session.widget_key("cut_counts", run_id),
+            alt=f"Cuts over time, {total} altogether: "
+            + ", ".join(f"{family_words(f)} {t[-1]}" for f, (_, t) in counts.items()),
+        )
+    with left:
+        if chosen is None:
+            st.caption("This run kept no pictures of its cuts, only their numbers.")
+            return
+        st.markdown(f"**{family_words(chosen.family)}.** {text.markdown(chosen.words, 600)}")
+        _picture(run_id, run, chosen)
+
+
+def _choose(run_id: str, pictures: tuple[CutPicture, ...]) -> CutPicture | None:
+    if len(pictures) < 2:
+        return pictures[0] if pictures else None
+    position = st.select_slider(
+        f"Cuts with a picture, {len(pictures)} of them",
+        range(len(pictures)),
+        format_func=lambda k: f"{k + 1}: {family_words(pictures[k].family)}",
+        key=session.widget_key("cut", run_id),
+    )
+    return pictures[position]
+
+
+def _picture(run_id: str, run: Run, chosen: CutPicture) -> None:
+    palette = session.palette()
+    accent = run_summary.accent(palette)
+    key = session.widget_key("cut_picture", run_id)
+    if chosen.nodes:
+        depth = int(run.settings["depth"])
+        figure = cut_tree_figure(chosen, depth, palette, accent)
+        chart.show(figure, key=key, alt=f"Tree of depth {depth} with the cut marked")
+        return
+    assert run.tree is not None
+    assert run.train is not None
+    axes = default_axes(run.tree, run.encoding, run.train)
+    if axes is None:
+        return
+    record = plane_data(run.tree, run.encoding, run.train, *axes)
+    figure = plane_figure(record, palette, accent)
+    _mark(figure, run, axes, chosen.left, "circle-open", accent, "one side")
+    _mark(figure, run, axes, chosen.right, "square-open", accent, "other side")
+    chart.show(figure, key=key, alt="Plane with the rows that the cut speaks of marked")
+
+
+def _mark(
+    figure: go.Figure,
+    run: Run,
+    axes: tuple[str, str],
+    rows: tuple[int, ...],
+    symbol: str,
+    colour: str,
+    name: str,
+) -> None:
+    if not rows:
+        return
+    assert run.train is not None
+    frame = run.train.frame.iloc[list(rows)]
+    figure.add_scatter(
+        x=frame[axes[0]], y=frame[axes[1]], mode="markers", name=name, hoverinfo="skip",
+        marker={"symbol": symbol, "size": 20, "color": colour, "line": {"width": 3}},
+    )  # fmt: skip
