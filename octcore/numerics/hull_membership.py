@@ -1,0 +1,220 @@
+"""Which points of a set are vertices of its convex hull, and how the others combine them.
+
+Clarkson's scheme: a growing set of known vertices, one small linear program per point.  A point
+inside the hull of the known vertices is settled; otherwise the dual direction points at a vertex
+not known yet.  The program keeps its basis: only the right-hand side changes from point to point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, hstack, identity, vstack
+
+from octcore.errors import EngineError
+from octcore.numerics.hulls import linear_program, quiet_solver
+
+FloatArray = NDArray[np.float64]
+
+INSIDE = 1e-7
+"""1-norm distance at which a point counts as inside (columns in [0, 1])."""
+TIE = 1e-12
+MULTIPLIER = 1e-9
+DIRECTIONS_PER_FEATURE = 50
+"""Random directions of the screening; their extreme points are vertices for certain."""
+
+
+@dataclass(frozen=True, eq=False)
+class HullSplit:
+    """Vertices of a point set and the combinations that give the other points.
+
+    Parameters
+    ----------
+    vertices : numpy.ndarray
+        Positions of the vertices.
+    inner : numpy.ndarray
+        Positions of all other points.
+    members, multipliers : list of numpy.ndarray
+        For every inner point, at most d + 1 vertices and their positive multipliers.
+    """
+
+    vertices: NDArray[np.int64]
+    inner: NDArray[np.int64]
+    members: list[NDArray[np.int64]]
+    multipliers: list[FloatArray]
+
+
+def split_hull(
+    X: FloatArray, rng: np.random.Generator, stop: Callable[[], None] = lambda: None
+) -> HullSplit:
+    """Find the vertices of the hull of distinct points.
+
+    Parameters
+    ----------
+    X : numpy.ndarray
+        Distinct points, shape ``(n_points, n_features)``.
+    rng : numpy.random.Generator
+        For the screening directions.
+    stop : callable
+        Called between points; raises to end the work.
+    """
+    n, d = X.shape
+    if n <= 1 or d == 0:
+        return HullSplit(np.arange(n), np.zeros(0, dtype=np.int64), [], [])
+    model = _HullModel(d)
+    known: list[int] = []
+    is_known = np.zeros(n, dtype=bool)
+
+    def learn(i: int) -> None:
+        if not is_known[i]:
+            is_known[i] = True
+            known.append(i)
+            model.add(X[i])
+
+    directions = rng.normal(size=(DIRECTIONS_PER_FEATURE * d, d))
+    for direction in np.vstack([np.eye(d), -np.eye(d), directions]):
+        learn(_furthest(X, direction))
+    inner: list[int] = []
+    members: list[NDArray[np.int64]] = []
+    multipliers: list[FloatArray] = []
+    for i in range(n):
+        stop()
+        while not is_known[i]:
+            found, direction = model.combine(X[i])
+            if found is not None:
+                used = np.flatnonzero(found > MULTIPLIER)
+                inner.append(i)
+                members.append(np.array(known)[used])
+                multipliers.append(found[used] / found[used].sum())
+                break
+            vertex = _furthest(X, direction)
+            # a direction blurred by rounding may point at a known vertex: then i is one as well
+            learn(i if is_known[vertex] else vertex)
+    return HullSplit(np.array(sorted(known)), np.array(inner, dtype=np.int64), members, multipliers)
+
+
+def _furthest(X: FloatArray, direction: FloatArray) -> int:
+    """Vertex that is furthest along a direction; ties are broken by the order of coordinates."""
+    scores = X @ direction
+    tied = np.flatnonzero(scores >= scores.max() - TIE * max(1.0, float(np.abs(scores).max())))
+    return int(tied[np.lexsort(X[tied].T)[-1]]) if len(tied) > 1 else int(tied[0])
+
+
+class _HullModel:
+    """``min ||x - sum_i l_i v_i||_1`` with ``sum_i l_i = 1`` over known vertices v_i."""
+
+    def __init__(self, d: int) -> None:
+        self.d = d
+        ones = identity(d)
+        matrix = csr_matrix(vstack([hstack([ones, -ones]), csr_matrix((1, 2 * d))]))
+        self._highs = quiet_solver()
+        self._highs.setOptionValue("presolve", "off")
+        self._highs.passModel(
+            linear_program(
+                np.ones(2 * d),
+                np.zeros(2 * d),
+                np.full(2 * d, 1e3),
+                matrix,
+                np.zeros(d + 1),
+                np.zeros(d + 1),
+            )
+        )
+        self._rows = np.arange(d + 1, dtype=np.int32)
+
+    def add(self, vertex: FloatArray) -> None:
+        """Add a column for a vertex."""
+        values = np.append(vertex, 1.0)
+        self._highs.addCol(0.0, 0.0, 1.0, self.d + 1, self._rows, values)
+
+    def combine(self, x: FloatArray) -> tuple[FloatArray | None, FloatArray]:
+        """Multipliers of the known vertices (None if x is outside), and the dual direction."""
+        for j, value in enumerate(np.append(x, 1.0)):
+            self._highs.changeRowBounds(j, float(value), float(value))
+        self._highs.run()
+        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            status = self._highs.getModelStatus().name
+            raise EngineError("LP_FAILED", f"HiGHS ended a hull problem with {status}.")
+        solution = self._highs.getSolution()
+        direction = np.array(solution.row_dual[: self.d])
+        if self._highs.getInfo().objective_function_value > INSIDE:
+            return None, direction
+        return np.array(solution.col_value[2 * self.d :]), direction
+
+
+def balanced_choice(X: FloatArray, epsilon: float, time_limit: float) -> NDArray[np.int64]:
+    """Few points whose hull holds many others: ``max sum_i b_i - a_i``.
+
+    The relaxation is solved first; ``b`` that come out 0 or 1 are fixed, the rest is a 0-1 program.
+
+    Parameters
+    ----------
+    X : numpy.ndarray
+        Distinct points, shape ``(n_points, n_features)``; the program has n^2 columns.
+    epsilon : float
+        Largest distance in a coordinate of a point from the hull that is to hold it.
+    time_limit : float
+        Seconds for the 0-1 program.
+
+    Returns
+    -------
+    numpy.ndarray
+        Positions of the selected points (a = 1).
+    """
+    n = len(X)
+    highs = quiet_solver()
+    highs.setOptionValue("solver", "choose")
+    highs.passModel(_balanced_program(X, epsilon))
+    highs.run()
+    relaxed = np.array(highs.getSolution().col_value)
+    b = relaxed[n : 2 * n]
+    for i in range(n):
+        if min(b[i], 1 - b[i]) < 1e-6:
+            highs.changeColBounds(n + i, float(round(b[i])), float(round(b[i])))
+    for column in range(2 * n):
+        highs.changeColIntegrality(column, highspy.HighsVarType.kInteger)
+    highs.setOptionValue("time_limit", highs.getRunTime() + time_limit)
+    highs.run()
+    chosen = np.array(highs.getSolution().col_value)
+    has_point = highspy.SolutionStatus.kSolutionStatusFeasible
+    if len(chosen) == 0 or highs.getInfo().primal_solution_status != has_point:
+        return np.arange(n)
+    return np.flatnonzero(chosen[:n] > 0.5)
+
+
+def _balanced_program(X: FloatArray, epsilon: float) -> highspy.HighsLp:
+    """Columns a, b, then l_ji for all pairs; rows as in the paper."""
+    n, d = X.shape
+    pairs = [(j, i) for j in range(n) for i in range(n) if i != j]
+    at = {pair: 2 * n + k for k, pair in enumerate(pairs)}
+    rows: list[tuple[list[int], list[float], float, float]] = []
+    for j in range(n):
+        others = [i for i in range(n) if i != j]
+        columns = [n + j, *(at[j, i] for i in others)]
+        for k in range(d):
+            values = [float(X[j, k]), *(-float(X[i, k]) for i in others)]
+            rows.append((columns, values, -epsilon, epsilon))
+        rows.append((columns, [-1.0] + [1.0] * len(others), 0.0, 0.0))
+        rows.append(([j, n + j], [1.0, 1.0], -np.inf, 1.0))
+    rows += [([at[j, i], i], [1.0, -1.0], -np.inf, 0.0) for j, i in pairs]
+    starts = np.cumsum([0, *(len(columns) for columns, *_ in rows)])
+    width = 2 * n + len(pairs)
+    matrix = csr_matrix(
+        (
+            np.concatenate([values for _, values, _, _ in rows]),
+            np.concatenate([columns for columns, *_ in rows]),
+            starts,
+        ),
+        (len(rows), width),
+    )
+    return linear_program(
+        np.concatenate([np.ones(n), -np.ones(n), np.zeros(len(pairs))]),
+        np.zeros(width),
+        np.ones(width),
+        matrix,
+        np.array([low for *_, low, _ in rows]),
+        np.array([high for *_, high in rows]),
+    )

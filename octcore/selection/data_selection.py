@@ -1,0 +1,376 @@
+"""Training on selected rows: hull vertices of clusters stand for what lies between them.
+
+Clusters are the rows of one class in one leaf of a heuristic tree.  If a leaf of the new tree holds
+the vertices of a cluster's hull, it holds the whole cluster, since leaves of oblique trees are
+convex.  Bounds of such a solve hold for the selected rows only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from octcore.data.dataset import Dataset
+from octcore.errors import SettingsError
+from octcore.numerics.hull_membership import balanced_choice, split_hull
+from octcore.preparing import prepare
+from octcore.program import Problem
+from octcore.run import Certificate, Run
+from octcore.settings import check_settings
+from octcore.solving import solve
+from octcore.tree.tree import Tree
+from octcore.warmstart.greedy import grow
+
+RULES = ("hull", "balanced")
+CHUNK = 60
+"""Largest cluster of the balanced rule, whose program has a column per pair of points."""
+BALANCED_SECONDS = 5.0
+CLAIM = "optimal on the selected subset of the rows; nothing is proven about the others"
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """When which points of a cluster are kept.
+
+    Parameters
+    ----------
+    beta1 : float
+        In (0, 1).  With a share of at least ``1 - beta1`` inside the hull all vertices are kept.
+    beta2 : float
+        In (0, 1].  Otherwise up to this share of the cluster: the vertices that matter, then the
+        points nearest to the planes around the leaf.
+    epsilon : float
+        Tolerance of the balanced rule: distance of a point from the hull that stands for it.
+    """
+
+    beta1: float = 0.1
+    beta2: float = 0.2
+    epsilon: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        for name, value, closed in (("beta1", self.beta1, False), ("beta2", self.beta2, True)):
+            if not 0 < value < 1 and not (closed and value == 1):
+                raise SettingsError(
+                    "OUT_OF_RANGE", f"{name} must lie between 0 and 1, but is {value!r}.", name
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Rows to train on.
+
+    Parameters
+    ----------
+    rows : numpy.ndarray
+        Positions of the selected rows, ascending.
+    weights : numpy.ndarray
+        Weight of every selected row in the objective.
+    n_samples : int
+        Number of rows selected from.
+    clusters : tuple of mapping
+        Size, points inside, vertices that matter and points kept, by cluster.
+    """
+
+    rows: np.ndarray
+    weights: np.ndarray
+    n_samples: int
+    clusters: tuple[dict[str, int], ...]
+
+    @property
+    def share(self) -> float:
+        """Selected share of the rows."""
+        return len(self.rows) / self.n_samples
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedRun:
+    """The best tree over all rounds, judged on all rows.
+
+    Parameters
+    ----------
+    run : Run
+        Solve on the selected rows that gave the tree; its numbers are about those rows.
+    tree : Tree
+        The tree.
+    accuracy : float
+        Share of *all* rows that the tree classifies correctly.
+    selection : Selection
+        The rows of that solve.
+    rounds : tuple of float
+        Accuracy on all rows after every round.
+    seconds : float
+        Total, selection included.
+    """
+
+    run: Run
+    tree: Tree
+    accuracy: float
+    selection: Selection
+    rounds: tuple[float, ...]
+    seconds: float
+
+
+def select_rows(
+    data: Dataset,
+    depth: int = 2,
+    rule: str = "hull",
+    thresholds: Thresholds | None = None,
+    encoding: str = "scaled",
+    seed: int = 0,
+    stop: Callable[[], None] = lambda: None,
+) -> Selection:
+    """Select rows for a solve of SVM1-ODT (or any tree of hyperplanes).
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows with a target.
+    depth : int
+        Depth of the greedy tree whose leaves make the clusters.
+    rule : str
+        ``"hull"`` keeps hull vertices, ``"balanced"`` few points whose hull holds many.
+    thresholds : Thresholds or None
+        Shares of every cluster to keep.
+    encoding : str
+        Of the features.
+    seed : int
+        Of the screening directions.
+    stop : callable
+        Called between points; raises to end the work.
+
+    Returns
+    -------
+    Selection
+        With weights of 1.
+    """
+    if rule not in RULES:
+        raise SettingsError(
+            "UNKNOWN_OPTION", f"rule must be one of {', '.join(RULES)}, not {rule!r}.", "rule"
+        )
+    problem = _problem(data, depth, encoding, seed)
+    tree = grow(problem)
+    pick = _Picker(problem, thresholds or Thresholds(), rule, stop)
+    kept, records = [], []
+    for leaf, rows in _clusters(problem, tree):
+        chosen = pick.from_cluster(tree, leaf, rows)
+        kept.append(chosen.rows)
+        records.append(chosen.record)
+    rows = np.sort(np.concatenate(kept))
+    return Selection(rows, np.ones(len(rows)), problem.n_samples, tuple(records))
+
+
+def solve_selected(
+    data: Dataset,
+    depth: int = 2,
+    rule: str = "hull",
+    thresholds: Thresholds | None = None,
+    rounds: int = 1,
+    time_limit: float = 300.0,
+    seed: int = 0,
+    formulation: str = "svm1-odt",
+    **settings: Any,
+) -> SelectedRun:
+    """Select rows, train on them, judge on all rows; further rounds select by the last tree.
+
+    Later rounds follow the iterative training of the paper: misclassified rows are all kept, and
+    rows that stand for others weigh as much as all errors together.  The published claim that
+    accuracy never falls needs the rows of one hull to end in one leaf, which nothing guarantees,
+    so the best tree over all rounds is returned.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows with a target.
+    depth, rule, thresholds, seed
+        As in `select_rows`.
+    rounds : int
+        Number of solves.
+    time_limit : float
+        Seconds for everything; what selection leaves is shared by the solves.
+    formulation : str
+        Key of an oblique formulation that takes sample weights.
+    **settings
+        Further settings of `octcore.solve`.
+
+    Returns
+    -------
+    SelectedRun
+        Certificate: optimal on the selected subset at most.
+    """
+    if rounds < 1:
+        raise SettingsError("OUT_OF_RANGE", f"rounds must be at least 1, not {rounds!r}.", "rounds")
+    start = time.perf_counter()
+    thresholds = thresholds or Thresholds()
+    problem = _problem(data, depth, "scaled", seed)
+    selection = select_rows(data, depth, rule, thresholds, "scaled", seed)
+    best: SelectedRun | None = None
+    history: list[float] = []
+    for turn in range(rounds):
+        left = time_limit - (time.perf_counter() - start)
+        if left <= 0 and best is not None:
+            break
+        run = solve(
+            data.subset(selection.rows),
+            formulation,
+            depth=depth,
+            time_limit=max(1.0, left / (rounds - turn)),
+            seed=seed,
+            sample_weight=selection.weights,
+            **settings,
+        )
+        assert run.tree is not None
+        assert data.y is not None
+        X = np.asarray(run.encoding.transform(data.frame), dtype=float)
+        accuracy = float((run.tree.predict_codes(X) == data.y).mean())
+        history.append(accuracy)
+        if best is None or accuracy > best.accuracy:
+            seconds = time.perf_counter() - start
+            claimed = _with_claim(run, selection)
+            best = SelectedRun(claimed, run.tree, accuracy, selection, (), seconds)
+        if turn + 1 < rounds:
+            selection = _select_again(problem, run.tree, X, thresholds)
+    assert best is not None
+    return replace(best, rounds=tuple(history), seconds=time.perf_counter() - start)
+
+
+def _problem(data: Dataset, depth: int, encoding: str, seed: int) -> Problem:
+    settings = check_settings("svm1-odt", encoding=encoding, depth=depth, seed=seed)
+    return prepare(data, settings).problem
+
+
+def _with_claim(run: Run, selection: Selection) -> Run:
+    certificate = run.certificate
+    statements = (*certificate.statements, CLAIM)
+    note = (
+        f"Trained on {len(selection.rows)} selected rows of {selection.n_samples}; objective, "
+        "bound and gap are about those."
+    )
+    return replace(
+        run,
+        certificate=Certificate(certificate.method, certificate.proven, statements),
+        findings=(*run.findings, note),
+    )
+
+
+def _clusters(problem: Problem, tree: Tree) -> Iterator[tuple[int, np.ndarray]]:
+    """Leaf and rows of every class in every leaf."""
+    leaves = tree.apply(problem.X)
+    for leaf in tree.labels:
+        for k in range(problem.n_classes):
+            rows = np.flatnonzero((leaves == leaf) & (problem.y == k))
+            if len(rows):
+                yield leaf, rows
+
+
+def _select_again(problem: Problem, tree: Tree, X: np.ndarray, thresholds: Thresholds) -> Selection:
+    """All errors, and from the correct rows of every leaf those that stand for the others."""
+    wrong = np.flatnonzero(tree.predict_codes(X) != problem.y)
+    own = replace(problem, X=X)
+    pick = _Picker(own, thresholds, "hull", lambda: None, any_multiplier=True)
+    kept, heavy, records = [wrong], [np.zeros(len(wrong), dtype=bool)], []
+    leaves = tree.apply(X)
+    for leaf, label in tree.labels.items():
+        rows = np.flatnonzero((leaves == leaf) & (problem.y == label))
+        if not len(rows):
+            continue
+        chosen = pick.from_cluster(tree, leaf, rows)
+        kept.append(chosen.rows)
+        heavy.append(chosen.stands_for_others)
+        records.append(chosen.record)
+    rows, is_heavy = np.concatenate(kept), np.concatenate(heavy)
+    weights = np.where(is_heavy, len(wrong) + 1.0, 1.0)
+    order = np.argsort(rows)
+    return Selection(rows[order], weights[order], problem.n_samples, tuple(records))
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    rows: np.ndarray
+    stands_for_others: np.ndarray
+    record: dict[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class _Picker:
+    """Keeps some rows of a cluster; of equal rows the first one."""
+
+    problem: Problem
+    thresholds: Thresholds
+    rule: str
+    stop: Callable[[], None]
+    any_multiplier: bool = False
+
+    def from_cluster(self, tree: Tree, leaf: int, rows: np.ndarray) -> _Chosen:
+        X = np.asarray(self.problem.X[rows], dtype=np.float64)
+        _, first = np.unique(X, axis=0, return_index=True)
+        rows = rows[np.sort(first)]
+        X = np.asarray(self.problem.X[rows], dtype=np.float64)
+        if self.rule == "balanced":
+            return self._balanced(rows, X)
+        split = split_hull(X, np.random.default_rng(self.problem.seed), self.stop)
+        least = 0.0 if self.any_multiplier else 1.0 / (X.shape[1] + 1) - 1e-9
+        matter = [
+            members[shares >= least]
+            for members, shares in zip(split.members, split.multipliers, strict=True)
+        ]
+        J = np.unique(np.concatenate(matter)) if matter else np.zeros(0, dtype=np.int64)
+        kept = self._keep(tree, leaf, X, split.vertices, split.inner, J)
+        record = {"size": len(rows), "inside": len(split.inner), "matter": len(J)}
+        return _Chosen(rows[kept], np.isin(kept, J), {**record, "kept": len(kept)})
+
+    def _keep(
+        self,
+        tree: Tree,
+        leaf: int,
+        X: np.ndarray,
+        vertices: np.ndarray,
+        inner: np.ndarray,
+        J: np.ndarray,
+    ) -> np.ndarray:
+        n, room = len(X), int(np.ceil(self.thresholds.beta2 * len(X)))
+        if len(inner) >= (1 - self.thresholds.beta1) * n:
+            return vertices
+        if len(J) >= room:
+            return J
+        others = np.setdiff1d(vertices, J)
+        near = np.argsort(self._plane_distance(tree, leaf, X[others]), kind="stable")
+        return np.sort(np.concatenate([J, others[near[: room - len(J)]]]))
+
+    def _plane_distance(self, tree: Tree, leaf: int, X: np.ndarray) -> np.ndarray:
+        """Euclidean distance to the nearest plane on the path of a leaf."""
+        distance = np.full(len(X), np.inf)
+        node = leaf // 2
+        while node:
+            split = tree.splits[node]
+            norm = float(np.linalg.norm([value for _, value in split.weights])) or 1.0
+            distance = np.minimum(distance, np.abs(split.project(X) - split.threshold) / norm)
+            node //= 2
+        return distance
+
+    def _balanced(self, rows: np.ndarray, X: np.ndarray) -> _Chosen:
+        kept = [np.zeros(0, dtype=np.int64)]
+        for chunk in _halves(np.arange(len(X)), X):
+            self.stop()
+            found = balanced_choice(X[chunk], self.thresholds.epsilon, BALANCED_SECONDS)
+            # nothing to gain by any hull: the points stand for themselves
+            kept.append(chunk[found] if len(found) else chunk)
+        chosen = np.sort(np.concatenate(kept))
+        record = {"size": len(rows), "kept": len(chosen)}
+        return _Chosen(rows[chosen], np.ones(len(chosen), dtype=bool), record)
+
+
+def _halves(at: np.ndarray, X: np.ndarray) -> Iterator[np.ndarray]:
+    """Cut a cluster at medians of its widest column until the parts are small."""
+    if len(at) <= CHUNK:
+        yield at
+        return
+    j = int(np.ptp(X[at], axis=0).argmax())
+    order = at[np.argsort(X[at, j], kind="stable")]
+    half = len(order) // 2
+    yield from _halves(order[:half], X)
+    yield from _halves(order[half:], X)

@@ -1,0 +1,166 @@
+"""Many classes with a formulation for two: one tree per class against the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from octcore.data.columns import Label
+from octcore.data.dataset import Dataset
+from octcore.data.grouping import class_versus_rest
+from octcore.engines.events import Event
+from octcore.errors import SettingsError
+from octcore.preparing import split_rows
+from octcore.run import Run
+from octcore.solving import solve
+from octcore.tree.tree import Tree
+
+
+@dataclass(frozen=True, eq=False)
+class OneVsRest:
+    """K trees, one per class; there is no single tree, objective, bound or gap.
+
+    Parameters
+    ----------
+    classes : tuple
+        Labels in order.
+    runs : tuple of Run
+        Run of every class against the rest.
+    accuracy, test_accuracy : float or None
+        Of the combined prediction.
+    """
+
+    classes: tuple[Label, ...]
+    runs: tuple[Run, ...]
+    accuracy: float | None = None
+    test_accuracy: float | None = None
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.runs)
+
+    @property
+    def summary(self) -> str:
+        """What this is, in one sentence."""
+        proven = sum(run.status == "optimal" for run in self.runs)
+        return (
+            f"{self.n_trees} trees, one class against the rest each; {proven} of them proven "
+            "optimal for their own two classes, nothing is proven about them together"
+        )
+
+    def distances(self, frame: pd.DataFrame) -> np.ndarray:
+        """Signed distance of every row for every class, shape ``(n_rows, n_classes)``.
+
+        It is the distance to the last hyperplane on the row's path, positive where the leaf says
+        "this class"; a tree that is a single leaf gives infinite distances.
+        """
+        columns = []
+        for run in self.runs:
+            assert run.tree is not None
+            assert run.train is not None
+            X = np.asarray(run.encoding.transform(frame), dtype=float)
+            positive = list(run.classes).index(run.train.positive_class)
+            columns.append(signed_distance(run.tree, X, positive))
+        return np.column_stack(columns)
+
+    def predict(self, frame: pd.DataFrame) -> np.ndarray:
+        """Predict the class of the largest signed distance; the first one among equals."""
+        return np.array(self.classes, dtype=object)[self.distances(frame).argmax(axis=1)]
+
+
+def signed_distance(tree: Tree, X: np.ndarray, positive: int) -> np.ndarray:
+    """Distance to the split above each row's leaf, with the sign of the leaf's class.
+
+    Parameters
+    ----------
+    tree : Tree
+        A tree for two classes.
+    X : numpy.ndarray
+        Encoded rows, shape ``(n_rows, n_features)``.
+    positive : int
+        Class index that counts as positive.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape ``(n_rows,)``; infinite where the tree is a single leaf.
+    """
+    leaves = tree.apply(X)
+    distance = np.full(len(X), np.inf)
+    for leaf, label in tree.labels.items():
+        here = leaves == leaf
+        if leaf > 1:
+            split = tree.splits[leaf // 2]
+            norm = float(np.linalg.norm([value for _, value in split.weights])) or 1.0
+            distance[here] = np.abs(split.project(X[here]) - split.threshold) / norm
+        distance[here] *= 1.0 if label == positive else -1.0
+    return distance
+
+
+def solve_one_vs_rest(
+    data: Dataset,
+    formulation: str = "margot",
+    time_limit: float = 60.0,
+    test_size: float = 0.0,
+    seed: int = 0,
+    on_event: Callable[[Label, Event], None] | None = None,
+    **settings: Any,
+) -> OneVsRest:
+    """Train one tree per class against the rest with a formulation for two classes.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows with a target of any number of classes.
+    formulation : str
+        Key of a formulation.
+    time_limit : float
+        Seconds for all trees together, shared equally.
+    test_size : float
+        Share of the rows held out, the same rows for all trees.
+    seed : int
+        Seed of the split and of everything else.
+    on_event : callable or None
+        Receives the label and every event of its solve.
+    **settings
+        Further settings of `octcore.solve`.
+
+    Returns
+    -------
+    OneVsRest
+        The trees and their combined accuracy.
+    """
+    if data.y is None:
+        raise SettingsError("NO_TARGET", "Choose a target column before training.", "target")
+    train, test, _ = split_rows(data, test_size, seed)
+    runs = []
+    for label in data.classes:
+
+        def forward(event: Event, label: Label = label) -> None:
+            if on_event is not None:
+                on_event(label, event)
+
+        runs.append(
+            solve(
+                class_versus_rest(train, label),
+                formulation,
+                time_limit=time_limit / data.n_classes,
+                seed=seed,
+                on_event=forward,
+                **settings,
+            )
+        )
+    combined = OneVsRest(data.classes, tuple(runs))
+    scores = [None if part is None else _accuracy(combined, part) for part in (train, test)]
+    return OneVsRest(data.classes, tuple(runs), *scores)
+
+
+def _accuracy(model: OneVsRest, data: Dataset) -> float:
+    assert data.y is not None
+    predicted = model.distances(data.frame).argmax(axis=1)
+    return float((predicted == data.y).mean())
