@@ -124,7 +124,8 @@ def build(problem: Problem) -> Program:
 
     def describe(tree: Tree) -> tuple[dict[str, Any], tuple[str, ...]]:
         values = objective.describe(tree)
-        return values, describe_in_words(values)
+        thinner, statements = starts.thinner_than(tree)
+        return {**values, **thinner}, (*describe_in_words(values), *statements)
 
     return Program(
         sense=objective.sense,

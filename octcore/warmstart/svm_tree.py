@@ -36,6 +36,10 @@ STRIP_STEPS = 100
 POLISH_STEPS = 400
 """Random steps of a plane that must leave a gap: while it is repaired, and while it is improved."""
 POLISH_SECONDS = 1.0
+SLICE_SECONDS = 1.0
+"""Longest time of one restart."""
+HEARTBEAT_SECONDS = 0.25
+"""The caller of the starts hears from them at least that often, if restarts are short."""
 STALLED_RESTARTS = 60
 """Restarts without a better tree after which the search of the starts ends."""
 GAP_SLACK = 1e-3
@@ -74,7 +78,10 @@ class TreeSearch:
         return self.goal.split_price == 0 and self.best_value >= self.ceiling - 1e-9
 
     def trees(self, seconds: float) -> Iterator[tuple[str, Tree]]:
-        """Yield improving trees: greedy ones, improved ones, then restarts for `seconds`."""
+        """Yield trees for `seconds`: greedy ones, improved ones, then restarts.
+
+        The best tree may come again, so that the caller can look at its clock between restarts.
+        """
         deadline = time.perf_counter() + seconds
         greedy = GreedySvmTrees(self.goal)
         grown: list[PlaneTree] = []
@@ -84,16 +91,14 @@ class TreeSearch:
                 yield f"greedy SVM tree ({criterion})", self.best_tree()
             if self.is_perfect or time.perf_counter() > deadline:
                 return
-        for planes in grown:
-            if self._settle(self.alternate(planes, deadline)):
-                yield "alternating search", self.best_tree()
-            if self.is_perfect:
-                return
-        stalled = 0
+        seen, stalled = time.perf_counter(), 0
         while time.perf_counter() < deadline and stalled < STALLED_RESTARTS and not self.is_perfect:
-            stalled += 1
-            if self.restart(deadline):
-                stalled = 0
+            limit = min(deadline, time.perf_counter() + SLICE_SECONDS)
+            better = self._settle(self.alternate(grown.pop(0), limit)) if grown else False
+            better = better or self.restart(limit)
+            stalled = 0 if better else stalled + 1
+            if better or (self.best is not None and time.perf_counter() - seen > HEARTBEAT_SECONDS):
+                seen = time.perf_counter()
                 yield "alternating search", self.best_tree()
 
     def best_tree(self) -> Tree:

@@ -215,6 +215,17 @@ class Starts:
             return to_tree(self.points, planes)
         return to_tree(self.points, self.search.repaired(leaf))
 
+    def thinner_than(self, tree: Tree) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Say whether the search met more correct rows in a tree whose gaps miss epsilon."""
+        right = tree.predict_codes(self.points.X)
+        correct = float(self.points.counts[np.arange(len(self.points)), right].sum())
+        thin = self.search.thin_value
+        if self.objective.alpha > 0 or thin <= correct + 1e-9:
+            return {}, ()
+        return {"correct_with_thinner_gaps": thin}, (
+            f"a tree with {thin:g} correct was met whose gaps are thinner than epsilon",
+        )
+
 
 def leaf_table(leaf: IntArray, depth: int) -> np.ndarray:
     """Which nodes every point visits, shape ``(n_points, 2**(depth + 1) - 1)``, node 1 first."""
