@@ -255,6 +255,8 @@ class PyomoModel:
         Trees found while building, with their source.
     values : mapping
         Plain results found while building, such as the value of every root feature.
+    bound : float or None
+        A bound on the objective, in its own terms, that was proven while building.
     """
 
     model: pyo.ConcreteModel
@@ -266,6 +268,7 @@ class PyomoModel:
     node_rows: Callable[[Columns, np.ndarray, np.ndarray], list[Cuts]] | None = None
     starts: tuple[tuple[str, Tree], ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
+    bound: float | None = None
 
 
 def _no_trees() -> Iterator[tuple[str, Tree]]:

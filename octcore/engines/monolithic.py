@@ -139,6 +139,7 @@ class _MonolithicRun:
             value = self.program.evaluate(tree)
             if value is not None:
                 self.recorder.incumbent(value, tree, source)
+        self.recorder.bound(built.bound)
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:

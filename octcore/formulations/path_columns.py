@@ -119,6 +119,7 @@ class _Assembly:
             start_values=built.start_values,
             starts=() if best is None else (("search", best),),
             values={"columns": len(built.table)},
+            bound=self.objective.from_count(search.bound),
         )
 
     def _table(self, guard: Callable[[], None]) -> ColumnTable:

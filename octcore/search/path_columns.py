@@ -251,12 +251,12 @@ def pair_scores(
 
 
 def _stumps(space: ColumnSpace, counts: Counts, payoff: np.ndarray, t: int) -> np.ndarray:
-    values = 0.0
-    for value in (0, 1):
-        cell = counts.cells[t][value]
-        leaves = space.leaf_values(payoff, cell)
-        values = values + np.where(space.samples(cell) > 0.5, leaves, -np.inf)
-    return np.asarray(values)
+    """Value of a split on h on side t of g; both sides of it hold rows."""
+    values, filled = 0.0, True
+    for cell in counts.cells[t]:
+        values = values + np.tensordot(payoff, cell, 1).max(axis=0)
+        filled = filled & (space.samples(cell) >= max(space.smallest, 1) - 0.5)
+    return np.where(filled, values - 2 * space.penalty, -np.inf)
 
 
 @dataclass(frozen=True, eq=False)

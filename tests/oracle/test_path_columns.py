@@ -1,0 +1,139 @@
+"""The column program against enumeration, against FlowOCT, and where its columns come from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import octcore
+from octcore.errors import SettingsError
+from octcore.formulations.base import get_formulation
+from octcore.formulations.components.columns_search import ColumnsSearch
+from octcore.formulations.components.columns_space import ColumnsProblem
+from octcore.formulations.components.univariate import UnivariateObjective
+from octcore.search.path_columns import pair_scores
+from octcore.search.path_convert import to_tree
+from tests.brute import best_objective, make_problem, random_rows, run
+from tests.oracle.test_flow_oct import CONSTRAINTS, constrained_problem, optimum
+
+SEED = 5150
+TOLERANCE = 1e-9
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+@pytest.mark.parametrize("regulariser", [{"leaf_penalty": 0.02}, {"split_weight": 0.05}])
+def test_side_constraints_equal_enumeration_and_bind(name, regulariser):
+    binding = 0
+    for seed in range(SEED, SEED + 3):
+        problem = constrained_problem(name, seed, "path-columns", **regulariser)
+        program = get_formulation("path-columns").build(problem)
+        best = best_objective(problem, program.evaluate)
+        outcome, recorder, events = run(problem, "path-columns")
+        assert not [event for event in events if event.kind == "note"], f"seed {seed}"
+        if best is None:
+            assert outcome.stop_reason == "infeasible"
+            continue
+        assert outcome.stop_reason == "optimal", f"{name}, seed {seed}"
+        assert recorder.objective == pytest.approx(best, abs=TOLERANCE)
+        binding += best < optimum(problem) - TOLERANCE
+    assert binding, "the constraint should matter in one case at least"
+
+
+@pytest.mark.parametrize("name", ["max_features", "min_recall", "statistical_parity", "several"])
+def test_depth_three_equals_flow_oct(name):
+    rng = np.random.default_rng(SEED)
+    X, y = random_rows(rng, 14, 4, 2)
+    attributes = {"g": rng.integers(0, 2, len(y)), "s": np.zeros(len(y), dtype=int)}
+    found = []
+    for key in ("path-columns", "flow-oct"):
+        problem = make_problem(
+            X, y, 2, 3, {"leaf_penalty": 0.02}, CONSTRAINTS[name],
+            attributes=attributes, formulation=key,
+        )  # fmt: skip
+        outcome, recorder, _ = run(problem, key)
+        assert outcome.stop_reason == "optimal"
+        found.append(recorder.objective)
+    assert found[0] == pytest.approx(found[1], abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("case", range(6))
+def test_weights_classes_and_no_starts(case):
+    rng = np.random.default_rng(SEED + case)
+    X, y = random_rows(rng, 15, 4, 3)
+    weights = rng.random(len(y)) if case % 2 else np.array([1.0, 2.5, 0.0])[y]
+    constraints = [{"max_features": 2}, {"min_recall": {2: 0.5}}, {"min_samples_leaf": 3}][case % 3]
+    problem = make_problem(
+        X, y, 3, 2, {"leaf_penalty": 0.02}, constraints, weights, formulation="path-columns"
+    )
+    best = best_objective(problem, get_formulation("path-columns").build(problem).evaluate)
+    outcome, recorder, _ = run(problem, "path-columns", starts=False)
+    assert outcome.stop_reason == "optimal"
+    assert recorder.objective == pytest.approx(best, abs=TOLERANCE)
+
+
+def test_prices_bound_every_feasible_tree_by_its_root():
+    for seed in range(SEED, SEED + 5):
+        problem = constrained_problem("statistical_parity", seed, "path-columns")
+        objective = UnivariateObjective(problem)
+        search = ColumnsSearch(ColumnsProblem(problem, objective))
+        list(search.trees())
+        assert search.best is not None
+        assert objective.evaluate(search.best) is not None
+        best = best_objective(problem, objective.evaluate)
+        assert objective.from_count(search.bound) >= best - TOLERANCE
+
+
+def test_pair_scores_are_those_of_the_best_trees():
+    rng = np.random.default_rng(SEED)
+    X, y = random_rows(rng, 20, 4, 3)
+    problem = make_problem(X, y, 3, 2, {"leaf_penalty": 0.03}, formulation="path-columns")
+    objective = UnivariateObjective(problem)
+    space = ColumnsProblem(problem, objective).space
+    scores = pair_scores(space, space.whole, space.payoff(np.zeros(0)), None)
+    assert objective.from_count(scores.best) == pytest.approx(optimum(problem), abs=TOLERANCE)
+
+
+def test_price_is_the_difference_of_two_proven_optima():
+    data = octcore.load_sample("4-partitions")
+    free = octcore.solve(data, "path-search", depth=2, params={"leaf_penalty": 0.01})
+    feature = data.feature_names[0]
+    bound = octcore.solve(
+        data, "path-columns", depth=2, params={"leaf_penalty": 0.01},
+        constraints={"max_features": 1},
+    )  # fmt: skip
+    assert free.is_optimal
+    assert bound.is_optimal
+    assert bound.certificate.method == "mip+path-search"
+    assert bound.values["unconstrained_objective"] == pytest.approx(free.objective, abs=TOLERANCE)
+    assert bound.values["price"] == pytest.approx(free.objective - bound.objective, abs=TOLERANCE)
+    assert any("cost" in sentence for sentence in bound.certificate.statements)
+    assert feature in data.feature_names
+
+
+def test_deeper_trees_are_refused_in_words():
+    data = octcore.load_sample("4-partitions")
+    with pytest.raises(SettingsError, match="up to depth 3"):
+        octcore.solve(data, "path-columns", depth=4)
+
+
+def test_constant_root_feature_keeps_its_split():
+    X = np.array([[0, 0], [0, 1], [0, 1], [0, 0]], dtype=np.uint8)
+    y = np.array([0, 1, 1, 0])
+    problem = make_problem(
+        X, y, 2, 2, {"leaf_penalty": 0.01}, {"root_feature": "f0"}, formulation="path-columns"
+    )
+    outcome, recorder, _ = run(problem, "path-columns")
+    assert outcome.stop_reason == "optimal"
+    assert recorder.tree.splits[1].features == (0,)
+    assert recorder.objective == pytest.approx(1 - 0.03, abs=TOLERANCE)
+
+
+def test_unconstrained_start_is_one_of_the_columns():
+    X, y = random_rows(np.random.default_rng(SEED), 30, 5, 2)
+    problem = make_problem(X, y, 2, 3, {"leaf_penalty": 0.02}, formulation="path-columns")
+    outcome, recorder, _ = run(problem, "path-columns")
+    free = ColumnsSearch(ColumnsProblem(problem, UnivariateObjective(problem))).unconstrained
+    assert outcome.stop_reason == "optimal"
+    assert recorder.objective == pytest.approx(free.objective, abs=TOLERANCE)
+    tree = to_tree(free.tree, problem.n_features, 2)
+    assert UnivariateObjective(problem).of(tree) == pytest.approx(free.objective, abs=TOLERANCE)
