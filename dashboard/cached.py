@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 import streamlit as st
@@ -22,6 +22,7 @@ from octcore.settings import check_settings
 from octcore.solving import solve
 
 KEEP = 64
+T = TypeVar("T")
 
 
 def data_token(data: Dataset) -> str:
@@ -76,6 +77,26 @@ def training_part(
 ) -> tuple[Dataset, Encoding] | None:
     """Training rows and encoding that a solve with these settings uses."""
     return _training_part(token, json.dumps(dict(settings), sort_keys=True, default=str), data)
+
+
+def once_per_run(run_id: str, what: str, make: Callable[[], T]) -> T:
+    """Return what `make` computes, once for every run: a finished run never changes.
+
+    Parameters
+    ----------
+    run_id : str
+        The run.
+    what : str
+        Names the value and everything it depends on besides the run.
+    make : callable
+        Computes the value, which callers must not change.
+    """
+    return _once(run_id, what, make)
+
+
+@st.cache_resource(max_entries=4 * KEEP, show_spinner=False)
+def _once(run_id: str, what: str, _make: Callable[[], Any]) -> Any:
+    return _make()
 
 
 @st.cache_resource(max_entries=KEEP, show_spinner=False)

@@ -21,7 +21,7 @@ from octcore.tree.polygons import Polygon
 from octcore.tree.tree import Tree
 
 PADDING = 0.05
-MOST_POINTS = 4000
+MOST_POINTS = 2000
 """More dots than this cannot be told apart and make the browser slow."""
 
 

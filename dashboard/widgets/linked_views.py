@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import session, text
+from dashboard import cached, session, text
 from dashboard.figures.feature_usage import usage_data, usage_figure
 from dashboard.figures.plane import (
     PlaneRecord,
@@ -69,7 +69,10 @@ def _plane(run_id: str, run: Run, axes: tuple[str, str]) -> None:
             index=others.index(y) if y in others else 0,
             key=session.widget_key("plane_y", run_id, x),
         )
-    record = plane_data(run.tree, run.encoding, run.train, x, y)
+    tree, train = run.tree, run.train
+    record = cached.once_per_run(
+        run_id, f"plane {x!r} {y!r}", lambda: plane_data(tree, run.encoding, train, x, y)
+    )
     all_margins = False
     if record.has_margins:
         all_margins = st.toggle(

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import session, text
+from dashboard import cached, session, text
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.run import Run
@@ -30,7 +30,8 @@ def draw(run_id: str, run: Run) -> None:
     node = session.selected_node(run_id)
     if node not in run.tree.nodes:
         node = 1
-    frame = node_rows(run, run.train, node)
+    train = run.train
+    frame = cached.once_per_run(run_id, f"rows {node}", lambda: node_rows(run, train, node))
     st.markdown(f"**{_title(run, node)}** · {text.count(len(frame), 'row')}")
     conditions = path_words(run.tree, run.encoding, node, merge=True, max_name=40)
     if conditions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import session, text
+from dashboard import cached, session, text
 from dashboard.figures.tree_view import TreeView, component_data, tree_view_data
 from dashboard.palette import Palette
 from dashboard.widgets.tree_component import show_tree
@@ -15,7 +15,7 @@ from octcore.tree.margins import node_margins
 from octcore.tree.tree import Tree
 from octcore.tree.wording import split_words
 
-METRIC_WIDTH = 130
+METRIC_WIDTH = 104
 """In pixels; as many fit on a line as there is room for."""
 
 WORD_DIGITS = 5
@@ -140,9 +140,9 @@ def incumbent_tree(run_id: str, tree: Tree, train: Dataset, encoding: Encoding, 
 def small_tree(run_id: str, run: Run) -> None:
     """Draw the tree; a click selects the node for the Explore page as well."""
     palette = session.palette()
-    data = component_data(
-        tree_view(run), palette, accent(palette), session.selected_node(run_id), run_id
-    )
+    view = cached.once_per_run(run_id, "tree view", lambda: tree_view(run))
+    selected = session.selected_node(run_id)
+    data = component_data(view, palette, accent(palette), selected, run_id)
     key = session.widget_key("tree", run_id)
     show_tree(data, key, lambda node: session.select_node(run_id, node))
 
