@@ -98,7 +98,7 @@ def title_of(settings: Mapping[str, Any], data_name: str) -> str:
     return f"{title} on {data_name}, depth {settings.get('depth', 2)}"
 
 
-def submit(owner: str, data: Dataset, settings: Mapping[str, Any]) -> str:
+def submit(owner: str, data: Dataset, settings: Mapping[str, Any], title: str = "") -> str:
     """Queue a solve; returns its id.
 
     Parameters
@@ -109,13 +109,16 @@ def submit(owner: str, data: Dataset, settings: Mapping[str, Any]) -> str:
         Rows with a target.
     settings : mapping
         Keywords of `octcore.solve`.
+    title : str
+        Name in the history; by default made of settings and data.
 
     Raises
     ------
     OctError
         If settings or data are refused, or too many solves wait already.
     """
-    return supervisor().submit(owner, data, settings, title_of(settings, data.name))
+    title = title or title_of(settings, data.name)
+    return supervisor().submit(owner, data, settings, title)
 
 
 def view(run_id: str | None) -> RunView | None:
@@ -180,3 +183,19 @@ def _load(run_id: str) -> Run:
 def stop(run_id: str) -> None:
     """Ask a solve to stop and keep its incumbent; one that waits leaves the queue."""
     supervisor().stop(run_id)
+
+
+def cores() -> int:
+    """Return how many solves run at once."""
+    return supervisor().cores
+
+
+def delete(run_id: str) -> None:
+    """Delete a run that has ended, here and in the history.
+
+    Raises
+    ------
+    OctError
+        If it still goes on, or the history cannot be changed.
+    """
+    supervisor().delete(run_id)

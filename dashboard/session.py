@@ -186,6 +186,16 @@ def look_at(run: str) -> None:
     st.query_params[RUN_PARAMETER] = run
 
 
+def forget_run(run: str) -> None:
+    """Look at this run no more, wherever it was remembered."""
+    st.session_state[_RUNS] = tuple(known for known in run_ids() if known != run)
+    if st.session_state.get(_RUN) == run:
+        del st.session_state[_RUN]
+        st.query_params.pop(RUN_PARAMETER, None)
+    compared_now = st.session_state.get(_COMPARED, ())
+    st.session_state[_COMPARED] = tuple(known for known in compared_now if known != run)
+
+
 def run_ids() -> tuple[str, ...]:
     """Runs that this session started or opened, newest first."""
     return st.session_state.get(_RUNS, ())
@@ -223,15 +233,16 @@ def compare_query() -> dict[str, str]:
     return {COMPARE_PARAMETER: ",".join(chosen)} if chosen else {}
 
 
-def repeats(runs: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Runs on further splits of the rows, one tuple for every compared run."""
-    return st.session_state.get(_REPEATS, {}).get(tuple(runs), ())
+def repeats(runs: Sequence[str]) -> tuple[float, tuple[tuple[str, ...], ...]] | None:
+    """Held-out share and runs on further splits of the rows, one tuple for every compared run."""
+    return st.session_state.get(_REPEATS, {}).get(tuple(runs))
 
 
-def remember_repeats(runs: Sequence[str], found: Sequence[Sequence[str]]) -> None:
-    """Remember the runs on further splits of a comparison."""
+def remember_repeats(runs: Sequence[str], share: float, found: Sequence[Sequence[str]]) -> None:
+    """Remember the runs on further splits of a comparison; those not started yet are empty."""
     kept = st.session_state.get(_REPEATS, {})
-    st.session_state[_REPEATS] = {**kept, tuple(runs): tuple(tuple(ids) for ids in found)}
+    entry = (share, tuple(tuple(ids) for ids in found))
+    st.session_state[_REPEATS] = {**kept, tuple(runs): entry}
 
 
 def selected_node(run: str) -> int:

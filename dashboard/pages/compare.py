@@ -1,7 +1,56 @@
-"""Compare."""
+"""Two to four runs side by side: a race of gap curves, then trees, planes and what differs."""
 
 from __future__ import annotations
 
+import streamlit as st
+
+from dashboard import jobs, session
+from dashboard.widgets import compare_history, profile_upload, race_form, race_view, repeats
+from dashboard.widgets import side_by_side as beside
 from dashboard.widgets.frame import draw_title
+from dashboard.widgets.lazy_tabs import lazy_tabs
+from dashboard.widgets.race_entrants import labels_of
 
 draw_title("Compare")
+views = [view for key in session.compared() if (view := jobs.view(key)) is not None]
+missing = len(session.compared()) - len(views)
+if missing:
+    st.warning(f"{missing} of the runs in this link are not on this server any more.")
+
+with st.expander("Choose what to compare", icon=":material/checklist:", expanded=not views):
+    lazy_tabs(
+        {
+            "Start new runs": lambda: race_form.draw(session.dataset()),
+            "From the history": compare_history.draw,
+            "Performance profile": profile_upload.draw,
+        },
+        key="compare_choice",
+    )
+if not views:
+    st.info(
+        "Press **Start**: the runs solve the same rows side by side, their gaps close in one "
+        "chart, and then trees, planes and numbers stand beside each other.",
+        icon=":material/arrow_upward:",
+    )
+else:
+    race_view.draw(views)
+    if all(view.is_final for view in views):
+        labels = labels_of(views)
+        runs = [
+            beside.Finished(view.id, labels[i], i, view.run)
+            for i, view in enumerate(views)
+            if view.run is not None
+        ]
+        if runs:
+            st.subheader("What differs", anchor=False)
+            beside.differences(runs)
+            lazy_tabs(
+                {
+                    "Trees": lambda: beside.trees(runs),
+                    "Planes": lambda: beside.planes(runs),
+                    "Features": lambda: beside.features(runs),
+                    "Accuracy": lambda: repeats.draw(runs),
+                    "Certificates": lambda: beside.certificates(runs),
+                },
+                key="compare_tabs",
+            )

@@ -1,7 +1,44 @@
-"""Runs."""
+"""The history: every run of this browser, across restarts; to open, compare, export, delete."""
 
 from __future__ import annotations
 
+import streamlit as st
+
+from dashboard import history, jobs, session, text
+from dashboard.widgets import history_table, run_actions
 from dashboard.widgets.frame import draw_title
+from dashboard.widgets.start import start_button
+from octcore.errors import OctError
 
 draw_title("Runs")
+supervisor = jobs.supervisor()
+if supervisor.history_problem:
+    st.warning(text.markdown(supervisor.history_problem, 500), icon=":material/save:")
+try:
+    entries = list(history.entries(supervisor, session.token()))
+except OctError as error:
+    st.warning(text.markdown(error.message, 500), icon=":material/save:")
+    entries = []
+
+own = {entry.id for entry in entries}
+for run_id in (session.run_id(), *session.run_ids()):
+    # A link to a run is the right to see it: those that were opened here belong to the list.
+    linked = history.entry(supervisor, run_id) if run_id and run_id not in own else None
+    if linked is not None:
+        entries.append(linked)
+        own.add(linked.id)
+
+if not entries:
+    st.info("Nothing has been solved from this browser yet. Every run is kept here.")
+    start_button("Find an optimal tree", key="start_from_runs")
+else:
+    selected = history_table.draw(entries)
+    if not selected:
+        current = [entry for entry in entries if entry.id == session.run_id()]
+        selected = current or entries[:1]
+        st.caption(
+            "Tick runs in the first column to choose others: one to open it, two to four to "
+            "compare them, any number to delete them. Shown below: the one looked at last."
+        )
+    run_actions.draw(selected)
+run_actions.storage_line(supervisor)

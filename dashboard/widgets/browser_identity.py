@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import streamlit as st
+from streamlit.components import v2
 
 from dashboard import session
 
@@ -13,7 +13,7 @@ export default function ({ data }) {
 }
 """
 
-_mount = st.components.v2.component("octcore_browser_identity", js=SCRIPT)
+_mount = v2.component("octcore_browser_identity", js=SCRIPT)
 
 
 def remember_browser() -> None:

@@ -1,0 +1,188 @@
+"""One run as one self-contained HTML file: no script, no network, every name escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from typing import Any
+
+from dashboard import text
+from dashboard.figures.gap import convergence_data
+from dashboard.figures.plane import default_axes, plane_data
+from dashboard.race_presets import flat_settings
+from dashboard.report_charts import convergence_svg, plane_svg
+from octcore.formulations.base import get_formulation
+from octcore.reports import export_tree
+from octcore.run import Run, versions
+from octcore.tree.wording import rules
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1b2330; --weak: #5c6675; --line: #d5dae3;
+  --ground: #ffffff; --card: #f4f6f9; --good: #007a5a; --open: #b45309; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8ecf2; --weak: #a3adbb; --line: #343c4a;
+  --ground: #11151c; --card: #1b212c; --good: #35c79d; --open: #f5a524; } }
+body { font: 15px/1.5 "Source Sans 3", "Segoe UI", system-ui, sans-serif; color: var(--ink);
+  background: var(--ground); max-width: 980px; margin: 2rem auto; padding: 0 1.2rem; }
+h1 { font-size: 1.6rem; margin: 0 0 .2rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; border-bottom: 1px solid var(--line); }
+.badge { display: inline-block; padding: .15rem .7rem; border-radius: 1rem; font-weight: 600;
+  border: 1.5px solid currentColor; color: var(--open); }
+.badge.proven { color: var(--good); }
+.numbers { display: grid; grid-template-columns: repeat(auto-fit, minmax(105px, 1fr));
+  gap: .6rem; margin: 1rem 0; }
+.numbers div { background: var(--card); border-radius: .4rem; padding: .4rem .7rem; }
+.numbers dt, .weak { color: var(--weak); font-size: .85rem; }
+.numbers dd { margin: 0; font-size: 1.15rem; font-weight: 600; }
+.picture { background: #ffffff; border: 1px solid var(--line); border-radius: .4rem;
+  padding: .6rem; overflow-x: auto; margin: .6rem 0; }
+.picture svg { display: block; margin: 0 auto; max-width: none; }
+.chart svg { width: 100%; max-width: 760px; height: auto; }
+table { border-collapse: collapse; width: 100%; }
+td, th { border-bottom: 1px solid var(--line); padding: .25rem .6rem .25rem 0; text-align: left;
+  vertical-align: top; overflow-wrap: anywhere; }
+@media print { body { margin: 0; max-width: none; } .picture { break-inside: avoid; } }
+"""
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def report_html(run: Run, name: str) -> str:
+    """Write the report of a run.
+
+    Parameters
+    ----------
+    run : Run
+        Finished, with or without a tree.
+    name : str
+        Heading.
+    """
+    sections = [
+        _head(run, name),
+        _tree(run),
+        _plane(run),
+        _convergence(run),
+        _rules(run),
+        _certificate(run),
+        _settings(run),
+        f'<p class="weak">Written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by octcore. Accuracies '
+        "and objective are recomputed by routing every row through the tree.</p>",
+    ]
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{_text(name)}</title><style>{STYLE}</style></head>\n<body>\n"
+        + "\n".join(section for section in sections if section)
+        + "\n</body></html>\n"
+    )
+
+
+def _text(value: object, at_most: int = 400) -> str:
+    return escape(text.printable(value, at_most))
+
+
+def _head(run: Run, name: str) -> str:
+    proven = run.is_optimal and run.certificate.proven
+    data = dict(run.settings.get("data") or {})
+    numbers = {
+        "training accuracy": text.percent(run.accuracy),
+        "held-out accuracy": text.percent(run.test_accuracy),
+        "always the largest class": text.percent(run.majority_accuracy),
+        "leaves": "–" if run.tree is None else str(run.tree.n_leaves),
+        "objective": text.number(run.objective, 6),
+        "bound": text.number(run.bound, 6),
+        "gap": text.gap(run.gap),
+        "time": text.seconds(run.timings.get("total")),
+    }
+    cells = "".join(f"<div><dt>{k}</dt><dd>{_text(v)}</dd></div>" for k, v in numbers.items())
+    title = get_formulation(run.formulation).info.title
+    return (
+        f"<h1>{_text(name)}</h1>"
+        f'<p><span class="badge{" proven" if proven else ""}">{_text(run.certificate.badge)}</span>'
+        f" {_text(title)} on {_text(data.get('name', 'data'))}, {run.n_train:,} training rows"
+        f", {run.n_test:,} held out</p>"
+        f'<dl class="numbers">{cells}</dl>'
+    )
+
+
+def _tree(run: Run) -> str:
+    if run.tree is None:
+        return "<h2>Tree</h2><p>There is no tree.</p>"
+    return f'<h2>Tree</h2><div class="picture">{export_tree(run, "svg")}</div>'
+
+
+def _plane(run: Run) -> str:
+    if run.tree is None or run.train is None:
+        return ""
+    axes = default_axes(run.tree, run.encoding, run.train)
+    if axes is None:
+        return ""
+    record = plane_data(run.tree, run.encoding, run.train, *axes)
+    note = "Errors carry a cross; support vectors are ringed; margins are dashed."
+    if record.held:
+        held = ", ".join(
+            f"{name} = {text.number(v) if isinstance(v, float) else v}"
+            for name, v in record.held.items()
+        )
+        note = f"The regions are a slice at {held}. {note}"
+    return (
+        f'<h2>Plane</h2><div class="picture chart">{plane_svg(record)}</div>'
+        f'<p class="weak">{_text(note, 900)}</p>'
+    )
+
+
+def _convergence(run: Run) -> str:
+    objective = get_formulation(run.formulation).info.objective
+    record = convergence_data(run.trace, "gap", objective, closed=run.is_optimal)
+    charts = [convergence_svg(record, absolute) for absolute in (False, True)]
+    pictures = "".join(f'<div class="picture chart">{c}</div>' for c in charts if c)
+    if not pictures:
+        return ""
+    spent = ", ".join(f"{k} {text.seconds(v)}" for k, v in run.timings.items())
+    return f'<h2>Convergence</h2>{pictures}<p class="weak">Time spent: {_text(spent)}.</p>'
+
+
+def _rules(run: Run) -> str:
+    if run.tree is None or run.train is None or run.train.y is None:
+        return ""
+    found = rules(run.tree, run.encoding, run.encoding.transform(run.train.frame), run.train.y)
+    rows = [
+        (
+            text.words(" and ".join(rule.conditions)) or "always",
+            rule.label,
+            f"{rule.n_samples:,}",
+            _right(rule.class_counts, run.tree.labels[rule.leaf]),
+        )
+        for rule in found
+    ]
+    return "<h2>Rules</h2>" + _table(("if", "then", "rows", "right"), rows)
+
+
+def _right(counts: Sequence[int], label: int) -> str:
+    total = sum(counts)
+    return text.percent(counts[label] / total) if total else "–"
+
+
+def _certificate(run: Run) -> str:
+    statements = (*run.certificate.statements, *run.findings)
+    items = "".join(f"<li>{_text(s, 900)}</li>" for s in statements)
+    words = f"Method: {_text(run.certificate.method)}. Status: {_text(run.status)}, stopped by "
+    return f"<h2>Certificate</h2><p>{words}{_text(run.stop_reason)}.</p><ul>{items}</ul>"
+
+
+def _settings(run: Run) -> str:
+    data: Mapping[str, Any] = dict(run.settings.get("data") or {})
+    rows = [(name.replace("_", " "), value) for name, value in flat_settings(run.settings).items()]
+    rows += [(name, run.settings.get(name)) for name in ("seed", "threads", "time_limit", "engine")]
+    rows += [(f"model {name}", f"{value:,}") for name, value in run.model_size.items()]
+    rows += [(f"data {name}", value) for name, value in data.items()]
+    rows += [(f"version of {name}", value) for name, value in versions().items()]
+    return "<h2>Settings, data and versions</h2>" + _table(("", ""), dict(rows).items())
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in header) if any(header) else ""
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_text(cell, 900)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table>{f'<tr>{head}</tr>' if head else ''}{body}</table>"
