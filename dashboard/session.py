@@ -27,7 +27,7 @@ _CHOICE, _TABLE, _DATA, _PROBLEM = "data_choice", "raw_table", "dataset", "data_
 _RUN, _RUNS, _NODES, _UPLOADS = "run_id", "run_ids", "selected_nodes", "upload_count"
 _SETTINGS, _TOKEN = "last_settings", "session_token"
 _LESSON, _LESSON_OPENED, _SIDE_RUNS = "lesson", "lesson_opened", "side_runs"
-_BOARD = "board_serials"
+_BOARD, _PATH_STEP = "board_serials", "path_step"
 _COMPARED, _REPEATS = "compared_runs", "repeated_splits"
 RUN_PARAMETER, COMPARE_PARAMETER = "run", "runs"
 TOKEN_COOKIE = "octcore_browser"
@@ -304,6 +304,16 @@ def side_run(*key: object) -> str | None:
 def remember_side_run(run: str, *key: object) -> None:
     """Remember a run under what it is for; it does not become the run that is looked at."""
     st.session_state[_SIDE_RUNS] = {**st.session_state.get(_SIDE_RUNS, {}), key: run}
+
+
+def path_step() -> tuple[str, int]:
+    """Encoding and number of leaves that are chosen on the Path page."""
+    return st.session_state.get(_PATH_STEP, ("", 0))
+
+
+def select_path_step(label: str, leaves: int) -> None:
+    """Choose a tree of the penalty path."""
+    st.session_state[_PATH_STEP] = (label, leaves)
 
 
 def widget_key(*parts: object) -> str:

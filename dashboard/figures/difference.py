@@ -148,7 +148,7 @@ def price_words(price: Price, change: str) -> str:
         )
     if price.leaves:
         number, word = abs(price.leaves), "more" if price.leaves > 0 else "fewer"
-        first += f", with {number} {'leaf' if number == 1 else 'leaves'} {word}"
+        first += f", with {number} {word} {'leaf' if number == 1 else 'leaves'}"
     return first + ". " + _proof_words(price)
 
 

@@ -79,7 +79,7 @@ def _page(run_id: str, was_live: bool) -> None:
     values = () if searched is None else root_values_data(searched.values, searched.encoding)
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("What if …", anchor=False)
+        st.subheader("Conditions", anchor=False)
         asked = what_if_form.draw(run_id, run, data, values)
         _ask(run_id, run, data, asked)
     with right:

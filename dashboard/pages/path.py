@@ -1,0 +1,17 @@
+"""Accuracy against size: the optimal tree for every number of leaves."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import session
+from dashboard.widgets import path_view
+from dashboard.widgets.frame import draw_title
+
+draw_title("Accuracy against size")
+data = session.dataset()
+if data.y is None:
+    st.info("Choose the column to predict on the Data page first.")
+    st.page_link("pages/data.py", label="Choose it", icon=":material/table:")
+else:
+    path_view.draw(data)
