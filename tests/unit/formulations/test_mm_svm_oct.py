@@ -1,0 +1,118 @@
+"""MM-SVM-OCT: prices by level, relabelling, starts and re-centred planes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from octcore.data.dataset import Dataset
+from octcore.errors import SettingsError
+from octcore.formulations.base import get_formulation
+from octcore.formulations.components.mm_svm_trees import MMSVMTrees
+from octcore.solving import solve
+from octcore.tree.tree import Split, Tree
+from tests.brute import make_problem, run
+from tests.model_point import check_start
+
+RNG = np.random.default_rng(2)
+X = RNG.random((20, 2))
+Y = ((X[:, 0] > 0.5) ^ (X[:, 1] > 0.5)).astype(np.int64)
+
+
+def _problem(params=None, depth=2, X=X, y=Y):
+    params = {"start_seconds": 0.2, **(params or {})}
+    return make_problem(X, y, 2, depth, params, formulation="mm-svm-oct")
+
+
+@pytest.mark.parametrize("relabel", [False, True])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_starts_are_points_of_the_model(relabel, depth):
+    program = get_formulation("mm-svm-oct").build(_problem({"relabel": relabel}, depth))
+    kept = 0
+    for _, tree in program.starts():
+        if program.evaluate(tree) is not None:
+            check_start(program, tree)
+            kept += 1
+    assert kept >= 3
+
+
+def test_rows_pay_at_every_level_below_a_leaf():
+    program = get_formulation("mm-svm-oct").build(_problem({"c1": 3.0}))
+    minority = (Y == 0).sum()
+    assert program.evaluate(Tree.leaf(1, 2, 2)) == pytest.approx(2 * 2 * 3.0 * minority)
+
+
+def test_cheap_relabelling_beats_slack():
+    program = get_formulation("mm-svm-oct").build(_problem({"c1": 3.0, "c2": 0.5, "relabel": True}))
+    minority = (Y == 0).sum()
+    assert program.evaluate(Tree.leaf(1, 2, 2)) == pytest.approx(2 * 0.5 * minority)
+
+
+def test_planes_below_a_node_without_one_are_refused():
+    planes = {
+        1: Split.on_plane([0.0, 0.0], 1.0, True),
+        2: Split.on_plane([0.0, 0.0], 1.0, True),
+        3: Split.on_plane([1.0, 0.0], -0.5, True),
+    }
+    tree = Tree(planes, {4: 0, 5: 1, 6: 0, 7: 1}, 2, 2)
+    assert get_formulation("mm-svm-oct").build(_problem()).evaluate(tree) is None
+
+
+def test_narrowest_margin_counts_once():
+    planes = {
+        1: Split.on_plane([0.0, 2.0], -1.0, True),
+        2: Split.on_plane([1.0, 0.0], -0.5, True),
+        3: Split.on_plane([3.0, 0.0], -1.5, True),
+    }
+    tree = Tree(planes, {4: 0, 5: 1, 6: 0, 7: 1}, 2, 2)
+    program = get_formulation("mm-svm-oct").build(_problem({"c1": 1e-9, "c3": 0.25}))
+    assert program.evaluate(tree) == pytest.approx(4.5 + 0.75, abs=1e-6)
+
+
+def test_polishing_never_worsens_and_recentring_keeps_the_routing():
+    problem = _problem()
+    program = get_formulation("mm-svm-oct").build(problem)
+    judge = MMSVMTrees(problem)
+    assert program.improve is not None
+    for _, tree in program.starts():
+        before = program.evaluate(tree)
+        if before is None:
+            continue
+        better = program.improve(tree)
+        after = program.evaluate(better)
+        assert after is not None
+        assert after <= before + 1e-9
+        centred = judge.recentred(better)
+        upper = {node: rows for node, rows in better.node_rows(X).items() if node < 4}
+        for node, rows in centred.node_rows(X).items():
+            if node in upper:
+                np.testing.assert_array_equal(rows, upper[node])
+
+
+def test_identical_rows_of_two_classes_leave_one_error():
+    points, y = np.array([[0.3, 0.3], [0.3, 0.3], [0.9, 0.1], [0.1, 0.9]]), np.array([0, 1, 1, 0])
+    _, recorder, _ = run(
+        _problem({"c1": 10.0}, 1, points, y), "mm-svm-oct", "outer-approximation", gap=1e-4
+    )
+    assert recorder.tree is not None
+    assert (recorder.tree.predict_codes(points) != y).sum() == 1
+
+
+def test_a_solve_names_coding_and_limits():
+    data = Dataset.from_arrays(X, np.where(Y == 1, "yes", "no"))
+    found = solve(data, "mm-svm-oct", depth=1, time_limit=10)
+    assert found.accuracy == pytest.approx(
+        float(
+            (
+                found.tree.predict(found.encoding.transform(data.frame)) == np.where(Y, "yes", "no")
+            ).mean()
+        )
+    )
+    assert "no is coded -1 (left leaves), yes +1 (right)" in found.certificate.statements
+    assert "relabelling is off" in found.certificate.statements
+
+
+def test_three_classes_are_refused_in_words():
+    data = Dataset.from_arrays(X, np.array(["a", "b", "c", "a"] * 5))
+    with pytest.raises(SettingsError, match="one against the rest"):
+        solve(data, "mm-svm-oct")

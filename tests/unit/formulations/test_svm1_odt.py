@@ -1,0 +1,156 @@
+"""SVM1-ODT: strictness, prices, inequalities and subsets of values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from octcore.data.dataset import Dataset
+from octcore.engines.compile import compile_model
+from octcore.engines.highs import HighsModel, SolverSettings
+from octcore.formulations.base import get_formulation
+from octcore.program import Point
+from octcore.solving import solve
+from octcore.tree.tree import Split, Tree
+from tests.brute import make_problem, run
+from tests.model_point import check_start
+
+RNG = np.random.default_rng(1)
+CODES = RNG.integers(0, 3, 24)
+X = np.column_stack([RNG.random((24, 2)), np.eye(3)[CODES]])
+Y = ((X[:, 0] + X[:, 1] > 1).astype(int) + (CODES == 1)).astype(np.int64)
+PAIRS = np.array([[0.3, 0.3], [0.3, 0.3], [0.7, 0.7], [0.7, 0.7]])
+
+
+def _problem(params=None, depth=2, X=X, y=Y, categorical=((2, 3, 4),), n_classes=3):
+    params = {"start_seconds": 0.2, **(params or {})}
+    groups = np.array([0, 1, 2, 2, 2])[: X.shape[1]]
+    problem = make_problem(X, y, n_classes, depth, params, groups=groups, formulation="svm1-odt")
+    return replace(problem, categorical=categorical if X.shape[1] == 5 else ())
+
+
+@pytest.mark.parametrize("labels", ["binary", "published"])
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("categorical", ["subsets", "one-hot"])
+def test_starts_are_points_of_the_model(labels, strict, categorical):
+    """Cuts are on: a start that satisfies all rows is not cut off."""
+    problem = _problem({"labels": labels, "strict": strict, "categorical": categorical})
+    program = get_formulation("svm1-odt").build(problem)
+    kept = 0
+    for _, tree in program.starts():
+        if program.evaluate(tree) is not None:
+            check_start(program, tree)
+            kept += 1
+    assert kept >= 2
+
+
+def _random_tree(rng, n_classes, depth):
+    """A random tree with majority labels nowhere: labels are random too."""
+    branch = range(1, 2**depth)
+    splits = {m: Split.on_plane(rng.normal(size=2) / 9, float(rng.normal() / 9)) for m in branch}
+    labels = {m: int(rng.integers(n_classes)) for m in range(2**depth, 2 ** (depth + 1))}
+    return Tree(splits, labels, 2, n_classes)
+
+
+@pytest.mark.parametrize(("n_classes", "depth"), [(5, 1), (5, 2), (3, 2), (2, 1)])
+def test_inequalities_on_classes_cut_off_no_tree(n_classes, depth):
+    rng = np.random.default_rng(n_classes)
+    points = rng.random((12, 2))
+    y = np.append(np.arange(n_classes), rng.integers(0, n_classes, 12 - n_classes))
+    program = get_formulation("svm1-odt").build(
+        _problem({"strict": False}, depth, points, y, n_classes=n_classes)
+    )
+    kept = 0
+    for _ in range(20):
+        tree = _random_tree(rng, n_classes, depth)
+        if program.evaluate(tree) is not None:
+            check_start(program, tree, 1e-5)
+            kept += 1
+    assert kept >= 5
+
+
+def test_rows_on_a_plane_cannot_cheat_in_strict_mode():
+    y = np.array([0, 1, 0, 1])
+    problem = _problem({"alpha1": 30.0, "epsilon": 8e-4}, 1, PAIRS, y, n_classes=2)
+    _, recorder, events = run(problem, "svm1-odt", time_limit=30)
+    assert recorder.objective == pytest.approx(2.0)
+    assert recorder.best_bound == pytest.approx(2.0)
+    assert not [event for event in events if event.kind == "note"]
+
+
+def test_without_strict_mode_routing_counts_and_the_claim_is_denied():
+    y = np.array([0, 1, 0, 1])
+    params = {"alpha1": 30.0, "epsilon": 8e-4, "strict": False, "alpha2": 0.01}
+    problem = _problem(params, 1, PAIRS, y, n_classes=2)
+    program = get_formulation("svm1-odt").build(problem)
+    assert program.bound == 2.0
+    assert "below 1" in program.findings[0]
+    assert program.build is not None
+    built = program.build(lambda: None)
+    compiled = compile_model(built.model)
+    result = HighsModel(compiled).run(SolverSettings(20.0))
+    assert result.objective is not None
+    assert result.objective < 1.0  # the model itself classifies all four rows
+    assert result.point is not None
+    tree = built.read_tree(Point(compiled.columns, result.point))
+    assert program.evaluate(tree) == pytest.approx(2.0)
+
+
+def test_warning_only_where_margins_are_cheap():
+    assert not get_formulation("svm1-odt").build(_problem()).findings
+    cheap = get_formulation("svm1-odt").build(_problem({"alpha1": 10.0, "epsilon": 0.05}))
+    assert "alpha1 x epsilon = 0.5" in cheap.findings[0]
+
+
+def test_run_reports_the_warning():
+    data = Dataset.from_arrays(PAIRS, ["a", "b", "a", "b"])
+    run_ = solve(data, "svm1-odt", depth=1, params={"alpha1": 30.0, "epsilon": 8e-4}, time_limit=10)
+    assert any("alpha1 x epsilon" in text for text in run_.findings)
+    assert run_.accuracy == 0.5
+    assert run_.status == "optimal"
+
+
+def test_subsets_send_unseen_values_right():
+    problem = _problem(depth=1, y=(CODES == 1).astype(np.int64), n_classes=2)
+    _, recorder, _ = run(problem, "svm1-odt", time_limit=30)
+    assert recorder.objective == pytest.approx(0.0)
+    tree = recorder.tree
+    assert tree is not None
+    assert set(tree.splits[1].features) <= {2, 3, 4}
+    unseen = np.array([[0.5, 0.5, 0.0, 0.0, 0.0]])
+    assert tree.apply(unseen)[0] == 3
+
+
+def test_planes_may_not_use_indicators_unless_asked():
+    mixed = Tree({1: Split.on_plane([0.5, 0, 0.5, 0, 0], -0.3)}, {2: 0, 3: 1}, 5, 3)
+    assert get_formulation("svm1-odt").build(_problem()).evaluate(mixed) is None
+    open_ = _problem({"categorical": "one-hot", "strict": False})
+    assert get_formulation("svm1-odt").build(open_).evaluate(mixed) is not None
+
+
+def test_shattering_cuts_keep_the_optimum():
+    rng = np.random.default_rng(5)
+    points, y = rng.random((6, 1)), rng.integers(0, 2, 6)
+    values = []
+    for switch in (False, True):
+        problem = _problem({"shattering_cuts": switch}, 2, points, y, n_classes=2)
+        _, recorder, _ = run(problem, "svm1-odt", time_limit=40)
+        values.append(recorder.objective)
+        assert recorder.best_bound == pytest.approx(recorder.objective, abs=1e-4)
+    assert values[0] == pytest.approx(values[1], abs=1e-5)
+
+
+def test_reported_accuracy_is_the_routed_one():
+    problem = _problem(depth=2)
+    program = get_formulation("svm1-odt").build(problem)
+    assert program.improve is not None
+    for _, tree in program.starts():
+        value = program.evaluate(tree)
+        if value is not None:
+            wrong = (tree.predict_codes(X) != Y).sum()
+            assert wrong <= value + 1e-9
+            after = program.evaluate(program.improve(tree))
+            assert after is not None
+            assert after <= value + 1e-6

@@ -1,0 +1,143 @@
+"""Row selection: hulls, rules, rounds; and many classes with formulations for two."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial import ConvexHull
+
+from octcore.data.dataset import Dataset
+from octcore.data.grouping import class_versus_rest
+from octcore.errors import DataError, SettingsError
+from octcore.numerics.hull_membership import balanced_choice, split_hull
+from octcore.selection.data_selection import (
+    CLAIM,
+    Thresholds,
+    select_rows,
+    solve_selected,
+)
+from octcore.selection.one_vs_rest import signed_distance, solve_one_vs_rest
+from octcore.tree.tree import Split, Tree
+
+FAST = {"start_seconds": 0.1}
+
+
+def _blobs(n=300, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, d))
+    y = np.where(X[:, 0] + X[:, 1] > 1, "up", np.where(X[:, 0] > 0.5, "right", "left"))
+    return Dataset.from_arrays(X, y)
+
+
+@pytest.mark.parametrize(("n", "d", "seed"), [(60, 1, 0), (80, 2, 1), (120, 3, 2), (150, 4, 3)])
+def test_vertices_are_those_of_the_convex_hull(n, d, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, d))
+    found = split_hull(X, rng)
+    wanted = {int(X.argmin()), int(X.argmax())} if d == 1 else set(ConvexHull(X).vertices)
+    assert set(found.vertices) == wanted
+    assert set(found.inner) == set(range(n)) - wanted
+    for i, members, shares in zip(found.inner, found.members, found.multipliers, strict=True):
+        assert len(members) <= d + 1
+        assert set(members) <= wanted
+        assert shares.sum() == pytest.approx(1.0)
+        np.testing.assert_allclose(shares @ X[members], X[i], atol=1e-6)
+
+
+def test_points_in_general_and_special_position_on_a_grid():
+    """Midpoints of edges and faces are no vertices; ties must not make them so."""
+    X = np.array(np.meshgrid(*[[0.0, 0.5, 1.0]] * 3)).reshape(3, -1).T
+    found = split_hull(X, np.random.default_rng(0))
+    assert {tuple(x) for x in X[found.vertices]} == {
+        (a, b, c) for a in (0.0, 1.0) for b in (0.0, 1.0) for c in (0.0, 1.0)
+    }
+
+
+def test_a_duplicated_vertex_is_kept_once():
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.2, 0.2], [0.0, 0.0]])
+    data = Dataset.from_arrays(X, ["a"] * 5)
+    kept = select_rows(data, depth=1, thresholds=Thresholds(0.9, 1.0)).rows
+    assert list(kept) == [0, 1, 2]
+
+
+def test_balanced_choice_is_no_worse_than_all_vertices():
+    rng = np.random.default_rng(4)
+    X = rng.random((14, 2))
+    chosen = balanced_choice(X, 0.0, 10.0)
+    hull = ConvexHull(X)
+    gain_of_all = (len(X) - len(hull.vertices)) - len(hull.vertices)
+    covered = 0
+    if len(chosen) > 2:
+        inner = split_hull(np.vstack([X[chosen]]), rng)
+        assert len(inner.vertices) == len(chosen)
+    for i in np.setdiff1d(np.arange(len(X)), chosen):
+        both = np.vstack([X[chosen], X[i]])
+        covered += len(both) - 1 not in set(split_hull(both, rng).vertices)
+    assert covered - len(chosen) >= max(0, gain_of_all)
+
+
+def test_shares_limit_what_is_kept():
+    data = _blobs()
+    few = select_rows(data, depth=2, thresholds=Thresholds(0.1, 0.05))
+    many = select_rows(data, depth=2, thresholds=Thresholds(0.1, 1.0))
+    assert len(few.rows) < len(many.rows) < data.n_samples
+    assert set(few.rows) <= set(many.rows)
+    assert sum(c["size"] for c in few.clusters) == data.n_samples
+    assert (few.weights == 1).all()
+    assert few.share == len(few.rows) / data.n_samples
+
+
+def test_wrong_settings_are_refused():
+    with pytest.raises(SettingsError, match="beta1"):
+        Thresholds(beta1=1.0)
+    with pytest.raises(SettingsError, match="beta2"):
+        Thresholds(beta2=0.0)
+    with pytest.raises(SettingsError, match="rule"):
+        select_rows(_blobs(20), rule="all")
+    with pytest.raises(SettingsError, match="rounds"):
+        solve_selected(_blobs(20), rounds=0)
+
+
+@pytest.mark.parametrize("rule", ["hull", "balanced"])
+def test_trees_from_selected_rows_are_judged_on_all(rule):
+    data = _blobs(240)
+    found = solve_selected(
+        data, rule=rule, thresholds=Thresholds(0.1, 0.1), rounds=2, time_limit=10, params=FAST
+    )
+    X = found.run.encoding.transform(data.frame)
+    assert found.accuracy == pytest.approx(float((found.tree.predict_codes(X) == data.y).mean()))
+    assert found.accuracy == max(found.rounds)
+    assert found.accuracy >= 0.9
+    assert CLAIM in found.run.certificate.statements
+    assert found.run.n_train == len(found.selection.rows) < data.n_samples
+
+
+def test_class_versus_rest_groups_and_names_the_positive_class():
+    data = class_versus_rest(_blobs(), "up")
+    assert data.classes == ("not up", "up")
+    assert data.positive_class == "up"
+    assert data.class_counts[1] == _blobs().class_counts[_blobs().classes.index("up")]
+    with pytest.raises(DataError, match="none of the classes"):
+        class_versus_rest(_blobs(), "down")
+
+
+def test_signed_distance_is_euclidean_and_signed_by_the_leaf():
+    tree = Tree({1: Split.on_plane([3.0, 4.0], -2.5)}, {2: 0, 3: 1}, 2, 2)
+    X = np.array([[0.0, 0.0], [1.0, 1.0]])
+    np.testing.assert_allclose(signed_distance(tree, X, 1), [-0.5, 0.9])
+    leaf = Tree.leaf(1, 2, 2)
+    assert (signed_distance(leaf, X, 1) == np.inf).all()
+
+
+def test_one_versus_rest_predicts_by_the_largest_distance():
+    data = _blobs(120)
+    model = solve_one_vs_rest(data, "margot", depth=1, time_limit=9, test_size=0.25)
+    assert model.n_trees == 3
+    assert "3 trees" in model.summary
+    assert model.accuracy is not None
+    assert model.test_accuracy is not None
+    assert model.accuracy > 0.7
+    predicted = model.predict(data.frame)
+    assert set(predicted) <= set(data.classes)
+    best = model.distances(data.frame).argmax(axis=1)
+    assert [data.classes[k] for k in best] == list(predicted)
