@@ -34,7 +34,7 @@ def test_a_click_on_a_node_moves_every_view(visit, solved):
     assert page.locator('g.node[data-node="3"]').first.get_attribute("aria-selected") == "true"
     faded = page.evaluate(
         "() => [...document.querySelectorAll('.js-plotly-plot')].flatMap(p => p._fullData)"
-        ".flatMap(t => t.marker && t.marker.opacity ? [...t.marker.opacity] : [])"
+        ".flatMap(t => t.marker && Array.isArray(t.marker.opacity) ? t.marker.opacity : [])"
         ".filter(v => v < 0.5).length"
     )
     assert faded > 0
