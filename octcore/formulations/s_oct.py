@@ -205,7 +205,7 @@ class SOct:
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, numbered equations and the objective."""
-        model = pyo.ConcreteModel("S-OCT")
+        model: Any = pyo.ConcreteModel("S-OCT")
         self._variables(model)
         self._constraints(model, guard)
         self._objective(model)
@@ -221,7 +221,7 @@ class SOct:
             rounding=SearchRounding(self.starts, lambda point: self.leaves(model, point)),
         )
 
-    def _separator(self, model: pyo.ConcreteModel) -> ShatteringSeparator:
+    def _separator(self, model: Any) -> ShatteringSeparator:
         points = self.objective.points
         return ShatteringSeparator(
             points.X,
@@ -233,17 +233,14 @@ class SOct:
             rounds=None if self.variant.is_lazy else INIT_ROUNDS,
         )
 
-    def _variables(self, model: pyo.ConcreteModel) -> None:
+    def _variables(self, model: Any) -> None:
         points, hits = range(len(self.objective.points)), range(len(self.hits))
         model.w = pyo.Var(
             points,
             self.visited,
-            domain=pyo.UnitInterval,
+            domain=lambda _, i, t: pyo.Binary if t in self.L else pyo.UnitInterval,
             doc="w_it: point i visits node t",
         )
-        for i in points:
-            for t in self.L:
-                model.w[i, t].domain = pyo.Binary
         model.z = pyo.Var(
             hits, self.L, domain=pyo.UnitInterval, doc="z_ht: leaf t classifies h correctly"
         )
@@ -253,7 +250,7 @@ class SOct:
         if self.counts_splits:
             model.d = pyo.Var(self.B, domain=pyo.UnitInterval, doc="d_t: node t splits")
 
-    def _constraints(self, model: pyo.ConcreteModel, guard: Callable[[], None]) -> None:
+    def _constraints(self, model: Any, guard: Callable[[], None]) -> None:
         points, hits = range(len(self.objective.points)), range(len(self.hits))
         w, z, c = model.w, model.z, model.c
 
@@ -298,7 +295,7 @@ class SOct:
         if self.problem.params["symmetry_breaking"]:
             self._symmetry(model)
 
-    def _splits(self, model: pyo.ConcreteModel) -> None:
+    def _splits(self, model: Any) -> None:
         points, w, d = range(len(self.objective.points)), model.w, model.d
         model.right_needs_split = pyo.Constraint(
             points,
@@ -316,7 +313,7 @@ class SOct:
             doc="no split below an unsplit node: the subtree could move up",
         )
 
-    def _symmetry(self, model: pyo.ConcreteModel) -> None:
+    def _symmetry(self, model: Any) -> None:
         """Order sibling leaves by label, and fix the side of the first point above them."""
         if self.problem.depth > 1:
             model.first_point_left = pyo.Constraint(
@@ -331,7 +328,7 @@ class SOct:
             doc="of two sibling leaves the left one has the smaller label",
         )
 
-    def _objective(self, model: pyo.ConcreteModel) -> None:
+    def _objective(self, model: Any) -> None:
         counts, total = self.objective.points.counts, self.objective.points.total
         terms = [
             (float(counts[hit]), model.z[h, t]) for h, hit in enumerate(self.hits) for t in self.L
@@ -353,17 +350,17 @@ class SOct:
             doc="B: share of errors plus alpha per split",
         )
 
-    def leaves(self, model: pyo.ConcreteModel, point: Point) -> IntArray:
+    def leaves(self, model: Any, point: Point) -> IntArray:
         """Leaf of every point, the largest value where it is fractional."""
         w = point.table(model.w, len(self.objective.points), len(self.visited))
         first = self.L.start - self.visited.start
         return w[:, first:].argmax(axis=1) + self.L.start
 
-    def read_tree(self, model: pyo.ConcreteModel, point: Point) -> Tree:
+    def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the routing and give every node its widest gap; leaves get their majority."""
         return self.starts.tree_of(self.leaves(model, point))
 
-    def start_values(self, model: pyo.ConcreteModel, tree: Tree) -> list[tuple[Any, np.ndarray]]:
+    def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
         points, depth = self.objective.points, self.problem.depth
         leaf = routing_of(tree, points, depth)

@@ -166,12 +166,14 @@ def soft_margin_plane(
     # columns: a = plus - minus (both at least 0), b, slacks
     scores = csr_matrix(np.column_stack([side[:, None] * X, -side[:, None] * X, side]))
     norm = csr_matrix(np.append(np.ones(2 * p), 0.0)[None, :])
-    rows = vstack(
-        [
-            hstack([scores, csr_matrix((np.ones(n), (np.arange(n), np.arange(n))), (n, n))]),
-            hstack([norm, csr_matrix((1, n))]),
-        ]
-    ).tocsr()
+    rows = csr_matrix(
+        vstack(
+            [
+                hstack([scores, csr_matrix((np.ones(n), (np.arange(n), np.arange(n))), (n, n))]),
+                hstack([norm, csr_matrix((1, n))]),
+            ]
+        )
+    )
     reach = largest_norm * max(1.0, float(np.abs(X).max())) + 1.0
     highs = quiet_solver()
     highs.passModel(
@@ -217,11 +219,11 @@ def linear_program(
 ) -> highspy.HighsLp:
     """Pack arrays as the program ``min cost @ x``, ``row_lower <= matrix @ x <= row_upper``."""
     lp = highspy.HighsLp()
-    lp.num_row_, lp.num_col_ = matrix.shape
+    lp.num_row_, lp.num_col_ = len(row_lower), len(cost)
     lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, lower, upper
     lp.row_lower_, lp.row_upper_ = row_lower, row_upper
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.num_row_, lp.a_matrix_.num_col_ = matrix.shape
+    lp.a_matrix_.num_row_, lp.a_matrix_.num_col_ = len(row_lower), len(cost)
     lp.a_matrix_.start_ = matrix.indptr.astype(np.int32)
     lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
     lp.a_matrix_.value_ = matrix.data.astype(np.float64)

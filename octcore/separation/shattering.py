@@ -270,7 +270,7 @@ class ShatteringSeparator:
         self._known |= {found, found.mirrored}
         self.sets.append(found)
         self._incidence = tuple(  # type: ignore[assignment]
-            _with_row(matrix, points)
+            _with_row(matrix, points, len(self.X))
             for matrix, points in zip(self._incidence, (found.left, found.right), strict=True)
         )
 
@@ -310,7 +310,7 @@ class ShatteringSeparator:
         return Cuts(self.kind, matrix, np.array(rhs), self.LIFE, tuple(pictures[: self.PICTURES]))
 
 
-def _with_row(matrix: csr_matrix, points: tuple[int, ...]) -> csr_matrix:
+def _with_row(matrix: csr_matrix, points: tuple[int, ...], n_points: int) -> csr_matrix:
     """Append an incidence row; the arrays are extended, nothing is sorted again."""
     count = len(points)
     return csr_matrix(
@@ -319,7 +319,7 @@ def _with_row(matrix: csr_matrix, points: tuple[int, ...]) -> csr_matrix:
             np.append(matrix.indices, np.array(points, dtype=matrix.indices.dtype)),
             np.append(matrix.indptr, matrix.indptr[-1] + count),
         ),
-        (matrix.shape[0] + 1, matrix.shape[1]),
+        (len(matrix.indptr), n_points),
     )
 
 

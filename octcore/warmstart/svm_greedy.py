@@ -68,8 +68,12 @@ def svm_planes(X: FloatArray, counts: FloatArray) -> list[Plane]:
     for C in PENALTIES:
         for machine in (LinearSVC(C=C, random_state=0), SVC(C=C, kernel="linear", max_iter=1000)):
             fit_machine(machine, X[at], label, weight)
-            found += list(zip(np.asarray(machine.coef_), machine.intercept_, strict=True))
-    return [(np.asarray(w, float), float(b)) for w, b in found]
+            offsets = np.atleast_1d(np.asarray(machine.intercept_))
+            found += [
+                (w, float(b))
+                for w, b in zip(np.asarray(machine.coef_, float), offsets, strict=True)
+            ]
+    return found
 
 
 def fit_machine(

@@ -36,6 +36,8 @@ STRIP_STEPS = 100
 POLISH_STEPS = 400
 """Random steps of a plane that must leave a gap: while it is repaired, and while it is improved."""
 POLISH_SECONDS = 1.0
+MOST_AXES = 64
+"""Coordinates tried as directions of a strip: sparse weights have the widest gaps."""
 SLICE_SECONDS = 1.0
 """Longest time of one restart."""
 HEARTBEAT_SECONDS = 0.25
@@ -178,7 +180,12 @@ class TreeSearch:
         for C in REFIT_PENALTIES:
             machine = LinearSVC(C=C, random_state=0, max_iter=300)
             fit_machine(machine, X, (gains > 0).astype(int), np.abs(gains))
-            found.append((np.asarray(machine.coef_)[0], float(machine.intercept_[0])))
+            found.append(
+                (
+                    np.asarray(machine.coef_)[0],
+                    float(np.atleast_1d(np.asarray(machine.intercept_))[0]),
+                )
+            )
         if X.size <= SOFT_MARGIN_SIZE:
             found.append(soft_margin_plane(X, gains > 0, np.abs(gains), self._largest_norm))
         worth = [float(gains[X @ w + b >= 0].sum()) for w, b in found]
@@ -309,6 +316,7 @@ class TreeSearch:
                 soft_margin_plane(X[rows], gains > 0, np.abs(gains), self._largest_norm)[0]
             )
         directions = [direction for direction in directions if direction.any()]
+        directions += list(np.eye(X.shape[1])[:MOST_AXES])
         worths = [
             shift_into_gap(X[here], direction / np.abs(direction).sum(), worth[here], goal.epsilon)
             for direction in directions

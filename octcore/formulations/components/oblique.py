@@ -240,7 +240,7 @@ def leaf_table(leaf: IntArray, depth: int) -> np.ndarray:
 
 
 def add_big_m(
-    model: pyo.ConcreteModel,
+    model: Any,
     nodes: list[int],
     X: np.ndarray,
     epsilon: float,
