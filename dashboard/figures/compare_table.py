@@ -15,6 +15,7 @@ from octcore.reports import comparison_table
 from octcore.run import Run
 
 DASH = "–"
+PARTS = ("setting", "result", "proof", "effort")
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ def comparison_data(runs: Sequence[Run], labels: Sequence[str]) -> Comparison:
         Fact("proof", "certificate", tuple(run.certificate.badge for run in runs)),
         Fact("proof", "what it covers", tuple(_statements(run) for run in runs)),
     ]
+    facts = sorted(facts, key=lambda fact: PARTS.index(fact.part))
     return Comparison(tuple(labels), tuple(fact for fact in facts if set(fact.values) != {DASH}))
 
 
@@ -92,8 +94,8 @@ def _statements(run: Run) -> str:
 Show = Callable[[Any], str]
 
 RESULTS: tuple[tuple[str, str, str, Show], ...] = (
-    ("result", "accuracy, training", "accuracy", text.percent),
-    ("result", "accuracy, held out", "test_accuracy", text.percent),
+    ("result", "training accuracy", "accuracy", text.percent),
+    ("result", "held-out accuracy", "test_accuracy", text.percent),
     ("result", "leaves", "leaves", lambda v: f"{v:.0f}"),
     ("result", "features used", "features", lambda v: f"{v:.0f}"),
     ("result", "objective", "objective", lambda v: text.number(v, 6)),

@@ -22,6 +22,7 @@ ALTAIR_DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3))
 PLOTLY_DASHES = ("solid", "dash", "dot", "dashdot")
 ALTAIR_SHAPES = ("circle", "square", "triangle-up", "diamond")
 PLOTLY_SHAPES = ("circle", "square", "triangle-up", "diamond")
+TIME_TITLE = "time since the call of each run (s)"
 AXIS_TITLES = {"gap": "relative gap", "accuracy": "training accuracy of the best tree"}
 
 
@@ -227,9 +228,11 @@ def race_chart(race: Race, palette: Palette) -> alt.LayerChart | alt.FacetChart:
     """
     labels = list(race.labels)
     colours = [colour_of(i) for i in range(len(labels))]
-    legend = alt.Legend(orient="top", title=None, labelLimit=320, symbolStrokeWidth=2.5)
+    legend = alt.Legend(
+        orient="top", title=None, labelLimit=320, symbolStrokeWidth=0, symbolSize=90
+    )
     base = alt.Chart(race_rows(race)).encode(
-        x=alt.X("seconds:Q", title="time since the call of each run (s)").scale(domainMin=0),
+        x=alt.X("seconds:Q", title=TIME_TITLE).scale(domainMin=0).axis(tickCount=8),
         y=_altair_axis(race),
         color=alt.Color("run:N", scale=alt.Scale(domain=labels, range=colours), legend=legend),
         detail="line:N",
@@ -265,7 +268,8 @@ def _altair_axis(race: Race) -> alt.Y:
     axis = alt.Y("value:Q", title=race.title)
     if race.scale == "gap":
         words = f"datum.value <= {GAP_FLOOR * 1.01} ? '0 (proven)' : format(datum.value, '~%')"
-        return axis.scale(type="log", nice=False).axis(labelExpr=words, tickCount=5)
+        powers = _powers(race)
+        return axis.scale(type="log", nice=False).axis(labelExpr=words, values=powers)
     if race.scale == "accuracy":
         return axis.scale(zero=False).axis(format="~%")
     return axis.scale(zero=False)
@@ -292,9 +296,7 @@ def race_figure(race: Race, palette: Palette) -> go.Figure:
             annotation_position="top left",
             annotation_font={"color": palette.optimum, "size": 13},
         )
-    figure.update_xaxes(
-        title_text="time since the call of each run (s)", range=[0, 1.03 * max(race.end, 1e-3)]
-    )
+    figure.update_xaxes(title_text=TIME_TITLE, range=[0, 1.03 * max(race.end, 1e-3)])
     figure.update_yaxes(title_text=text.plotly(race.title, 80))
     if race.scale == "gap":
         _gap_axis(figure, race)
@@ -304,13 +306,18 @@ def race_figure(race: Race, palette: Palette) -> go.Figure:
 
 
 def _gap_axis(figure: go.Figure, race: Race) -> None:
-    heights = [value for series in race.series for value in series.values] or [1.0]
-    powers = [p for p in range(-4, 4) if min(heights) / 10.1 < 10.0**p < max(heights) * 10.1]
+    powers = _powers(race)
     figure.update_yaxes(
         type="log",
-        tickvals=[10.0**p for p in powers],
-        ticktext=["0 (proven)" if p == -4 else f"{100 * 10.0**p:g} %" for p in powers],
+        tickvals=powers,
+        ticktext=["0 (proven)" if p <= GAP_FLOOR * 1.01 else f"{100 * p:g} %" for p in powers],
     )
+
+
+def _powers(race: Race) -> list[float]:
+    """Powers of ten around the gaps, for the ticks."""
+    heights = [value for series in race.series for value in series.values] or [1.0]
+    return [10.0**p for p in range(-4, 5) if min(heights) / 10.1 < 10.0**p < max(heights) * 10.1]
 
 
 def _line(figure: go.Figure, series: Series, race: Race, palette: Palette) -> None:

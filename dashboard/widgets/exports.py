@@ -38,9 +38,8 @@ def draw(run_id: str, name: str, run: Run) -> None:
             1,
             ("Rows (CSV)", "rows.csv", "text/csv", lambda: frame_to_csv(node_rows(run, train, 1))),
         )
-    st.markdown("**Take it away**")
-    for place, (label, file_name, mime, make) in zip(st.columns(len(forms)), forms, strict=True):
-        place.download_button(
+    for label, file_name, mime, make in forms:
+        st.download_button(
             label,
             data=make,
             file_name=file_name,

@@ -52,28 +52,33 @@ def _several(selected: Sequence[Entry]) -> None:
 def _one(entry: Entry) -> None:
     st.subheader(text.markdown(name_of(entry), 90), anchor=False)
     st.caption(f"{text.markdown(state_words(entry), 100)} · started {when(entry.created)} UTC")
-    left, middle, right, _ = st.columns([2, 2, 2, 1])
+    view = None if entry.is_open else jobs.view(entry.id)
+    run = None if view is None else view.run
+    first, second, third, fourth = st.columns(4)
     page, label = (SOLVE_PAGE, "Watch it") if entry.is_open else (EXPLORE_PAGE, "Open in Explore")
-    if left.button(
+    if first.button(
         label, key="open_run", type="primary", icon=":material/account_tree:", width="stretch"
     ):
         session.look_at(entry.id)
         st.switch_page(page, query_params=session.run_query())
-    with middle.popover("Rename", icon=":material/edit:", width="stretch"):
+    with second.popover("Rename", icon=":material/edit:", width="stretch"):
         _rename(entry)
-    if right.button("Delete", key="delete_run", icon=":material/delete:", width="stretch",
-                    disabled=entry.is_open):  # fmt: skip
+    with third.popover(
+        "Export", icon=":material/download:", width="stretch", disabled=not run or not run.tree
+    ):
+        if run is not None and run.tree is not None:
+            exports.draw(entry.id, name_of(entry), run)
+    if fourth.button(
+        "Delete", key="delete_run", icon=":material/delete:", width="stretch",
+        disabled=entry.is_open,
+    ):  # fmt: skip
         _confirm([entry])
-    view = None if entry.is_open else jobs.view(entry.id)
-    run = None if view is None else view.run
     if entry.error:
         st.warning(text.markdown(entry.error, 500), icon=":material/bolt:")
-    if run is None:
-        return
-    run_summary.numbers(run)
-    if run.tree is not None:
-        run_summary.small_tree(entry.id, run)
-        exports.draw(entry.id, name_of(entry), run)
+    if run is not None:
+        run_summary.numbers(run)
+        if run.tree is not None:
+            run_summary.small_tree(entry.id, run)
 
 
 def _rename(entry: Entry) -> None:

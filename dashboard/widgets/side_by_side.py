@@ -63,7 +63,7 @@ def common_words(record: Comparison) -> str:
     same = [
         f"{fact.name} {fact.values[0]}" for fact in record.in_common if len(fact.values[0]) < 40
     ]
-    return "The same for all: " + ", ".join(text.markdown(part, 80) for part in same) + "."
+    return "The same for all: " + " · ".join(text.markdown(part, 80) for part in same)
 
 
 def trees(runs: Sequence[Finished]) -> None:

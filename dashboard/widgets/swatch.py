@@ -7,14 +7,11 @@ import html
 import streamlit as st
 
 from dashboard import text
-from dashboard.figures.race import ALTAIR_DASHES, colour_of
+from dashboard.figures.race import colour_of
 
-MARKS = (
-    '<circle cx="20" cy="7" r="5"/>',
-    '<rect x="15.5" y="2.5" width="9" height="9"/>',
-    '<path d="M20 1.5 L25.5 11.5 L14.5 11.5 Z"/>',
-    '<path d="M20 0.8 L26 7 L20 13.2 L14 7 Z"/>',
-)
+MARKS = "●■▲◆"
+STYLES = ("solid", "dashed", "dotted", "double")
+"""Streamlit lets no SVG into its HTML, but borders come in these styles."""
 
 
 def swatch(index: int, label: str) -> None:
@@ -27,12 +24,10 @@ def swatch(index: int, label: str) -> None:
     label : str
         Short name; shown as plain text.
     """
-    colour = colour_of(index)
-    dashes = " ".join(map(str, ALTAIR_DASHES[index % 4])) if index % 4 else "none"
+    colour, mark, style = colour_of(index), MARKS[index % 4], STYLES[index % 4]
+    line = f'<span style="width:.9rem;flex:none;border-top:3px {style} {colour}"></span>'
     st.html(
-        '<div style="display:flex;align-items:center;gap:.55rem;font-weight:600;line-height:1.25">'
-        f'<svg width="40" height="14" style="flex:none" fill="{colour}" aria-hidden="true">'
-        f'<line x1="0" y1="7" x2="40" y2="7" stroke="{colour}" stroke-width="2.6" '
-        f'stroke-dasharray="{dashes}"/>{MARKS[index % 4]}</svg>'
-        f"<span>{html.escape(text.printable(label, 80))}</span></div>"
+        '<div style="display:flex;align-items:center;gap:.15rem;font-weight:600;line-height:1.25">'
+        f'{line}<span style="color:{colour}" aria-hidden="true">{mark}</span>{line}'
+        f'<span style="margin-left:.45rem">{html.escape(text.printable(label, 80))}</span></div>'
     )
