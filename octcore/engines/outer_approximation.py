@@ -152,6 +152,11 @@ class _Rounds:
         master = HighsModel(with_rows(compiled, self.tangents))
         if self.recorder.tree is not None:
             columns, values = compiled.values(built.start_values(self.recorder.tree))
+            point = np.zeros(len(compiled.cost))
+            point[columns] = values
+            # a start without the squares would have to be completed by solving a program
+            columns = np.concatenate([columns, squares.q])
+            values = np.concatenate([values, point[squares.v] ** 2])
             master.set_start(columns, values)
         found: list[np.ndarray] = []
         hooks = SolverHooks(lambda x, _: found.append(x), self._progress, lambda: None)
