@@ -241,7 +241,7 @@ class BinOCT:
         )
 
     def _variables(self, model: Any) -> None:
-        I, K = range(len(self.rows)), range(self.problem.n_classes)  # noqa: E741 - paper's letter
+        I, K = range(len(self.rows)), range(self.problem.n_classes)
         model.f = pyo.Var(self.B, self.J, domain=pyo.Binary, doc="f_mj: node m tests column j")
         model.t = pyo.Var(self.B, self.bits, domain=pyo.Binary, doc="t_mk: bit k of the index")
         model.z = pyo.Var(I, self.L, bounds=(0, 1), doc="z_iq: row i ends at terminal q")

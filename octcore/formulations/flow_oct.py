@@ -200,7 +200,7 @@ class FlowOCT:
 
     def _variables(self, model: Any) -> None:
         labels = pyo.Binary if side.fixes_labels(self.problem) else pyo.UnitInterval
-        I = range(len(self.rows))  # noqa: E741 - the paper's letter
+        I = range(len(self.rows))
         model.b = pyo.Var(self.B, self.F, domain=pyo.Binary, doc="b_mf: node m tests column f")
         model.w = pyo.Var(self.N, self.K, domain=labels, doc="w_mk: node m predicts class k")
         if self.has_split_weight:
@@ -274,7 +274,7 @@ class FlowOCT:
 
     def _flow(self, model: Any, guard: Callable[[], None]) -> None:
         b, w, z, t, L = model.b, model.w, model.z, model.t, self.L
-        I, y = range(len(self.rows)), self.rows.y.tolist()  # noqa: E741
+        I, y = range(len(self.rows)), self.rows.y.tolist()
         sides = [[[f for f in self.F if row[f] == s] for s in (0, 1)] for row in self.rows.X]
         minus = [[1.0] + [-1.0] * count for count in range(len(self.F) + 1)]
 

@@ -208,7 +208,7 @@ class OCT:
         )
 
     def _variables(self, model: Any) -> None:
-        I, K = range(len(self.rows)), range(self.problem.n_classes)  # noqa: E741 - paper's letter
+        I, K = range(len(self.rows)), range(self.problem.n_classes)
         model.a = pyo.Var(self.B, self.J, domain=pyo.Binary, doc="a_mj: node m tests column j")
         model.beta = pyo.Var(self.B, bounds=(0, 1), doc="beta_m: threshold")
         model.d = pyo.Var(self.B, domain=pyo.Binary, doc="d_m: node m splits")
@@ -261,7 +261,7 @@ class OCT:
             variables = [*(a[m, j] for j in self.J), beta[m], z[i, t]]
             return -right_big_m, linear([*values, -1.0, -right_big_m], variables), None
 
-        I = range(len(self.rows))  # noqa: E741
+        I = range(len(self.rows))
         model.left_of_threshold = pyo.Constraint(
             I,
             left_steps,

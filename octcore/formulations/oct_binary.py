@@ -152,7 +152,7 @@ class OCTBinary:
         )
 
     def _variables(self, model: Any) -> None:
-        I, K = range(len(self.rows)), range(self.problem.n_classes)  # noqa: E741 - paper's letter
+        I, K = range(len(self.rows)), range(self.problem.n_classes)
         model.b = pyo.Var(self.B, self.F, domain=pyo.Binary, doc="b_mf: node m tests column f")
         model.d = pyo.Var(self.B, domain=pyo.Binary, doc="d_m: node m splits")
         model.c = pyo.Var(self.L, K, domain=pyo.Binary, doc="c_tk: terminal t predicts k")

@@ -59,7 +59,7 @@ INFO = FormulationInfo(
         ),
         (
             r"V(J, d) = \max\{\max_k |J_k| - a,\ \max_f V(J_{f=0}, d-1) + V(J_{f=1}, d-1)\}",
-            "the best subtree on the rows J is a leaf, or a split with the best subtree on each side",
+            "the best subtree on the rows J: a leaf, or a split with the best subtree per side",
         ),
     ),
     good_at="The quickest proof for accuracy and size; it is the yardstick of the other models.",

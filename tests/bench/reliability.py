@@ -24,13 +24,12 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.unit.store_kills import kill_writers
-from tests.unit.test_supervisor import kill_a_server
-from tests.unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, rows
-
 from dashboard.supervisor import Supervisor
 from octcore.data.dataset import Dataset
 from octcore.worker import Job, Request, WorkerPool
+from tests.unit.store_kills import kill_writers
+from tests.unit.test_supervisor import kill_a_server
+from tests.unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, rows
 
 HARD = {"formulation": "flow-oct", "encoding": "QT-5", "depth": 4, "time_limit": 600.0}
 

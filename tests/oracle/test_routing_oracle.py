@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.oracle.margot_reference import FILES, oracle, setting, training_part
 
 from octcore.numerics.qp_reference import solve_node_qp_reference
 from octcore.search.routing_records import RoutingProblem
 from octcore.search.routing_search import routing_search, warm_up
 from octcore.search.routing_start import node_membership
 from octcore.warmstart.local_svm import local_svm
+from tests.oracle.margot_reference import FILES, oracle, setting, training_part
 
 # Optima measured with two independent programs; the search stops at a gap of 1e-4.
 OPTIMA = {

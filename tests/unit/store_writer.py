@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from tests.unit.worker_case import SETTINGS, rows
-
 from octcore.engines.events import Event
 from octcore.store import RunStore
 from octcore.store.records import StoreState
 from octcore.tree.tree import Split, Tree
+from tests.unit.worker_case import SETTINGS, rows
 
 
 def main(path: str) -> None:

@@ -6,13 +6,13 @@ import json
 import sqlite3
 
 import pytest
-from tests.unit.store_kills import kill_writers, start_writer
-from tests.unit.worker_case import SETTINGS, rows
 
 from octcore.errors import StoreError
 from octcore.solving import solve
 from octcore.store import RunStore, StoreState, default_path
 from octcore.store import database as database_module
+from tests.unit.store_kills import kill_writers, start_writer
+from tests.unit.worker_case import SETTINGS, rows
 
 
 @pytest.fixture

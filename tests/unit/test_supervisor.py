@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
 
 from dashboard.supervisor import QUEUED_PER_SESSION, Supervisor, fair_order
 from octcore.errors import SettingsError, StoreError
 from octcore.store import RunStore, StoreState
 from octcore.worker import WorkerPool
+from tests.unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
 
 
 @pytest.fixture

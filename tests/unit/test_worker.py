@@ -9,11 +9,11 @@ import sys
 import time
 
 import pytest
-from tests.unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
 
 from octcore.errors import EngineError, SettingsError, TooLargeError
 from octcore.worker import JobState, Request, WorkerPool, solve_in_child
 from octcore.worker import process as process_module
+from tests.unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
 
 KNOWN_SECONDS = 2.0
 """Reported figure is 1 s on a quiet machine; tests run beside other work."""

@@ -195,7 +195,7 @@ class FullRouting:
         guard: Callable[[], None],
     ) -> None:
         model, problem, X = self.model, self.problem, self.rows.X
-        I, K = range(len(self.rows)), range(problem.n_classes)  # noqa: E741 - the paper's letter
+        I, K = range(len(self.rows)), range(problem.n_classes)
         B = topology.branch_nodes(problem.depth)
         model.route = pyo.Var(I, self.nodes, bounds=(0, 1), doc="R_im: row i visits node m")
         model.absorbed = pyo.Var(

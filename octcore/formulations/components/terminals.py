@@ -95,7 +95,7 @@ def add_parity_rows(
     if not limits:
         return
     L, positive = topology.terminal_nodes(problem.depth), problem.context.positive_class
-    I = range(len(rows))  # noqa: E741 - the papers' letter
+    I = range(len(rows))
     model.positive = pyo.Var(I, L, bounds=(0, 1), doc="v_it: at t and predicted positive")
     v: Any = model.positive
 
