@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dashboard.figures.tree_view import TreeView
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.run import Run
@@ -75,13 +74,28 @@ def _forms(tree: Tree, encoding: Encoding) -> dict[int, object]:
     return forms | {leaf: ("leaf", code) for leaf, code in tree.labels.items()}
 
 
-def marked(view: TreeView, nodes: frozenset[int]) -> TreeView:
-    """Say at every node that differs that it does."""
-    changed = tuple(
-        replace(node, detail=f"≠ {node.detail}") if node.node in nodes else node
-        for node in view.nodes
-    )
-    return replace(view, nodes=changed)
+def mark(component: dict[str, Any], nodes: frozenset[int]) -> dict[str, Any]:
+    """Mark nodes in what the tree component draws, in words and by their frame.
+
+    Parameters
+    ----------
+    component : dict
+        From `dashboard.figures.tree_view.component_data`.
+    nodes : frozenset of int
+        Nodes that differ.
+    """
+    marked = [
+        {
+            **node,
+            "mark": True,
+            "detail": f"≠ {node['detail']}",
+            "label": f"differs: {node['label']}",
+        }
+        if node["id"] in nodes
+        else node
+        for node in component["nodes"]
+    ]
+    return {**component, "nodes": marked}
 
 
 @dataclass(frozen=True)

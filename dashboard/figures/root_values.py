@@ -78,7 +78,7 @@ def root_values_data(values: Mapping[str, Any], encoding: Encoding) -> tuple[Roo
 def root_values_figure(
     record: tuple[RootValue, ...], palette: Palette, chosen: str | None = None
 ) -> go.Figure:
-    """Draw one bar per feature; upper bounds are hatched.
+    """Draw one dot per feature and the way to the best one; upper bounds are open triangles.
 
     Parameters
     ----------
@@ -92,34 +92,45 @@ def root_values_figure(
     shown = record[:MOST_FEATURES][::-1]
     labels = text.unique_labels([entry.feature for entry in shown], 26)
     figure = go.Figure(layout=base_layout(palette, 90 + 30 * len(shown), has_legend=False))
-    figure.add_bar(
-        orientation="h",
+    best = max((entry.value for entry in shown), default=0.0)
+    for entry, label in zip(shown, labels, strict=True):
+        figure.add_scatter(
+            x=[entry.value, best],
+            y=[label, label],
+            mode="lines",
+            line={"color": palette.muted, "width": 3 if entry.is_exact else 1.2},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    figure.add_scatter(
         x=[entry.value for entry in shown],
         y=labels,
+        mode="markers+text",
         marker={
+            "symbol": ["circle" if entry.is_exact else "triangle-left-open" for entry in shown],
+            "size": 15,
             "color": [
                 palette.optimum if entry.feature == chosen else palette.incumbent for entry in shown
             ],
-            "pattern": {"shape": ["" if entry.is_exact else "/" for entry in shown]},
-            "line": {"color": palette.outline, "width": 0.8},
+            "line": {"color": palette.outline, "width": 1},
         },
-        text=[_bar_words(entry) for entry in shown],
-        textposition="outside",
-        textfont={"color": palette.text},
+        text=[f"{_words(entry)}  " for entry in shown],
+        textposition="middle left",
+        textfont={"color": palette.text, "size": 13},
         cliponaxis=False,
         customdata=[[text.plotly(entry.split, 80)] for entry in shown],
         hovertemplate="%{y}: %{text}<br>best first split: %{customdata[0]}<extra></extra>",
+        showlegend=False,
     )
     if shown:
-        low, high = shown[0].value, max(entry.value for entry in shown)
-        room = max(high - low, 0.02)
-        figure.update_xaxes(range=[low - 0.35 * room, high + 0.45 * room])
+        room = max(best - shown[0].value, 0.02)
+        figure.update_xaxes(range=[shown[0].value - 0.6 * room, best + 0.08 * room])
     figure.update_xaxes(title_text="best objective of a tree with this feature at the root")
     figure.update_yaxes(showgrid=False)
     return figure
 
 
-def _bar_words(entry: RootValue) -> str:
+def _words(entry: RootValue) -> str:
     if not entry.is_exact:
         return f"at most {entry.value:.4g}"
-    return f"{entry.value:.4g}" + (f" (−{entry.loss:.3g})" if entry.loss else " (best)")
+    return f"{entry.value:.4g}" + (f" (−{entry.loss:.2g})" if entry.loss else " (best)")

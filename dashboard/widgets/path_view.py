@@ -21,8 +21,8 @@ from dashboard.path_jobs import PathJob, PathJobs
 from dashboard.widgets import chart, run_summary
 from dashboard.widgets.tree_component import show_tree
 from octcore.data.dataset import Dataset
+from octcore.preparing import split_rows
 from octcore.selection.penalty_path import PenaltyPath
-from octcore.solving import split_rows
 
 SECONDS_BETWEEN = 0.8
 TIME_LIMIT = 120.0

@@ -118,7 +118,7 @@ function drawNode(layer, item, plan, data, state, act) {
   if (node.kind === "branch") group.setAttribute("aria-expanded", item.open);
   el("title", {}, group, node.label);
   const colour = node.kind === "leaf" ? data.classes[node.leaf].colour : data.ink.muted;
-  el("rect", { class: "body", width: plan.width, height: item.height, rx: node.kind === "leaf" ? 12 : 5, fill: data.ink.surface, stroke: chosen ? data.ink.accent : colour, "stroke-width": chosen ? 3.5 : node.kind === "leaf" ? 2.2 : 1.3 }, group);
+  el("rect", { class: "body", width: plan.width, height: item.height, rx: node.kind === "leaf" ? 12 : 5, fill: data.ink.surface, stroke: chosen || node.mark ? data.ink.accent : colour, "stroke-width": chosen ? 3.5 : node.mark ? 2.6 : node.kind === "leaf" ? 2.2 : 1.3, "stroke-dasharray": node.mark ? "8 4" : "none" }, group);
   const shift = node.kind === "leaf" ? 17 : 0;
   if (shift) el("path", { d: SHAPES[data.classes[node.leaf].marker] || SHAPES.circle, transform: `translate(${PAD + 5},${plan.top + 8})`, fill: colour, stroke: data.ink.text, "stroke-width": 0.8 }, group);
   lines.forEach((line, i) => el("text", { x: PAD + (i ? 0 : shift), y: plan.top + 12 + i * LINE, "font-size": 13, "font-weight": 600, fill: data.ink.text }, group, shift ? shorten(line, plan.width - 2 * PAD - shift, true) : line));

@@ -13,7 +13,7 @@ from dashboard.figures.difference import (
     Difference,
     change_words,
     difference_data,
-    marked,
+    mark,
     price_data,
     price_words,
 )
@@ -151,7 +151,7 @@ def _values(run: Run, reference: RunView, values: tuple[RootValue, ...]) -> None
     )
     words = "The feature at the root of your tree is green."
     if any(not entry.is_exact for entry in values):
-        words += " Hatched bars are upper bounds: no tree that starts there is better."
+        words += " Open triangles are upper bounds: no tree that starts there is better."
     st.caption(words)
 
 
@@ -220,17 +220,16 @@ def _difference_words(difference: Difference) -> None:
         st.caption("It is the same tree.")
         return
     st.caption(
-        f"Nodes marked ≠ differ; {text.count(difference.rows, 'training row')} "
+        f"Nodes with a dashed frame (≠) differ; {text.count(difference.rows, 'training row')} "
         f"{'gets' if difference.rows == 1 else 'get'} another prediction."
     )
 
 
 def _tree(run: Run, nodes: frozenset[int], key: str) -> None:
     palette = session.palette()
-    view = marked(run_summary.tree_view(run), nodes)
-    show_tree(
-        component_data(view, palette, run_summary.accent(palette), 0, key), key, lambda _: None
-    )
+    view = run_summary.tree_view(run)
+    data = mark(component_data(view, palette, run_summary.accent(palette), 0, key), nodes)
+    show_tree(data, key, lambda _: None)
 
 
 def _table(before: Run, after: Run) -> None:
