@@ -15,16 +15,19 @@ import numpy as np
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.engines.base import Cancel, Engine, Outcome, SolveLimits, StopReason
-from octcore.engines.events import Clock, Event, Recorder
+from octcore.engines.events import Clock, Event, Recorder, relative_gap
 from octcore.engines.registry import engine_supports, get_engine
 from octcore.errors import CancelledError, SettingsError
 from octcore.finishing import finish, named
 from octcore.formulations.base import get_formulation
 from octcore.preparing import Prepared, prepare
-from octcore.program import Program
+from octcore.program import Capability, Program
 from octcore.run import Run
 from octcore.settings import AUTO, Settings, check_settings
 from octcore.tree.tree import Tree
+
+BUILDS_MODEL = frozenset({Capability.LINEAR, Capability.SEPARATION, Capability.CONVEX_QUADRATIC})
+"""What engines do that build a model in memory; searches work on the rows themselves."""
 
 CONFLICT_CLAIM = (
     "proven without search: identical rows with different classes allow no better objective"
@@ -141,6 +144,7 @@ def _solve_prepared(
         if on_event is not None:
             on_event(event)
 
+    _refuse_too_large(program, engine, prepared)
     recorder = Recorder(program.sense, clock, emit, program.granularity, program.tolerance)
     limits = SolveLimits(clock, settings.gap, settings.node_limit, settings.threads, settings.seed)
     recorder.phase("warm start", encode_seconds=prepared.encode_seconds)
@@ -154,14 +158,30 @@ def _solve_prepared(
     return finish(prepared, tuple(events), outcome, clock.elapsed, program)
 
 
+def _refuse_too_large(program: Program, engine: Engine, prepared: Prepared) -> None:
+    """Refuse a model that would not fit before heuristics spend the time limit on it."""
+    if not engine.supports & BUILDS_MODEL:
+        return
+    # Such an engine has this module loaded already; searches go without any solver.
+    from octcore.engines.monolithic import check_size
+
+    objective = program.evaluate(_majority_leaf(prepared))
+    gap = relative_gap(objective, program.bound)
+    if gap is None or gap > program.tolerance + 1e-9:  # else no model is built
+        check_size(program.size, getattr(engine, "memory_budget", None))
+
+
+def _majority_leaf(prepared: Prepared) -> Tree:
+    problem = prepared.problem
+    shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes)
+    return Tree.leaf(int(shares.argmax()), problem.n_features, problem.n_classes)
+
+
 def _offer_starts(
     program: Program, prepared: Prepared, recorder: Recorder, cancel: Callable[[], bool]
 ) -> None:
     """Evaluate the formulation's own starts; the single leaf comes first and always."""
-    problem = prepared.problem
-    shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes)
-    leaf = Tree.leaf(int(shares.argmax()), problem.n_features, problem.n_classes)
-    _offer(program, leaf, "warm start", recorder)
+    _offer(program, _majority_leaf(prepared), "warm start", recorder)
     if prepared.settings.warm_start == "none" or cancel():
         return
     for source, tree in program.starts():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import psutil
 
 from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
@@ -24,10 +25,13 @@ from octcore.encoding.quantile import (
     threshold_columns,
 )
 from octcore.encoding.scaling import plain_column, scaled_column
-from octcore.errors import DataError, SettingsError
+from octcore.errors import DataError, SettingsError, TooLargeError
 
 Table = tuple[pd.DataFrame, Sequence[Column]]
 Labels = npt.NDArray[np.int64]
+
+BYTES_PER_CELL, BYTES_PER_COLUMN, BYTES_PER_QUANTILE = 16, 2000, 100
+"""Peak while encoding: doubles and a temporary of them, a record by column, numpy's quantiles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +91,8 @@ def fit_encoding(
         For a wrong key, or columns that the encoding does not take.
     DataError
         For missing values, or no rows.
+    TooLargeError
+        If the encoded rows would not fit into memory.
     """
     parsed = parse_encoding_key(key)
     frame, columns = (data.frame, data.columns) if isinstance(data, Dataset) else data
@@ -101,6 +107,7 @@ def fit_encoding(
         )
     varying = _varying(frame, columns, labels)
     _refuse_unfit(parsed, varying)
+    _refuse_too_large(parsed, varying, len(frame))
     notes = list(parsed.notes)
     encoded = _encode(parsed, varying, notes)
     if not keep_constant:
@@ -146,6 +153,33 @@ def _refuse_unfit(key: EncodingKey, varying: Sequence[_Raw]) -> None:
             f"Encoding {key.key} does not take column {listing(wrong)}, which {what}; {hint}.",
             "encoding",
         )
+
+
+def _refuse_too_large(key: EncodingKey, varying: Sequence[_Raw], n_rows: int) -> None:
+    """Refuse before allocating anything what would take more than half of the free memory."""
+    n_columns = sum(_most_columns(key, raw) for raw in varying)
+    need = n_columns * (BYTES_PER_CELL * n_rows + BYTES_PER_COLUMN) + BYTES_PER_QUANTILE * key.q
+    limit = psutil.virtual_memory().available / 2
+    if need <= limit:
+        return
+    size = {"rows": n_rows, "columns": n_columns, "binaries": 0, "nonzeros": 0, "bytes": need}
+    raise TooLargeError(
+        "TOO_LARGE",
+        f"Encoding {key.key} would make up to {n_columns:,} columns of {n_rows:,} rows and need "
+        f"about {need / 1e9:.1f} GB, but only {limit / 1e9:.1f} GB may be used; choose fewer "
+        "quantiles, such as QT-5, or leave out columns.",
+        size,
+    )
+
+
+def _most_columns(key: EncodingKey, raw: _Raw) -> int:
+    """Largest number of encoded columns that a raw column can give."""
+    n_distinct = int(raw.values.nunique())
+    if not raw.is_number:
+        return n_distinct
+    # Midpoint quantiles lie on values or halfway between neighbours; bucket edges lie anywhere.
+    counts = {"QB": key.q, "QT": min(key.q, 2 * n_distinct), "class-change": n_distinct}
+    return counts.get(key.family, 1)
 
 
 def _is_plain(raw: _Raw) -> bool:

@@ -1,0 +1,296 @@
+"""The scikit-learn classes: its own checks, its tools, weights, and no silent heuristics."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import export_graphviz, export_text, plot_tree
+from sklearn.utils.estimator_checks import check_estimator
+
+import octcore
+from octcore import estimator
+from octcore.errors import SettingsError
+from octcore.formulations.base import FormulationInfo, list_formulations
+from octcore.tree.export import SinglePrecisionWarning
+
+KEYS = [info.key for info in list_formulations()]
+WORK = {"max_depth": 1, "time_limit": 3.0}
+"""A small fit; the checks make about three hundred of them."""
+TOO_SMALL = {
+    "check_classifiers_train": "it has three classes, which need three leaves; depth 1 has two"
+}
+SLOW = {"flow-oct", "oct", "oct-binary", "bin-oct", "oct-h", "svm1-odt", "mm-svm-oct"}
+"""Mixed-integer programs: minutes for all checks on a busy machine."""
+
+
+def _named(key: str, **settings: Any) -> Any:
+    return getattr(octcore, estimator.class_name(key))(**settings)
+
+
+def _failures(model: Any, expected: dict[str, str] | None = None) -> list[str]:
+    """Names and reasons of the checks that did not pass; it also counts that they did run."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(model, expected_failed_checks=expected, on_fail=None)
+    assert sum(result["status"] == "passed" for result in results) >= 50
+    return [
+        f"{result['check_name']}: {result['exception']}"
+        for result in results
+        if result["status"] == "failed"
+    ]
+
+
+@pytest.fixture
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 3))
+    return X, ((X[:, 0] > 0) ^ (X[:, 1] > 0.3)).astype(int)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        octcore.OptimalTreeClassifier(),
+        *[_named(key, time_limit=5.0) for key in ("path-search", "cart")],
+        *[_named(key, max_depth=1) for key in ("margot", "hfs-margot", "sfs-margot")],
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_check_of_scikit_learn_passes(model: Any) -> None:
+    assert _failures(model) == []
+
+
+@pytest.mark.slow
+def test_every_check_passes_for_the_class_of_s_oct() -> None:
+    assert _failures(_named("s-oct", time_limit=20.0)) == []
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        pytest.param(key, marks=pytest.mark.slow) if key in SLOW else key
+        for key in KEYS
+        if key not in {"cart", "path-search", "margot", "hfs-margot", "sfs-margot"}
+    ],
+)
+def test_checks_of_the_other_classes_at_depth_one(key: str) -> None:
+    two_classes = not _named(key).__sklearn_tags__().classifier_tags.multi_class
+    assert _failures(_named(key, **WORK), None if two_classes else TOO_SMALL) == []
+
+
+@pytest.mark.parametrize("encoder", [octcore.QuantileBuckets(), octcore.QuantileThresholds(3)])
+def test_checks_of_the_encoders(encoder: Any) -> None:
+    assert _failures(encoder) == []
+
+
+def test_every_formulation_has_a_class_with_its_own_parameters() -> None:
+    for info in list_formulations():
+        model = _named(info.key)
+        own = {p.name: p.default for p in info.hyperparameters}
+        assert own.items() <= model.get_params().items()
+        assert "formulation" not in model.get_params()
+        assert type(clone(model)) is type(model)
+    assert octcore.FlowOCTClassifier is estimator.FlowOCTClassifier
+    assert octcore.OptimalTreeClassifier is estimator.OptimalTreeClassifier
+    with pytest.raises(AttributeError, match="NoSuchClassifier"):
+        _ = octcore.NoSuchClassifier
+    with pytest.raises(TypeError):
+        octcore.FlowOCTClassifier(penalty=1)
+
+
+def test_named_and_general_class_agree(rows: tuple[np.ndarray, np.ndarray]) -> None:
+    X, y = rows
+    general = octcore.OptimalTreeClassifier("path-search", params={"leaf_penalty": 0.02})
+    named = octcore.PathSearchClassifier(leaf_penalty=0.02)
+    assert named.fit(X, y).tree_ == general.fit(X, y).tree_
+    assert named.objective_ == pytest.approx((named.predict(X) == y).mean() - 0.02 * 4)
+    assert named.status_ == "optimal"
+    assert named.is_optimal_
+    assert (named.gap_, named.bound_) == (0.0, named.objective_)
+    assert named.trace_.events[-1].kind == "finished"
+    assert named.get_depth() == 2
+    assert named.get_n_leaves() == len(set(named.apply(X)))
+
+
+def test_pickled_models_predict_in_another_process(
+    rows: tuple[np.ndarray, np.ndarray], tmp_path: Any
+) -> None:
+    X, y = rows
+    models = [_named(key, max_depth=1, time_limit=20.0).fit(X, y) for key in ("cart", "margot")]
+    (tmp_path / "models.pickle").write_bytes(pickle.dumps(models))
+    code = (
+        "import pickle, sys, numpy as np\n"
+        "X = np.random.default_rng(4).normal(size=(60, 3))\n"
+        "for model in pickle.load(open(sys.argv[1], 'rb')):\n"
+        "    print(''.join(map(str, model.predict(X))), model.is_optimal_, model.tree_.n_leaves)"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "models.pickle")],
+        capture_output=True, text=True, check=True, timeout=120,
+    ).stdout.splitlines()  # fmt: skip
+    assert shown == [
+        f"{''.join(map(str, m.predict(X)))} {m.is_optimal_} {m.tree_.n_leaves}" for m in models
+    ]
+
+
+def test_pipeline_and_grid_search(rows: tuple[np.ndarray, np.ndarray]) -> None:
+    X, y = rows
+    model = make_pipeline(octcore.QuantileThresholds(), octcore.PathSearchClassifier())
+    model.set_params(pathsearchclassifier__encoding="none")
+    grid = {"quantilethresholds__q": [2, 6], "pathsearchclassifier__leaf_penalty": [0.0, 0.4]}
+    search = GridSearchCV(model, grid, cv=3).fit(X, y)
+    assert search.best_params_ == {
+        "quantilethresholds__q": 6,
+        "pathsearchclassifier__leaf_penalty": 0.0,
+    }
+    assert search.best_score_ > 0.8
+    assert cross_val_score(search.best_estimator_, X, y, cv=3).min() > 0.6
+
+
+def test_encoders_name_their_columns_in_any_container(
+    rows: tuple[np.ndarray, np.ndarray],
+) -> None:
+    frame = pd.DataFrame(rows[0], columns=["size", "age", "mass"])
+    encoder = octcore.QuantileBuckets(3).set_output(transform="pandas").fit(frame)
+    out = encoder.transform(frame)
+    assert list(out.columns) == list(encoder.get_feature_names_out())
+    assert out.columns[0].startswith("size")
+    assert (out.iloc[:, :3].sum(axis=1) == 1).all()
+    model = octcore.PathSearchClassifier(encoding="none").fit(out, rows[1])
+    assert list(model.feature_names_in_) == list(out.columns)
+
+
+def test_sample_weight_is_routed_through_a_pipeline(rows: tuple[np.ndarray, np.ndarray]) -> None:
+    X, y = rows
+    weights = np.where(y == 1, 5.0, 1.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        tree = octcore.PathSearchClassifier(encoding="none", max_depth=1)
+        tree.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        model = make_pipeline(octcore.QuantileThresholds(), tree)
+        model.fit(X, y, sample_weight=weights)
+        share = model.score(X, y, sample_weight=weights)
+    assert model[-1].objective_ + 0.0 == pytest.approx(
+        share - model[-1].leaf_penalty * model[-1].get_n_leaves()
+    )
+    assert share == pytest.approx(np.average(model.predict(X) == y, weights=weights))
+
+
+WEIGHTED = [info.key for info in list_formulations() if "class_weight" in info.constraints]
+
+
+@pytest.mark.parametrize("key", WEIGHTED)
+def test_weights_are_the_same_as_repeated_rows(key: str) -> None:
+    rng = np.random.default_rng(8)
+    X = rng.integers(0, 2, (14, 3)).astype(float)
+    y = (X[:, 0] + (rng.random(14) < 0.3)).astype(int) % 2
+    weights = rng.integers(1, 4, 14)
+    model = _named(key, max_depth=1, time_limit=20.0)
+    weighted = clone(model).fit(X, y, sample_weight=weights)
+    repeated = clone(model).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert weighted.status_ == repeated.status_
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=2e-4, abs=1e-6)
+    again = np.average(weighted.predict(X) == y, weights=weights)
+    if key in {"path-search", "flow-oct"}:
+        assert again == pytest.approx(np.average(repeated.predict(X) == y, weights=weights))
+
+
+def test_weights_are_refused_where_the_formulation_has_none(
+    rows: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of today's formulations take weights, so the declaration of one is replaced."""
+    from dataclasses import replace
+
+    from octcore.formulations import base
+
+    known = base.get_formulation("path-search")
+    info: FormulationInfo = replace(known.info, constraints=frozenset())
+    monkeypatch.setitem(base._REGISTRY, "path-search", base.Formulation(info, known.build))
+    model = octcore.OptimalTreeClassifier()
+    with pytest.raises(SettingsError, match="does not take sample weights") as caught:
+        model.fit(*rows, sample_weight=np.ones(60))
+    assert caught.value.setting == "sample_weight"
+    assert model.fit(*rows).is_optimal_
+
+
+def test_a_fit_without_proof_says_so(rows: tuple[np.ndarray, np.ndarray]) -> None:
+    X, y = rows
+    model = octcore.FlowOCTClassifier(max_depth=3, time_limit=0.001, leaf_penalty=0.01)
+    with pytest.warns(ConvergenceWarning, match="not proven optimal"):
+        model.fit(X, y)
+    assert model.status_ == "feasible"
+    assert not model.is_optimal_
+    assert model.run_.stop_reason == "time_limit"
+    greedy = octcore.CARTClassifier().fit(X, y)
+    assert not greedy.is_optimal_
+    assert greedy.run_.certificate.method == "heuristic"
+
+
+def test_a_method_for_two_classes_names_those_for_more() -> None:
+    X, y = sklearn.datasets.load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="Only binary classification") as caught:
+        octcore.MargotClassifier().fit(X, y)
+    assert "s-oct" in str(caught.value)
+
+
+def test_univariate_trees_become_scikit_learn_trees() -> None:
+    frame, y = sklearn.datasets.load_iris(return_X_y=True, as_frame=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = octcore.PathSearchClassifier(max_depth=2, leaf_penalty=0.01).fit(frame, names)
+    twin = model.to_sklearn()
+    assert (twin.predict(frame.to_numpy()) == model.predict(frame)).all()
+    text = export_text(twin, feature_names=list(frame.columns))
+    assert "petal" in text
+    assert "setosa" in text
+    drawn = str(export_graphviz(twin, feature_names=list(frame.columns), class_names=True))
+    assert drawn.count("[label=") == model.tree_.n_leaves + model.tree_.n_splits
+    encoded = model.to_sklearn(encoded=True)
+    X = model.encoding_.transform(frame)
+    assert (encoded.predict(X) == model.predict(frame)).all()
+
+
+def test_scikit_learn_draws_the_converted_tree(rows: tuple[np.ndarray, np.ndarray]) -> None:
+    pytest.importorskip("matplotlib", reason="plot_tree draws with matplotlib")
+    model = octcore.PathSearchClassifier().fit(*rows)
+    assert len(plot_tree(model.to_sklearn())) >= model.tree_.n_leaves + model.tree_.n_splits
+
+
+def test_scikit_learn_trees_refuse_planes_text_and_say_what_float32_loses() -> None:
+    X = np.array([[0.0], [1.0], [1.0 + 1e-9], [2.0]] * 3)
+    y = np.array([0, 0, 1, 1] * 3)
+    model = octcore.PathSearchClassifier(encoding="class-change", max_depth=1).fit(X, y)
+    assert (model.predict(X) == y).all()
+    with pytest.warns(SinglePrecisionWarning, match="3 of 12 rows"):
+        model.to_sklearn()
+    oblique = octcore.MargotClassifier(max_depth=1).fit(
+        np.array([[0.0, 0.0], [1.0, 0.2], [0.2, 1.0], [1.0, 1.0]]), np.array([0, 0, 1, 1])
+    )
+    with pytest.raises(SettingsError, match="test exactly one"):
+        oblique.to_sklearn(encoded=True)
+    frame = pd.DataFrame({"colour": ["red", "blue"] * 4, "size": range(8)})
+    text = octcore.PathSearchClassifier(max_depth=1).fit(frame, ["a", "b"] * 4)
+    with pytest.raises(SettingsError, match="'colour' holds text"):
+        text.to_sklearn()
+    assert text.to_sklearn(encoded=True).predict(text.encoding_.transform(frame))[0] == "a"
+
+
+def test_frames_with_text_columns_keep_their_words() -> None:
+    frame = pd.DataFrame({"colour": ["red", "blue", "green"] * 6, "size": range(18)})
+    y = (frame["colour"] == "red").to_numpy()
+    model = octcore.OptimalTreeClassifier(max_depth=1).fit(frame, y)
+    assert model.score(frame, y) == 1.0
+    assert model.predict(pd.DataFrame({"colour": ["red", "blue"], "size": [3, 4]})).tolist() == [
+        True,
+        False,
+    ]
