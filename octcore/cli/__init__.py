@@ -6,12 +6,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from octcore.cli import app, catalogue, paths, predicting, solving, tuning
+from octcore.cli import app, benching, catalogue, paths, predicting, solving, tuning
 from octcore.errors import OctError
 
 EXIT_TREE, EXIT_DEFECT, EXIT_WRONG_INPUT, EXIT_NO_TREE = 0, 1, 2, 3
 
-COMMANDS = (catalogue, solving, predicting, paths, tuning, app)
+COMMANDS = (catalogue, solving, predicting, paths, tuning, benching, app)
 
 
 class _Parser(argparse.ArgumentParser):

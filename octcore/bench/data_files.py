@@ -1,0 +1,132 @@
+"""Where the data sets of the papers are, and how to read them; none of them is in the package."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from octcore.data.dataset import Dataset
+from octcore.errors import DataError
+
+VARIABLE = "OCT_REFERENCE"
+
+
+def data_folder(given: str | None) -> Path:
+    """Folder with ``encoded``, ``margot``, …, or one that holds it as ``data``.
+
+    Raises
+    ------
+    DataError
+        If neither ``--data`` nor the environment names a folder.
+    """
+    name = given or os.environ.get(VARIABLE)
+    if not name:
+        raise DataError(
+            "NO_BENCH_DATA",
+            f"The data sets of the papers are not part of the package; name their folder with "
+            f"--data or {VARIABLE} (octcore/bench/README.md says how it is laid out).",
+        )
+    folder = Path(name)
+    if not folder.is_dir():
+        raise DataError("NO_BENCH_DATA", f"{folder} is no folder; --data needs one.")
+    return folder / "data" if (folder / "data").is_dir() else folder
+
+
+def check_files(folder: Path, needs: Sequence[str], suite: str) -> None:
+    """Refuse to start without the files of a suite.
+
+    Raises
+    ------
+    DataError
+        With the files that are missing.
+    """
+    missing = [name for name in needs if not (folder / name).exists()]
+    if missing:
+        shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if missing[5:] else "")
+        raise DataError(
+            "BENCH_DATA_MISSING",
+            f"Suite {suite} needs {shown} in {folder}; octcore/bench/README.md says what they are.",
+        )
+
+
+def encoded_file(dataset: str, encoding: str) -> str:
+    """File of a binary-encoded set, relative to the data folder."""
+    name = dataset if encoding == "none" else f"{dataset}_{encoding}"
+    return f"encoded/{name}_enc.csv"
+
+
+def encoded(folder: Path, dataset: str, encoding: str) -> Callable[[], Dataset]:
+    """Loader of a binary-encoded set (column ``target``)."""
+    return partial(_encoded, folder / encoded_file(dataset, encoding), dataset)
+
+
+@cache
+def _encoded(path: Path, name: str) -> Dataset:
+    table = pd.read_csv(path)
+    return Dataset.from_arrays(table.drop(columns="target"), table["target"], name=name)
+
+
+def table(
+    path: Path,
+    name: str,
+    target: int,
+    header: bool = False,
+    drop: tuple[int, ...] = (),
+    categorical: bool = False,
+    separator: str = ",",
+    two_classes: bool = False,
+) -> Callable[[], Dataset]:
+    """Loader of a raw table; rows with ``?`` (missing) are dropped from numeric tables.
+
+    Parameters
+    ----------
+    path, name : Path, str
+        File and name of the set.
+    target : int
+        Position of the class, from 0, negative from the end.
+    header : bool
+        Whether the first line names the columns.
+    drop : tuple of int
+        Columns that identify rows.
+    categorical : bool
+        Whether all features are nominal; then ``?`` is a value like others.
+    separator : str
+        Regular expression between cells.
+    two_classes : bool
+        Whether all classes but 0 become 1.
+    """
+    return partial(_table, path, name, target, header, drop, categorical, separator, two_classes)
+
+
+@cache
+def _table(
+    path: Path,
+    name: str,
+    target: int,
+    header: bool,
+    drop: tuple[int, ...],
+    categorical: bool,
+    separator: str,
+    two_classes: bool,
+) -> Dataset:
+    frame = pd.read_csv(
+        path, header=0 if header else None, sep=separator, encoding="utf-8-sig", engine="python"
+    )
+    frame.columns = [str(column).strip() for column in frame.columns]
+    label = frame.columns[target]
+    if not categorical:
+        frame = frame.replace("?", np.nan).dropna()
+    y = frame[label].to_numpy()
+    if two_classes:
+        y = (y.astype(float) != 0).astype(int)
+    X = frame.drop(columns=[label, *(frame.columns[j] for j in drop)])
+    if not categorical:
+        return Dataset.from_arrays(X.astype(float), y, name=name)
+    X = X.astype(str).replace("?", "unknown")  # a value like others in the papers
+    kinds = {c: "categorical" for c in X.columns if X[c].nunique() > 2}
+    return Dataset.from_arrays(X, y, kinds=kinds, name=name)

@@ -1,0 +1,148 @@
+"""The records of a benchmark: what is solved, and the line that is written about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from octcore.data.dataset import Dataset
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a paper reports for an instance; None where it reports nothing.
+
+    Parameters
+    ----------
+    objective : float or None
+        In the sense of the formulation.
+    gap : float or None
+        Relative, not in percent.
+    seconds : float or None
+        On the paper's machine and solver.
+    accuracy : float or None
+        Test accuracy, in [0, 1].
+    """
+
+    objective: float | None = None
+    gap: float | None = None
+    seconds: float | None = None
+    accuracy: float | None = None
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One solve of a suite.
+
+    Parameters
+    ----------
+    dataset, encoding : str
+        Names for the table.
+    formulation : str
+        Key of a formulation, or of a peer (see `octcore.bench.peers`).
+    depth : int
+        Largest depth.
+    load : callable
+        Returns the data set; called in the benchmark's own process, once for many instances.
+    settings : mapping
+        Further keywords of `octcore.solve`: params, constraints, encoding, engine, seed.
+    label : str
+        What distinguishes the solve beside its params: a variant, a split.
+    published : Published
+        The paper's figures.
+    rows : tuple of (tuple of int, tuple of int, tuple of int) or None
+        Training, validation and test rows; None trains on all rows.
+    grid : tuple of mapping
+        Candidates of `params`; the best on the validation rows is trained again on training and
+        validation rows.  Empty without a choice.
+    """
+
+    dataset: str
+    encoding: str
+    formulation: str
+    depth: int
+    load: Callable[[], Dataset] = field(repr=False, compare=False)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
+    published: Published = Published()
+    rows: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None = field(
+        default=None, repr=False
+    )
+    grid: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def parameters(self) -> str:
+        """Params, constraints and label in one cell."""
+        words = [self.label] if self.label else []
+        given = {**self.settings.get("params", {}), **self.settings.get("constraints", {})}
+        words += [f"{name}={_word(value)}" for name, value in given.items()]
+        return " ".join(words)
+
+    @property
+    def case(self) -> tuple[str, str, int, str]:
+        """What several formulations have in common; ``--instances N`` counts these."""
+        penalty = self.settings.get("params", {}).get("leaf_penalty")
+        label = "" if self.rows is None else self.label
+        return self.dataset, self.encoding, self.depth, f"{label} {penalty}"
+
+
+def _word(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value).replace(" ", "")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the output; the first fifteen columns are the contract, the others may grow.
+
+    A status of ``"missing"`` or ``"refused"`` has its reason in `note`.
+    """
+
+    suite: str
+    dataset: str
+    encoding: str
+    formulation: str
+    depth: int
+    parameters: str
+    status: str
+    objective: float | None = None
+    bound: float | None = None
+    gap: float | None = None
+    seconds: float | None = None
+    accuracy: float | None = None
+    reference_objective: float | None = None
+    reference_gap: float | None = None
+    reference_seconds: float | None = None
+    root_bound: float | None = None
+    test_accuracy: float | None = None
+    reference_accuracy: float | None = None
+    leaves: int | None = None
+    features: int | None = None
+    rows: int | None = None
+    binaries: int | None = None
+    nodes: int | None = None
+    method: str = ""
+    limit: float | None = None
+    note: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str, str]:
+        """What makes a line unique in a file; a second run leaves such lines alone."""
+        return (
+            self.suite,
+            self.dataset,
+            self.encoding,
+            self.formulation,
+            str(self.depth),
+            self.parameters,
+        )
+
+    def cells(self) -> dict[str, Any]:
+        """Values by column, None as the empty text."""
+        return {name: "" if value is None else value for name, value in asdict(self).items()}
+
+
+COLUMNS = tuple(f.name for f in fields(Line))
+"""Columns of the output in their order."""
+CONTRACT = COLUMNS[:15]
+"""Columns that scripts may rely on."""

@@ -1,0 +1,20 @@
+"""Published figures: compact tables of facts that travel with the package."""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from importlib import resources
+
+
+@cache
+def published(name: str) -> tuple[dict[str, str], ...]:
+    """Rows of one table: ``accelerated``, ``flow-oct``, ``margot``, ``s-oct`` or ``svm1-odt``."""
+    file = resources.files("octcore.bench") / "published" / f"{name}.csv"
+    with file.open(encoding="utf-8", newline="") as lines:
+        return tuple(csv.DictReader(lines))
+
+
+def number(text: str | None) -> float | None:
+    """A cell as a number, None where it is empty."""
+    return float(text) if text else None

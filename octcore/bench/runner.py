@@ -1,0 +1,233 @@
+"""Runs a suite: one child process per solve, one line per solve, and on with the rest next time."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from octcore.bench.instance import COLUMNS, Instance, Line
+from octcore.bench.peers import PEERS, run_peer
+from octcore.data.dataset import Dataset
+from octcore.errors import OctError, SettingsError
+from octcore.run import Run
+from octcore.tree import metrics
+from octcore.worker import Snapshot, WorkerPool, solve_in_child
+
+WARM_SECONDS = 180.0
+"""The first compilation of all kernels on a machine takes about a minute."""
+
+
+def run_suite(
+    suite: str,
+    instances: Sequence[Instance],
+    limit: float,
+    output: Path | None = None,
+    on_line: Callable[[Line, int, int], None] | None = None,
+    on_phase: Callable[[Instance, Snapshot], None] | None = None,
+) -> list[Line]:
+    """Solve what the output file does not hold yet.
+
+    Parameters
+    ----------
+    suite : str
+        Key for the first column.
+    instances : sequence of Instance
+        What to solve, in this order.
+    limit : float
+        Seconds of every solve; a hard deadline a little later holds in every case.
+    output : Path or None
+        CSV file; lines are appended and flushed one by one.
+    on_line : callable or None
+        ``(line, done, total)`` after every solve, for progress.
+    on_phase : callable or None
+        ``(instance, snapshot)`` a few times a second during a solve in a child process.
+
+    Returns
+    -------
+    list of Line
+        The new lines.
+
+    Raises
+    ------
+    SettingsError
+        If the output is a file of another kind.
+    """
+    known = existing_keys(output)
+    open_ = [i for i in instances if _blank(suite, i, limit).key not in known]
+    lines: list[Line] = []
+    if not open_:
+        return lines
+    with WorkerPool(idle=1) as pool:
+        for instance in open_:
+            line = _solve(suite, instance, limit, pool, on_phase)
+            lines.append(line)
+            _append(output, line)
+            if on_line is not None:
+                on_line(line, len(instances) - len(open_) + len(lines), len(instances))
+    return lines
+
+
+def existing_keys(output: Path | None) -> set[tuple[str, ...]]:
+    """Keys of the lines of an output file, none where there is no file yet."""
+    if output is None or not output.exists() or not output.stat().st_size:
+        return set()
+    with output.open(encoding="utf-8", newline="") as stream:
+        reader = csv.DictReader(stream)
+        if tuple(reader.fieldnames or ()) != COLUMNS:
+            raise SettingsError(
+                "NOT_A_BENCH_FILE",
+                f"{output} is no output of octcore bench of this version; choose another file.",
+                "output",
+            )
+        names = ("suite", "dataset", "encoding", "formulation", "depth", "parameters")
+        # an interrupted run may leave half a line
+        return {tuple(row[n] for n in names) for row in reader if row["status"]}
+
+
+def _append(output: Path | None, line: Line) -> None:
+    if output is None:
+        return
+    is_new = not output.exists() or not output.stat().st_size
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with output.open("a", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+            if is_new:
+                writer.writeheader()
+            writer.writerow(line.cells())
+    except OSError as error:
+        raise SettingsError(
+            "CANNOT_WRITE", f"{output} cannot be written: {error.strerror}.", "output"
+        ) from error
+
+
+def _blank(suite: str, instance: Instance, limit: float) -> Line:
+    return Line(
+        suite=suite,
+        dataset=instance.dataset,
+        encoding=instance.encoding,
+        formulation=instance.formulation,
+        depth=instance.depth,
+        parameters=instance.parameters,
+        status="missing",
+        reference_objective=instance.published.objective,
+        reference_gap=instance.published.gap,
+        reference_seconds=instance.published.seconds,
+        reference_accuracy=instance.published.accuracy,
+        limit=limit,
+    )
+
+
+def _solve(
+    suite: str,
+    instance: Instance,
+    limit: float,
+    pool: WorkerPool,
+    on_phase: Callable[[Instance, Snapshot], None] | None,
+) -> Line:
+    blank = _blank(suite, instance, limit)
+    try:
+        if instance.formulation in PEERS:
+            return run_peer(instance, blank, limit)
+        train, test, chosen = _prepared(instance, limit, pool)
+        instance = replace(instance, settings={**instance.settings, "params": chosen})
+        run = _run(instance, train, limit, pool, on_phase)
+    except OctError as error:
+        return replace(blank, status="refused", note=error.message)
+    note = f"chosen: {_words(chosen)}" if instance.grid else ""
+    return replace(_filled(blank, run, test), note=note)
+
+
+def _run(
+    instance: Instance,
+    data: Dataset,
+    limit: float,
+    pool: WorkerPool,
+    on_phase: Callable[[Instance, Snapshot], None] | None = None,
+) -> Run:
+    """Solve on a warm worker: importing and compiling are no part of the time."""
+    _wait_until_warm(pool)
+    settings = {
+        "formulation": instance.formulation,
+        "depth": instance.depth,
+        "time_limit": limit,
+        **instance.settings,
+    }
+    watch = None if on_phase is None else lambda snapshot: on_phase(instance, snapshot)
+    return solve_in_child(data, settings, on_phase=watch, pool=pool)
+
+
+def _wait_until_warm(pool: WorkerPool) -> None:
+    start = time.monotonic()
+    while not pool.is_warm and time.monotonic() - start < WARM_SECONDS:
+        time.sleep(0.05)
+
+
+def _prepared(
+    instance: Instance, limit: float, pool: WorkerPool
+) -> tuple[Dataset, Dataset | None, dict[str, Any]]:
+    """Training rows, test rows and the params to train with, chosen on the validation rows."""
+    data, params = instance.load(), dict(instance.settings.get("params", {}))
+    if instance.rows is None:
+        return data, None, params
+    train, validation, test = instance.rows
+    best: tuple[float, dict[str, Any]] = (-np.inf, params)
+    for candidate in instance.grid:
+        settings = {**instance.settings, "params": {**params, **candidate}}
+        run = _run(replace(instance, settings=settings), _subset(data, train), limit, pool)
+        score = _accuracy(run, _subset(data, validation))
+        if score is not None and score > best[0]:
+            best = (score, {**params, **candidate})
+    return _subset(data, train + validation), _subset(data, test), best[1]
+
+
+def _subset(data: Dataset, rows: tuple[int, ...]) -> Dataset:
+    mask = np.zeros(data.n_samples, dtype=bool)
+    mask[list(rows)] = True
+    return data.subset(mask)
+
+
+def _accuracy(run: Run, rows: Dataset | None) -> float | None:
+    if run.tree is None or rows is None or rows.y is None or not rows.n_samples:
+        return None
+    return metrics.accuracy(run.tree, run.encoding.transform(rows.frame), rows.y)
+
+
+def _filled(blank: Line, run: Run, test: Dataset | None) -> Line:
+    tree, size = run.tree, run.model_size
+    used = set() if tree is None else {j for s in tree.splits.values() for j in s.features}
+    events = run.trace.events
+    return replace(
+        blank,
+        status=run.status,
+        objective=run.objective,
+        bound=run.bound,
+        gap=run.gap,
+        seconds=round(run.timings["total"], 4),
+        accuracy=run.accuracy,
+        root_bound=run.root_bound,
+        test_accuracy=_accuracy(run, test),
+        leaves=None if tree is None else tree.n_leaves,
+        features=None if tree is None else len(used),
+        rows=size.get("rows"),
+        binaries=size.get("binaries"),
+        nodes=events[-1].nodes if events else None,
+        method=run.certificate.method,
+    )
+
+
+def _words(params: dict[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in params.items())
+
+
+def read_lines(paths: Sequence[Path]) -> Iterator[dict[str, str]]:
+    """Read the lines of several outputs as plain texts."""
+    for path in paths:
+        with path.open(encoding="utf-8", newline="") as stream:
+            yield from csv.DictReader(stream)

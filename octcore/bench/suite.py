@@ -1,0 +1,82 @@
+"""What a suite declares, and the registry of suites: one file in `octcore.bench.suites` each."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from octcore.bench.instance import Instance
+from octcore.parameters import unknown_name
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A published experiment that can be repeated.
+
+    Parameters
+    ----------
+    key, title : str
+        Name on the command line, and words; the title says what the reference columns hold.
+    formulations : tuple of str
+        What runs unless ``--formulations`` says otherwise.
+    studies : tuple of str
+        Variants of the suite, the default first.
+    needs : tuple of str
+        Files, relative to the data folder.
+    instances : callable
+        ``(folder, study, formulations) -> instances``, in the order in which they run.
+    """
+
+    key: str
+    title: str
+    formulations: tuple[str, ...]
+    needs: tuple[str, ...]
+    instances: Callable[[Path, str, tuple[str, ...]], Sequence[Instance]]
+    studies: tuple[str, ...] = ("main",)
+
+
+@functools.cache
+def list_suites() -> dict[str, Suite]:
+    """All suites by key."""
+    import octcore.bench.suites as package
+
+    found = {}
+    for module in pkgutil.iter_modules(package.__path__):
+        suite = importlib.import_module(f"{package.__name__}.{module.name}").SUITE
+        found[suite.key] = suite
+    return found
+
+
+def get_suite(key: str) -> Suite:
+    """Find a suite by key.
+
+    Raises
+    ------
+    SettingsError
+        If there is none; near matches are listed.
+    """
+    suites = list_suites()
+    if key not in suites:
+        raise unknown_name("UNKNOWN_SUITE", "suite", key, suites, "octcore bench")
+    return suites[key]
+
+
+def pick(instances: Sequence[Instance], cases: int | None) -> list[Instance]:
+    """Keep the instances of some cases, spread evenly over all of them.
+
+    Parameters
+    ----------
+    instances : sequence of Instance
+        In order.
+    cases : int or None
+        Number of cases (data set, encoding, depth and penalty, or split); None for all.
+    """
+    known = list(dict.fromkeys(instance.case for instance in instances))
+    if cases is None or cases >= len(known):
+        return list(instances)
+    chosen = {known[(2 * i + 1) * len(known) // (2 * cases)] for i in range(cases)}
+    return [instance for instance in instances if instance.case in chosen]

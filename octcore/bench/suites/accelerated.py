@@ -1,0 +1,88 @@
+"""Instances of the accelerated BendOCT experiment; reference: proven optimum, Gurobi's best time.
+
+Studies: ``main``; ``ablation`` (every technique off in turn, and the plain model); ``variants``
+(the forms of the equivalent-point inequalities and of the path bound cuts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from octcore.bench.data_files import encoded, encoded_file
+from octcore.bench.instance import Instance, Published
+from octcore.bench.published_figures import number, published
+from octcore.bench.suite import Suite
+
+Settings = Mapping[str, Any]
+ACCELERATED = "accelerated-bend-oct"
+ABLATION: dict[str, tuple[str, Settings]] = {
+    "all techniques": (ACCELERATED, {}),
+    "no polishing": (ACCELERATED, {"solution_polishing": False}),
+    "no equivalent points": (ACCELERATED, {"eqp": "off"}),
+    "no path bounds": (ACCELERATED, {"path_bound_cuts": False}),
+    "with strengthened cuts": (ACCELERATED, {"strengthened_cuts": True}),
+    "ours: value rows": (ACCELERATED, {"value_row": True}),
+    "plain": ("bend-oct", {}),
+}
+VARIANTS: dict[str, tuple[str, Settings]] = {
+    f"{eqp}, {'separate' if apart else 'summed'}, {'choice' if group else 'bound'}, |S|<={size}": (
+        ACCELERATED,
+        {
+            "eqp": eqp,
+            "eqp_disaggregated": apart,
+            "eqp_group_selection": group,
+            "eqp_split_size": size,
+        },
+    )
+    for eqp in ("basic", "chain", "recursive")
+    for apart in (False, True)
+    for group in (False, True)
+    for size in (1, 2)
+} | {
+    "path bounds: plain": (
+        ACCELERATED,
+        {"bound_negative_samples": "off", "bound_structure": "off"},
+    ),
+    "path bounds: negative rows": (ACCELERATED, {"bound_structure": "off"}),
+    "path bounds: structure": (ACCELERATED, {"bound_negative_samples": "off"}),
+}
+STUDIES = {"ablation": ABLATION, "variants": VARIANTS}
+
+
+def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
+    """Every published row by every formulation, or by every variant of a study."""
+    wanted = {key: (key, {}) for key in formulations}
+    plans = STUDIES.get(study, wanted)
+    return [
+        Instance(
+            dataset=row["dataset"],
+            encoding=row["encoding"],
+            formulation=key,
+            depth=int(row["depth"]),
+            load=encoded(folder, row["dataset"], row["encoding"]),
+            settings={
+                "encoding": "none",
+                "params": {"leaf_penalty": float(row["lambda"]), **params},
+            },
+            label=name if study in STUDIES else "",
+            published=Published(float(row["objective"]), 0.0, number(row["paper_best_time_s"])),
+        )
+        for row in published("accelerated")
+        for name, (key, params) in plans.items()
+    ]
+
+
+SUITE = Suite(
+    key="accelerated",
+    title="Accelerated BendOCT: proven optima and the best time of Gurobi over all variants",
+    formulations=("path-search", ACCELERATED),
+    needs=tuple(
+        dict.fromkeys(
+            encoded_file(row["dataset"], row["encoding"]) for row in published("accelerated")
+        )
+    ),
+    instances=instances,
+    studies=("main", "ablation", "variants"),
+)

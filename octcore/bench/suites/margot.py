@@ -1,0 +1,139 @@
+"""Tables 5 to 8 of the MARGOT paper: time, gap and test accuracy with its hyperparameters.
+
+Protocol: 80 % of the rows train, stratified by the raw label, seed 0; columns scaled on them.
+Studies: ``main`` (depth 2) and ``depths`` (the same hyperparameters at depths 2 to 4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from octcore.bench.data_files import table
+from octcore.bench.instance import Instance, Published
+from octcore.bench.published_figures import published
+from octcore.bench.suite import Suite
+
+
+@dataclass(frozen=True)
+class File:
+    """How a file of the paper is laid out; the class is the last column."""
+
+    name: str
+    header: bool = False
+    drop: tuple[int, ...] = ()
+    two_classes: bool = False
+
+
+FILES = {
+    "Breast Cancer D.": File("breast_cancer_diagnostic", drop=(0,)),
+    "Breast Cancer W.": File("breast_cancer_wisconsin", drop=(0,)),
+    "Climate Model": File("climate_model"),
+    "Heart Disease C.": File("cleveland", two_classes=True),
+    "Ionosphere": File("ionosphere"),
+    "Parkinsons": File("parkinsons", header=True, drop=(0,)),
+    "Sonar": File("sonar"),
+    "SPECTF H.": File("spectf"),
+    "Tic-Tac-Toe": File("tic_tac_toe"),
+    "Wholesale": File("wholesale", header=True),
+}
+MODELS = {
+    "margot": ("MARGOT", 21, {"C_upper": "hyper_C_upper", "C_last": "hyper_C_last"}, (5, 6)),
+    "oct-h": ("OCT-H", 21, {"alpha": "hyper_alpha"}, (5, 6)),
+    "mm-svm-oct": ("MM-SVM-OCT", 21, {"c1": "hyper_c1", "c3": "hyper_c3"}, (5, 6)),
+    "hfs-margot": (
+        "HFS-MARGOT*",
+        22,
+        {
+            "C_upper": "hyper_C_upper",
+            "C_last": "hyper_C_last",
+            "budget_upper": "hyper_B_upper",
+            "budget_last": "hyper_B_last",
+        },
+        (7, 8),
+    ),
+    "sfs-margot": (
+        "SFS-MARGOT*",
+        22,
+        {"C_upper": "hyper_C_upper", "C_last": "hyper_C_last", "alpha": "hyper_alpha"},
+        (7, 8),
+    ),
+}
+"""By formulation: the paper's name, table of hyperparameters, their names, tables of results."""
+
+
+@cache
+def figure(number: int, dataset: str, model: str, metric: str) -> float | None:
+    """One published figure."""
+    for row in published("margot"):
+        found = (int(row["table"]), row["dataset"], row["model"], row["metric"])
+        if found == (number, dataset, model, metric):
+            return float(row["value"])
+    return None
+
+
+def _share(value: float | None) -> float | None:
+    return None if value is None else value / 100
+
+
+@cache
+def split(folder: Path, dataset: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Training and test rows of the paper: stratified by the label as it stands in the file."""
+    file = FILES[dataset]
+    path = folder / "margot" / f"{file.name}.csv"
+    raw = table(path, dataset, -1, file.header, file.drop)()
+    train, test = train_test_split(
+        np.arange(raw.n_samples), test_size=0.2, shuffle=True, random_state=0, stratify=raw.y
+    )
+    return tuple(int(i) for i in np.sort(train)), tuple(int(i) for i in np.sort(test))
+
+
+def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
+    """Every set by every model with published hyperparameters."""
+    found = []
+    for dataset, file in FILES.items():
+        path = folder / "margot" / f"{file.name}.csv"
+        load = table(path, dataset, -1, file.header, file.drop, two_classes=file.two_classes)
+        train, test = split(folder, dataset)
+        for depth in (2,) if study == "main" else (2, 3, 4):
+            for key in formulations:
+                model, hyper, names, (accuracy, speed) = MODELS[key]
+                values = {n: figure(hyper, dataset, model, metric) for n, metric in names.items()}
+                params = {n: _whole(n, v) for n, v in values.items() if v is not None}
+                figures = Published(
+                    gap=_share(figure(speed, dataset, model, "gap_pct")),
+                    seconds=figure(speed, dataset, model, "time_s"),
+                    accuracy=_share(figure(accuracy, dataset, model, "test_acc_pct")),
+                )
+                found.append(
+                    Instance(
+                        dataset=dataset,
+                        encoding="scaled",
+                        formulation=key,
+                        depth=depth,
+                        load=load,
+                        settings={"encoding": "scaled", "params": params},
+                        label="80/20",
+                        published=figures if depth == 2 else Published(),
+                        rows=(train, (), test),
+                    )
+                )
+    return found
+
+
+def _whole(name: str, value: float) -> float | int:
+    return int(value) if name.startswith("budget") else value
+
+
+SUITE = Suite(
+    key="margot",
+    title="MARGOT, tables 5 to 8: time, gap and test accuracy with published hyperparameters",
+    formulations=("margot", "hfs-margot", "sfs-margot"),
+    needs=tuple(f"margot/{file.name}.csv" for file in FILES.values()),
+    instances=instances,
+    studies=("main", "depths"),
+)

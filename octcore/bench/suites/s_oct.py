@@ -1,0 +1,95 @@
+"""The solver comparison of the S-OCT paper: ten whole sets, depths 2 to 4, rows classified right.
+
+Studies: ``main`` (the paper's best configuration) and ``configurations`` (those it compares).
+Three of the sets come with scikit-learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+
+from octcore.bench.data_files import table
+from octcore.bench.instance import Instance, Published
+from octcore.bench.published_figures import number, published
+from octcore.bench.suite import Suite
+from octcore.data.dataset import Dataset
+
+FILES = {
+    "balance_scale": ("balance-scale.data", 0, {"categorical": True}),
+    "banknote_authentication": ("data_banknote_authentication.txt", -1, {}),
+    "blood_transfusion": ("transfusion.data", -1, {"header": True}),
+    "congressional_voting_records": ("house-votes-84.data", 0, {"categorical": True}),
+    "ionosphere": ("ionosphere.data", -1, {}),
+    "parkinsons": ("parkinsons.data", 17, {"header": True, "drop": (0,)}),
+    "soybean_small": ("soybean-small.data", -1, {"categorical": True}),
+}
+BUNDLED = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer}
+BEST = "benders-last-1"
+CONFIGURATIONS = ("baseline", "init-1", "init-5", "benders-last-1", "benders-last-10")
+NAMES = {"oct-h": "OCT-H", "flow-oct": "FlowOCT", "oct": "OCT"}
+
+
+def _bundled(name: str) -> Dataset:
+    X, y = BUNDLED[name](return_X_y=True)
+    return Dataset.from_arrays(X, y, name=name)
+
+
+def loader(folder: Path, name: str) -> Callable[[], Dataset]:
+    """Loader of one of the ten sets."""
+    if name in BUNDLED:
+        return partial(_bundled, name)
+    file, target, options = FILES[name]
+    return table(folder / "s-oct" / file, name, target, **options)
+
+
+def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
+    """Every set and depth by every formulation and configuration."""
+    figures = {
+        (row["dataset"], int(row["depth"]), row["model"]): Published(
+            number(row["incumbent"]), number(row["rel_gap"]), number(row["time_s"])
+        )
+        for row in published("s-oct")
+        if row["experiment"] == "mip_comparison"
+    }
+    configurations = (BEST,) if study == "main" else CONFIGURATIONS
+    plans = [
+        (key, name)
+        for key in formulations
+        for name in (configurations if key == "s-oct" else ("",))
+    ]
+    return [
+        Instance(
+            dataset=dataset,
+            encoding="auto",
+            formulation=key,
+            depth=depth,
+            load=loader(folder, dataset),
+            settings={"params": _params(key, name)},
+            published=figures.get(
+                (dataset, depth, f"SOCT-{name}" if name else NAMES.get(key, key)), Published()
+            ),
+        )
+        for dataset in sorted((*FILES, *BUNDLED))
+        for depth in (2, 3, 4)
+        for key, name in plans
+    ]
+
+
+def _params(formulation: str, configuration: str) -> dict[str, object]:
+    if formulation == "s-oct":
+        return {"cuts": configuration}
+    return {"alpha": 0.0} if formulation == "oct-h" else {}
+
+
+SUITE = Suite(
+    key="s-oct",
+    title="S-OCT, solver comparison on whole sets: rows classified correctly, gap, time",
+    formulations=("s-oct",),
+    needs=tuple(f"s-oct/{file}" for file, _, _ in FILES.values()),
+    instances=instances,
+    studies=("main", "configurations"),
+)

@@ -1,0 +1,86 @@
+"""How strong the models are: root bound and size of FlowOCT, OCT and BendOCT, leaf_penalty 0.01.
+
+The comparison of interest is the column `root_bound` with the optimum (reference objective, from
+exact search in this run) and the columns `rows` and `binaries`; so one node is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from octcore.bench.data_files import encoded, encoded_file
+from octcore.bench.instance import Instance, Published
+from octcore.bench.suite import Suite
+from octcore.search.path_problem import PathProblem
+from octcore.search.path_search import path_search
+
+SETS = (
+    ("monk1", "none"), ("monk2", "none"), ("monk3", "none"), ("hayes-roth", "none"),
+    ("balance-scale", "none"), ("spect", "none"), ("iris", "QT_5"), ("wine", "QT_5"),
+    ("fertility", "QT_5"), ("house-votes-84", "none"),
+)  # fmt: skip
+PENALTY, DEPTH = 0.01, 2
+_OFF = {
+    "eqp": "off",
+    "path_bound_cuts": False,
+    "solution_polishing": False,
+    "strengthened_cuts": False,
+}
+MODELS: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "": ("oct-binary", {}),
+    "disaggregated": ("oct-binary", {"disaggregated": True}),
+    "flow": ("flow-oct", {}),
+    "class cuts": ("flow-oct", {"class_cuts": True}),
+    "value row": ("flow-oct", {"value_row": True}),
+    "plain": ("bend-oct", {}),
+    "equivalent points": ("accelerated-bend-oct", {**_OFF, "eqp": "recursive"}),
+    "path bounds": ("accelerated-bend-oct", {**_OFF, "path_bound_cuts": True}),
+    "strengthened": ("accelerated-bend-oct", {**_OFF, "strengthened_cuts": True}),
+    "all": ("accelerated-bend-oct", {}),
+    "value rows": ("accelerated-bend-oct", {**_OFF, "value_row": True}),
+}
+"""Label, formulation and switches."""
+
+
+def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
+    """Every set by every model."""
+    return [
+        Instance(
+            dataset=dataset,
+            encoding=encoding,
+            formulation=key,
+            depth=DEPTH,
+            load=encoded(folder, dataset, encoding),
+            settings={
+                "encoding": "none",
+                "params": {"leaf_penalty": PENALTY, **params},
+                **({"node_limit": 1} if study == "main" else {}),
+            },
+            label=label,
+            published=Published(objective=_optimum(folder, dataset, encoding)),
+        )
+        for dataset, encoding in SETS
+        for label, (key, params) in MODELS.items()
+        if key in formulations
+    ]
+
+
+@cache
+def _optimum(folder: Path, dataset: str, encoding: str) -> float | None:
+    data = partial(encoded(folder, dataset, encoding))()
+    assert data.y is not None
+    X = data.frame.to_numpy(dtype="uint8")
+    return path_search(PathProblem(X, data.y, data.n_classes, DEPTH, PENALTY)).objective
+
+
+SUITE = Suite(
+    key="strength",
+    title="Strength of the models: root bound and size at depth 2",
+    formulations=("oct-binary", "flow-oct", "bend-oct", "accelerated-bend-oct"),
+    needs=tuple(encoded_file(*pair) for pair in SETS),
+    instances=instances,
+    studies=("main", "solve"),
+)

@@ -1,0 +1,37 @@
+"""Medians and counts of a set of lines, as the benchmark prints them and RESULTS.md shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from octcore.bench.instance import Line
+
+TOLERANCE = 1e-6
+"""Published objectives are rounded; one row of any set weighs more than this."""
+
+
+def summary(lines: Sequence[Line]) -> str:
+    """One line of text per formulation, depth and label: solved, medians, and against the paper."""
+    groups: dict[tuple[str, int], list[Line]] = {}
+    for line in lines:
+        groups.setdefault((line.formulation, line.depth), []).append(line)
+    return "\n".join(_words(key, mine) for key, mine in sorted(groups.items()))
+
+
+def _words(key: tuple[str, int], lines: list[Line]) -> str:
+    run = [line for line in lines if line.status not in {"missing", "refused"}]
+    if not run:
+        return f"{key[0]} D={key[1]}: nothing ran; {lines[0].note}"
+    solved = [line for line in run if line.status == "optimal"]
+    parts = [f"{key[0]} D={key[1]}: {len(solved)} of {len(run)} proven"]
+    parts += _median("median seconds", [line.seconds for line in run])
+    parts += _median("median gap", [line.gap for line in run])
+    parts += _median("median test accuracy", [line.test_accuracy for line in run])
+    parts += _median("median reference seconds", [line.reference_seconds for line in run])
+    return ", ".join(parts)
+
+
+def _median(name: str, values: Sequence[float | None]) -> list[str]:
+    known = [value for value in values if value is not None]
+    return [f"{name} {median(known):.4g}"] if known else []

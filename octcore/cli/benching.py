@@ -1,0 +1,106 @@
+"""`octcore bench`: published experiments, with our figures beside the papers'."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from octcore.bench.data_files import check_files, data_folder
+from octcore.bench.instance import Instance, Line
+from octcore.bench.peers import PEERS
+from octcore.bench.runner import run_suite
+from octcore.bench.suite import Suite, get_suite, list_suites, pick
+from octcore.bench.summary import summary
+from octcore.cli.progress import CLEAR, progress_text
+from octcore.errors import SettingsError
+from octcore.formulations.base import get_formulation
+from octcore.parameters import unknown_name
+from octcore.settings import check_settings
+from octcore.worker import Snapshot
+
+
+def add_commands(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser("bench", help="repeat a published experiment")
+    parser.add_argument("suite", metavar="SUITE", help=", ".join(list_suites()))
+    parser.add_argument("--limit", metavar="S", default="60", help="seconds of every solve")
+    parser.add_argument("--instances", metavar="N|all", default="all")
+    parser.add_argument("--formulations", metavar="KEY,...", default="")
+    parser.add_argument("--study", metavar="KEY", default="", help="main, ablation, variants, ...")
+    parser.add_argument("--output", metavar="FILE.csv", help="lines are appended; a rerun resumes")
+    parser.add_argument("--data", metavar="FOLDER", help="see octcore/bench/README.md")
+    parser.set_defaults(run=run_bench)
+
+
+def run_bench(arguments: argparse.Namespace) -> int:
+    """Run a suite and print a line per solve, then medians."""
+    suite = get_suite(arguments.suite)
+    limit = check_settings(time_limit=arguments.limit).time_limit
+    study = _study(suite, arguments.study)
+    formulations = _formulations(arguments.formulations) or suite.formulations
+    folder = data_folder(arguments.data) if suite.needs else Path()
+    check_files(folder, suite.needs, suite.key)
+    chosen = pick(suite.instances(folder, study, formulations), _count(arguments.instances))
+    output = None if arguments.output is None else Path(arguments.output)
+    lines = run_suite(suite.key, chosen, limit, output, _show, _progress())
+    if len(lines) < len(chosen):
+        print(f"{len(chosen) - len(lines)} lines were in {output} already.")
+    print(summary(lines))
+    return 0
+
+
+def _study(suite: Suite, given: str) -> str:
+    if given and given not in suite.studies:
+        raise unknown_name("UNKNOWN_STUDY", "study", given, suite.studies, f"suite {suite.key}")
+    return given or suite.studies[0]
+
+
+def _formulations(text: str) -> tuple[str, ...]:
+    keys = tuple(key.strip() for key in text.split(",") if key.strip())
+    for key in keys:
+        if key not in PEERS:
+            get_formulation(key)
+    return keys
+
+
+def _count(text: str) -> int | None:
+    if text == "all":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise SettingsError(
+            "BAD_OPTION", f"--instances needs a whole number or all, not {text!r}.", "--instances"
+        )
+    return int(text)
+
+
+def _show(line: Line, done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(CLEAR)
+    numbers = [
+        f"{name} {value:.6g}"
+        for name, value in (
+            ("objective", line.objective),
+            ("gap", line.gap),
+            ("test", line.test_accuracy),
+            ("reference", line.reference_objective),
+            ("seconds", line.seconds),
+        )
+        if value is not None
+    ]
+    words = [f"{done}/{total}", line.dataset, line.encoding, f"D={line.depth}", line.formulation]
+    words += [line.parameters, line.status, *numbers, line.note]
+    print("  ".join(word for word in words if word), flush=True)
+
+
+def _progress():
+    if not sys.stderr.isatty():
+        return None
+
+    def show(instance: Instance, snapshot: Snapshot) -> None:
+        text = f"{instance.dataset} {instance.formulation}  {progress_text(snapshot)}"
+        sys.stderr.write(CLEAR + text)
+        sys.stderr.flush()
+
+    return show
