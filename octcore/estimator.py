@@ -54,6 +54,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         Seconds of one fit.
     gap : float
         Relative gap at which the fit may stop.
+    node_limit : int or None
+        Largest number of branch-and-bound nodes; unlike seconds it stops at the same place again.
     threads : int
         Threads of the solver.
     random_state : int
@@ -95,6 +97,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         engine: str = "auto",
         time_limit: float = 60,
         gap: float = 0.0,
+        node_limit: int | None = None,
         threads: int = 1,
         random_state: int = 0,
     ) -> None:
@@ -106,6 +109,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         self.engine = engine
         self.time_limit = time_limit
         self.gap = gap
+        self.node_limit = node_limit
         self.threads = threads
         self.random_state = random_state
 
@@ -164,6 +168,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             engine=self.engine,
             time_limit=self.time_limit,
             gap=self.gap,
+            node_limit=self.node_limit,
             threads=self.threads,
             seed=_seed(self.random_state),
             sample_weight=weights,

@@ -98,7 +98,7 @@ def check_settings(
     if isinstance(depth, int) and depth > info.max_depth:
         raise SettingsError(
             "DEPTH_TOO_LARGE",
-            f"A tree of depth {depth} has up to {2.0**depth:.3g} leaves; {info.key} is offered up "
+            f"A tree of depth {depth} has up to 2^{depth} leaves; {info.key} is offered up "
             f"to depth {info.max_depth}, choose a smaller depth.",
             "depth",
         )

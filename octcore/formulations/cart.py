@@ -57,7 +57,7 @@ INFO = FormulationInfo(
         {"max_leaves", "max_splits", "min_samples_leaf", "forbidden_features", "class_weight"}
     ),
     engines=("greedy",),
-    max_depth=12,
+    max_depth=20,
     equations=(
         (
             r"\min_{j,t}\ \tfrac{n_L}{n} G(L) + \tfrac{n_R}{n} G(R)",

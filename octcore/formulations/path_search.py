@@ -52,6 +52,7 @@ INFO = FormulationInfo(
         }
     ),
     engines=("path-search",),
+    max_depth=20,
     equations=(
         (
             r"\max_T\ \tfrac{1}{n}\,\mathrm{corr}(T) - \lambda\,\mathrm{leaves}(T)",

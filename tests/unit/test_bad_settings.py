@@ -1,0 +1,288 @@
+"""Settings that make no sense: one sentence in the library and on the command line, no traceback.
+
+`CASES` states what is wrong in our own words; the reference list names the same settings by its
+own ids and is run against the same table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+import octcore
+from octcore.cli import main
+from octcore.data.dataset import Dataset
+from octcore.data.samples import sample_bytes
+from octcore.engines.monolithic import check_size
+from octcore.errors import SettingsError, StoreError, TooLargeError
+from octcore.formulations.base import get_formulation, list_formulations
+from octcore.program import ModelSize
+from octcore.store.runs import RunStore
+
+IRIS = octcore.load_sample("iris")
+TWO = octcore.load_sample("4-partitions")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A setting that is refused, or accepted with a remark."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    code: str = ""
+    remark: str = ""
+    data: Dataset = IRIS
+
+
+def _each(name: str, value: float) -> dict[str, Case]:
+    """One case for every formulation that declares a parameter whose name starts so."""
+    return {
+        f"{info.key}:{p.name}={value:g}": Case(
+            {"formulation": info.key, "params": {p.name: value}},
+            ("--formulation", info.key, "--param", f"{p.name}={value}"),
+            "OUT_OF_RANGE",
+            data=TWO,
+        )
+        for info in list_formulations()
+        for p in info.hyperparameters
+        if p.name == name or p.name.startswith(f"{name}_")
+    }
+
+
+C_ZERO, EPS_ZERO, EPS_TINY = _each("C", 0.0), _each("epsilon", 0.0), _each("epsilon", 1e-9)
+
+CASES: dict[str, Case] = {
+    "binary_only_multiclass": Case(
+        {"formulation": "margot"}, ("--formulation", "margot"), "TOO_MANY_CLASSES"
+    ),
+    "bins_1": Case({"encoding": "QB-1"}, ("--encoding", "QB-1"), "BAD_QUANTILES"),
+    "bins_500": Case(
+        {"formulation": "cart", "encoding": "QB-500"},
+        ("--formulation", "cart", "--encoding", "QB-500"),
+        remark="QB-500 makes up to 500 columns",
+    ),
+    "depth_0": Case({"depth": 0}, ("--depth", "0"), "OUT_OF_RANGE"),
+    "depth_20": Case({"depth": 20}, ("--depth", "20"), "DEPTH_TOO_LARGE"),
+    "depth_half": Case({"depth": 2.5}, ("--depth", "2.5"), "NOT_A_NUMBER"),
+    "depth_text": Case({"depth": "3; import os"}, ("--depth", "3; import os"), "NOT_A_NUMBER"),
+    "lambda_nan": Case(
+        {"params": {"leaf_penalty": "nan"}}, ("--param", "leaf_penalty=nan"), "NOT_A_NUMBER"
+    ),
+    "lambda_neg": Case(
+        {"params": {"leaf_penalty": -0.1}}, ("--param", "leaf_penalty=-0.1"), "OUT_OF_RANGE"
+    ),
+    "minleaf_over_n": Case(
+        {"constraints": {"min_samples_leaf": 1_000_000}},
+        ("--constraint", "min_samples_leaf=1000000"),
+        "LEAF_LARGER_THAN_DATA",
+    ),
+    "seed_huge": Case({"seed": 2**63}, ("--seed", str(2**63)), "OUT_OF_RANGE"),
+    "test_share_1": Case({"test_size": 1.0}, ("--test-size", "1.0"), "OUT_OF_RANGE"),
+    "tl_inf": Case({"time_limit": "inf"}, ("--time-limit", "inf"), "NOT_A_NUMBER"),
+    "tl_nan": Case({"time_limit": "nan"}, ("--time-limit", "nan"), "NOT_A_NUMBER"),
+    "tl_neg": Case({"time_limit": -5}, ("--time-limit", "-5"), "OUT_OF_RANGE"),
+    **C_ZERO,
+    **EPS_ZERO,
+    **EPS_TINY,
+}
+REFUSED = {name: case for name, case in CASES.items() if case.code}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str]]:
+    """Path and target of the sample files by data name."""
+    folder = tmp_path_factory.mktemp("samples")
+    found = {}
+    for data in (IRIS, TWO):
+        path = folder / f"{data.name}.csv"
+        path.write_bytes(sample_bytes(data.name))
+        found[data.name] = (str(path), str(data.target_name))
+    return found
+
+
+def _refused_by_library(case: Case) -> None:
+    with pytest.raises(SettingsError) as caught:
+        octcore.solve(case.data, **case.settings)
+    assert caught.value.code == case.code
+    _one_sentence(caught.value.message)
+
+
+def _refused_by_command_line(
+    case: Case, files: dict[str, tuple[str, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, target = files[case.data.name]
+    assert main(["solve", path, "--target", target, *case.options]) == 2
+    _one_sentence(capsys.readouterr().err.strip())
+
+
+def _one_sentence(message: str) -> None:
+    assert message.endswith((".", "?"))
+    assert "\n" not in message
+    assert "Traceback" not in message
+
+
+def test_penalties_and_gaps_are_declared_by_somebody() -> None:
+    """Else the cases made from the declarations would be empty and nothing would be tested."""
+    assert {"margot:C_upper=0", "margot:C_last=0", "hfs-margot:C_last=0"} <= C_ZERO.keys()
+    assert {"margot:epsilon=0", "s-oct:epsilon=0", "oct-h:epsilon=0"} <= EPS_ZERO.keys()
+    assert len(EPS_TINY) == len(EPS_ZERO)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_library_refuses(name: str) -> None:
+    _refused_by_library(REFUSED[name])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_command_line_refuses(
+    name: str, files: dict[str, tuple[str, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _refused_by_command_line(REFUSED[name], files, capsys)
+
+
+def test_a_fine_encoding_is_accepted_with_a_remark() -> None:
+    run = octcore.solve(IRIS, **CASES["bins_500"].settings)
+    assert run.tree is not None
+    assert any(CASES["bins_500"].remark in text for text in run.findings)
+
+
+def test_a_fine_encoding_is_remarked_on_the_command_line(
+    files: dict[str, tuple[str, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, target = files["iris"]
+    assert main(["solve", path, "--target", target, *CASES["bins_500"].options]) == 0
+    assert CASES["bins_500"].remark in capsys.readouterr().out
+
+
+def test_a_tiny_time_limit_gives_the_heuristic_tree_without_a_proof() -> None:
+    data = octcore.load_sample("wdbc")
+    run = octcore.solve(data, "flow-oct", depth=3, time_limit=0.001)
+    assert run.tree is not None
+    assert (run.status, run.stop_reason) == ("feasible", "time_limit")
+    assert not run.certificate.proven
+
+
+def test_no_column_to_split_on_is_refused(
+    files: dict[str, tuple[str, str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, target = files["iris"]
+    drop = [part for name in IRIS.feature_names for part in ("--drop", name)]
+    assert main(["solve", path, "--target", target, *drop]) == 2
+    _one_sentence(capsys.readouterr().err.strip())
+    with pytest.raises(octcore.OctError) as caught:
+        octcore.read_csv(path, target=target, drop=IRIS.feature_names)
+    _one_sentence(caught.value.message)
+
+
+@pytest.mark.parametrize("info", list_formulations(), ids=lambda info: info.key)
+def test_depth_is_refused_only_where_a_model_would_not_fit(info: Any) -> None:
+    data = TWO if info.max_classes == 2 else IRIS
+    with pytest.raises(SettingsError, match="leaves") as caught:
+        octcore.solve(data, info.key, depth=info.max_depth + 1)
+    assert caught.value.setting == "depth"
+    if info.key in {"cart", "path-search"}:
+        assert info.max_depth >= 20
+        run = octcore.solve(data, info.key, depth=20, time_limit=5.0)
+        assert run.tree is not None
+
+
+def _rows(n: int, p: int) -> Dataset:
+    rng = np.random.default_rng(0)
+    return Dataset.from_arrays(rng.normal(size=(n, p)), rng.integers(0, 2, n))
+
+
+@pytest.mark.parametrize(
+    ("formulation", "depth"),
+    [("flow-oct", 8), ("oct-binary", 8), ("oct", 8), ("s-oct", 6), ("svm1-odt", 6), ("oct-h", 6)],
+)
+def test_models_that_would_exhaust_the_machine_are_refused_before_they_are_built(
+    formulation: str, depth: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _pretend_free(monkeypatch, 2e9)
+    before = psutil.Process().memory_info().rss
+    with pytest.raises(TooLargeError) as caught:
+        octcore.solve(_rows(20_000, 10), formulation, depth=depth, time_limit=60.0)
+    size = caught.value.size
+    assert size["bytes"] > 1e9
+    assert size["nonzeros"] > 1e6
+    assert psutil.Process().memory_info().rss - before < 1e9
+    _one_sentence(caught.value.message)
+
+
+@pytest.mark.parametrize("encoding", ["QT-100000", "QB-999999999", "QT-999999999"])
+def test_encodings_that_would_exhaust_the_machine_are_refused(encoding: str) -> None:
+    before = psutil.Process().memory_info().rss
+    with pytest.raises(TooLargeError, match="fewer quantiles") as caught:
+        octcore.solve(_rows(20_000, 20), "path-search", encoding=encoding)
+    assert caught.value.size["bytes"] > 1e9
+    assert psutil.Process().memory_info().rss - before < 3e8
+
+
+def test_a_model_within_the_budget_passes() -> None:
+    size = ModelSize(rows=10, columns=10, binaries=5, nonzeros=100)
+    check_size(size, 1e6)
+    with pytest.raises(TooLargeError):
+        check_size(size, 1e4)
+
+
+def _pretend_free(monkeypatch: pytest.MonkeyPatch, n_bytes: float) -> None:
+    """Make the limit the same on every machine."""
+    memory = psutil.virtual_memory()._replace(available=int(n_bytes))
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
+
+
+def test_what_an_address_names_is_looked_up_and_never_opened(tmp_path: Path) -> None:
+    store = RunStore(tmp_path / "runs.sqlite")
+    for name in ("../../x", "..%2F..%2Fx", "x' OR 1=1 --", "A" * 10_000):
+        with pytest.raises(StoreError) as caught:
+            store.load(name)
+        assert caught.value.code == "NO_SUCH_RUN"
+        assert len(caught.value.message) < 200
+    with pytest.raises(SettingsError):
+        octcore.solve(IRIS, depth="1e9")  # type: ignore[arg-type]
+    store.close()
+
+
+ACCEPTED: dict[str, Callable[[], None]] = {
+    "bins_500": test_a_fine_encoding_is_accepted_with_a_remark,
+    "tl_tiny": test_a_tiny_time_limit_gives_the_heuristic_tree_without_a_proof,
+}
+GROUPS = {"C_zero": C_ZERO, "eps_zero": EPS_ZERO, "eps_1e-9": EPS_TINY}
+
+
+@pytest.mark.reference
+def test_every_setting_of_the_reference_list_behaves_as_stated(
+    reference: Path,
+    files: dict[str, tuple[str, str]],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    text = (reference / "bad_inputs" / "manifest.json").read_text(encoding="utf-8")
+    for entry in json.loads(text)["settings"]:
+        name, refuses = entry["id"], entry["expect"] == "clear-error"
+        if name in ACCEPTED:
+            assert not refuses
+            ACCEPTED[name]()
+        elif name == "query_param_inject":
+            test_what_an_address_names_is_looked_up_and_never_opened(tmp_path)
+        elif name == "features_none":
+            test_no_column_to_split_on_is_refused(files, capsys)
+        else:
+            cases = list(GROUPS.get(name, {}).values()) or [CASES[name]]
+            assert refuses, name
+            for case in cases:
+                _refused_by_library(case)
+                _refused_by_command_line(case, files, capsys)
+
+
+def test_the_declared_ranges_hold_their_own_defaults() -> None:
+    for info in list_formulations():
+        for parameter in get_formulation(info.key).info.hyperparameters:
+            assert parameter.check(parameter.default) == parameter.default
