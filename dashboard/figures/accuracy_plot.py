@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from dashboard import text
 from dashboard.figures.layout import base_layout
-from dashboard.figures.race import PLOTLY_SHAPES, colour_of
+from dashboard.figures.race import SHAPES, colour_of
 from dashboard.palette import Palette
 from octcore.run import Run
 
@@ -61,7 +61,7 @@ def spread_figure(records: Sequence[Spread], palette: Palette) -> go.Figure:
     figure = go.Figure(layout=base_layout(palette, has_legend=True, height=height))
     names = text.unique_labels([record.label for record in records], 44)
     for index, (record, name) in enumerate(zip(records, names, strict=True)):
-        shape, colour = PLOTLY_SHAPES[index % 4], colour_of(index)
+        shape, colour = SHAPES[index % 4], colour_of(index)
         for values, suffix, shift, kind in (
             (record.training, "-open", -0.16, "training rows"),
             (record.held_out, "", 0.16, "held-out rows"),
@@ -81,7 +81,9 @@ def spread_figure(records: Sequence[Spread], palette: Palette) -> go.Figure:
         showgrid=False,
         ticks="",
     )
-    figure.update_xaxes(title_text="accuracy", tickformat=".0%")
+    values = [v for record in records for v in (*record.training, *record.held_out)] or [0.0, 1.0]
+    span = [max(0.0, min(values) - 0.03), min(1.005, max(values) + 0.03)]
+    figure.update_xaxes(title_text="accuracy", tickformat=".0%", range=span)
     return figure
 
 

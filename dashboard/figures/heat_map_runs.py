@@ -94,7 +94,7 @@ def heat_map_figure(record: HeatMap, palette: Palette) -> go.Figure:
     layout = base_layout(palette, has_legend=False, height=height)
     figure.update_layout(
         height=layout.height,
-        margin={"l": 8, "r": 8, "t": 34, "b": 8},
+        margin={"l": 8, "r": 8, "t": 34, "b": 8, "pad": 2},
         paper_bgcolor=layout.paper_bgcolor,
         plot_bgcolor=palette.surface,
         font=layout.font,
@@ -114,14 +114,14 @@ def heat_map_figure(record: HeatMap, palette: Palette) -> go.Figure:
     figure.update_annotations(font={"color": palette.text, "size": 14})
     figure.update_yaxes(autorange="reversed", showgrid=False, automargin=True, type="category")
     figure.update_xaxes(
-        showgrid=False, type="category", title_text="branch node", tickfont={"color": palette.text}
+        showgrid=False, type="category", automargin=True, tickfont={"color": palette.text}
     )
     return figure
 
 
 def _panel(panel: Panel, names: Sequence[str]) -> go.Heatmap:
     return go.Heatmap(
-        x=[str(node) for node in panel.nodes],
+        x=[f"node {node}" for node in panel.nodes],
         y=list(names),
         z=panel.shares,
         coloraxis="coloraxis",
@@ -129,5 +129,5 @@ def _panel(panel: Panel, names: Sequence[str]) -> go.Heatmap:
         ygap=2,
         text=[[f"{100 * v:.0f}" if 0 < v < 1 else "" for v in row] for row in panel.shares],
         texttemplate="%{text}" if len(panel.nodes) <= 7 else "",
-        hovertemplate="%{y} at node %{x}: %{z:.1%} of the weight<extra></extra>",
+        hovertemplate="%{y} at %{x}: %{z:.1%} of the weight<extra></extra>",
     )

@@ -18,7 +18,7 @@ from plotly.subplots import make_subplots
 
 from dashboard import text
 from dashboard.figures.layout import base_layout
-from dashboard.figures.race import PLOTLY_DASHES, colour_of
+from dashboard.figures.race import DASHES, colour_of
 from dashboard.palette import Palette
 from octcore.errors import DataError
 
@@ -152,7 +152,7 @@ def profile_figure(record: Profile, palette: Palette) -> go.Figure:
     widest = max((g for c in record.curves for g in c.gaps), default=0.0)
     names = text.unique_labels([curve.formulation for curve in record.curves])
     for index, (curve, name) in enumerate(zip(record.curves, names, strict=True)):
-        line = {"color": colour_of(index), "width": 2.6, "dash": PLOTLY_DASHES[index % 4],
+        line = {"color": colour_of(index), "width": 2.6, "dash": DASHES[index % 4],
                 "shape": "hv"}  # fmt: skip
         x, y = _steps(curve.seconds, LEAST_SECONDS, longest * 1.1, 0, curve.n_instances)
         _add(figure, x, y, line, name, 1, "%{y:.0%} proven within %{x:.3g} s")

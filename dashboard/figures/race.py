@@ -1,13 +1,11 @@
-"""Several solves in one chart: live in Altair, finished in plotly, told apart without colour."""
+"""Several solves in one chart; lines are told apart by dashes and marks as well as colours."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-import altair as alt
-import pandas as pd
 import plotly.graph_objects as go
 
 from dashboard import text
@@ -18,10 +16,8 @@ from octcore.engines.trace import Trace
 
 Scale = Literal["gap", "objective", "accuracy"]
 MOST_POINTS = 400
-ALTAIR_DASHES = ((1, 0), (7, 3), (2, 2), (9, 3, 2, 3))
-PLOTLY_DASHES = ("solid", "dash", "dot", "dashdot")
-ALTAIR_SHAPES = ("circle", "square", "triangle-up", "diamond")
-PLOTLY_SHAPES = ("circle", "square", "triangle-up", "diamond")
+DASHES = ("solid", "dash", "dot", "dashdot")
+SHAPES = ("circle", "square", "triangle-up", "diamond")
 TIME_TITLE = "time since the call of each run (s)"
 AXIS_TITLES = {"gap": "relative gap", "accuracy": "training accuracy of the best tree"}
 
@@ -103,6 +99,18 @@ class Race:
     def end(self) -> float:
         """Last moment of any line, in seconds."""
         return max((s.seconds[-1] for s in self.series if s.seconds), default=0.0)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Values worth seeing: without the first trees, often a single leaf, if better follow."""
+        values: list[float] = [] if self.optimum is None else [self.optimum]
+        for series in self.series:
+            first = series.values[0]
+            later = [value for value in series.values if value != first]
+            values += later if later and not series.is_bound else series.values
+        low, high = min(values, default=0.0), max(values, default=1.0)
+        room = 0.08 * (high - low) or 0.05 * max(abs(high), 0.1)
+        return low - room, high + room
 
 
 def race_data(entrants: Sequence[Entrant], scale: Scale = "gap") -> Race:
@@ -206,73 +214,9 @@ def colour_of(index: int) -> str:
     return CLASS_COLOURS[index % len(CLASS_COLOURS)]
 
 
-def race_rows(race: Race) -> pd.DataFrame:
-    """Rows of the live chart: seconds, value, run, line, closed."""
-    rows = [
-        (second, value, series.label, "bound" if series.is_bound else "incumbent")
-        for series in race.series
-        for second, value in zip(series.seconds, series.values, strict=True)
-    ]
-    return pd.DataFrame(rows, columns=["seconds", "value", "run", "line"])
-
-
-def race_chart(race: Race, palette: Palette) -> alt.LayerChart | alt.FacetChart:
-    """Draw a race that goes on, in Altair, which redraws without a flicker.
-
-    Parameters
-    ----------
-    race : Race
-        What to draw.
-    palette : Palette
-        Colours.
-    """
-    labels = list(race.labels)
-    colours = [colour_of(i) for i in range(len(labels))]
-    legend = alt.Legend(
-        orient="top", title=None, labelLimit=320, symbolStrokeWidth=0, symbolSize=90
-    )
-    base = alt.Chart(race_rows(race)).encode(
-        x=alt.X("seconds:Q", title=TIME_TITLE).scale(domainMin=0).axis(tickCount=8),
-        y=_altair_axis(race),
-        color=alt.Color("run:N", scale=alt.Scale(domain=labels, range=colours), legend=legend),
-        detail="line:N",
-        tooltip=[
-            alt.Tooltip("run:N"),
-            alt.Tooltip("seconds:Q", format=".2f"),
-            alt.Tooltip("value:Q", format=".4g", title=race.scale),
-        ],
-    )
-    dashes = [list(ALTAIR_DASHES[i % 4]) for i in range(len(labels))]
-    dash = alt.StrokeDash("run:N", scale=alt.Scale(domain=labels, range=dashes), legend=legend)
-    shapes = [ALTAIR_SHAPES[i % 4] for i in range(len(labels))]
-    shape = alt.Shape("run:N", scale=alt.Scale(domain=labels, range=shapes), legend=legend)
-    layers: list[Any] = [
-        base.mark_line(interpolate="step-after", strokeWidth=2.5).encode(strokeDash=dash),
-        base.mark_point(filled=True, size=48, opacity=1).encode(shape=shape),
-    ]
-    if race.optimum is not None:
-        rule = pd.DataFrame({"value": [race.optimum], "words": [_optimum_words(race)]})
-        line = alt.Chart(rule).mark_rule(color=palette.optimum, strokeDash=[2, 3], strokeWidth=2)
-        note = alt.Chart(rule).mark_text(
-            color=palette.optimum, align="left", dx=6, dy=-7, x=0, fontSize=12
-        )
-        layers += [line.encode(y="value:Q"), note.encode(y="value:Q", text="words:N")]
-    return alt.layer(*layers).properties(height=300)
-
-
-def _optimum_words(race: Race) -> str:
+def optimum_words(race: Race) -> str:
+    """Name the optimum and who proved it."""
     return f"optimum {race.optimum:.5g}, proven by {race.proven_by}"
-
-
-def _altair_axis(race: Race) -> alt.Y:
-    axis = alt.Y("value:Q", title=race.title)
-    if race.scale == "gap":
-        words = f"datum.value <= {GAP_FLOOR * 1.01} ? '0 (proven)' : format(datum.value, '~%')"
-        powers = _powers(race)
-        return axis.scale(type="log", nice=False).axis(labelExpr=words, values=powers)
-    if race.scale == "accuracy":
-        return axis.scale(zero=False).axis(format="~%")
-    return axis.scale(zero=False)
 
 
 def race_figure(race: Race, palette: Palette) -> go.Figure:
@@ -289,24 +233,25 @@ def race_figure(race: Race, palette: Palette) -> go.Figure:
     for series in race.series:
         _line(figure, series, race, palette)
     if race.optimum is not None:
-        figure.add_hline(
-            y=race.optimum,
+        figure.add_scatter(
+            x=[0, 1.03 * race.end],
+            y=[race.optimum, race.optimum],
+            mode="lines",
             line={"color": palette.optimum, "width": 2, "dash": "dot"},
-            annotation_text=text.plotly(_optimum_words(race), 90),
-            annotation_position="top left",
-            annotation_font={"color": palette.optimum, "size": 13},
+            name=text.plotly(optimum_words(race), 90),
+            hoverinfo="skip",
         )
     figure.update_xaxes(title_text=TIME_TITLE, range=[0, 1.03 * max(race.end, 1e-3)])
     figure.update_yaxes(title_text=text.plotly(race.title, 80))
     if race.scale == "gap":
         _gap_axis(figure, race)
-    elif race.scale == "accuracy":
-        figure.update_yaxes(tickformat=".1%")
+    else:
+        figure.update_yaxes(range=race.span, tickformat=".0%" if race.scale == "accuracy" else None)
     return figure
 
 
 def _gap_axis(figure: go.Figure, race: Race) -> None:
-    powers = _powers(race)
+    powers = powers_around(race)
     figure.update_yaxes(
         type="log",
         tickvals=powers,
@@ -314,7 +259,7 @@ def _gap_axis(figure: go.Figure, race: Race) -> None:
     )
 
 
-def _powers(race: Race) -> list[float]:
+def powers_around(race: Race) -> list[float]:
     """Powers of ten around the gaps, for the ticks."""
     heights = [value for series in race.series for value in series.values] or [1.0]
     return [10.0**p for p in range(-4, 5) if min(heights) / 10.1 < 10.0**p < max(heights) * 10.1]
@@ -324,7 +269,7 @@ def _line(figure: go.Figure, series: Series, race: Race, palette: Palette) -> No
     colour, position = colour_of(series.index), series.index % 4
     name = text.plotly(series.label, 60) + (" (bound)" if series.is_bound else "")
     sizes = [5.0] * len(series.seconds)
-    symbols = [PLOTLY_SHAPES[position]] * len(series.seconds)
+    symbols = [SHAPES[position]] * len(series.seconds)
     sizes[-1] = 11.0
     if series.is_closed and not series.is_bound:
         sizes[-1], symbols[-1] = 17.0, "star"
@@ -337,7 +282,7 @@ def _line(figure: go.Figure, series: Series, race: Race, palette: Palette) -> No
             "shape": "hv",
             "color": colour,
             "width": 1.6 if series.is_bound else 2.8,
-            "dash": PLOTLY_DASHES[position],
+            "dash": DASHES[position],
         },
         opacity=0.75 if series.is_bound else 1.0,
         marker={
@@ -347,6 +292,7 @@ def _line(figure: go.Figure, series: Series, race: Race, palette: Palette) -> No
             "line": {"color": palette.outline, "width": 0.8},
         },
         name=name,
+        showlegend=not series.is_bound,
         customdata=words,
         hovertemplate="%{x:.2f} s: %{customdata}<extra>" + name + "</extra>",
     )

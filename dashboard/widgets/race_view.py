@@ -12,11 +12,11 @@ from dashboard.figures.race import (
     Race,
     Scale,
     known_optimum,
-    race_chart,
     race_data,
     race_figure,
     ran_together,
 )
+from dashboard.figures.race_live import race_chart
 from dashboard.jobs import RunView
 from dashboard.widgets import chart
 from dashboard.widgets.race_entrants import entrants_of
@@ -95,6 +95,8 @@ def _words(entrants: Sequence[Entrant], scale: Scale, done: bool) -> None:
     optimum, by = known_optimum(entrants)
     if optimum is not None and scale != "objective":
         words.append(f"The optimum {optimum:.5g} is proven by {text.markdown(by)}.")
+    if scale == "objective":
+        words.append("Thin lines are bounds." if done else "Incumbents and bounds meet.")
     if done and any(e.proven is not None for e in entrants):
         words.append("A star marks a proof.")
     st.caption(" ".join(words))
