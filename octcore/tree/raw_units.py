@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from octcore.encoding.base import EncodedColumn, Encoding
+from octcore.encoding.base import Encoding
 from octcore.tree.conditions import Condition, Levels, Numbers, below, condition_of, everything
 from octcore.tree.tree import Split
 
@@ -57,25 +57,40 @@ class RawPlane:
 def left_condition(
     split: Split, encoding: Encoding, digits: int = THRESHOLD_DIGITS
 ) -> Condition | None:
-    """Return the condition on a raw column under which rows go left; None for oblique splits."""
+    """Return the condition on a raw column under which rows go left; None for oblique splits.
+
+    Equal weights on levels of one column ask for a set of levels.
+    """
     if not split.weights:
         anything = everything(Numbers(ANY_ROW, ()))
         return anything if split.threshold >= 0 else anything.negated()
     if len(split.weights) > 1:
-        return None
+        return _level_set_condition(split, encoding)
     j, weight = next(iter(split.weights))
     column = encoding.columns[j]
     if column.is_binary:
-        return _binary_condition(column, weight, split.threshold)
+        return _two_way(condition_of(column), weight, split.threshold)
     value = column.shift + column.scale * (split.threshold / weight)
     value = float(f"{value:.{digits}g}")
     condition = below(column.raw, value, inclusive=weight > 0, levels=column.levels)
     return condition if weight * column.scale > 0 else condition.negated()
 
 
-def _binary_condition(column: EncodedColumn, weight: float, threshold: float) -> Condition:
+def _level_set_condition(split: Split, encoding: Encoding) -> Condition | None:
+    columns = [encoding.columns[j] for j in split.features]
+    weight = split.weights[0][1]
+    one_column = len({column.raw for column in columns}) == 1
+    if not one_column or any(column.kind != "level" for column in columns):
+        return None
+    if any(value != weight for _, value in split.weights):
+        return None
+    levels = Levels(columns[0].raw, tuple(column.level for column in columns), True)
+    return _two_way(levels, weight, split.threshold)
+
+
+def _two_way(condition: Condition, weight: float, threshold: float) -> Condition:
+    """Condition to go left when `weight` counts where a condition holds, and 0 elsewhere."""
     one_left, zero_left = weight <= threshold, threshold >= 0
-    condition = condition_of(column)
     if one_left and zero_left:
         return everything(condition)
     if not one_left and not zero_left:

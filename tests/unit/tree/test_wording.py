@@ -174,3 +174,14 @@ def test_negating_twice_is_the_same() -> None:
     for column in (ABOVE, BUCKET, FIRST, RED, MALE, SIZE):
         condition = condition_of(column)
         assert condition.negated().negated() == condition
+
+
+def test_equal_weights_on_levels_of_a_column_ask_for_a_set() -> None:
+    levels = [EncodedColumn("colour", "level", level=name) for name in ("r", "g", "b")]
+    encoding = encoding_of(*levels)
+    words = split_words(Split(((0, -1.0), (2, -1.0)), -0.5), encoding)
+    assert words.left == "colour is r or b"
+    assert words.right == "colour is neither r nor b"
+    assert split_words(Split(((0, 1.0), (2, 1.0)), 0.5), encoding).right == "colour is r or b"
+    uneven = split_words(Split(((0, -1.0), (2, -2.0)), -0.5), encoding)
+    assert "<=" in uneven.left
