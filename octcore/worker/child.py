@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from octcore.errors import OctError
 from octcore.worker.channel import Channel, Inbox, Watch
+from octcore.worker.kernels import are_compiled, compile_apart, warm_up
 from octcore.worker.protocol import PROTOCOL, ProtocolError, error_fields
 
 if TYPE_CHECKING:
@@ -92,9 +93,10 @@ def _import(channel: Channel, imports: Sequence[str]) -> None:
 
 
 class Warmer:
-    """Compiles kernels beside the waiting for a request, and stops doing so when one comes.
+    """Has the kernels compiled while the worker waits, and loads them.
 
-    The very first compilation on a machine takes long, and most solves need none of them.
+    The very first compilation on a machine takes long, and most solves need none of them: it runs
+    in a process of its own, and a request is served without waiting for it.
     """
 
     def __init__(self, channel: Channel, inbox: Inbox, kernels: Mapping[str, str]) -> None:
@@ -119,29 +121,26 @@ class Warmer:
             name = self._kernels.get(engines[0] if engine == "auto" else engine)
             if name is not None:
                 self._channel.send("warming", what="compiling kernels")
-                _warm_up(name)
+                self._load([name], self._inbox.cancel.is_set)
 
     def _run(self) -> None:
         try:
-            for name in self._kernels.values():
-                if self._inbox.has_request:
-                    break
-                self._channel.send("warming", what="compiling kernels")
-                _warm_up(name)
+            self._channel.send("warming", what="compiling kernels")
+            self._load(list(self._kernels.values()), lambda: self._inbox.has_request)
         except Exception:
-            # The solve that needs this kernel will say what is wrong with it.
+            # The solve that needs a kernel will say what is wrong with it.
             traceback.print_exc()
         self.ready()
 
-
-def _warm_up(name: str) -> None:
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        return
-    getattr(module, "warm_up", lambda: None)()
+    def _load(self, names: Sequence[str], stop: Callable[[], bool]) -> None:
+        """Load kernels, compiled in another process first where that was never done."""
+        ours = any(name in KERNELS.values() for name in names)
+        if ours and not are_compiled() and not compile_apart(list(KERNELS.values()), stop):
+            return
+        for name in names:
+            if stop():
+                return
+            warm_up(name)
 
 
 def _answer(
