@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from octcore.data.grouping import class_versus_rest
+from octcore.data.samples import load_sample
+from octcore.solving import solve
 from tests.brute import make_problem, run
 
 
@@ -44,3 +47,18 @@ def test_rescaling_the_scores_rescales_the_planes(strict):
     for node, split in tree.splits.items():
         other = scaled.splits[node].dense(2)
         np.testing.assert_allclose(split.dense(2) / 4, other, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("formulation", "least"), [("oct-h", 0.96), ("svm1-odt", 0.98), ("mm-svm-oct", 0.98)]
+)
+@pytest.mark.parametrize("sample", ["iris", "wine", "wdbc"])
+def test_ten_seconds_give_a_usable_tree(sample, formulation, least):
+    data = load_sample(sample)
+    if formulation == "mm-svm-oct" and data.n_classes > 2:
+        data = class_versus_rest(data, data.classes[0])
+    found = solve(data, formulation, time_limit=10)
+    assert found.accuracy is not None
+    assert found.accuracy >= least
+    assert found.timings["total"] < 15

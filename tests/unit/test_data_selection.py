@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
@@ -141,3 +143,16 @@ def test_one_versus_rest_predicts_by_the_largest_distance():
     assert set(predicted) <= set(data.classes)
     best = model.distances(data.frame).argmax(axis=1)
     assert [data.classes[k] for k in best] == list(predicted)
+
+
+@pytest.mark.slow
+def test_twenty_thousand_rows_take_minutes_at_most():
+    rng = np.random.default_rng(0)
+    X = rng.random((20_000, 10))
+    normals = rng.normal(size=(2, 10))
+    scores = (X - X.mean(axis=0)) @ normals.T
+    y = np.where(scores[:, 0] > 0, np.where(scores[:, 1] > 0, "a", "b"), "c")
+    started = time.process_time()
+    found = select_rows(Dataset.from_arrays(X, y), thresholds=Thresholds(0.1, 0.05))
+    assert time.process_time() - started < 300
+    assert len(found.rows) <= 0.06 * len(X)
