@@ -86,6 +86,8 @@ class PathJob:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
+        if self._stopped.is_set():
+            self._process.kill()
         timer = threading.Timer(self._limit, self._process.kill)
         timer.start()
         try:

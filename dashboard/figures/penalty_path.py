@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from dashboard import text
 from dashboard.figures.layout import base_layout
 from dashboard.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
-from octcore.selection.penalty_path import PenaltyPath
+from octcore.selection.penalty_path import PathStep, PenaltyPath
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,18 @@ PathRecord = Mapping[str, tuple[PathPoint, ...]]
 
 
 def penalty_path_data(paths: Mapping[str, PenaltyPath]) -> PathRecord:
-    """Collect the points of one or several paths."""
+    """Collect the points of one or several paths, every number of leaves once.
+
+    A path may name a tree twice: when a further leaf is allowed but buys nothing.
+    """
     return {
-        label: tuple(
-            PathPoint(s.leaves, s.accuracy, s.test_accuracy, s.low, s.high) for s in path.steps
-        )
+        label: tuple({s.leaves: _point(s) for s in reversed(path.steps)}.values())[::-1]
         for label, path in paths.items()
     }
+
+
+def _point(step: PathStep) -> PathPoint:
+    return PathPoint(step.leaves, step.accuracy, step.test_accuracy, step.low, step.high)
 
 
 def penalty_path_figure(

@@ -130,6 +130,7 @@ def counts_figure(
         figure.add_vline(x=at, line={"color": palette.text, "width": 1, "dash": "dot"})
     figure.update_xaxes(title_text="time since the call (s)", range=[0, 1.04 * max(end, 1e-3)])
     figure.update_yaxes(title_text="cuts added so far", rangemode="tozero")
+    figure.update_layout(showlegend=True)
     return figure
 
 

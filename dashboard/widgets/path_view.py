@@ -186,7 +186,9 @@ def _selected(record: PathRecord) -> tuple[str, int]:
         return point.accuracy if point.test_accuracy is None else point.test_accuracy
 
     best = max(worth(point) for point in points)
-    return label, next(p.leaves for p in points if worth(p) >= best - 0.01)
+    winners = [p for p in points if p.wins] or list(points)
+    good = [p.leaves for p in winners if worth(p) >= best - 0.01]
+    return label, good[0] if good else winners[-1].leaves
 
 
 def _chosen(

@@ -1,0 +1,160 @@
+"""Lessons: one check for links, files and forms; equal recipes give equal points."""
+
+from __future__ import annotations
+
+import json
+import urllib.parse
+
+import numpy as np
+import pytest
+
+from dashboard import lessons
+from dashboard.figures.drawing import (
+    Truth,
+    add_truth,
+    board_data,
+    lesson_numbers,
+    lesson_plane,
+    truth_data,
+)
+from dashboard.figures.plane import plane_figure
+from dashboard.palette import DARK, LIGHT
+from dashboard.teaching_texts import TEXTS, text_for
+from octcore.data.synthetic import list_generators
+from octcore.errors import SettingsError
+from octcore.formulations.base import list_formulations
+from octcore.solving import solve
+
+DRAWN = ((100, 100, 0), (200, 900, 1), (900, 200, 1), (800, 800, 0))
+
+
+def examples() -> list[lessons.Lesson]:
+    made = [lessons.default_lesson(made.key) for made in list_generators()]
+    return [
+        *made,
+        lessons.lesson_from({"set": "xor", "n": "40", "flip": "0.1", "seed": "7", "depth": "3"}),
+        lessons.with_points(lessons.default_lesson("moons"), DRAWN),
+        lessons.lesson_from({"set": "drawn", "points": "", "show": "cart"}),
+    ]
+
+
+@pytest.mark.parametrize("lesson", examples(), ids=lambda lesson: lesson.token)
+def test_link_and_file_give_the_same_lesson(lesson):
+    address = lessons.link(lesson, "http://localhost:8501/teach?old=1")
+    query = dict(urllib.parse.parse_qsl(address.split("?", 1)[1], keep_blank_values=True))
+    assert lessons.lesson_from(query) == lesson
+    assert lessons.read_lesson(json.dumps(lessons.to_dict(lesson)).encode()) == lesson
+
+
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [
+        ({"depth": "1e9"}, "depth"),
+        ({"depth": "2.5"}, "depth"),
+        ({"n": "nan"}, "n must be"),
+        ({"n": "100000"}, "n must be"),
+        ({"gamma": "-1"}, "gamma"),
+        ({"set": "<script>"}, "no set"),
+        ({"set": "xor", "turns": "2"}, "turns"),
+        ({"colour": "red"}, "colour"),
+        ({"points": "1-2"}, "points"),
+        ({"points": "1-2-9"}, "outside"),
+        ({"points": "1-2-0_" * 500 + "1-2-0"}, "at most"),
+        ({"points": "9" * 6000 + "-1-1"}, "points"),
+        ({"show": "cart,nonsense"}, "nonsense"),
+        ({"show": ""}, "formulation"),
+        ({"leaf_penalty": "inf"}, "leaf_penalty"),
+    ],
+)
+def test_a_wrong_link_is_refused_in_one_sentence(query, word):
+    with pytest.raises(SettingsError) as caught:
+        lessons.lesson_from(query)
+    assert word in caught.value.message
+    assert "\n" not in caught.value.message
+    assert len(caught.value.message) < 500
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{}", b"\xff\xfe", b'{"format": "octcore-lesson", "version": 9}']
+)
+def test_a_file_that_is_no_lesson_is_refused(content):
+    with pytest.raises(SettingsError):
+        lessons.read_lesson(content)
+
+
+def test_drawn_points_are_the_data():
+    lesson = lessons.with_points(lessons.default_lesson(), DRAWN)
+    data = lessons.lesson_data(lesson)
+    assert data.n_samples == 4
+    assert data.frame["x"].tolist() == [0.1, 0.2, 0.9, 0.8]
+    assert [data.classes[k] for k in data.y] == ["A", "B", "B", "A"]
+
+
+def test_points_of_one_class_only_are_refused():
+    lesson = lessons.lesson_from({"set": "drawn", "points": "1-1-0_2-2-0"})
+    with pytest.raises(SettingsError, match="both classes"):
+        lessons.lesson_data(lesson)
+
+
+def test_the_story_greedy_below_optimal_below_margins():
+    lesson = lessons.default_lesson()
+    data = lessons.lesson_data(lesson)
+    runs = [solve(data, **lessons.solve_settings(lesson, key)) for key in lesson.formulations]
+    accuracies = [run.accuracy for run in runs]
+    assert accuracies[0] < accuracies[1] < accuracies[2] == 1.0
+    assert [run.is_optimal for run in runs] == [False, True, True]
+    widths = [lesson_numbers(r.tree, r.encoding, data, r.timings).narrowest for r in runs]
+    assert widths[2] > 0.05 > max(widths[:2])
+
+
+@pytest.mark.parametrize("key", [info.key for info in list_formulations()])
+def test_every_formulation_has_a_text_and_settings_that_are_its_own(key):
+    words = text_for(key)
+    assert key in TEXTS
+    assert words.idea.endswith(".")
+    assert words.look.endswith(".")
+    settings = lessons.solve_settings(lessons.default_lesson(), key)
+    info = next(info for info in list_formulations() if info.key == key)
+    assert set(settings["params"]) <= {p.name for p in info.hyperparameters}
+
+
+def test_only_what_matters_to_a_tree_makes_it_grow_again():
+    lesson = lessons.default_lesson()
+    other = lessons.lesson_from({"C_last": 10, "show": "margot,cart"})
+    assert lessons.run_key(lesson, "cart") == lessons.run_key(other, "cart")
+    assert lessons.run_key(lesson, "margot") != lessons.run_key(other, "margot")
+
+
+def test_truth_divides_the_square_and_rings_turned_labels():
+    lesson = lessons.lesson_from({"flip": "0.1"})
+    truth = truth_data(lessons.lesson_set(lesson))
+    assert len(truth.segments) == 3
+    assert len(truth.flipped) == 11
+    areas = [_area(polygon) for polygon, _ in truth.regions]
+    assert sum(areas) == pytest.approx(1.04**2)
+    assert not truth_data(None).is_known
+
+
+def _area(polygon):
+    x, y = np.array(polygon).T
+    return 0.5 * abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1)))
+
+
+def test_board_shows_every_point_on_its_place():
+    points, codes = lessons.lesson_points(lessons.with_points(lessons.default_lesson(), DRAWN))
+    data = board_data(points, codes, Truth(), DARK, "#fff", "origin", 3)
+    assert data["points"] == [list(point) for point in DRAWN]
+    assert data["serial"] == 3
+    json.dumps(data, allow_nan=False)
+
+
+def test_plane_of_a_lesson_is_the_whole_square():
+    lesson = lessons.with_points(lessons.default_lesson(), DRAWN)
+    data = lessons.lesson_data(lesson)
+    run = solve(data, **lessons.solve_settings(lesson, "path-search"))
+    record = lesson_plane(run.tree, run.encoding, data)
+    assert sum(_area(region.polygon) for region in record.regions) == pytest.approx(1.04**2)
+    assert set(record.lines) == set(run.tree.splits)
+    assert all(lines.line for lines in record.lines.values())
+    figure = add_truth(plane_figure(record, LIGHT, "#000"), truth_data(None), LIGHT)
+    assert figure.layout.xaxis.title.text == "x"

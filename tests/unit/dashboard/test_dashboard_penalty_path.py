@@ -1,0 +1,77 @@
+"""The penalty path: record, figures, and the child process that computes it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from dashboard.figures.penalty_path import (
+    penalty_path_data,
+    penalty_path_figure,
+    winners_figure,
+)
+from dashboard.palette import LIGHT
+from dashboard.path_jobs import PathJobs, read_path
+from octcore.data.samples import load_sample
+from octcore.selection.penalty_path import penalty_path
+
+
+@pytest.fixture(scope="module")
+def paths():
+    data = load_sample("iris")
+    return {key: penalty_path(data, key, 2, test_size=0.3) for key in ("QT-3", "QB-3")}
+
+
+def test_record_and_figures_show_every_step(paths):
+    record = penalty_path_data(paths)
+    leaves = [p.leaves for p in record["QT-3"]]
+    assert leaves == sorted({s.leaves for s in paths["QT-3"].steps})
+    figure = penalty_path_figure(record, LIGHT, ("QT-3", 2))
+    assert [t.name for t in figure.data if t.name][:2] == ["QT-3, training", "QT-3, held out"]
+    assert figure.layout.xaxis.title.text == "leaves"
+    assert tuple(figure.data[0].customdata[0][:2]) == ("QT-3", 1)
+    steps = winners_figure(record, LIGHT)
+    assert steps.data[0].y[-1] == 1
+    assert figure.layout.yaxis.title.text == "accuracy"
+
+
+def test_ranges_meet_at_the_breakpoints(paths):
+    record = penalty_path_data(paths)["QT-3"]
+    winners = [p for p in record if p.wins]
+    assert winners[-1].low == 0
+    assert winners[0].high is None
+    for smaller, larger in pairwise(winners):
+        assert larger.high == pytest.approx(smaller.low)
+    assert "from" in winners[0].range_words
+
+
+def test_path_survives_its_plain_data(paths):
+    path = paths["QT-3"]
+    again = read_path(path.to_dict())
+    assert again.steps == path.steps
+    assert again.encoding.names == path.encoding.names
+
+
+def test_child_process_gives_the_same_path_and_says_errors_in_words(paths):
+    jobs = PathJobs()
+    data = load_sample("iris")
+    settings = {"encoding": "QT-3", "depth": 2, "test_size": 0.3}
+    job = jobs.start("a", data, settings)
+    assert jobs.start("a", data, settings) is job
+    refused = jobs.start("b", data, {**settings, "depth": 99})
+    assert job.wait(120)
+    assert job.path.steps == paths["QT-3"].steps
+    assert refused.wait(120)
+    assert refused.path is None
+    assert "depth" in refused.error
+
+
+def test_a_stopped_path_ends_at_once():
+    jobs = PathJobs()
+    settings = {"encoding": "class-change", "depth": 5, "time_limit": 300.0}
+    job = jobs.start("a", load_sample("wdbc"), settings)
+    job.stop()
+    assert job.wait(30)
+    assert job.path is None
+    assert job.error == "Stopped."

@@ -1,0 +1,158 @@
+"""What-if: prices, differences, root values, and which formulation answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dashboard import what_if
+from dashboard.figures.difference import (
+    change_words,
+    difference_data,
+    mark,
+    price_data,
+    price_words,
+)
+from dashboard.figures.root_values import root_values_data, root_values_figure
+from dashboard.jobs import RunView
+from dashboard.palette import LIGHT
+from octcore.data.samples import load_sample
+from octcore.solving import solve
+from octcore.tree.tree import Split, Tree
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_sample("iris")
+
+
+@pytest.fixture(scope="module")
+def base(iris):
+    return solve(iris, "path-search", depth=2, params={"exact_root_values": True})
+
+
+def test_dropping_the_best_feature_costs_what_it_costs(iris, base):
+    settings = what_if.variant_settings(
+        base, iris, {"forbidden_features": ["petal width (cm)"]}, "path-search"
+    )
+    after = solve(iris, **settings)
+    price = price_data(base, after)
+    assert price.is_proven
+    assert price.accuracy == pytest.approx(base.accuracy - after.accuracy)
+    assert price.low == pytest.approx(base.objective - after.objective)
+    words = price_words(price, change_words(settings["constraints"]))
+    assert words.startswith("Dropping petal width (cm) costs 3.3 accuracy points: 94.0 % becomes")
+    assert words.endswith("Both trees are proven optimal.")
+
+
+def test_an_open_gap_is_said(base):
+    after = replace(base, status="feasible", accuracy=0.9, objective=0.86, bound=0.89)
+    words = price_words(price_data(base, after), "Using at most 1 feature")
+    assert "not proven" in words
+    assert "at most 4.0 points" in words
+    assert "at least 1.0" in words
+    unknown = price_data(replace(base, status="feasible"), after)
+    assert not unknown.is_proven
+    assert "open gap" in price_words(unknown, "X")
+
+
+def test_nothing_lost_is_said():
+    run = solve(load_sample("iris"), "path-search", depth=1)
+    assert "costs nothing" in price_words(price_data(run, run), "Keeping it")
+
+
+@pytest.mark.parametrize(
+    ("constraints", "words"),
+    [
+        ({"max_leaves": 1}, "Using at most 1 leaf"),
+        ({"max_leaves": 3, "root_feature": "a"}, "Using at most 3 leaves and starting with a"),
+        ({"min_recall": {"yes": 0.9}}, "Getting at least 90 % of yes right"),
+        (
+            {"statistical_parity": {"attribute": "sex", "max_gap": 0.1}},
+            "Keeping statistical parity of sex within 10 points",
+        ),
+        ({"min_samples_leaf": 5}, "Asking for 5 rows in every leaf"),
+    ],
+)
+def test_conditions_in_words(constraints, words):
+    assert change_words(constraints) == words
+
+
+def test_root_values_are_the_best_over_the_columns(base):
+    record = root_values_data(base.values, base.encoding)
+    assert [entry.feature for entry in record][:2] == ["petal width (cm)", "petal length (cm)"]
+    assert record[0].value == pytest.approx(base.objective)
+    assert record[0].loss == 0.0
+    assert len(record) == 4
+    assert all(entry.is_exact for entry in record)
+    figure = root_values_figure(record, LIGHT, "petal width (cm)")
+    dots = next(t for t in figure.data if t.mode == "markers+text")
+    assert list(dots.y)[-1] == "petal width (cm)"
+    assert "best objective" in figure.layout.xaxis.title.text
+
+
+def test_an_upper_bound_is_never_called_exact(base):
+    flags = [False] * len(base.values["root_values"])
+    record = root_values_data({**base.values, "root_values_exact": flags}, base.encoding)
+    assert all(not entry.is_exact and entry.loss is None for entry in record)
+    dots = next(t for t in root_values_figure(record, LIGHT).data if t.mode == "markers+text")
+    assert all("at most" in words for words in dots.text)
+
+
+def test_differences_are_found_by_node_and_row(univariate):
+    tree, encoding, data = univariate
+    other = Tree(
+        {**tree.splits, 2: Split.on_feature(0)},
+        tree.labels,
+        tree.n_features,
+        tree.n_classes,
+        tree.classes,
+        tree.features,
+    )
+    same = difference_data((tree, encoding), (tree, encoding), data)
+    assert same.is_same
+    assert same.rows == 0
+    if tree.splits[2] != other.splits[2]:
+        difference = difference_data((tree, encoding), (other, encoding), data)
+        assert difference.before == difference.after == {2}
+        assert difference.rows > 0
+
+
+def test_marks_reach_the_component():
+    component = {"nodes": [{"id": 1, "detail": "9 rows", "label": "x"}, {"id": 2, "detail": ""}]}
+    marked = mark(component, frozenset({1}))["nodes"]
+    assert marked[0]["mark"]
+    assert marked[0]["detail"] == "≠ 9 rows"
+    assert "mark" not in marked[1]
+
+
+def test_the_quickest_able_formulation_comes_first():
+    assert what_if.candidates({"forbidden_features": ["a"]}, 2)[0] == "path-search"
+    assert what_if.candidates({"max_features": 2}, 2)[0] == "path-columns"
+    assert what_if.candidates({"max_features": 2}, 4)[0] == "accelerated-bend-oct"
+    assert what_if.candidates({"nonsense": 2}, 2) == ()
+
+
+def test_the_run_itself_is_compared_only_when_it_is_a_proven_optimum(iris, base):
+    assert what_if.is_comparable(base)
+    assert not what_if.is_comparable(solve(iris, "cart", depth=2))
+    assert not what_if.is_comparable(replace(base, status="feasible"))
+
+
+def test_constraints_of_the_run_stay(iris):
+    run = solve(
+        iris, "path-search", depth=2, constraints={"forbidden_features": ["petal width (cm)"]}
+    )
+    joined = what_if.together(run, {"forbidden_features": ["petal length (cm)"], "max_leaves": 3})
+    assert joined["forbidden_features"] == ["petal width (cm)", "petal length (cm)"]
+    settings = what_if.variant_settings(run, iris, {"max_leaves": 3}, "path-search")
+    assert settings["constraints"]["max_leaves"] == 3
+    assert settings["params"] == {"leaf_penalty": 0.01}
+
+
+def test_rows_of_a_run_from_the_history_are_its_training_rows(base):
+    view = RunView("x", "x", {}, "done", run=base)
+    assert what_if.rows_of(view) is base.train
+    held = replace(base, n_test=50, settings={**base.settings, "test_size": 0.25})
+    assert what_if.base_settings(held, base.train)["test_size"] == 0.0
