@@ -128,5 +128,5 @@ def _table(
     if not categorical:
         return Dataset.from_arrays(X.astype(float), y, name=name)
     X = X.astype(str).replace("?", "unknown")  # a value like others in the papers
-    kinds = {c: "categorical" for c in X.columns if X[c].nunique() > 2}
+    kinds = {c: "categorical" for c in X.columns if len(set(X[c])) > 2}
     return Dataset.from_arrays(X, y, kinds=kinds, name=name)

@@ -156,6 +156,7 @@ def run_peer(instance: Instance, blank: Line, limit: float) -> Line:
         bound=bound,
         gap=relative_gap(objective, bound) if answer.proven else answer.gap,
         seconds=round(seconds, 4),
+        solve_seconds=round(seconds, 4),
         accuracy=accuracy,
         leaves=answer.leaves,
         method="peer",

@@ -11,8 +11,7 @@ from importlib import resources
 def published(name: str) -> tuple[dict[str, str], ...]:
     """Rows of one table: ``accelerated``, ``flow-oct``, ``margot``, ``s-oct`` or ``svm1-odt``."""
     file = resources.files("octcore.bench") / "published" / f"{name}.csv"
-    with file.open(encoding="utf-8", newline="") as lines:
-        return tuple(csv.DictReader(lines))
+    return tuple(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
 
 
 def number(text: str | None) -> float | None:

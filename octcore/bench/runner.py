@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,14 @@ from octcore.bench.peers import PEERS, run_peer
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError, SettingsError
 from octcore.run import Run
+from octcore.settings import check_against_data, check_settings
 from octcore.tree import metrics
-from octcore.worker import Snapshot, WorkerPool, solve_in_child
+from octcore.worker import Job, Request, Snapshot
+from octcore.worker.process import SolveProcess
 
 WARM_SECONDS = 180.0
 """The first compilation of all kernels on a machine takes about a minute."""
+POLL_SECONDS = 0.1
 
 
 def run_suite(
@@ -61,15 +64,12 @@ def run_suite(
     known = existing_keys(output)
     open_ = [i for i in instances if _blank(suite, i, limit).key not in known]
     lines: list[Line] = []
-    if not open_:
-        return lines
-    with WorkerPool(idle=1) as pool:
-        for instance in open_:
-            line = _solve(suite, instance, limit, pool, on_phase)
-            lines.append(line)
-            _append(output, line)
-            if on_line is not None:
-                on_line(line, len(instances) - len(open_) + len(lines), len(instances))
+    for instance in open_:
+        line = _solve(suite, instance, limit, on_phase)
+        lines.append(line)
+        _append(output, line)
+        if on_line is not None:
+            on_line(line, len(instances) - len(open_) + len(lines), len(instances))
     return lines
 
 
@@ -86,20 +86,26 @@ def existing_keys(output: Path | None) -> set[tuple[str, ...]]:
                 "output",
             )
         names = ("suite", "dataset", "encoding", "formulation", "depth", "parameters")
-        # an interrupted run may leave half a line
-        return {tuple(row[n] for n in names) for row in reader if row["status"]}
+        return {tuple(row[n] for n in names) for row in reader if is_complete(row)}
+
+
+def is_complete(row: Mapping[str, str | None]) -> bool:
+    """Whether a line was written to its end; an interrupted run may leave half a line."""
+    return all(value is not None for value in row.values())
 
 
 def _append(output: Path | None, line: Line) -> None:
     if output is None:
         return
-    is_new = not output.exists() or not output.stat().st_size
     try:
+        before = output.read_bytes()[-1:] if output.exists() else b""
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("a", encoding="utf-8", newline="") as stream:
             writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-            if is_new:
+            if not before:
                 writer.writeheader()
+            elif before != b"\n":  # the last run was cut off within a line
+                stream.write("\n")
             writer.writerow(line.cells())
     except OSError as error:
         raise SettingsError(
@@ -128,16 +134,15 @@ def _solve(
     suite: str,
     instance: Instance,
     limit: float,
-    pool: WorkerPool,
     on_phase: Callable[[Instance, Snapshot], None] | None,
 ) -> Line:
     blank = _blank(suite, instance, limit)
     try:
         if instance.formulation in PEERS:
             return run_peer(instance, blank, limit)
-        train, test, chosen = _prepared(instance, limit, pool)
+        train, test, chosen = _prepared(instance, limit)
         instance = replace(instance, settings={**instance.settings, "params": chosen})
-        run = _run(instance, train, limit, pool, on_phase)
+        run = _run(instance, train, limit, on_phase)
     except OctError as error:
         return replace(blank, status="refused", note=error.message)
     note = f"chosen: {_words(chosen)}" if instance.grid else ""
@@ -148,30 +153,37 @@ def _run(
     instance: Instance,
     data: Dataset,
     limit: float,
-    pool: WorkerPool,
     on_phase: Callable[[Instance, Snapshot], None] | None = None,
 ) -> Run:
-    """Solve on a warm worker: importing and compiling are no part of the time."""
-    _wait_until_warm(pool)
+    """Solve in a child process that has imported and compiled everything before the call.
+
+    No other process is started meanwhile, so that the solve has the machine for itself.
+    """
     settings = {
         "formulation": instance.formulation,
         "depth": instance.depth,
         "time_limit": limit,
         **instance.settings,
     }
-    watch = None if on_phase is None else lambda snapshot: on_phase(instance, snapshot)
-    return solve_in_child(data, settings, on_phase=watch, pool=pool)
+    check_against_data(check_settings(**settings), data)
+    process = SolveProcess()
+    job: Job | None = None
+    try:
+        start = time.monotonic()
+        while not process.is_ready and process.is_alive and time.monotonic() - start < WARM_SECONDS:
+            time.sleep(POLL_SECONDS)
+        job = Job(Request(data, settings), process)
+        while not job.wait(POLL_SECONDS):
+            job.check()
+            if on_phase is not None:
+                on_phase(instance, job.snapshot())
+        return job.result()
+    finally:
+        if job is None or not job.is_final:
+            process.kill()
 
 
-def _wait_until_warm(pool: WorkerPool) -> None:
-    start = time.monotonic()
-    while not pool.is_warm and time.monotonic() - start < WARM_SECONDS:
-        time.sleep(0.05)
-
-
-def _prepared(
-    instance: Instance, limit: float, pool: WorkerPool
-) -> tuple[Dataset, Dataset | None, dict[str, Any]]:
+def _prepared(instance: Instance, limit: float) -> tuple[Dataset, Dataset | None, dict[str, Any]]:
     """Training rows, test rows and the params to train with, chosen on the validation rows."""
     data, params = instance.load(), dict(instance.settings.get("params", {}))
     if instance.rows is None:
@@ -180,7 +192,7 @@ def _prepared(
     best: tuple[float, dict[str, Any]] = (-np.inf, params)
     for candidate in instance.grid:
         settings = {**instance.settings, "params": {**params, **candidate}}
-        run = _run(replace(instance, settings=settings), _subset(data, train), limit, pool)
+        run = _run(replace(instance, settings=settings), _subset(data, train), limit)
         score = _accuracy(run, _subset(data, validation))
         if score is not None and score > best[0]:
             best = (score, {**params, **candidate})
@@ -203,6 +215,7 @@ def _filled(blank: Line, run: Run, test: Dataset | None) -> Line:
     tree, size = run.tree, run.model_size
     used = set() if tree is None else {j for s in tree.splits.values() for j in s.features}
     events = run.trace.events
+    working = [run.timings.get(name, 0.0) for name in ("encode", "build", "compile", "solve")]
     return replace(
         blank,
         status=run.status,
@@ -211,6 +224,7 @@ def _filled(blank: Line, run: Run, test: Dataset | None) -> Line:
         gap=run.gap,
         seconds=round(run.timings["total"], 4),
         accuracy=run.accuracy,
+        solve_seconds=round(sum(working), 4),
         root_bound=run.root_bound,
         test_accuracy=_accuracy(run, test),
         leaves=None if tree is None else tree.n_leaves,
@@ -226,8 +240,7 @@ def _words(params: dict[str, Any]) -> str:
     return " ".join(f"{name}={value}" for name, value in params.items())
 
 
-def read_lines(paths: Sequence[Path]) -> Iterator[dict[str, str]]:
-    """Read the lines of several outputs as plain texts."""
-    for path in paths:
-        with path.open(encoding="utf-8", newline="") as stream:
-            yield from csv.DictReader(stream)
+def read_lines(path: Path) -> list[dict[str, str]]:
+    """Read the complete lines of an output as plain texts."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        return [row for row in csv.DictReader(stream) if is_complete(row)]

@@ -26,6 +26,7 @@ def _words(key: tuple[str, int], lines: list[Line]) -> str:
     solved = [line for line in run if line.status == "optimal"]
     parts = [f"{key[0]} D={key[1]}: {len(solved)} of {len(run)} proven"]
     parts += _median("median seconds", [line.seconds for line in run])
+    parts += _median("median solve seconds", [line.solve_seconds for line in run])
     parts += _median("median gap", [line.gap for line in run])
     parts += _median("median test accuracy", [line.test_accuracy for line in run])
     parts += _median("median reference seconds", [line.reference_seconds for line in run])

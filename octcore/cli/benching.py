@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ def _show(line: Line, done: int, total: int) -> None:
     print("  ".join(word for word in words if word), flush=True)
 
 
-def _progress():
+def _progress() -> Callable[[Instance, Snapshot], None] | None:
     if not sys.stderr.isatty():
         return None
 

@@ -16,8 +16,9 @@ from octcore.bench.published_figures import number, published
 from octcore.bench.suite import Suite
 
 Settings = Mapping[str, Any]
+Plans = Mapping[str, tuple[str, Settings]]
 ACCELERATED = "accelerated-bend-oct"
-ABLATION: dict[str, tuple[str, Settings]] = {
+ABLATION: Plans = {
     "all techniques": (ACCELERATED, {}),
     "no polishing": (ACCELERATED, {"solution_polishing": False}),
     "no equivalent points": (ACCELERATED, {"eqp": "off"}),
@@ -26,7 +27,7 @@ ABLATION: dict[str, tuple[str, Settings]] = {
     "ours: value rows": (ACCELERATED, {"value_row": True}),
     "plain": ("bend-oct", {}),
 }
-VARIANTS: dict[str, tuple[str, Settings]] = {
+_EQUIVALENT: Plans = {
     f"{eqp}, {'separate' if apart else 'summed'}, {'choice' if group else 'bound'}, |S|<={size}": (
         ACCELERATED,
         {
@@ -40,7 +41,9 @@ VARIANTS: dict[str, tuple[str, Settings]] = {
     for apart in (False, True)
     for group in (False, True)
     for size in (1, 2)
-} | {
+}
+VARIANTS: Plans = {
+    **_EQUIVALENT,
     "path bounds: plain": (
         ACCELERATED,
         {"bound_negative_samples": "off", "bound_structure": "off"},
@@ -48,12 +51,12 @@ VARIANTS: dict[str, tuple[str, Settings]] = {
     "path bounds: negative rows": (ACCELERATED, {"bound_structure": "off"}),
     "path bounds: structure": (ACCELERATED, {"bound_negative_samples": "off"}),
 }
-STUDIES = {"ablation": ABLATION, "variants": VARIANTS}
+STUDIES: Mapping[str, Plans] = {"ablation": ABLATION, "variants": VARIANTS}
 
 
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
     """Every published row by every formulation, or by every variant of a study."""
-    wanted = {key: (key, {}) for key in formulations}
+    wanted: Plans = {key: (key, {}) for key in formulations}
     plans = STUDIES.get(study, wanted)
     return [
         Instance(
