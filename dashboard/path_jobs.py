@@ -22,6 +22,7 @@ COMMAND = (sys.executable, "-m", "dashboard.path_worker")
 KEPT = 24
 GRACE_SECONDS = 20.0
 """The worker ends itself at its time limit; this much later it is ended."""
+STOPPED = "Stopped."
 DIED = "The search ended unexpectedly; try a smaller depth or fewer rows."
 
 
@@ -73,7 +74,7 @@ class PathJob:
             try:
                 self._read(self._ask())
             except (OSError, ValueError, KeyError, TypeError):
-                self.error = DIED
+                self.error = STOPPED if self._stopped.is_set() else DIED
             finally:
                 self._finished.set()
 
@@ -102,7 +103,7 @@ class PathJob:
 
     def _read(self, output: bytes) -> None:
         if self._stopped.is_set():
-            self.error = "Stopped."
+            self.error = STOPPED
             return
         answer = json.loads(output)
         if "error" in answer:

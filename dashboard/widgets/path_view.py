@@ -29,6 +29,7 @@ TIME_LIMIT = 120.0
 ENCODINGS = ("QT-5", "QB-5", "QT-8", "QB-8", "class-change", "one-hot")
 FIRST_ENCODINGS = ("QT-5", "QB-5")
 SEED = 0
+CHART = "path_chart"
 
 
 @st.cache_resource(show_spinner=False)
@@ -142,7 +143,7 @@ def _result(data: Dataset, settings: Mapping[str, Any], jobs: Mapping[str, PathJ
         st.markdown("**Accuracy against size**")
         chart.show(
             penalty_path_figure(record, palette, selected),
-            key="path_chart",
+            key=CHART,
             alt="Accuracy of the optimal tree for every number of leaves: "
             + "; ".join(
                 f"{name} up to {text.percent(p[-1].accuracy)}" for name, p in record.items()
@@ -168,7 +169,7 @@ def _seconds_words(paths: Mapping[str, PenaltyPath]) -> str:
 
 
 def _clicked() -> None:
-    points = st.session_state["path_chart"]["selection"]["points"]
+    points = st.session_state[CHART]["selection"]["points"]
     if points and points[0].get("customdata"):
         label, leaves = points[0]["customdata"][:2]
         session.select_path_step(str(label), int(leaves))

@@ -1,0 +1,130 @@
+"""The Teach page through AppTest: lessons from links, steps, and trees from a fake supervisor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import dashboard
+from dashboard import jobs, lessons
+from octcore.solving import solve
+
+APP = str(Path(dashboard.__file__).parent / "app.py")
+PATIENCE = 120
+
+
+@pytest.fixture
+def solver(monkeypatch):
+    """Solve at once, in this process."""
+    views: dict[str, jobs.RunView] = {}
+
+    def submit(owner, data, settings, title=""):
+        run = solve(data, **settings)
+        key = f"run-{len(views)}"
+        views[key] = jobs.RunView(key, key, settings, "done", data=data, run=run, trace=run.trace)
+        return key
+
+    monkeypatch.setattr(jobs, "warm_up", lambda: None)
+    monkeypatch.setattr(jobs, "submit", submit)
+    monkeypatch.setattr(jobs, "view", views.get)
+    yield views
+    st.cache_resource.clear()
+
+
+def open_lesson(**query: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=PATIENCE).run()
+    app.switch_page("pages/teach.py")
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def current(app: AppTest) -> lessons.Lesson:
+    return app.session_state["lesson"]
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    next(b for b in app.button if b.label == label).click()
+    app.run()
+    assert not app.exception
+    return app
+
+
+def shown(app: AppTest) -> str:
+    parts = [*app.markdown, *app.caption, *app.info, *app.error, *app.warning, *app.subheader]
+    return "\n".join(str(element.value) for element in parts)
+
+
+def test_a_link_opens_its_lesson_and_the_address_stays_the_lesson(solver):
+    app = open_lesson(set="xor", n="40", seed="3", depth="3")
+    lesson = current(app)
+    assert lesson.key == "xor"
+    assert lesson.recipe["n"] == 40
+    assert lesson.depth == 3
+    assert {k: v[0] if isinstance(v, list) else v for k, v in app.query_params.items()} == (
+        lessons.to_query(lesson)
+    )
+
+
+@pytest.mark.parametrize("query", [{"depth": "1e9"}, {"set": "<b>"}, {"nonsense": "1"}])
+def test_a_wrong_link_is_one_sentence_and_a_lesson_still_opens(solver, query):
+    app = open_lesson(**query)
+    assert len(app.error) == 1
+    assert "not a lesson" in app.error[0].value
+    assert "108 points" in shown(app)
+
+
+def test_growing_and_stepping_through_all_trees(solver):
+    app = press(open_lesson(), "Grow the trees")
+    assert [view.settings["formulation"] for view in solver.values()] == [
+        "cart", "path-search", "margot",
+    ]  # fmt: skip
+    rights = []
+    for _ in range(3):
+        press(app, "Next")
+        rights.append({m.label: m.value for m in app.metric}["Right"])
+    assert rights == ["75.0 %", "91.7 %", "100.0 %"]
+    press(app, "Next")
+    assert [m.value for m in app.metric if m.label == "Right"] == rights
+    assert len(solver) == 3
+    press(app, "Back")
+
+
+def test_a_slider_makes_new_points_that_have_no_trees_yet(solver):
+    app = press(open_lesson(), "Grow the trees")
+    next(s for s in app.slider if "Number of points" in s.label).set_value(60).run()
+    assert not app.exception
+    assert current(app).recipe["n"] == 60
+    assert app.query_params["n"] in ("60", ["60"])
+    press(app, "Grow the trees")
+    assert len(solver) == 6
+
+
+def test_drawn_points_of_one_class_are_refused_in_words(solver):
+    app = open_lesson(set="drawn", points="100-100-0_200-200-0")
+    press(app, "Grow the trees")
+    assert "both classes" in app.error[0].value
+    assert not solver
+
+
+def test_presentation_hides_the_controls(solver):
+    app = open_lesson(set="xor")
+    press(app, "Present")
+    assert not app.slider
+    assert not app.multiselect
+    press(app, "Leave")
+    assert app.slider
+    assert current(app).key == "xor"
+
+
+def test_another_set_keeps_the_depth(solver):
+    app = open_lesson(depth="3")
+    next(s for s in app.selectbox if s.label == "Points").set_value("moons").run()
+    assert not app.exception
+    assert current(app).key == "moons"
+    assert current(app).depth == 3

@@ -1,0 +1,86 @@
+"""What if and Size through AppTest, with a supervisor that solves at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import dashboard
+from dashboard import jobs
+from octcore.data.samples import load_sample
+from octcore.solving import solve
+
+APP = str(Path(dashboard.__file__).parent / "app.py")
+PATIENCE = 120
+
+
+@pytest.fixture
+def views(monkeypatch):
+    """A solved run on iris, and solves that end at once."""
+    data = load_sample("iris")
+    run = solve(data, "path-search", depth=2)
+    known = {
+        "base": jobs.RunView("base", "x", run.settings, "done", data=data, run=run, trace=run.trace)
+    }
+
+    def submit(owner, data, settings, title=""):
+        solved = solve(data, **settings)
+        key = f"run-{len(known)}"
+        known[key] = jobs.RunView(key, key, settings, "done", data=data, run=solved)
+        return key
+
+    monkeypatch.setattr(jobs, "warm_up", lambda: None)
+    monkeypatch.setattr(jobs, "submit", submit)
+    monkeypatch.setattr(jobs, "view", known.get)
+    yield known
+    st.cache_resource.clear()
+
+
+def open_page(page: str, **query: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=PATIENCE).run()
+    app.switch_page(f"pages/{page}.py")
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def shown(app: AppTest) -> str:
+    parts = [*app.markdown, *app.caption, *app.info, *app.error, *app.warning]
+    return "\n".join(str(element.value) for element in parts).replace("\\", "")
+
+
+def test_without_a_run_it_says_what_to_do(views):
+    app = open_page("whatif")
+    assert "no solved tree yet" in shown(app)
+    assert any(b.label == "Find an optimal tree" for b in app.button)
+
+
+def test_the_price_of_a_feature_in_words(views):
+    app = open_page("whatif", run="base")
+    assert views["run-1"].settings["params"]["exact_root_values"] is True
+    assert not any(b.label == "What does it cost?" for b in app.button)
+    next(m for m in app.multiselect if m.label == "Drop features").select("petal width (cm)").run()
+    next(b for b in app.button if b.label == "What does it cost?").click()
+    app.run()
+    assert not app.exception
+    assert "Dropping petal width (cm) costs 3.3 accuracy points" in shown(app)
+    assert "Both trees are proven optimal" in shown(app)
+
+
+def test_a_global_condition_goes_to_a_formulation_that_can_express_it(views):
+    app = open_page("whatif", run="base")
+    next(n for n in app.number_input if n.label == "Most features").set_value(1).run()
+    solver = next(s for s in app.selectbox if s.label == "Solved by")
+    assert solver.value == "path-columns"
+    assert "path-search" not in [str(option) for option in solver.options]
+
+
+def test_size_page_says_what_to_do_before_it_computes(views):
+    app = open_page("path")
+    assert "Compute" in shown(app)
+    assert not next(b for b in app.button if b.label == "Compute").disabled
