@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from html import escape
-from typing import Any
 
 from dashboard import text
 from dashboard.figures.gap import convergence_data
 from dashboard.figures.plane import default_axes, plane_data
-from dashboard.race_presets import flat_settings
 from dashboard.report_charts import convergence_svg, plane_svg
 from octcore.formulations.base import get_formulation
 from octcore.reports import export_tree
@@ -171,13 +169,19 @@ def _certificate(run: Run) -> str:
 
 
 def _settings(run: Run) -> str:
-    data: Mapping[str, Any] = dict(run.settings.get("data") or {})
-    rows = [(name.replace("_", " "), value) for name, value in flat_settings(run.settings).items()]
-    rows += [(name, run.settings.get(name)) for name in ("seed", "threads", "time_limit", "engine")]
+    given = dict(run.settings)
+    nested = [dict(given.pop(name, None) or {}) for name in ("params", "constraints", "data")]
+    parts = zip(("", "", "data "), nested, strict=True)
+    rows = list(given.items())
+    rows += [(f"{part}{name}", value) for part, record in parts for name, value in record.items()]
     rows += [(f"model {name}", f"{value:,}") for name, value in run.model_size.items()]
-    rows += [(f"data {name}", value) for name, value in data.items()]
-    rows += [(f"version of {name}", value) for name, value in versions().items()]
-    return "<h2>Settings, data and versions</h2>" + _table(("", ""), dict(rows).items())
+    shown = [(name.replace("_", " "), value) for name, value in rows if value is not None]
+    written = ", ".join(f"{name} {number}" for name, number in versions().items())
+    return (
+        "<h2>Settings and data</h2>"
+        + _table(("", ""), shown)
+        + f'<p class="weak">This report was written with {_text(written)}.</p>'
+    )
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+import numpy as np
+
 from dashboard import text
 from dashboard.figures.gap import GAP_FLOOR, Convergence
 from dashboard.figures.plane import PlaneRecord
@@ -98,11 +100,13 @@ def _segments(
 
 def _dots(frame: Frame, record: PlaneRecord, palette: Palette) -> list[str]:
     dots, parts = record.dots, []
+    masks = [mask for node, mask in dots.support.items() if node in record.last_level]
+    support = np.logical_or.reduce(masks) if masks else np.zeros(len(dots.row), dtype=bool)
     step = max(1, -(-len(dots.row) // MOST_DOTS))
     for i in range(0, len(dots.row), step):
         x, y, code = frame.x(dots.x[i]), frame.y(dots.y[i]), int(dots.code[i])
         parts.append(marker(x, y, palette.class_marker(code), palette.class_colour(code), palette))
-        if dots.support[i]:
+        if support[i]:
             parts.append(
                 f'<circle cx="{x:.1f}" cy="{y:.1f}" r="7.5" fill="none" stroke="{palette.text}"/>'
             )

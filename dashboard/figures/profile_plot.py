@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -23,14 +23,16 @@ from dashboard.palette import Palette
 from octcore.errors import DataError
 
 NEEDED = ("dataset", "encoding", "formulation", "depth", "parameters", "status", "gap", "seconds")
+COLUMNS = ("formulation", "parameters", "encoding", "depth")
+NOT_RUN = ("missing", "refused")
 LEAST_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One formulation: seconds of its proofs, and gaps of the instances that it did not prove."""
+    """One contestant: seconds of its proofs, and gaps of the instances that it did not prove."""
 
-    formulation: str
+    name: str
     seconds: tuple[float, ...]
     gaps: tuple[float, ...]
     n_instances: int
@@ -43,47 +45,52 @@ class Curve:
 
 @dataclass(frozen=True)
 class Profile:
-    """All formulations on the instances that all of them were given."""
+    """All contestants on the instances that all of them were given, where there are any."""
 
     curves: tuple[Curve, ...]
     n_instances: int
     n_left_out: int = 0
+    same_instances: bool = True
 
     @property
     def words(self) -> str:
         """What the picture says, in a sentence."""
-        parts = [f"{c.formulation} proves {c.n_proven} of {c.n_instances}" for c in self.curves]
+        parts = [f"{c.name} proves {c.n_proven} of {c.n_instances}" for c in self.curves]
         more = ""
         if self.n_left_out:
-            more = f" {self.n_left_out} lines are left out: not every formulation has them."
+            more = f" {self.n_left_out} lines are left out: not every curve has them."
+        if not self.same_instances:
+            more = " The curves have no instance in common; each is drawn on its own."
         return "; ".join(parts) + "." + more
 
 
-def profile_data(content: bytes) -> Profile:
+def profile_data(content: bytes, by: str = "formulation") -> Profile:
     """Read a bench file.
 
     Parameters
     ----------
     content : bytes
         CSV as `octcore bench --output` writes it.
+    by : str
+        One of `COLUMNS`: what the curves tell apart; the other columns make the instances.
 
     Raises
     ------
     DataError
         If it is no such file; the message names line and column.
     """
-    lines = _lines(content)
-    by_formulation: dict[str, dict[tuple[str, ...], Mapping[str, str]]] = {}
-    for line in lines:
-        instance = tuple(line[name] for name in ("dataset", "encoding", "depth", "parameters"))
-        by_formulation.setdefault(line["formulation"], {})[instance] = line
-    common = set.intersection(*(set(found) for found in by_formulation.values()))
-    left_out = sum(len(found) - len(common) for found in by_formulation.values())
+    rest = [name for name in COLUMNS if name != by]
+    groups: dict[str, dict[tuple[str, ...], Mapping[str, str]]] = {}
+    for line in _lines(content):
+        instance = (line["dataset"], *(line[name] for name in rest))
+        groups.setdefault(line[by] or "none", {})[instance] = line
+    common = set.intersection(*(set(found) for found in groups.values()))
+    left_out = sum(len(found) - len(common) for found in groups.values())
     if not common:
-        # Different encodings or depths: every formulation on what it was given.
-        curves = [_curve(key, found.values()) for key, found in by_formulation.items()]
-        return Profile(tuple(curves), max(curve.n_instances for curve in curves))
-    curves = [_curve(key, (found[i] for i in common)) for key, found in by_formulation.items()]
+        # Nothing that all were given: every curve on what it was given.
+        curves = [_curve(key, list(found.values())) for key, found in groups.items()]
+        return Profile(tuple(curves), max(curve.n_instances for curve in curves), 0, False)
+    curves = [_curve(key, [found[i] for i in sorted(common)]) for key, found in groups.items()]
     return Profile(tuple(curves), len(common), left_out)
 
 
@@ -95,8 +102,9 @@ def _lines(content: bytes) -> list[dict[str, str]]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError("NOT_A_BENCH_FILE", f"This is no CSV file in UTF-8: {error}.") from error
     missing = [name for name in NEEDED if name not in names]
+    lines = [line for line in lines if line.get("status") not in NOT_RUN]
     if missing or not lines:
-        reason = f"the column {missing[0]!r} is missing" if missing else "it has no line"
+        reason = f"the column {missing[0]!r} is missing" if missing else "no line of it was solved"
         raise DataError(
             "NOT_A_BENCH_FILE",
             f"This is no bench file: {reason}; write one with octcore bench SUITE --output FILE.",
@@ -124,15 +132,14 @@ def _number(value: str, line: int, column: str) -> float | None:
     return found
 
 
-def _curve(formulation: str, lines: Iterable[Mapping[str, str]]) -> Curve:
-    seconds, gaps, count = [], [], 0
+def _curve(name: str, lines: Sequence[Mapping[str, str]]) -> Curve:
+    seconds, gaps = [], []
     for line in lines:
-        count += 1
         if line["status"] == "optimal" and line["seconds"].strip():
             seconds.append(max(float(line["seconds"]), LEAST_SECONDS))
         elif line["gap"].strip():
             gaps.append(float(line["gap"]))
-    return Curve(formulation, tuple(sorted(seconds)), tuple(sorted(gaps)), count)
+    return Curve(name, tuple(sorted(seconds)), tuple(sorted(gaps)), len(lines))
 
 
 def profile_figure(record: Profile, palette: Palette) -> go.Figure:
@@ -150,7 +157,7 @@ def profile_figure(record: Profile, palette: Palette) -> go.Figure:
     figure.update_layout(layout)
     longest = max((s for c in record.curves for s in c.seconds), default=1.0)
     widest = max((g for c in record.curves for g in c.gaps), default=0.0)
-    names = text.unique_labels([curve.formulation for curve in record.curves])
+    names = text.unique_labels([curve.name for curve in record.curves])
     for index, (curve, name) in enumerate(zip(record.curves, names, strict=True)):
         line = {"color": colour_of(index), "width": 2.6, "dash": DASHES[index % 4],
                 "shape": "hv"}  # fmt: skip

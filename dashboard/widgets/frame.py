@@ -10,7 +10,7 @@ STYLE = """
 <style>
 .block-container { padding: 4.2rem 2.2rem 2rem 2.2rem; max-width: 1560px; }
 @media (max-width: 640px) { .block-container { padding: 4rem 0.8rem 1.5rem 0.8rem; } }
-h1 { font-size: 1.75rem !important; padding: 0 !important; }
+h1 { font-size: 1.75rem !important; padding: 0 0 0.5rem 0 !important; }
 h2 { font-size: 1.35rem !important; }
 h3 { font-size: 1.15rem !important; padding: 0 !important; }
 [data-testid="stMetricValue"] { font-size: 1.35rem; }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import session, text
-from dashboard.figures.profile_plot import profile_data, profile_figure
+from dashboard.figures.profile_plot import COLUMNS, profile_data, profile_figure
 from dashboard.widgets import chart
 from octcore.errors import OctError
 
@@ -19,15 +19,17 @@ def draw() -> None:
     upload = st.file_uploader("Bench file", type=["csv"], key="profile_file")
     if upload is None:
         return
+    by = st.segmented_control(
+        "One curve for every", COLUMNS, default="formulation", required=True, key="profile_by"
+    )
     try:
-        record = profile_data(upload.getvalue())
+        record = profile_data(upload.getvalue(), by)
     except OctError as error:
         st.error(text.markdown(error.message, 400), icon=":material/error:")
         return
     chart.show(
         profile_figure(record, session.palette()),
         key="profile",
-        alt=f"Performance profile of {len(record.curves)} formulations "
-        f"on {record.n_instances} instances",
+        alt=f"Performance profile of {len(record.curves)} curves on {record.n_instances} instances",
     )
     st.caption(text.markdown(record.words, 600))

@@ -68,7 +68,7 @@ def common_words(record: Comparison) -> str:
 
 def trees(runs: Sequence[Finished]) -> None:
     """Draw the trees; a click on a node opens nothing here, the Explore page has the details."""
-    for entry, place in _places(runs):
+    for entry, place in _places(runs, all(_is_small(entry.run) for entry in runs)):
         with place():
             swatch(entry.index, entry.label)
             if entry.run.tree is None:
@@ -154,10 +154,19 @@ def certificates(runs: Sequence[Finished]) -> None:
             run_summary.statements(entry.run)
 
 
-def _places(runs: Sequence[Finished]) -> Iterator:
-    """Give every run its place: two beside each other, three where trees are small."""
-    small = all(f.run.tree is None or f.run.tree.max_depth <= 2 for f in runs)
-    per_line = 3 if len(runs) == 3 and small else 2
+def _is_small(run: Run) -> bool:
+    """Whether the tree is readable in a third of the page."""
+    tree = run.tree
+    return (
+        tree is None
+        or (tree.max_depth <= 2
+        and all(len(s.weights) == 1 for s in tree.splits.values()))
+    )
+
+
+def _places(runs: Sequence[Finished], narrow: bool = True) -> Iterator:
+    """Give every run its place: three beside each other if there are three and they are narrow."""
+    per_line = 3 if len(runs) == 3 and narrow else 2
     columns: list = []
     for position, entry in enumerate(runs):
         if position % per_line == 0:
