@@ -1,4 +1,4 @@
-"""Hostile names in every export, guarded cells, nothing executable loaded, settings of the server."""
+"""Hostile names in exports, guarded cells, nothing executable loaded, settings of the server."""
 
 from __future__ import annotations
 
@@ -229,10 +229,8 @@ def test_the_app_is_started_with_the_settings_of_the_checkout(
 def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in table.items():
-        inner = (
-            _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-        )
-        flat |= inner
+        name = prefix + key
+        flat |= _flat(value, f"{name}.") if isinstance(value, dict) else {name: value}
     return flat
 
 
