@@ -1,0 +1,139 @@
+"""Teach in a real browser: drawing, growing, sharing, presenting, replay."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.browser.conftest import SOLVE_MILLISECONDS
+
+pytestmark = pytest.mark.browser
+
+BOARD = ".octboard > svg"
+
+
+def open_lesson(visit, query: str = "", **options):
+    watched = visit(**options)
+    watched.open("/")
+    watched.page.goto(f"{watched.address}/teach{query}")
+    watched.page.locator(BOARD).wait_for(timeout=60_000)
+    watched.settle()
+    return watched
+
+
+def place(page, x: float, y: float) -> tuple[float, float]:
+    """Screen position of a place in the unit square of the board."""
+    return tuple(
+        page.evaluate(
+            "([x, y]) => { const s = document.querySelector('.octboard > svg') ||"
+            " [...document.querySelectorAll('*')].map(e => e.shadowRoot)"
+            ".filter(Boolean).map(r => r.querySelector('.octboard > svg')).find(Boolean);"
+            " const p = new DOMPoint(1000 * x, 1000 - 1000 * y).matrixTransform(s.getScreenCTM());"
+            " return [p.x, p.y]; }",
+            [x, y],
+        )
+    )
+
+
+def count(page) -> int:
+    return page.locator(f"{BOARD} g.point").count()
+
+
+def wait_for_link(page, pattern: str) -> None:
+    page.wait_for_url(re.compile(pattern), timeout=30_000)
+
+
+def test_draw_move_remove_and_grow(visit):
+    watched = open_lesson(visit, "?set=drawn&points=&show=cart,path-search")
+    page = watched.page
+    for x, y in ((0.2, 0.2), (0.3, 0.7)):
+        page.mouse.click(*place(page, x, y))
+    page.get_by_role("radio", name="Class B").click()
+    page.mouse.click(*place(page, 0.8, 0.3))
+    page.mouse.click(*place(page, 0.5, 0.5))
+    page.mouse.click(*place(page, 0.5, 0.5), button="right")
+    page.mouse.move(*place(page, 0.8, 0.3))
+    page.mouse.down()
+    page.mouse.move(*place(page, 0.75, 0.5), steps=4)
+    page.mouse.move(*place(page, 0.7, 0.6), steps=4)
+    page.mouse.up()
+    wait_for_link(page, r"points=\d+-\d+-0_\d+-\d+-0_(69|70)\d-(59|60)\d-1(&|$)")
+    assert count(page) == 3
+    page.get_by_role("button", name="Grow the trees").click()
+    page.get_by_text("are grown").wait_for(timeout=SOLVE_MILLISECONDS)
+    page.get_by_role("button", name="Next").click()
+    page.get_by_text("100.0 %").first.wait_for(timeout=SOLVE_MILLISECONDS)
+    watched.assert_clean()
+
+
+def test_the_board_works_by_keyboard(visit):
+    watched = open_lesson(visit, "?set=drawn&points=500-500-0")
+    page = watched.page
+    page.locator(BOARD).focus()
+    for key in ("Space", "ArrowRight", "ArrowRight", "Space"):
+        page.keyboard.press(key)
+    wait_for_link(page, r"points=540-500-0(&|$)")
+    for key in ("2", "Shift+ArrowUp", "Enter"):
+        page.keyboard.press(key)
+    wait_for_link(page, r"points=540-500-0_540-600-1(&|$)")
+    page.keyboard.press("Delete")
+    wait_for_link(page, r"points=540-500-0(&|$)")
+    page.keyboard.press("Control+z")
+    wait_for_link(page, r"points=540-500-0_540-600-1(&|$)")
+    assert count(page) == 2
+    watched.assert_clean()
+
+
+def test_three_trees_side_by_side_and_a_presentation(visit):
+    watched = open_lesson(visit)
+    page = watched.page
+    page.get_by_role("button", name="Grow the trees").click()
+    page.get_by_text("are grown").wait_for(timeout=SOLVE_MILLISECONDS)
+    page.get_by_role("radio", name="Side by side").click()
+    page.locator(".js-plotly-plot").nth(2).wait_for(timeout=SOLVE_MILLISECONDS)
+    for right in ("75.0 %", "91.7 %", "100.0 %"):
+        page.get_by_text(right, exact=True).wait_for(timeout=20_000)
+    page.get_by_role("button", name="Present").click()
+    page.get_by_role("button", name="Leave").wait_for(timeout=20_000)
+    assert "present=1" in page.url
+    assert not page.locator("[data-testid=stHeader]").is_visible()
+    page.keyboard.press("PageUp")
+    page.get_by_text("Every split is a support vector machine").wait_for(timeout=20_000)
+    watched.assert_clean()
+
+
+def test_a_lesson_link_opens_the_same_points_in_another_browser(visit):
+    first = open_lesson(visit, "?set=moons&n=40&seed=5&noise=0.1")
+    shapes = "els => els.map(e => e.getAttribute('transform')).join()"
+    points = first.page.locator(f"{BOARD} g.point")
+    here = points.evaluate_all(shapes)
+    second = open_lesson(visit, "?" + first.page.url.split("?", 1)[1])
+    there = second.page.locator(f"{BOARD} g.point").evaluate_all(shapes)
+    assert count(second.page) == 40
+    assert here == there
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_projector_shows_the_page_without_scrolling_sideways(visit, scheme):
+    watched = open_lesson(visit, viewport={"width": 1024, "height": 768}, color_scheme=scheme)
+    over = watched.page.evaluate(
+        "() => document.querySelector('[data-testid=stMain]').scrollWidth - innerWidth"
+    )
+    assert over <= 1
+    watched.assert_clean()
+
+
+def test_replay_moves_tree_and_chart(visit, solved):
+    watched = visit()
+    page = watched.open("/explore" + solved)
+    page.get_by_role("tab", name="Replay").click()
+    page.get_by_text(re.compile("^Tree \\d+ of")).first.wait_for(timeout=60_000)
+    watched.settle()
+    slider = page.get_by_role("slider").first
+    if slider.count():
+        slider.focus()
+        page.keyboard.press("Home")
+        page.get_by_text(re.compile("^Tree 1 of")).first.wait_for(timeout=30_000)
+        page.get_by_text("warm start").first.wait_for(timeout=10_000)
+    watched.assert_clean()

@@ -1,0 +1,49 @@
+"""What a condition costs and what another leaf buys, in a real browser with real solves."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.browser.conftest import SOLVE_MILLISECONDS
+
+pytestmark = pytest.mark.browser
+
+
+def test_what_does_it_cost_to_drop_petal_width(visit, solved):
+    watched = visit()
+    page = watched.open("/whatif" + solved)
+    page.get_by_text("Value of every root feature").wait_for(timeout=60_000)
+    page.locator(".js-plotly-plot").first.wait_for(timeout=SOLVE_MILLISECONDS)
+    watched.settle()
+    page.get_by_role("combobox", name="Drop features").click()
+    page.get_by_role("option", name=re.compile("petal width")).click()
+    page.keyboard.press("Escape")
+    watched.settle()
+    page.get_by_role("button", name="What does it cost?").click()
+    price = page.get_by_role("heading", name=re.compile("costs 3.3 accuracy points"))
+    price.wait_for(timeout=SOLVE_MILLISECONDS)
+    page.get_by_text("With the condition", exact=True).first.wait_for(timeout=20_000)
+    assert page.locator("g.node text", has_text="≠").count() >= 2
+    watched.assert_clean()
+
+
+def test_another_leaf_by_clicking_the_chart(visit):
+    watched = visit()
+    page = watched.open("/path")
+    page.get_by_role("button", name="Compute").click()
+    page.locator(".js-plotly-plot").nth(1).wait_for(timeout=SOLVE_MILLISECONDS)
+    watched.settle()
+    place = page.evaluate(
+        "() => { const p = document.querySelector('.js-plotly-plot'), l = p._fullLayout,"
+        " t = p._fullData[0], b = p.getBoundingClientRect();"
+        " return [b.x + l.xaxis._offset + l.xaxis.d2p(t.x[1]),"
+        " b.y + l.yaxis._offset + l.yaxis.d2p(t.y[1])]; }"
+    )
+    page.mouse.move(*place)
+    page.wait_for_timeout(300)
+    page.mouse.click(*place)
+    page.locator(".badge", has_text="proven optimal with 2 leaves").wait_for(timeout=30_000)
+    assert page.locator("g.node").count() == 3
+    watched.assert_clean()
