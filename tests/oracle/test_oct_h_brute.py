@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,14 @@ from tests.oracle.oblique_brute import best_cost, errors, fewest_features
 TOLERANCE = 1e-6
 
 
-def _reference(X, y, depth, alpha, epsilon, least):
+def _data(seed):
+    rng = np.random.default_rng(seed)
+    return rng.random((6, 2)), rng.integers(0, 2 + seed % 2, 6)
+
+
+@cache
+def _reference(seed, depth, alpha, epsilon, least):
+    X, y = _data(seed)
     majority = len(y) - np.bincount(y).max() or 1
     count = errors(y)
     return best_cost(
@@ -29,8 +38,7 @@ def _reference(X, y, depth, alpha, epsilon, least):
 )
 @pytest.mark.parametrize("starts", [True, False])
 def test_optimum_equals_enumeration(seed, depth, alpha, least, starts):
-    rng = np.random.default_rng(seed)
-    X, y = rng.random((6, 2)), rng.integers(0, 2 + seed % 2, 6)
+    X, y = _data(seed)
     problem = make_problem(
         X,
         y,
@@ -42,7 +50,7 @@ def test_optimum_equals_enumeration(seed, depth, alpha, least, starts):
     )
     _, recorder, _ = run(problem, "oct-h", starts=starts, time_limit=40)
     assert recorder.is_closed
-    wanted = _reference(X, y, depth, alpha, 0.05, least)
+    wanted = _reference(seed, depth, alpha, 0.05, least)
     assert recorder.objective == pytest.approx(wanted, abs=TOLERANCE)
     program = get_formulation("oct-h").build(problem)
     assert recorder.tree is not None

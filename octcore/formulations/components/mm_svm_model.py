@@ -251,8 +251,11 @@ class MMSVMModel:
                 b[t - 1] = sign[leaf]
         scores = self.rows.X @ w.T + b
         right = scores >= 0
+        visited = tree.node_rows(self.rows.X)
         for t, split in tree.splits.items():
-            right[:, t - 1] = split.goes_right(self.rows.X)
+            # the routing threshold lies between rows that pass; the others follow the plane itself
+            here = visited[t]
+            right[here, t - 1] = split.goes_right(self.rows.X[here])
         passes = np.ones((n, len(self.T)))
         for t in self.inner:
             way = right[:, t // 2 - 1] == (t % 2 == 1)

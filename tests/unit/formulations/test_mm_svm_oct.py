@@ -36,6 +36,21 @@ def test_starts_are_points_of_the_model(relabel, depth):
     assert kept >= 3
 
 
+def test_rows_elsewhere_may_lie_between_a_plane_and_its_threshold():
+    """Node 2 routes at 0.25, between its own rows; the row at 0.45 goes another way."""
+    points = np.array([[0.1, 0.1], [0.4, 0.1], [0.3, 0.9], [0.9, 0.9]])
+    planes = {
+        1: Split.on_plane([0.0, 2.0], -1.0, True),
+        2: Split(((0, 4.0),), 1.0, -1.4, True),
+        3: Split.on_plane([2.0, 0.0], -1.2, True),
+        **{t: Split.on_plane([1.0, 0.0], -0.5, True) for t in (4, 5, 6, 7)},
+    }
+    labels = {t: t % 2 for t in range(8, 16)}
+    tree = Tree(planes, labels, 2, 2)
+    problem = _problem({}, 3, points, np.array([0, 1, 0, 1]))
+    check_start(get_formulation("mm-svm-oct").build(problem), tree)
+
+
 def test_rows_pay_at_every_level_below_a_leaf():
     program = get_formulation("mm-svm-oct").build(_problem({"c1": 3.0}))
     minority = (Y == 0).sum()
