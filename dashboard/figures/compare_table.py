@@ -114,7 +114,7 @@ def _settings_facts(runs: Sequence[Run]) -> list[Fact]:
     facts = [
         Fact("setting", "data", tuple(text.printable(d.get("name", DASH)) for d in data)),
         Fact("setting", "training rows", tuple(f"{run.n_train:,}" for run in runs)),
-        Fact("setting", "objective", tuple(_objective(run) for run in runs)),
+        Fact("setting", "what is optimised", tuple(_objective(run) for run in runs)),
     ]
     names = dict.fromkeys(name for entry in flat for name in entry)
     for name in names:

@@ -105,8 +105,15 @@ def _confirm(selected: Sequence[Entry]) -> None:
         st.caption("Runs that still go on are kept; stop them first.")
     st.caption("Their trees, traces and, when no other run uses them, their rows are removed.")
     left, right = st.columns(2)
-    if left.button("Delete", key="delete_yes", type="primary", width="stretch"):
-        _delete([entry for entry in selected if not entry.is_open])
+    closed = [entry for entry in selected if not entry.is_open]
+    if left.button(
+        "Delete",
+        key="delete_yes",
+        type="primary",
+        width="stretch",
+        on_click=_delete,
+        args=(closed,),
+    ):
         st.rerun()
     if right.button("Keep", key="delete_no", width="stretch"):
         st.rerun()

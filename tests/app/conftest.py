@@ -1,0 +1,21 @@
+"""A server with a history of its own, shared by the tests of pages that need one."""
+
+from __future__ import annotations
+
+import pytest
+import streamlit as st
+
+from dashboard import jobs
+from tests.app.history_case import Server
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path):
+    """Replace the workers, keep supervisor and history."""
+    server = Server(tmp_path / "runs.db")
+    monkeypatch.setattr(jobs, "warm_up", lambda: None)
+    monkeypatch.setattr(jobs, "supervisor", lambda: server.supervisor)
+    monkeypatch.setattr(jobs, "submit", server.submit)
+    yield server
+    server.supervisor.close()
+    st.cache_resource.clear()

@@ -1,0 +1,112 @@
+"""The Compare page through AppTest: form, start, tables, history, repeated splits."""
+
+from __future__ import annotations
+
+import uuid
+
+from octcore.data.samples import load_sample
+from tests.app.history_case import button, open_page, shown
+
+HOSTILE = "<img src=x onerror=alert(1)>$x$[a](http://evil.example)"
+
+
+def pick(app, label: str, value: str):
+    next(s for s in app.selectbox if s.label == label).set_value(value).run()
+    assert not app.exception
+    return app
+
+
+def test_empty_page_says_what_to_do_and_offers_a_race(server):
+    app = open_page("compare")
+    assert "Press **Start**" in shown(app)
+    assert not button(app, "Start 3 runs").disabled
+
+
+def test_started_runs_stand_side_by_side(server):
+    app = pick(open_page("compare"), "What to compare", "The price of a leaf")
+    button(app, "Start 3 runs").click().run()
+    assert not app.exception
+    assert [s["params"]["leaf_penalty"] for s in server.submitted] == [0.0, 0.01, 0.05]
+    assert len({s["test_size"] for s in server.submitted}) == 1
+    assert len(app.query_params["runs"].split(",")) == 3
+    words = shown(app)
+    assert "What differs" in words
+    assert "The same for all" in words
+    assert {t.label for t in app.tabs} >= {"Trees", "Planes", "Features", "Accuracy"}
+
+
+def test_preset_can_be_changed_before_the_start(server):
+    app = pick(open_page("compare"), "What to compare", "QB-5 against QT-5")
+    pick(app, "Run 2", "bend-oct")
+    button(app, "Start 2 runs").click().run()
+    assert [s["formulation"] for s in server.submitted] == ["flow-oct", "bend-oct"]
+    assert server.submitted[0]["encoding"] == "QB-5"
+
+
+def test_settings_that_do_not_fit_keep_the_button_off(server):
+    app = pick(open_page("compare"), "What to compare", "Choose yourself")
+    pick(app, "Run 1", "margot")  # iris has three classes
+    assert button(app, "Start 2 runs").disabled
+    assert "Run 1" in app.error[0].value
+
+
+def test_link_with_unknown_runs_is_said_in_words(server):
+    known = server.submit("me", load_sample("iris"), {"formulation": "cart", "depth": 1})
+    app = open_page("compare", runs=f"{known},{uuid.uuid4()}")
+    assert "1 of the runs in this link" in shown(app)
+    assert "What differs" in shown(app)
+
+
+def test_runs_on_other_data_are_named_by_their_data(server):
+    ids = [
+        server.submit("me", load_sample(name), {"formulation": "cart", "depth": 2})
+        for name in ("iris", "4-partitions")
+    ]
+    app = open_page("compare", runs=",".join(ids))
+    assert "iris" in shown(app)
+    assert "What differs" in shown(app)
+
+
+def test_every_tab_draws(server):
+    data = load_sample("4-partitions")
+    ids = [server.submit("me", data, {"formulation": "cart", "depth": d}) for d in (1, 2)]
+    for tab in ("Trees", "Planes", "Features", "Accuracy", "Certificates"):
+        app = open_page("compare", runs=",".join(ids))
+        app.session_state["compare_tabs"] = tab
+        app.run()
+        assert not app.exception, tab
+
+
+def test_repeats_use_the_same_settings_on_other_splits(server):
+    data = load_sample("iris")
+    ids = [server.submit("me", data, {"formulation": "cart", "depth": d}) for d in (1, 2)]
+    app = open_page("compare", runs=",".join(ids))
+    app.session_state["compare_tabs"] = "Accuracy"
+    app.run()
+    server.submitted.clear()
+    next(n for n in app.number_input if n.label == "Splits").set_value(3).run()
+    button(app, "Repeat: 6 runs").click().run()
+    assert not app.exception
+    assert sorted((s["depth"], s["seed"]) for s in server.submitted) == [
+        (depth, seed) for depth in (1, 2) for seed in (1, 2, 3)
+    ]
+    assert {s["test_size"] for s in server.submitted} == {0.25}
+    assert "on average of 3" in shown(app)
+
+
+def test_hostile_names_of_data_stay_text(server):
+    import pandas as pd
+
+    from octcore.data.dataset import Dataset
+
+    frame = pd.DataFrame({HOSTILE: range(40), "b": [i % 7 for i in range(40)]})
+    data = Dataset.from_arrays(frame, ["p", HOSTILE] * 20, name=HOSTILE)
+    ids = [server.submit("me", data, {"formulation": "cart", "depth": d}) for d in (1, 2)]
+    for tab in ("Features", "Planes"):
+        app = open_page("compare", runs=",".join(ids))
+        app.session_state["compare_tabs"] = tab
+        app.run()
+        assert not app.exception
+        raw = "\n".join(str(e.value) for e in [*app.markdown, *app.caption])
+        assert "](http://evil" not in raw
+        assert "<img src" not in raw.replace("\\<", "")

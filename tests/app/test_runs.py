@@ -1,0 +1,119 @@
+"""The Runs page through AppTest: history, links, rename, delete, interrupted runs, no history."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dashboard import history
+from dashboard.supervisor import Supervisor
+from octcore.data.samples import load_sample
+from octcore.store import RunStore
+from octcore.worker import WorkerPool
+from tests.app.history_case import button, open_page, shown
+
+
+@pytest.fixture
+def iris():
+    return load_sample("iris")
+
+
+def own(app, server, data, **settings) -> str:
+    return server.submit(app.session_state["session_token"], data, {"depth": 1, **settings})
+
+
+def test_empty_history_offers_the_first_solve(server):
+    app = open_page("runs")
+    assert "Nothing has been solved from this browser" in shown(app)
+    assert not button(app, "Find an optimal tree").disabled
+
+
+def test_own_runs_are_listed_and_those_of_others_are_not(server, iris):
+    app = open_page("runs")
+    mine = own(app, server, iris)
+    foreign = server.submit("somebody else", iris, {"depth": 2}, "secret name")
+    app.run()
+    assert not app.exception
+    assert [e.id for e in history.entries(server.supervisor, app.session_state["session_token"])] \
+        == [mine]  # fmt: skip
+    assert "secret name" not in shown(app)
+    assert "run 1" in shown(app)
+    linked = open_page("runs", run=foreign)
+    assert "secret name" in shown(linked)
+
+
+def test_storage_is_shown(server, iris):
+    app = open_page("runs")
+    own(app, server, iris)
+    app.run()
+    assert "keeps 1 run:" in shown(app)
+    assert "on disk" in shown(app)
+
+
+def test_rename_is_kept_in_the_history(server, iris):
+    app = open_page("runs")
+    run_id = own(app, server, iris)
+    app.run()
+    app.text_input[0].set_value("<b>best</b> so far")
+    button(app, "Save").click().run()
+    assert not app.exception
+    assert server.store.info(run_id).name == "<b>best</b> so far"
+    assert any("best" in s.value and "<b>" not in s.value for s in app.subheader)
+
+
+def test_delete_asks_first(server, iris):
+    app = open_page("runs")
+    run_id = own(app, server, iris)
+    app.run()
+    button(app, "Delete").click().run()
+    assert not app.exception
+    assert server.store.info(run_id)
+    next(b for b in app.button if b.key == "delete_yes").click().run()
+    assert not app.exception
+    assert server.store.list() == ()
+    app.run()
+    assert "Nothing has been solved" in shown(app)
+
+
+def test_interrupted_run_shows_its_last_tree_and_why(server, iris):
+    run_id = server.interrupted("me", iris)
+    app = open_page("runs", run=run_id)
+    assert "interrupted" in shown(app)
+    assert "the tree is the last incumbent" in shown(app)
+    assert {m.label for m in app.metric} >= {"Training", "Gap"}
+    opened = open_page("explore", run=run_id)
+    assert {m.label for m in opened.metric} >= {"Training"}
+
+
+def test_open_leads_to_explore(server, iris):
+    run_id = server.submit("me", iris, {"depth": 1})
+    app = open_page("runs", run=run_id)
+    button(app, "Open in Explore").click().run()
+    assert not app.exception
+    assert app.query_params["run"] in (run_id, [run_id])
+    assert {m.label for m in app.metric} >= {"Training"}
+
+
+def test_broken_history_is_one_sentence_and_everything_else_works(server, tmp_path, monkeypatch):
+    from dashboard import jobs
+
+    path = tmp_path / "broken.db"
+    path.write_bytes(b"this is no database" * 100)
+    broken = Supervisor(cores=1, store=path, pool=WorkerPool(idle=0))
+    monkeypatch.setattr(jobs, "supervisor", lambda: broken)
+    app = open_page("runs")
+    assert "cannot be used" in app.warning[0].value.replace("\\", "")
+    assert "no history on disk" in shown(app)
+    broken.close()
+
+
+def test_history_is_there_after_a_restart(server, iris, tmp_path):
+    run_id = server.submit("me", iris, {"depth": 2}, "kept")
+    server.supervisor.close()
+    again = RunStore(tmp_path / "runs.db")
+    (line,) = again.list("me")
+    assert (line.id, line.name) == (run_id, "kept")
+    assert again.load(run_id).tree is not None
+    assert json.dumps(again.export(run_id))
+    again.close()

@@ -1,0 +1,177 @@
+"""Runs side by side: table, heat map, accuracy, performance profile, report."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from dashboard.figures.accuracy_plot import spread_data, spread_figure
+from dashboard.figures.compare_table import comparison_data
+from dashboard.figures.feature_usage import usage_data
+from dashboard.figures.gap import convergence_data
+from dashboard.figures.heat_map_runs import heat_map_data, heat_map_figure
+from dashboard.figures.profile_plot import profile_data, profile_figure
+from dashboard.palette import LIGHT
+from dashboard.report import report_html
+from dashboard.report_charts import convergence_svg, plane_svg, ticks
+from octcore.data.dataset import Dataset
+from octcore.errors import DataError
+from octcore.solving import solve
+from tests.unit.dashboard.hostile import HOSTILE
+
+HEADER = "suite,dataset,encoding,formulation,depth,parameters,status,objective,bound,gap,seconds"
+
+
+@pytest.fixture
+def runs(square: Dataset):
+    settings = {"encoding": "QT-2", "time_limit": 20, "seed": 0}
+    first = solve(square, "cart", depth=1, **settings)
+    return first, solve(square, "cart", depth=2, **settings)
+
+
+def test_table_shows_only_what_differs(runs):
+    record = comparison_data(runs, ("shallow", "deep"))
+    names = {fact.name for fact in record.differing}
+    assert {"depth", "leaves", "training accuracy"} <= names
+    assert names.isdisjoint({fact.name for fact in record.in_common})
+    assert "encoding" in {fact.name for fact in record.in_common}
+    few, every = record.frame(), record.frame(only_differences=False)
+    assert len(few) < len(every)
+    assert list(few.columns) == ["", "fact", "shallow", "deep"]
+    depth = few.set_index("fact").loc["depth"]
+    assert (depth["shallow"], depth["deep"]) == ("1", "2")
+
+
+def test_equal_names_of_runs_stay_apart(runs):
+    assert len(set(comparison_data(runs, ("fact", "fact")).frame().columns)) == 4
+
+
+def test_heat_map_puts_all_runs_on_the_same_rows(univariate, oblique):
+    usages = [usage_data(tree, encoding) for tree, encoding, _ in (univariate, oblique)]
+    record = heat_map_data(usages, ("flat", HOSTILE))
+    assert set(record.features) == {"width", HOSTILE}
+    for panel in record.panels:
+        assert len(panel.shares) == len(record.features)
+        for column in zip(*panel.shares, strict=True):
+            assert sum(column) == pytest.approx(1.0)
+    figure = heat_map_figure(record, LIGHT)
+    assert len(figure.data) == 2
+    shown = " ".join(str(note.text) for note in figure.layout.annotations)
+    assert "<img" not in shown + " ".join(figure.data[0].y)
+
+
+def test_spread_has_every_split_and_the_mean(runs):
+    parts = [replace(runs[0], test_accuracy=value) for value in (0.5, 0.7, 0.9)]
+    (record,) = spread_data([parts], ["a"])
+    assert record.held_out == (0.5, 0.7, 0.9)
+    assert "70.0 % held out on average of 3, 50.0 % to 90.0 %" in record.words
+    figure = spread_figure([record], LIGHT)
+    assert len(figure.layout.shapes) == 2
+    assert figure.layout.xaxis.title.text == "accuracy"
+
+
+def bench(*lines: str) -> bytes:
+    return "\n".join([HEADER, *lines]).encode()
+
+
+def test_profile_counts_proofs_on_common_instances():
+    content = bench(
+        "s,a,QT-5,fast,2,,optimal,1,1,0,0.5",
+        "s,b,QT-5,fast,2,,optimal,1,1,0,2",
+        "s,a,QT-5,slow,2,,optimal,1,1,0,9",
+        "s,b,QT-5,slow,2,,feasible,1,2,0.25,60",
+        "s,c,QT-5,slow,2,,optimal,1,1,0,1",
+        "s,d,QT-5,slow,2,,missing,,,,",
+    )
+    record = profile_data(content)
+    fast, slow = record.curves
+    assert (record.n_instances, record.n_left_out) == (2, 1)
+    assert (fast.seconds, fast.n_proven) == ((0.5, 2.0), 2)
+    assert (slow.seconds, slow.gaps) == ((9.0,), (0.25,))
+    figure = profile_figure(record, LIGHT)
+    assert figure.data[0].y[-1] == 1.0
+    assert figure.data[2].y[-1] == 0.5
+    assert figure.data[3].y[-1] == 1.0
+    by_set = profile_data(bench("s,a,QT-5,f,2,,optimal,1,1,0,1", "s,a,QT-5,f,3,,optimal,1,1,0,3"),
+                          by="depth")  # fmt: skip
+    assert [curve.name for curve in by_set.curves] == ["2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"", "NOT_A_BENCH_FILE"),
+        (b"\xff\xfe\x00", "NOT_A_BENCH_FILE"),
+        (b"a,b\n1,2\n", "NOT_A_BENCH_FILE"),
+        (bench(), "NOT_A_BENCH_FILE"),
+        (bench("s,a,QT-5,fast"), "SHORT_LINE"),
+        (bench("s,a,QT-5,fast,2,,optimal,1,1,0,soon"), "NOT_A_NUMBER"),
+        (bench("s,a,QT-5,fast,2,,optimal,1,1,0,inf"), "NOT_A_NUMBER"),
+    ],
+)
+def test_other_files_are_refused_in_a_sentence(content, code):
+    with pytest.raises(DataError) as caught:
+        profile_data(content)
+    assert caught.value.code == code
+    assert caught.value.message.endswith(".")
+
+
+class Elements(HTMLParser):
+    """Names of the elements and values of their attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+
+
+def test_report_is_self_contained_and_escapes_every_name(square):
+    run = solve(square, "cart", encoding="QT-2", depth=2, time_limit=20)
+    page = report_html(run, HOSTILE)
+    found = Elements(page)
+    assert found.tags.isdisjoint({"script", "img", "a", "link", "iframe"})
+    assert not any(name.startswith("on") for name, _ in found.attributes)
+    addresses = [v for n, v in found.attributes if n in {"src", "href"} and v]
+    assert addresses == []
+    assert page.count("<svg") == 3
+    assert "&lt;img src=x" in page
+    assert "heuristic, nothing proven" in page
+    for heading in ("Tree", "Plane", "Convergence", "Rules", "Certificate", "Settings and data"):
+        assert f"<h2>{heading}</h2>" in page
+
+
+def test_report_without_a_tree_or_a_plane_is_still_a_report(square):
+    run = solve(square, "cart", encoding="QT-2", depth=1, time_limit=20)
+    assert "There is no tree" in report_html(replace(run, tree=None), "none")
+    flat = Dataset.from_arrays(pd.DataFrame({"x": [0, 1] * 6}), ["a", "b"] * 6, name="one column")
+    assert "<h2>Plane</h2>" not in report_html(solve(flat, "cart", depth=1), "flat")
+
+
+def test_static_charts_are_well_formed(oblique, trace):
+    from dashboard.figures.plane import plane_data
+
+    tree, encoding, data = oblique
+    for picture in (
+        plane_svg(plane_data(tree, encoding, data, "width", HOSTILE)),
+        convergence_svg(convergence_data(trace, "gap", HOSTILE, closed=True), False),
+        convergence_svg(convergence_data(trace, "gap", HOSTILE), True),
+    ):
+        root = ElementTree.fromstring(picture)
+        assert root.tag.endswith("svg")
+        assert len(list(root.iter())) > 10
+    assert convergence_svg(convergence_data(type(trace)(())), False) == ""
+
+
+def test_ticks_are_round_and_inside():
+    assert ticks(0.0, 1.0) == pytest.approx([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    assert all(-3.0 <= t <= 7.0 for t in ticks(-3.0, 7.0))
+    assert len(ticks(5.0, 5.0)) <= 7

@@ -1,0 +1,146 @@
+"""Races: lines, optimum, who ran with whom, names, and what is offered."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.figures.gap import GAP_FLOOR
+from dashboard.figures.race import (
+    Entrant,
+    known_optimum,
+    race_data,
+    race_figure,
+    ran_together,
+)
+from dashboard.figures.race_live import race_chart
+from dashboard.palette import DARK, LIGHT
+from dashboard.race_presets import (
+    PRESETS,
+    fitting_presets,
+    flat_settings,
+    short_labels,
+    start_order,
+)
+from octcore.data.samples import load_sample
+from octcore.engines.trace import Trace
+from octcore.settings import check_settings
+from tests.unit.dashboard.hostile import HOSTILE
+
+
+def entrant(label, trace=None, **fields) -> Entrant:
+    return Entrant(label, Trace() if trace is None else trace, "accuracy", "p", **fields)
+
+
+@pytest.fixture
+def two(trace):
+    half = Trace(trace.events[:-3])
+    return (
+        entrant("slow", half, accuracies=(0.7,)),
+        entrant(HOSTILE, trace, proven=0.9, accuracies=(0.7, 0.9)),
+    )
+
+
+def test_gap_lines_end_at_the_floor_only_when_proven(two):
+    slow, fast = race_data(two, "gap").series
+    assert (slow.index, fast.index) == (0, 1)
+    assert slow.values[-1] > GAP_FLOOR
+    assert not slow.is_closed
+    assert fast.values[-1] == GAP_FLOOR
+    assert fast.is_closed
+
+
+def test_objective_lines_come_in_pairs_with_the_optimum(two):
+    race = race_data(two, "objective")
+    assert [(s.label, s.is_bound) for s in race.series] == [
+        ("slow", False), ("slow", True), (HOSTILE, False), (HOSTILE, True),
+    ]  # fmt: skip
+    assert (race.optimum, race.proven_by) == (0.9, HOSTILE)
+    # The first tree (0.7) is out of sight where a better one follows.
+    assert race.span[0] < 0.9 < race.span[1]
+
+
+def test_another_objective_is_left_out_and_said(two, trace):
+    other = Entrant("oblique", trace, "errors + margins", "q", proven=0.9)
+    race = race_data((*two, other), "objective")
+    assert race.left_out == ("oblique",)
+    assert {s.label for s in race.series} == {"slow", HOSTILE}
+
+
+def test_optimum_of_another_problem_is_no_optimum(trace):
+    first = entrant("first", trace)
+    other = Entrant("other", trace, "accuracy", "another problem", proven=0.9)
+    assert known_optimum((first, other)) == (None, "")
+
+
+def test_accuracy_line_has_a_point_for_every_tree(two):
+    slow, fast = race_data(two, "accuracy").series
+    assert slow.values == (0.7, 0.7)
+    assert fast.values == (0.7, 0.9, 0.9)
+
+
+def test_empty_race_has_no_lines():
+    race = race_data((entrant("a"), entrant("b")), "gap")
+    assert race.series == ()
+    assert race.end == 0.0
+
+
+@pytest.mark.parametrize(
+    ("spans", "said"),
+    [
+        (((0, 9), (1, 5)), "All ran at the same time"),
+        (((0, 4), (5, 9)), "one after the other"),
+        (((0, 4), (1, 9), (5, 8)), "a with b; b with c"),
+        (((0, 4), None), "starts at its own call"),
+    ],
+)
+def test_who_ran_together_is_said(spans, said):
+    entrants = [entrant(name, span=span) for name, span in zip("abc", spans, strict=False)]
+    assert said in ran_together(entrants)
+
+
+@pytest.mark.parametrize("scale", ["gap", "objective", "accuracy"])
+def test_finished_chart_escapes_names_and_titles_axes(two, scale):
+    figure = race_figure(race_data(two, scale), LIGHT)
+    assert "(s)" in figure.layout.xaxis.title.text
+    assert figure.layout.yaxis.title.text
+    names = [trace.name for trace in figure.data]
+    assert len(names) >= 2
+    assert all("<img" not in name for name in names)
+    dashes = {t.line.dash for t in figure.data if t.name == "slow"}
+    assert dashes == {"solid"}
+
+
+def test_live_chart_tells_runs_apart_without_colour(two):
+    chart = race_chart(race_data(two, "objective"), DARK).to_dict()
+    lines, points, *_ = chart["layer"]
+    assert len({str(d) for d in lines["encoding"]["strokeDash"]["scale"]["range"]}) == 2
+    assert len(set(points["encoding"]["shape"]["scale"]["range"])) == 2
+    assert len(chart["layer"]) == 4
+
+
+def test_names_say_what_differs_and_stay_apart():
+    base = {"formulation": "flow-oct", "depth": 2}
+    assert short_labels([base, {**base, "encoding": "QB-5"}]) == ("QT-5", "QB-5")
+    assert short_labels([base, {"formulation": "path-search"}]) == ("flow-oct", "path-search")
+    assert short_labels([base, base]) == ("flow-oct", "flow-oct (2)")
+    penalised = {**base, "params": {"leaf_penalty": 0.05}}
+    assert short_labels([base, penalised])[1] == "leaf penalty 0.05"
+
+
+def test_given_and_resolved_settings_look_the_same():
+    given = {"formulation": "flow-oct", "depth": 3, "params": {"leaf_penalty": 0.05}}
+    assert flat_settings(given) == flat_settings(check_settings(**given).to_dict())
+
+
+def test_every_preset_is_offered_where_it_fits():
+    assert {p.title for p in fitting_presets(load_sample("4-partitions"))} == {
+        p.title for p in PRESETS
+    }
+    iris = {p.title for p in fitting_presets(load_sample("iris"))}
+    assert "MARGOT and its feature selection" not in iris
+    assert "FlowOCT against accelerated BendOCT" in iris
+
+
+def test_exact_search_starts_first():
+    entrants = [{"formulation": key} for key in ("flow-oct", "bend-oct", "path-search")]
+    assert start_order(entrants) == [2, 0, 1]
