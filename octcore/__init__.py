@@ -40,7 +40,6 @@ _HOME = {
     "Split": "octcore.tree.tree",
     "TooLargeError": "octcore.errors",
     "Tree": "octcore.tree.tree",
-    "formulations": "octcore.formulations.base:list_formulations",
     "list_samples": "octcore.data.samples",
     "load_model": "octcore.model_file",
     "load_sample": "octcore.data.samples",
@@ -77,10 +76,11 @@ def __getattr__(name: str) -> Any:
     if name.endswith("Classifier") and name not in _HOME:
         # One class for every formulation, such as FlowOCTClassifier, made by the estimators.
         return getattr(importlib.import_module("octcore.estimator"), name)
+    if name == "formulations":
+        return importlib.import_module("octcore.formulations")  # a package that can be called
     if name not in _HOME:
         raise AttributeError(f"module 'octcore' has no attribute {name!r}")
-    module, _, attribute = _HOME[name].partition(":")
-    value = getattr(importlib.import_module(module), attribute or name)
+    value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard import text
 from dashboard.widgets.formulation_card import draw_card, overview
+from octcore.documents import formulation_page
 from octcore.formulations.base import list_formulations
 
 st.title("Formulations")
@@ -17,3 +18,11 @@ key = st.selectbox(
 )
 st.header(text.markdown(infos[key].title), anchor=False)
 draw_card(infos[key])
+st.download_button(
+    "This page as Markdown",
+    data=lambda: formulation_page(infos[key]),
+    file_name=f"{key}.md",
+    mime="text/markdown",
+    on_click="ignore",
+    icon=":material/download:",
+)

@@ -8,6 +8,7 @@ from typing import Any
 
 from octcore.cli.output import write_text
 from octcore.data.samples import list_samples, sample_bytes
+from octcore.documents import formulation_page
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.run import jsonable
 
@@ -19,6 +20,7 @@ def add_commands(commands: Any) -> None:
     listing.set_defaults(run=run_formulations)
     describe = commands.add_parser("describe", help="one formulation with its settings")
     describe.add_argument("key", metavar="KEY")
+    describe.add_argument("--markdown", action="store_true", help="print its page as Markdown")
     describe.set_defaults(run=run_describe)
     samples = commands.add_parser("samples", help="list the sample data sets, or write one")
     samples.add_argument("name", metavar="NAME", nargs="?")
@@ -42,7 +44,8 @@ def run_formulations(arguments: argparse.Namespace) -> int:
 
 def run_describe(arguments: argparse.Namespace) -> int:
     """Describe one formulation, all from its declaration."""
-    print(describe(get_formulation(arguments.key).info))
+    info = get_formulation(arguments.key).info
+    print(formulation_page(info) if arguments.markdown else describe(info))
     return 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from octcore.cli import main
-from octcore.documents import refresh
+from octcore.documents import formulation_page, refresh
 from octcore.formulations import base
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +42,26 @@ def test_octcore_commands_run(
 
 def test_the_table_of_formulations_is_up_to_date() -> None:
     assert refresh(README) == README, "run python -m octcore.documents README.md"
+
+
+@pytest.mark.parametrize("info", base.list_formulations(), ids=lambda info: info.key)
+def test_the_page_of_a_formulation_is_complete_and_its_example_runs(
+    info: base.FormulationInfo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["describe", info.key, "--markdown"]) == 0
+    page = capsys.readouterr().out
+    assert page.strip() == formulation_page(info).strip()
+    for text in (info.title, info.summary, info.reference.title, *info.engines):
+        assert text in page
+    for parameter in info.hyperparameters:
+        assert f"| `{parameter.name}` |" in page
+    tables = [line for line in page.splitlines() if line.startswith("| ")]
+    assert all(len(re.findall(r"(?<!\\)\|", line)) in {3, 6} for line in tables)
+    (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    exec(compile(block, info.key, "exec"), {"__name__": "page"})
+    status, _, accuracy = capsys.readouterr().out.split()
+    assert status in {"optimal", "feasible"}
+    assert float(accuracy) > 0.5
 
 
 def test_links_and_pictures_exist() -> None:
