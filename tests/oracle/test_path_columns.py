@@ -21,10 +21,10 @@ TOLERANCE = 1e-9
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
-@pytest.mark.parametrize("regulariser", [{"leaf_penalty": 0.02}, {"split_weight": 0.05}])
-def test_side_constraints_equal_enumeration_and_bind(name, regulariser):
+def test_side_constraints_equal_enumeration_and_bind(name):
     binding = 0
     for seed in range(SEED, SEED + 3):
+        regulariser = {"split_weight": 0.05} if seed % 2 else {"leaf_penalty": 0.02}
         problem = constrained_problem(name, seed, "path-columns", **regulariser)
         program = get_formulation("path-columns").build(problem)
         best = best_objective(problem, program.evaluate)
@@ -96,7 +96,6 @@ def test_pair_scores_are_those_of_the_best_trees():
 def test_price_is_the_difference_of_two_proven_optima():
     data = octcore.load_sample("4-partitions")
     free = octcore.solve(data, "path-search", depth=2, params={"leaf_penalty": 0.01})
-    feature = data.feature_names[0]
     bound = octcore.solve(
         data, "path-columns", depth=2, params={"leaf_penalty": 0.01},
         constraints={"max_features": 1},
@@ -107,7 +106,6 @@ def test_price_is_the_difference_of_two_proven_optima():
     assert bound.values["unconstrained_objective"] == pytest.approx(free.objective, abs=TOLERANCE)
     assert bound.values["price"] == pytest.approx(free.objective - bound.objective, abs=TOLERANCE)
     assert any("cost" in sentence for sentence in bound.certificate.statements)
-    assert feature in data.feature_names
 
 
 def test_deeper_trees_are_refused_in_words():

@@ -5,6 +5,9 @@ C        columns: a split, a leaf with its label, or a stump with two labels
 R        flow rows: row 0 is the root, every split column opens one for each side
 G        raw features;  u_g = 1 where raw feature g occurs
 =======  ============================================================================
+
+For fixed u, and without rows on predictions or a limit of leaves, the program is the dynamic
+program over the columns.  Then y is continuous and the tree is read from u.
 """
 
 from __future__ import annotations
@@ -48,6 +51,12 @@ class ColumnsModel:
         """The problem."""
         return self.columns.problem
 
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the dynamic program over the columns is exact once u is known."""
+        rows = self.columns.rows.rhs
+        return not len(rows) and self.problem.constraints.leaf_limit is None
+
     @cached_property
     def leaves(self) -> np.ndarray:
         """Number of leaves of every column."""
@@ -62,7 +71,8 @@ class ColumnsModel:
     def model(self) -> Any:
         """The Pyomo model."""
         model: Any = pyo.ConcreteModel("path-columns")
-        model.y = pyo.Var(range(len(self.table)), domain=pyo.Binary, doc="y_c: column c is used")
+        domain = pyo.UnitInterval if self.is_dynamic else pyo.Binary
+        model.y = pyo.Var(range(len(self.table)), domain=domain, doc="y_c: column c is used")
         self._flow(model)
         self._size(model)
         self._features(model)
@@ -160,11 +170,11 @@ class ColumnsModel:
 
     def read_tree(self, point: Point) -> Tree:
         """Read the tree of a solution."""
-        used = np.flatnonzero(point.array(self.model.y) > 0.5)
+        used = self._best_columns(point) if self.is_dynamic else point.array(self.model.y) > 0.5
         table, kept = self.table, self.columns.kept
         features: dict[int, int] = {}
         labels: dict[int, int] = {}
-        for c in used.tolist():
+        for c in np.flatnonzero(used).tolist():
             node = table.node[c]
             if table.feature[c] >= 0:
                 features[node] = int(kept[table.feature[c]])
@@ -174,6 +184,32 @@ class ColumnsModel:
             elif first >= 0:
                 labels[node] = first
         return read_splits(features.get, lambda m: labels.get(m, 0), self.problem, keep_labels=True)
+
+    def _best_columns(self, point: Point) -> np.ndarray:
+        """Columns of the best tree on the raw features that a point pays for.
+
+        Columns below a split come after it in the table, so one pass from the end values them.
+        """
+        table = self.table
+        allowed = np.ones(len(table), dtype=bool)
+        if hasattr(self.model, "uses_feature"):
+            u = self.model.uses_feature
+            paid = [g for g, value in zip(u, point.array(u), strict=True) if value > 0.5]
+            feature = np.array(table.feature)
+            allowed = (feature < 0) | np.isin(self.columns.space.groups[feature], paid)
+        best, chosen = np.full(table.n_rows, -np.inf), np.full(table.n_rows, -1)
+        for c in np.flatnonzero(allowed)[::-1].tolist():
+            row, below = table.row[c], [r for r in table.below[c] if r >= 0]
+            value = self.gains[c, 0] + sum(best[r] for r in below)
+            if value > best[row]:
+                best[row], chosen[row] = value, c
+        used = np.zeros(len(table), dtype=bool)
+        open_rows = [0]
+        while open_rows:
+            c = chosen[open_rows.pop()]
+            used[c] = True
+            open_rows += [r for r in table.below[c] if r >= 0]
+        return used
 
     def start_values(self, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of the columns of a tree; none if a column of it was replaced by a better one."""

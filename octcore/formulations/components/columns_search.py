@@ -231,8 +231,9 @@ class ColumnsSearch:
         if not len(chosen):
             return -np.inf, None
         space = restrict(self.columns.space, chosen)
-        value, nested, _ = _optimum(space, self.multipliers, np.arange(len(chosen)))
-        return value, None if nested is None else self.columns.tree(nested, chosen)
+        found = _optimum(space, self.multipliers, np.arange(len(chosen)))
+        tree = None if found.best is None else self.columns.tree(found.best, chosen)
+        return found.value, tree
 
     # --- prices of the rows about predictions ----------------------------------------------
 
@@ -264,14 +265,16 @@ class ColumnsSearch:
         return np.where(scale == 0, 1.0, scale)
 
     def _tree_at(self, prices: np.ndarray, roots: np.ndarray) -> Iterator[Tree]:
-        """Yield the best tree under prices; its bound and excess are kept."""
-        bound, nested, by_root = _optimum(self.columns.space, prices, roots)
-        if nested is None:
+        """Yield the best trees under prices, the best one last; its bound and excess are kept."""
+        found = _optimum(self.columns.space, prices, roots)
+        if found.best is None:
             return
-        if by_root is not None:
-            self.root_bounds[roots] = np.minimum(self.root_bounds[roots], by_root + SLACK)
-        tree = self.columns.tree(nested)
-        self._value = bound
+        if found.by_root is not None:
+            self.root_bounds[roots] = np.minimum(self.root_bounds[roots], found.by_root + SLACK)
+        for nested in found.others:
+            yield self.columns.tree(nested)
+        tree = self.columns.tree(found.best)
+        self._value = found.value
         self._excess = self.columns.rows.excess(tree.predict_codes(self.problem.X))
         yield tree
 
@@ -305,20 +308,43 @@ class ColumnsSearch:
             price = meet
 
 
-def _optimum(
-    space: ColumnSpace, prices: np.ndarray, roots: np.ndarray
-) -> tuple[float, PathTree | None, np.ndarray | None]:
-    """Lagrangian optimum, its tree, and at depth three its value by root."""
+@dataclass(frozen=True, eq=False)
+class _Priced:
+    """Best trees under prices of the linear rows.
+
+    Parameters
+    ----------
+    value : float
+        Lagrangian bound over the roots that were looked at.
+    best : PathTree or None
+        The tree that attains it.
+    others : tuple of PathTree
+        Best trees with the other roots, at depth three.
+    by_root : numpy.ndarray or None
+        Bound by root, at depth three.
+    """
+
+    value: float
+    best: PathTree | None
+    others: tuple[PathTree, ...]
+    by_root: np.ndarray | None
+
+
+def _optimum(space: ColumnSpace, prices: np.ndarray, roots: np.ndarray) -> _Priced:
+    """Best trees under prices, over some roots at depth three and over all below."""
     payoff = space.payoff(prices)
     constant = float(prices @ space.rhs)
-    best, found = whole_leaf(space, payoff), None
+    values, trees = [whole_leaf(space, payoff)], [best_tree(space, payoff, None)]
     by_root = np.full(len(space.groups), -np.inf) if space.depth == 3 else None
     for scores in root_scores(space, payoff, roots):
         if by_root is not None and scores.root is not None:
             by_root[scores.root] = scores.best - constant
-        if scores.best > best:
-            best, found = scores.best, scores
-    if not np.isfinite(best):
-        return -np.inf, None, None
-    nested = best_tree(space, payoff, found)
-    return best - constant, nested, None if by_root is None else by_root[roots]
+        if np.isfinite(scores.best):
+            values.append(scores.best)
+            trees.append(best_tree(space, payoff, scores))
+    place = int(np.argmax(values))
+    if not np.isfinite(values[place]):
+        return _Priced(-np.inf, None, (), None)
+    others = tuple(tree for j, tree in enumerate(trees) if j not in (0, place))
+    bounds = None if by_root is None else by_root[roots]
+    return _Priced(values[place] - constant, trees[place], others, bounds)
