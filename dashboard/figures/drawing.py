@@ -98,6 +98,7 @@ def board_data(
     accent: str,
     origin: str,
     serial: int,
+    tree: PlaneRecord | None = None,
 ) -> dict[str, Any]:
     """Make the plain data that the drawing board in the browser shows.
 
@@ -117,6 +118,8 @@ def board_data(
         Changes when the points come from somewhere else than the board itself.
     serial : int
         Number of the last change that the board reported; older echoes are ignored there.
+    tree : PlaneRecord or None
+        Plane of a tree to lay under the points.
     """
     thousandths = np.rint(points * GRID).astype(int)
     return {
@@ -129,10 +132,8 @@ def board_data(
             for k, name in enumerate(CLASSES)
         ],
         "truth": [[list(start), list(end)] for start, end in truth.segments],
-        "regions": [
-            {"polygon": [list(p) for p in polygon], "colour": palette.class_tint(code, 0.13)}
-            for polygon, code in truth.regions
-        ],
+        "regions": _region_data(truth, tree, palette),
+        "lines": _line_data(tree),
         "ink": {
             "text": palette.text,
             "muted": palette.muted,
@@ -143,6 +144,24 @@ def board_data(
             "truth": palette.optimum,
         },
     }
+
+
+def _region_data(truth: Truth, tree: PlaneRecord | None, palette: Palette) -> list[dict[str, Any]]:
+    """Regions of the tree, else those of the truth."""
+    if tree is not None:
+        regions = [(region.polygon, region.code, 0.25) for region in tree.regions]
+    else:
+        regions = [(polygon, code, 0.13) for polygon, code in truth.regions]
+    return [
+        {"polygon": [list(p) for p in polygon], "colour": palette.class_tint(code, opacity)}
+        for polygon, code, opacity in regions
+    ]
+
+
+def _line_data(tree: PlaneRecord | None) -> list[list[list[float]]]:
+    if tree is None:
+        return []
+    return [[list(start), list(end)] for lines in tree.lines.values() for start, end in lines.line]
 
 
 def lesson_plane(tree: Tree, encoding: Encoding, data: Dataset) -> PlaneRecord:
@@ -187,6 +206,39 @@ def add_truth(figure: go.Figure, truth: Truth, palette: Palette) -> go.Figure:
                     "line": {"width": 2}},
         )  # fmt: skip
     return figure
+
+
+SHAPES = {
+    "circle": '<circle r="5"/>',
+    "square": '<rect x="-4.5" y="-4.5" width="9" height="9"/>',
+}
+
+
+def legend_parts(palette: Palette, with_truth: bool, truth: Truth) -> str:
+    """HTML of the legend of lesson planes; holds no text of users."""
+    entries = [
+        (
+            f'<g fill="{palette.class_colour(k)}" stroke="{palette.outline}">'
+            f"{SHAPES[palette.class_marker(k)]}</g>",
+            f"class {name}",
+        )
+        for k, name in enumerate(CLASSES)
+    ]
+    ink = f'stroke="{palette.text}" fill="none" stroke-width="2.6"'
+    entries.append((f'<path d="M-4,-4L4,4M-4,4L4,-4" {ink}/>', "misclassified"))
+    entries.append((f'<circle r="6" {ink}/>', "support vector"))
+    if with_truth:
+        ink = f'stroke="{palette.optimum}" fill="none" stroke-width="2.2"'
+        if truth.segments:
+            entries.append((f'<path d="M-8,0H8" stroke-dasharray="4 3" {ink}/>', "truth"))
+        if truth.flipped:
+            entries.append((f'<path d="M0,-7L7,0L0,7L-7,0Z" {ink}/>', "label turned over"))
+    return "".join(
+        '<span style="display:inline-flex;gap:6px;align-items:center">'
+        f'<svg width="20" height="18" viewBox="-10 -9 20 18" aria-hidden="true">{icon}</svg>'
+        f"{words}</span>"
+        for icon, words in entries
+    )
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,9 @@ function drawFrame(svg, data) {
     el("text", { x: v, y: grid + 50, "text-anchor": "middle", "font-size": 26, fill: ink.muted }, svg, String(v / grid));
     el("text", { x: -28, y: grid - v + 9, "text-anchor": "end", "font-size": 26, fill: ink.muted }, svg, String(v / grid));
   }
+  for (const [[x1, y1], [x2, y2]] of data.lines) {
+    el("line", { x1: x1 * grid, y1: grid - y1 * grid, x2: x2 * grid, y2: grid - y2 * grid, stroke: ink.text, "stroke-width": 4 }, svg);
+  }
   for (const [[x1, y1], [x2, y2]] of data.truth) {
     el("line", { x1: x1 * grid, y1: grid - y1 * grid, x2: x2 * grid, y2: grid - y2 * grid, stroke: ink.truth, "stroke-width": 5, "stroke-dasharray": "18 10" }, svg);
   }

@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard import lessons, session, text
 from dashboard.lessons import DRAWN, Lesson
 from dashboard.teaching_texts import text_for
+from dashboard.widgets.full_screen import full_screen_button
 from octcore.data.synthetic import list_generators
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
@@ -176,7 +177,7 @@ def turn_pages(lesson: Lesson, step: str) -> None:
     """Draw back and next; in a presentation also the way out."""
     order = [POINTS, *lesson.formulations, ALL]
     at = order.index(step)
-    places = st.columns([2, 2, 5, 1] if is_presenting() else [1, 1, 3])
+    places = st.columns([3, 3, 3, 2, 2] if is_presenting() else [1, 1, 3])
     places[0].button(
         "Back",
         icon=":material/arrow_back:",
@@ -197,6 +198,10 @@ def turn_pages(lesson: Lesson, step: str) -> None:
         key="lesson_next",
         shortcut="PageDown",
     )
-    if is_presenting() and places[3].button("Leave", width="stretch", key="leave"):
+    if not is_presenting():
+        return
+    with places[3]:
+        full_screen_button()
+    if places[4].button("Leave", width="stretch", key="leave"):
         del st.query_params[PRESENT]
         st.rerun()

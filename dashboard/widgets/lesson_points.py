@@ -6,13 +6,17 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import lessons, session, text
-from dashboard.figures.drawing import Truth, board_data
+from dashboard import jobs, lessons, session, text
+from dashboard.figures.drawing import Truth, board_data, lesson_plane
+from dashboard.figures.plane import PlaneRecord
+from dashboard.jobs import RunView
 from dashboard.lessons import CLASSES, MOST_POINTS, Lesson
+from dashboard.teaching_texts import text_for
 from dashboard.widgets import lesson_bar, lesson_trees, run_summary
 from dashboard.widgets.drawing_board import show_board
 from dashboard.widgets.parameter_form import help_of, label_of
 from octcore.errors import OctError
+from octcore.formulations.base import get_formulation
 from octcore.parameters import FloatRange, IntRange, Parameter
 
 LABELS = {
@@ -26,6 +30,7 @@ LABELS = {
     "C_upper": "Price of slack, upper lines",
     "C_last": "Price of slack, last lines",
 }
+WAIT_SECONDS = 0.5
 MOST_SLIDER = 400
 """Sliders end here even where a recipe takes more: more points hide each other."""
 
@@ -42,11 +47,13 @@ def draw(lesson: Lesson) -> None:
     if not lesson_bar.is_presenting():
         with right:
             lesson = _settings(lesson)
+    live = _live_tree(lesson)
     with left:
-        _board(lesson)
+        _board(lesson, live)
     with right:
         _summary(lesson)
         lesson_trees.grow_button(lesson)
+        watch(lesson, live)
 
 
 def _settings(lesson: Lesson) -> Lesson:
@@ -113,7 +120,57 @@ def _slider(parameter: Parameter, value: Any, owner: str) -> Any:
     )  # fmt: skip
 
 
-def _board(lesson: Lesson) -> None:
+def _live_key(lesson: Lesson) -> str:
+    return session.widget_key("lesson_live", ",".join(lesson.formulations))
+
+
+def _live_tree(lesson: Lesson) -> RunView | None:
+    """The tree under the points, started anew after every change of them."""
+    key = st.session_state.get(_live_key(lesson))
+    if key is None:
+        return None
+    known = lesson_trees.run_view(lesson, key)
+    if known is None and lesson_trees.can_grow(lesson):
+        before = jobs.view(session.side_run("live"))
+        if before is not None and not before.is_final:
+            jobs.stop(before.id)  # its points have changed
+        if lesson_trees.grow(lesson, (key,)):
+            known = lesson_trees.run_view(lesson, key)
+            session.remember_side_run(known.id if known else "", "live")
+    return known
+
+
+def watch(lesson: Lesson, live: RunView | None) -> None:
+    """Draw the choice of the tree under the points; looks again until it is there."""
+    names = {
+        key: text_for(key, get_formulation(key).info.title).name for key in lesson.formulations
+    }
+    st.selectbox(
+        "Live tree under the points",
+        list(names),
+        index=None,
+        placeholder="none",
+        format_func=names.get,
+        key=_live_key(lesson),
+        persist_state="session",
+        help="Grows again whenever you move a point.",
+    )
+    if live is None:
+        return
+    if live.run is not None and live.is_final:
+        st.caption(f"{text.percent(live.run.accuracy)} right, {live.run.certificate.badge}.")
+    elif not live.is_final:
+        st.fragment(_wait, run_every=WAIT_SECONDS)(live.id)
+
+
+def _wait(run_id: str) -> None:
+    view = jobs.view(run_id)
+    if view is None or view.is_final:
+        st.rerun()
+    st.caption(f"Growing, {text.seconds(view.elapsed)} …")
+
+
+def _board(lesson: Lesson, live: RunView | None) -> None:
     points, codes = lessons.lesson_points(lesson)
     palette = session.palette()
     truth = lesson_trees.truth_of(lesson) if lesson_trees.shows_truth(lesson) else Truth()
@@ -133,8 +190,16 @@ def _board(lesson: Lesson) -> None:
         run_summary.accent(palette),
         origin,
         session.board_serial(origin),
+        _plane_of(live),
     )
     show_board(data, key, lambda serial, drawn: _drawn(lesson, origin, serial, drawn))
+
+
+def _plane_of(live: RunView | None) -> PlaneRecord | None:
+    run = live.run if live is not None and live.is_final else None
+    if run is None or run.tree is None or run.train is None:
+        return None
+    return lesson_plane(run.tree, run.encoding, run.train)
 
 
 def _drawn(lesson: Lesson, origin: str, serial: int, points: list[Any]) -> None:

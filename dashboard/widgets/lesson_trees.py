@@ -10,6 +10,7 @@ from dashboard.figures.drawing import (
     LessonNumbers,
     Truth,
     add_truth,
+    legend_parts,
     lesson_numbers,
     lesson_plane,
     truth_data,
@@ -43,11 +44,24 @@ def run_view(lesson: Lesson, key: str) -> RunView | None:
     return jobs.view(session.side_run("lesson", lessons.run_key(lesson, key)))
 
 
-def grow(lesson: Lesson) -> bool:
-    """Start what is missing; says in a sentence why it cannot.  Returns whether all started."""
+def can_grow(lesson: Lesson) -> bool:
+    """Whether there are points of every class."""
+    return len(set(lessons.lesson_points(lesson)[1].tolist())) == len(lessons.CLASSES)
+
+
+def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
+    """Start what is missing; says in a sentence why it cannot.  Returns whether all started.
+
+    Parameters
+    ----------
+    lesson : Lesson
+        Points and settings.
+    keys : tuple of str
+        Formulations; by default all of the lesson.
+    """
     try:
         data = lessons.lesson_data(lesson)
-        for key in lesson.formulations:
+        for key in keys or lesson.formulations:
             if run_view(lesson, key) is None:
                 run = jobs.submit(session.token(), data, lessons.solve_settings(lesson, key))
                 session.remember_side_run(run, "lesson", lessons.run_key(lesson, key))
@@ -98,7 +112,7 @@ def _one(lesson: Lesson, key: str, was_live: bool) -> None:
         st.markdown(words.idea)
         shown = view.run if view.is_final else None
         if shown is not None and shown.tree is not None:
-            _numbers(_lesson_numbers(lesson, shown), shown)
+            _numbers(_lesson_numbers(shown))
             run_summary.badge(shown)
             if words.look:
                 st.markdown(f":material/visibility: {words.look}")
@@ -106,7 +120,8 @@ def _one(lesson: Lesson, key: str, was_live: bool) -> None:
                 run_summary.small_tree(view.id, shown)
                 _explore_link(view)
     with left:
-        _picture(lesson, key, view, height=560)
+        _legend(lesson)
+        _picture(lesson, key, view, height=540)
 
 
 def side_by_side(lesson: Lesson) -> None:
@@ -122,6 +137,7 @@ def _all(lesson: Lesson, was_live: bool) -> None:
     if was_live and all(view is not None and view.is_final for view in views.values()):
         st.rerun()
     keys = list(views)
+    _legend(lesson)
     for start in range(0, len(keys), PER_LINE):
         line = keys[start : start + PER_LINE]
         for place, key in zip(st.columns(min(PER_LINE, len(keys)), gap="medium"), line):  # noqa: B905
@@ -133,8 +149,15 @@ def _all(lesson: Lesson, was_live: bool) -> None:
                 st.subheader(text.markdown(name), anchor=False)
                 _picture(lesson, key, view, height=400)
                 if view.is_final and view.run is not None and view.run.tree is not None:
-                    _numbers(_lesson_numbers(lesson, view.run), view.run)
+                    _numbers(_lesson_numbers(view.run))
                     run_summary.badge(view.run)
+
+
+def _legend(lesson: Lesson) -> None:
+    """One legend for all pictures: they mean the same."""
+    parts = legend_parts(session.palette(), shows_truth(lesson), truth_of(lesson))
+    size = "1.05rem" if lesson_bar.is_presenting() else "0.9rem"
+    st.html(f'<div style="display:flex;flex-wrap:wrap;gap:4px 18px;font-size:{size}">{parts}</div>')
 
 
 def _picture(lesson: Lesson, key: str, view: RunView, height: int) -> None:
@@ -162,10 +185,11 @@ def _picture(lesson: Lesson, key: str, view: RunView, height: int) -> None:
 
 def _enlarge(figure: go.Figure, height: int) -> None:
     big = lesson_bar.is_presenting()
-    figure.update_layout(height=height + (60 if big else 0))
+    figure.update_layout(height=height, showlegend=False)
+    figure.update_layout(margin={"t": 8})
     figure.update_yaxes(scaleanchor="x", constrain="domain")
     if big:
-        figure.update_layout(font={"size": 18}, legend={"font": {"size": 18}})
+        figure.update_layout(font={"size": 18})
         figure.update_xaxes(tickfont={"size": 18}, title_font={"size": 20})
         figure.update_yaxes(tickfont={"size": 18}, title_font={"size": 20})
 
@@ -178,23 +202,27 @@ def _words(key: str, record: PlaneRecord) -> str:
     )
 
 
-def _lesson_numbers(lesson: Lesson, run: Run) -> LessonNumbers:
+def _lesson_numbers(run: Run) -> LessonNumbers:
     assert run.tree is not None
     assert run.train is not None
     return lesson_numbers(run.tree, run.encoding, run.train, run.timings)
 
 
-def _numbers(numbers: LessonNumbers, run: Run) -> None:
-    places = st.columns(4)
-    places[0].metric("Right", text.percent(numbers.accuracy))
-    places[1].metric("Errors", numbers.errors)
-    places[2].metric("Leaves", numbers.leaves)
-    places[3].metric(
-        "Margin",
-        text.number(numbers.narrowest, 2),
-        help="Width of the narrowest empty strip around a line right above two leaves, in units of "
-        "the axes; points that do not come to that line do not count.",
+def _numbers(numbers: LessonNumbers) -> None:
+    entries = (
+        ("Right", text.percent(numbers.accuracy), None),
+        ("Errors", str(numbers.errors), None),
+        ("Leaves", str(numbers.leaves), None),
+        (
+            "Margin",
+            text.number(numbers.narrowest, 2),
+            "Width of the narrowest empty strip around a line right above two leaves, in units of "
+            "the axes; points that do not come to that line do not count.",
+        ),
     )
+    with st.container(horizontal=True, gap="medium"):
+        for label, value, words in entries:
+            st.metric(label, value, help=words, width="content")
 
 
 def _explore_link(view: RunView) -> None:
