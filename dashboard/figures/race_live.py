@@ -31,6 +31,16 @@ def race_rows(race: Race) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["seconds", "value", "run", "line"])
 
 
+def proof_rows(race: Race) -> pd.DataFrame:
+    """Rows of the stars: end of every line that is proven optimal."""
+    rows = [
+        (series.seconds[-1], series.values[-1], series.label)
+        for series in race.series
+        if series.is_closed and not series.is_bound
+    ]
+    return pd.DataFrame(rows, columns=["seconds", "value", "run"])
+
+
 def race_chart(race: Race, palette: Palette) -> alt.LayerChart | alt.FacetChart:
     """Draw a race that goes on, in Altair, which redraws without a flicker.
 
@@ -61,12 +71,19 @@ def race_chart(race: Race, palette: Palette) -> alt.LayerChart | alt.FacetChart:
     dash = alt.StrokeDash("run:N", scale=alt.Scale(domain=labels, range=dashes), legend=legend)
     shapes = [SHAPES[i % 4] for i in range(len(labels))]
     shape = alt.Shape("run:N", scale=alt.Scale(domain=labels, range=shapes), legend=legend)
+    width = alt.StrokeWidth(
+        "line:N", scale=alt.Scale(domain=["incumbent", "bound"], range=[2.8, 1.3]), legend=None
+    )
     layers: list[Any] = [
-        base.mark_line(interpolate="step-after", strokeWidth=2.5, clip=True).encode(
-            strokeDash=dash
+        base.mark_line(interpolate="step-after", clip=True).encode(
+            strokeDash=dash, strokeWidth=width
         ),
-        base.mark_point(filled=True, size=48, opacity=1, clip=True).encode(shape=shape),
+        base.mark_point(filled=True, size=40, opacity=1, clip=True).encode(shape=shape),
     ]
+    proofs = proof_rows(race)
+    if len(proofs):
+        star = alt.Chart(proofs).mark_text(text="★", fontSize=24, baseline="middle")
+        layers.append(star.encode(x="seconds:Q", y="value:Q", color="run:N"))
     if race.optimum is not None:
         rule = pd.DataFrame({"value": [race.optimum], "words": [optimum_words(race)]})
         line = alt.Chart(rule).mark_rule(color=palette.optimum, strokeDash=[2, 3], strokeWidth=2)
@@ -82,6 +99,9 @@ def _altair_axis(race: Race) -> alt.Y:
     if race.scale == "gap":
         words = f"datum.value <= {GAP_FLOOR * 1.01} ? '0 (proven)' : format(datum.value, '~%')"
         powers = powers_around(race)
-        return axis.scale(type="log", nice=False).axis(labelExpr=words, values=powers)
+        heights = [value for series in race.series for value in series.values] or [1.0]
+        domain = [min(heights) / 1.5, max(heights) * 1.5]
+        scale = axis.scale(type="log", nice=False, domain=domain)
+        return scale.axis(labelExpr=words, values=[p for p in powers if p <= domain[1]])
     axis = axis.scale(domain=list(race.span), nice=False, zero=False)
     return axis.axis(format="~%") if race.scale == "accuracy" else axis

@@ -35,9 +35,7 @@ _mount = st.components.v2.component(
 )
 
 
-def show_board(
-    data: dict[str, Any], key: str, on_points: Callable[[int, list[Any]], None]
-) -> None:
+def show_board(data: dict[str, Any], key: str, on_points: Callable[[int, list[Any]], None]) -> None:
     """Draw the board; `on_points` receives the number of the change and all points.
 
     Parameters

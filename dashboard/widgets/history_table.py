@@ -78,7 +78,7 @@ def draw(entries: Sequence[Entry]) -> list[Entry]:
         selection_mode="multi-row",
         alt=f"History of {len(entries)} runs",
         column_config={
-            "name": st.column_config.TextColumn(width="large"),
+            "name": st.column_config.TextColumn(width="medium"),
             "accuracy": share,
             "held out": share,
             "seconds": st.column_config.NumberColumn(format="%.2f", width="small"),

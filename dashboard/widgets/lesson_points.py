@@ -52,8 +52,8 @@ def draw(lesson: Lesson) -> None:
         _board(lesson, live)
     with right:
         _summary(lesson)
+        _watch(lesson, live)
         lesson_trees.grow_button(lesson)
-        watch(lesson, live)
 
 
 def _settings(lesson: Lesson) -> Lesson:
@@ -140,17 +140,15 @@ def _live_tree(lesson: Lesson) -> RunView | None:
     return known
 
 
-def watch(lesson: Lesson, live: RunView | None) -> None:
+def _watch(lesson: Lesson, live: RunView | None) -> None:
     """Draw the choice of the tree under the points; looks again until it is there."""
     names = {
         key: text_for(key, get_formulation(key).info.title).name for key in lesson.formulations
     }
-    st.selectbox(
+    st.pills(
         "Live tree under the points",
         list(names),
-        index=None,
-        placeholder="none",
-        format_func=names.get,
+        format_func=lambda key: names[key],
         key=_live_key(lesson),
         persist_state="session",
         help="Grows again whenever you move a point.",

@@ -25,7 +25,7 @@ FREE = Preset(
         {"formulation": "flow-oct"},
         {"formulation": "bend-oct"},
         {"formulation": "path-search"},
-        {"formulation": "cart"},
+        {"formulation": "cart", "encoding": "QT-5"},
     ),
 )
 

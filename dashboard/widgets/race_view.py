@@ -61,7 +61,7 @@ def _live(ids: Sequence[str], was_done: bool) -> None:
     scale = SCALES[picked]
     entrants = entrants_of(views, scale == "accuracy")
     _chart(race_data(entrants, scale), done)
-    _words(entrants, scale, done)
+    _words(entrants, scale)
     for place, view, entrant, index in zip(
         st.columns(len(views)), views, entrants, range(len(views)), strict=True
     ):
@@ -90,14 +90,19 @@ def _chart(race: Race, done: bool) -> None:
         )
 
 
-def _words(entrants: Sequence[Entrant], scale: Scale, done: bool) -> None:
+def _words(entrants: Sequence[Entrant], scale: Scale) -> None:
     words = [text.markdown(ran_together(entrants), 500)]
     optimum, by = known_optimum(entrants)
-    if optimum is not None and scale != "objective":
+    if optimum is not None:
         words.append(f"The optimum {optimum:.5g} is proven by {text.markdown(by)}.")
+        others = [text.markdown(e.label) for e in entrants if e.problem != entrants[0].problem]
+        if others:
+            words.append(
+                f"It is not that of {', '.join(others)}, with other features, depth or objective."
+            )
     if scale == "objective":
-        words.append("Thin lines are bounds." if done else "Incumbents and bounds meet.")
-    if done and any(e.proven is not None for e in entrants):
+        words.append("Thin lines are bounds.")
+    if any(e.proven is not None for e in entrants):
         words.append("A star marks a proof.")
     st.caption(" ".join(words))
 

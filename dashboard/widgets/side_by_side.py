@@ -157,10 +157,8 @@ def certificates(runs: Sequence[Finished]) -> None:
 def _is_small(run: Run) -> bool:
     """Whether the tree is readable in a third of the page."""
     tree = run.tree
-    return (
-        tree is None
-        or (tree.max_depth <= 2
-        and all(len(s.weights) == 1 for s in tree.splits.values()))
+    return tree is None or (
+        tree.max_depth <= 2 and all(len(s.weights) == 1 for s in tree.splits.values())
     )
 
 

@@ -162,13 +162,13 @@ def _refuse_too_large(key: EncodingKey, varying: Sequence[_Raw], n_rows: int) ->
     limit = psutil.virtual_memory().available / 2
     if need <= limit:
         return
-    size = {"rows": n_rows, "columns": n_columns, "binaries": 0, "nonzeros": 0, "bytes": need}
+    counts = {"rows": n_rows, "columns": n_columns, "binaries": 0, "nonzeros": 0, "bytes": need}
     raise TooLargeError(
         "TOO_LARGE",
         f"Encoding {key.key} would make up to {n_columns:,} columns of {n_rows:,} rows and need "
         f"about {need / 1e9:.1f} GB, but only {limit / 1e9:.1f} GB may be used; choose fewer "
         "quantiles, such as QT-5, or leave out columns.",
-        size,
+        {name: float(value) for name, value in counts.items()},
     )
 
 

@@ -42,7 +42,8 @@ class Trace:
     def to_json_lines(self) -> str:
         """One JSON object a line."""
         return "".join(
-            json.dumps(event.to_dict(), allow_nan=False, default=str) + "\n" for event in self.events
+            json.dumps(event.to_dict(), allow_nan=False, default=str) + "\n"
+            for event in self.events
         )
 
     @classmethod

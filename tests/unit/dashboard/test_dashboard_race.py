@@ -115,7 +115,7 @@ def test_live_chart_tells_runs_apart_without_colour(two):
     lines, points, *_ = chart["layer"]
     assert len({str(d) for d in lines["encoding"]["strokeDash"]["scale"]["range"]}) == 2
     assert len(set(points["encoding"]["shape"]["scale"]["range"])) == 2
-    assert len(chart["layer"]) == 4
+    assert len(chart["layer"]) == 5  # lines, marks, proofs, and the optimum with its name
 
 
 def test_names_say_what_differs_and_stay_apart():
