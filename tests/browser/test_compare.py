@@ -1,0 +1,82 @@
+"""Comparing in a real browser, on real solves."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.browser.conftest import SOLVE_MILLISECONDS
+
+pytestmark = pytest.mark.browser
+
+
+def choose(page, watched, label: str, option: str) -> None:
+    page.get_by_role("combobox", name=label).click()
+    page.get_by_role("option", name=option).click()
+    watched.settle()
+
+
+def test_a_race_ends_with_trees_side_by_side(visit):
+    watched = visit()
+    watched.open("/")
+    page = watched.open("/compare")
+    page.get_by_role("button", name="Start 3 runs").click(timeout=60_000)
+    page.get_by_role("button", name="Stop").first.wait_for(timeout=60_000)
+    page.get_by_role("heading", name="What differs").wait_for(timeout=SOLVE_MILLISECONDS)
+    watched.settle()
+    assert len(re.findall(r"[0-9a-f-]{36}", page.url.split("runs=")[1])) == 3
+    page.locator(".badge", has_text="proven optimal").nth(2).wait_for(timeout=60_000)
+    lines = page.evaluate(
+        "() => [...document.querySelectorAll('.js-plotly-plot')][0]._fullData.map(t => t.name)"
+    )
+    assert lines == ["flow-oct", "accelerated-bend-oct", "path-search"]
+    page.get_by_text("incumbent and bound", exact=True).click()
+    page.locator(".js-plotly-plot .legend", has_text="optimum").wait_for(timeout=60_000)
+    for tab in ("Planes", "Features", "Accuracy", "Certificates"):
+        page.get_by_role("tab", name=tab).click()
+        watched.settle()
+    assert page.locator("[data-testid=stException]").count() == 0
+    watched.assert_clean()
+    second = visit()
+    second.open("/")
+    again = second.page
+    again.goto(page.url)
+    again.get_by_role("heading", name="What differs").wait_for(timeout=60_000)
+    second.assert_clean()
+
+
+def test_greedy_against_optimal_at_a_projector_in_the_dark(visit):
+    watched = visit(color_scheme="dark", viewport={"width": 1024, "height": 768})
+    watched.open("/")
+    page = watched.open("/compare")
+    choose(page, watched, "What to compare", "Greedy against optimal")
+    page.get_by_role("button", name="Start 2 runs").click()
+    page.get_by_role("heading", name="What differs").wait_for(timeout=SOLVE_MILLISECONDS)
+    watched.settle()
+    over = page.evaluate(
+        "() => document.querySelector('[data-testid=stMain]').scrollWidth - innerWidth"
+    )
+    assert over <= 1
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Table as CSV").click()
+    assert waiting.value.suggested_filename == "comparison.csv"
+    watched.assert_clean()
+
+
+def test_bench_file_becomes_a_profile(visit, tmp_path):
+    path = tmp_path / "results.csv"
+    header = (
+        "suite,dataset,encoding,formulation,depth,parameters,status,objective,bound,gap,seconds"
+    )
+    rows = [f"s,d{i},QT-5,{f},2,,optimal,1,1,0,{t * (i + 1)}" for i in range(4)
+            for f, t in (("flow-oct", 3), ("path-search", 0.1))]  # fmt: skip
+    path.write_text("\n".join([header + ",seconds", *rows]) + "\n", encoding="utf-8")
+    watched = visit()
+    watched.open("/")
+    page = watched.open("/compare")
+    page.get_by_role("tab", name="Performance profile").click()
+    page.locator("input[type=file]").set_input_files(path)
+    page.get_by_text("path-search proves 4 of 4").wait_for(timeout=60_000)
+    page.locator(".js-plotly-plot").first.wait_for(timeout=60_000)
+    watched.assert_clean()

@@ -1,0 +1,85 @@
+"""The history in a real browser: found again, selected, exported, deleted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.browser.conftest import SOLVE_MILLISECONDS
+
+pytestmark = pytest.mark.browser
+
+HEADER, ROW = 35, 35
+"""Heights in the table, in pixels."""
+
+
+def solve_two(watched):
+    """Two quick runs by the Compare page."""
+    watched.open("/")
+    page = watched.open("/compare")
+    page.get_by_role("combobox", name="What to compare").click()
+    page.get_by_role("option", name="Greedy against optimal").click()
+    watched.settle()
+    page.get_by_role("button", name="Start 2 runs").click()
+    page.get_by_role("heading", name="What differs").wait_for(timeout=SOLVE_MILLISECONDS)
+    return page
+
+
+def tick(watched, *rows: int) -> None:
+    box = watched.page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
+    for row in rows:
+        watched.page.mouse.click(box["x"] + 17, box["y"] + HEADER + ROW * row + ROW // 2)
+        watched.settle()
+
+
+def test_history_survives_the_session_and_compares_and_deletes(visit):
+    watched = visit()
+    solve_two(watched)
+    page = watched.open("/runs")  # A new session of the same browser.
+    page.get_by_text("Tick runs in the first column").wait_for(timeout=60_000)
+    tick(watched, 0, 1)
+    page.get_by_text("2 runs selected").wait_for(timeout=60_000)
+    page.get_by_role("button", name="Compare side by side").click()
+    page.get_by_role("heading", name="What differs").wait_for(timeout=60_000)
+    page = watched.open("/runs")
+    page.get_by_text("Tick runs in the first column").wait_for(timeout=60_000)
+    tick(watched, 0, 1)
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.get_by_text("Nothing has been solved from this browser").wait_for(timeout=60_000)
+    watched.assert_clean()
+
+
+def test_another_browser_sees_a_run_only_by_its_link(visit, solved):
+    watched = visit()
+    watched.open("/")
+    page = watched.open("/runs")
+    page.get_by_text("Nothing has been solved from this browser").wait_for(timeout=60_000)
+    page = watched.open("/runs" + solved)
+    page.get_by_role("button", name="Open in Explore").wait_for(timeout=60_000)
+    watched.assert_clean()
+
+
+def test_exports_and_the_report_needs_no_network(visit, solved, tmp_path):
+    watched = visit()
+    watched.open("/")
+    page = watched.open("/runs" + solved)
+    found = {}
+    page.get_by_role("button", name="Export").click(timeout=60_000)
+    for label in ("Report (HTML)", "Rows (CSV)", "Everything (JSON)", "Tree (SVG)", "Tree (DOT)"):
+        with page.expect_download(timeout=60_000) as waiting:
+            page.get_by_role("button", name=label).click()
+        found[label] = tmp_path / waiting.value.suggested_filename
+        waiting.value.save_as(found[label])
+    assert json.loads(found["Everything (JSON)"].read_text(encoding="utf-8"))["run"]["tree"]
+    assert found["Tree (DOT)"].read_text(encoding="utf-8").startswith("digraph")
+    rows = found["Rows (CSV)"].read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 151
+    watched.assert_clean()
+    report = visit()
+    report.page.goto(found["Report (HTML)"].as_uri())
+    assert report.page.locator("svg").count() == 4
+    assert report.page.get_by_text("proven optimal", exact=False).count() >= 1
+    assert report.errors == []
+    assert [url for url in report.foreign if not url.startswith("file:")] == []
