@@ -33,7 +33,7 @@ def run_app(arguments: argparse.Namespace) -> int:
     flags = {**server_flags(), "server.port": arguments.port}
     if arguments.headless:
         flags["server.headless"] = True
-    command += [f"--{name}={_text(value)}" for name, value in flags.items()]
+    command += [f"--{name}={text}" for name, value in flags.items() for text in _texts(value)]
     try:
         return subprocess.call(command)
     except KeyboardInterrupt:
@@ -62,7 +62,8 @@ def _flatten(table: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     return flat
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+def _texts(value: Any) -> list[str]:
+    """Texts of one setting; Streamlit takes a list as the same flag again and again."""
+    if isinstance(value, list):
+        return [str(entry) for entry in value]
+    return [str(value).lower() if isinstance(value, bool) else str(value)]

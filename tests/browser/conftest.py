@@ -33,7 +33,8 @@ SOLVE_MILLISECONDS = 180_000
 """Patience with a busy machine; a quiet one needs some seconds."""
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Port that nobody uses now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -43,7 +44,7 @@ def _free_port() -> int:
 def server(tmp_path_factory) -> Iterator[str]:
     """Address of a running app with a history of its own."""
     folder = tmp_path_factory.mktemp("app")
-    port = _free_port()
+    port = free_port()
     environment = {**os.environ, "OCTCORE_STORE": str(folder / "runs.sqlite")}
     flags = [f"--server.port={port}", "--server.headless=true", "--server.fileWatcherType=none"]
     with (folder / "log.txt").open("wb") as log:
@@ -56,7 +57,7 @@ def server(tmp_path_factory) -> Iterator[str]:
         )
         address = f"http://localhost:{port}"
         try:
-            _wait_until_healthy(address, process, folder / "log.txt")
+            wait_until_healthy(address, process, folder / "log.txt")
             yield address
         finally:
             process.terminate()
@@ -67,7 +68,8 @@ def server(tmp_path_factory) -> Iterator[str]:
                 process.wait(5)
 
 
-def _wait_until_healthy(address: str, process: subprocess.Popen, log: Path) -> None:
+def wait_until_healthy(address: str, process: subprocess.Popen, log: Path) -> None:
+    """Wait until a server answers; its log is shown when it does not."""
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         if process.poll() is not None:

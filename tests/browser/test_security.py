@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import socket
+import subprocess
+import sys
 import urllib.parse
 from pathlib import Path
 
 import pytest
 
 import dashboard
-from tests.browser.conftest import SOLVE_MILLISECONDS
+from tests.browser.conftest import SOLVE_MILLISECONDS, free_port, wait_until_healthy
 
 pytestmark = pytest.mark.browser
 
@@ -26,6 +30,7 @@ LABELS = (
     "<b onmouseover=alert(7)>yes</b>",
     "**no** [n](https://evil.example/n) <iframe src=https://evil.example>",
 )
+RUN_CLI = "import sys; from octcore.cli import main; sys.exit(main())"
 TABS = 40
 """More tabs than any page has."""
 
@@ -146,6 +151,42 @@ def test_a_foreign_host_name_is_refused(server) -> None:
     """Else a name that an attacker points at this machine would reach the app (rebinding)."""
     assert _handshake(server, Host="evil.example", Origin="http://evil.example") == 403
     assert _handshake(server, Host="evil.example", Origin=server) == 403
+
+
+@pytest.mark.slow
+def test_octcore_app_puts_the_same_settings_in_force_from_any_folder(tmp_path) -> None:
+    """No configuration file lies beside the folder, so only the flags can refuse."""
+    port = free_port()
+    address = f"http://localhost:{port}"
+    command = [sys.executable, "-c", RUN_CLI, "app", "--headless", "--port", str(port)]
+    environment = {**os.environ, "OCTCORE_STORE": str(tmp_path / "runs.sqlite")}
+    log = tmp_path / "log.txt"
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=file, stderr=file, start_new_session=True
+        )
+    try:
+        wait_until_healthy(address, process, log)
+        assert _handshake(address, Origin=address) == 101
+        assert _handshake(address, Host="evil.example", Origin=address) == 403
+        with pytest.raises(OSError, match=r"refused|unreachable|timed out"):
+            socket.create_connection((_own_address(), port), timeout=5).close()
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(30)
+
+
+def _own_address() -> str:
+    """Address of this machine on its network; nothing is sent to find it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("this machine has no network address")
+        found = str(probe.getsockname()[0])
+    if found.startswith("127."):
+        pytest.skip("this machine has no network address")
+    return found
 
 
 def test_the_upload_limit_is_enforced(visit, tmp_path) -> None:
