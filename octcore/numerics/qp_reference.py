@@ -6,8 +6,10 @@ by the largest penalty and a box of 1e3 on the plane, without which it stops ear
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,9 +91,10 @@ def _clarabel(
     side: NDArray[np.int8],
     epsilon: float,
 ) -> tuple[NDArray[np.float64], float]:
-    import clarabel
     from scipy import sparse
 
+    # Imported by name: an optional package without types.
+    clarabel: Any = importlib.import_module("clarabel")
     n, p = x.shape
     rows, right = _rows(x, y, side, epsilon)
     rows = np.vstack([rows, np.hstack([np.zeros((n, p + 1)), np.eye(n)])])

@@ -227,10 +227,10 @@ class MargotModel:
             model.a_below = pyo.Constraint(
                 family.T, features, rule=lambda _, t, j: model.a[t, j] >= -model.w[t, j]
             )
-            size = pyo.quicksum(0.5 * model.a[t, j] for t in family.T for j in features)
+            size = pyo.quicksum(0.5 * a for a in model.a.values())
         else:
             size = pyo.quicksum(0.5 * model.w[t, j] ** 2 for t in family.T for j in features)
-        price = 0.0
+        price: Any = 0.0
         if family.variant == "sfs":
             price = pyo.quicksum(family.alpha * model.u[t] for t in family.T)
         model.objective = pyo.Objective(
