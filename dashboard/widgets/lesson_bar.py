@@ -23,7 +23,7 @@ PRESENT_STYLE = """
 html { font-size: 20px !important; }
 [data-testid="stHeader"], [data-testid="stToolbar"] { display: none !important; }
 .block-container { padding: 0.6rem 1.6rem 0.4rem 1.6rem !important; max-width: none !important; }
-[data-testid="stMetricValue"] { font-size: 1.6rem !important; }
+[data-testid="stMetricValue"] { font-size: 1.35rem !important; }
 </style>
 """
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -26,6 +28,7 @@ from octcore.run import Run
 
 SECONDS_BETWEEN = 0.8
 PER_LINE = 3
+ALL_NUMBERS = ("Right", "Errors", "Leaves", "Margin")
 EXPLORE_PAGE = "pages/explore.py"
 
 
@@ -149,7 +152,7 @@ def _all(lesson: Lesson, was_live: bool) -> None:
                 st.subheader(text.markdown(name), anchor=False)
                 _picture(lesson, key, view, height=400)
                 if view.is_final and view.run is not None and view.run.tree is not None:
-                    _numbers(_lesson_numbers(view.run))
+                    _numbers(_lesson_numbers(view.run), ("Right", "Errors", "Margin"))
                     run_summary.badge(view.run)
 
 
@@ -208,7 +211,7 @@ def _lesson_numbers(run: Run) -> LessonNumbers:
     return lesson_numbers(run.tree, run.encoding, run.train, run.timings)
 
 
-def _numbers(numbers: LessonNumbers) -> None:
+def _numbers(numbers: LessonNumbers, shown: Collection[str] = ALL_NUMBERS) -> None:
     entries = (
         ("Right", text.percent(numbers.accuracy), None),
         ("Errors", str(numbers.errors), None),
@@ -220,9 +223,10 @@ def _numbers(numbers: LessonNumbers) -> None:
             "the axes; points that do not come to that line do not count.",
         ),
     )
-    with st.container(horizontal=True, gap="medium"):
+    with st.container(horizontal=True, gap="small"):
         for label, value, words in entries:
-            st.metric(label, value, help=words, width="content")
+            if label in shown:
+                st.metric(label, value, help=words, width="content")
 
 
 def _explore_link(view: RunView) -> None:
