@@ -227,7 +227,7 @@ class MargotModel:
             model.a_below = pyo.Constraint(
                 family.T, features, rule=lambda _, t, j: model.a[t, j] >= -model.w[t, j]
             )
-            size = pyo.quicksum(0.5 * a for a in model.a.values())
+            size = 0.5 * pyo.quicksum(model.a.values())
         else:
             size = pyo.quicksum(0.5 * model.w[t, j] ** 2 for t in family.T for j in features)
         price: Any = 0.0
