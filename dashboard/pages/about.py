@@ -6,9 +6,11 @@ import streamlit as st
 
 from dashboard import text
 from dashboard.widgets.formulation_card import draw_card, overview
+from dashboard.widgets.frame import stay_in_app
 from octcore.documents import formulation_page
 from octcore.formulations.base import list_formulations
 
+stay_in_app()
 st.title("Formulations")
 st.caption("Everything here is generated from the declarations that also make the form.")
 infos = {info.key: info for info in list_formulations()}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dashboard.widgets import lesson_bar, lesson_points, lesson_trees
+from dashboard.widgets.frame import stay_in_app
 
+stay_in_app()
 lesson = lesson_bar.current()
 lesson = lesson_bar.draw(lesson)
 step = lesson_bar.steps(lesson)

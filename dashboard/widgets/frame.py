@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
 
 from dashboard import session, text
 
@@ -24,8 +25,21 @@ def draw_style() -> None:
     st.html(STYLE)
 
 
+def stay_in_app() -> None:
+    """Start again through the app if Streamlit runs the page on its own; call it first of all.
+
+    Until some session has opened the app itself, Streamlit takes the folder named ``pages`` for
+    its older kind of app: a link to a page, the first thing a new server is asked for, would get
+    the page without navigation, style and warm-up.
+    """
+    if PagesManager.uses_pages_directory:
+        PagesManager.uses_pages_directory = False
+        st.rerun()
+
+
 def draw_title(title: str) -> None:
     """Draw the heading of a page, with the data that are loaded beside it."""
+    stay_in_app()
     data = session.dataset()
     parts = [text.count(data.n_samples, "row"), text.count(data.n_features, "feature")]
     if data.y is not None:

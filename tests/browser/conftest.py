@@ -40,10 +40,9 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory) -> Iterator[str]:
-    """Address of a running app with a history of its own."""
-    folder = tmp_path_factory.mktemp("app")
+@contextlib.contextmanager
+def running_app(folder: Path) -> Iterator[str]:
+    """Address of a fresh server that keeps its history in a folder."""
     port = free_port()
     environment = {**os.environ, "OCTCORE_STORE": str(folder / "runs.sqlite")}
     flags = [f"--server.port={port}", "--server.headless=true", "--server.fileWatcherType=none"]
@@ -66,6 +65,13 @@ def server(tmp_path_factory) -> Iterator[str]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait(5)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory) -> Iterator[str]:
+    """Address of a running app with a history of its own."""
+    with running_app(tmp_path_factory.mktemp("app")) as address:
+        yield address
 
 
 def wait_until_healthy(address: str, process: subprocess.Popen, log: Path) -> None:

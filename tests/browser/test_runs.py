@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.browser.conftest import SOLVE_MILLISECONDS
+from tests.browser.conftest import SOLVE_MILLISECONDS, Watched, running_app
 
 pytestmark = pytest.mark.browser
 
@@ -83,3 +83,23 @@ def test_exports_and_the_report_needs_no_network(visit, solved, tmp_path):
     assert report.page.get_by_text("proven optimal", exact=False).count() >= 1
     assert report.errors == []
     assert [url for url in report.foreign if not url.startswith("file:")] == []
+
+
+def test_history_and_links_are_there_after_a_restart_of_the_server(chromium, tmp_path):
+    context = chromium.new_context(viewport={"width": 1280, "height": 800})
+    with running_app(tmp_path) as address:
+        watched = Watched(context, address)
+        page = solve_two(watched)
+        query = page.url.split("?", 1)[1]
+        watched.assert_clean()
+        page.close()
+    with running_app(tmp_path) as address:
+        # The very first thing that the new server is asked for is a link into the app.
+        watched = Watched(context, address)
+        page = watched.open("/compare?" + query)
+        page.get_by_role("heading", name="What differs").wait_for(timeout=60_000)
+        page.get_by_role("link", name="Runs").click()
+        page.get_by_text("Tick runs in the first column").wait_for(timeout=60_000)
+        page.get_by_text("The history of this server keeps 2 runs").wait_for(timeout=60_000)
+        watched.assert_clean()
+    context.close()
