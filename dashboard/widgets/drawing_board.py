@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.components.v2 import component
 
 HTML = """
 <div class="octboard">
@@ -27,7 +28,7 @@ HTML = """
 
 _FOLDER = Path(__file__).parent
 
-_mount = st.components.v2.component(
+_mount = component(
     "octcore_board",
     html=HTML,
     css=(_FOLDER / "drawing_board.css").read_text(encoding="utf-8"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import streamlit as st
+from streamlit.components.v2 import component
 
 HTML = '<button type="button" title="The whole screen; Esc ends it">Full screen</button>'
 CSS = """
@@ -25,7 +25,7 @@ export default function ({ parentElement }) {
 }
 """
 
-_mount = st.components.v2.component("octcore_full_screen", html=HTML, css=CSS, js=SCRIPT)
+_mount = component("octcore_full_screen", html=HTML, css=CSS, js=SCRIPT)
 
 
 def full_screen_button() -> None:

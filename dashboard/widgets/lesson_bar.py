@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import streamlit as st
 
@@ -107,7 +108,7 @@ def draw(lesson: Lesson) -> Lesson:
     return lesson
 
 
-def _from_record(record: dict[str, object]) -> Lesson:
+def _from_record(record: Mapping[str, object]) -> Lesson:
     plain = {k: v for k, v in record.items() if k not in {"format", "version"}}
     return lessons.lesson_from(plain)
 

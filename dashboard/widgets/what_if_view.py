@@ -106,7 +106,7 @@ def _ask(run_id: str, run: Run, data: Dataset, asked: dict[str, Any]) -> None:
     formulation = st.selectbox(
         "Solved by",
         able,
-        format_func=titles.get,
+        format_func=titles.__getitem__,
         key=session.widget_key("whatif", run_id, "by", len(able)),
         help="Formulations that can express these conditions, the quickest first; all have the "
         "same objective.",
