@@ -101,6 +101,8 @@ def build(problem: Problem) -> Program:
     """Make the MM-SVM-OCT program of a problem."""
     judge = MMSVMTrees(problem)
     model = MMSVMModel(judge)
+    # One class, or no column: no plane tells rows apart and a single leaf is the optimum.
+    leaf = judge.single_leaf if judge.is_decided else None
     return Program(
         sense=Sense.MINIMISE,
         capabilities=(Capability.CONVEX_QUADRATIC,),
@@ -109,9 +111,9 @@ def build(problem: Problem) -> Program:
         evaluate=judge.evaluate,
         size=model.size,
         build=model.build,
-        starts=judge.starts,
+        starts=judge.starts if leaf is None else lambda: iter(()),
         improve=judge.improve,
         tolerance=GAP,
-        bound=0.0,
+        bound=0.0 if leaf is None else judge.evaluate(leaf),
         claims=judge.claims,
     )

@@ -70,6 +70,18 @@ class MMSVMTrees:
         """Branch nodes."""
         return topology.branch_nodes(self.problem.depth)
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether there is nothing to separate: one class only, or no column."""
+        return self.problem.n_features == 0 or len(np.unique(self.problem.y)) < 2
+
+    @property
+    def single_leaf(self) -> Tree:
+        """The tree that predicts the class of largest weight."""
+        problem = self.problem
+        shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes)
+        return Tree.leaf(int(shares.argmax()), problem.n_features, problem.n_classes)
+
     def is_last(self, node: int) -> bool:
         """Whether a branch node is on the last level."""
         return topology.node_depth(node) == self.problem.depth - 1
@@ -79,6 +91,8 @@ class MMSVMTrees:
         """What a proof covers."""
         classes, positive = self.problem.context.classes, self.positive
         relabel = "allowed" if self.problem.params["relabel"] else "off"
+        if len(classes) < 2:
+            return (f"all rows are {classes[positive]}",)
         return (
             f"upper planes keep an empty strip of width {self.price('epsilon'):g}",
             f"scores within {self.price('big_m') - 1:g} and weights within {WEIGHT_BOX:g}",
