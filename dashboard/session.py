@@ -28,7 +28,7 @@ _RUN, _RUNS, _NODES, _UPLOADS = "run_id", "run_ids", "selected_nodes", "upload_c
 _SETTINGS, _TOKEN = "last_settings", "session_token"
 _LESSON, _LESSON_OPENED, _SIDE_RUNS = "lesson", "lesson_opened", "side_runs"
 _BOARD, _PATH_STEP = "board_serials", "path_step"
-_COMPARED, _REPEATS = "compared_runs", "repeated_splits"
+_COMPARED, _REPEATS, _FRAME = "compared_runs", "repeated_splits", "has_frame"
 RUN_PARAMETER, COMPARE_PARAMETER = "run", "runs"
 TOKEN_COOKIE = "octcore_browser"
 MOST_COMPARED = 4
@@ -55,6 +55,16 @@ class DataChoice:
     kinds: Mapping[str, str] = field(default_factory=dict)
     missing: str = "drop-rows"
     positive_class: Any = None
+
+
+def note_frame() -> None:
+    """Remember that the app itself has run in this session."""
+    st.session_state[_FRAME] = True
+
+
+def has_frame() -> bool:
+    """Whether the app itself, which draws what is around every page, has run in this session."""
+    return _FRAME in st.session_state
 
 
 def palette() -> Palette:

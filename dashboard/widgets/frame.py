@@ -22,6 +22,7 @@ h3 { font-size: 1.15rem !important; padding: 0 !important; }
 
 def draw_style() -> None:
     """Draw the style sheet: compact headings and margins, so that charts get the room."""
+    session.note_frame()
     st.html(STYLE)
 
 
@@ -32,7 +33,7 @@ def stay_in_app() -> None:
     its older kind of app: a link to a page, the first thing a new server is asked for, would get
     the page without navigation, style and warm-up.
     """
-    if PagesManager.uses_pages_directory:
+    if PagesManager.uses_pages_directory and not session.has_frame():
         PagesManager.uses_pages_directory = False
         st.rerun()
 
