@@ -17,7 +17,9 @@ BLOOD = "blood_transfusion"
 
 
 def published() -> pd.DataFrame:
-    return pd.read_csv(str(resources.files("octcore.bench") / "published" / "s_oct.csv"))
+    rows = pd.read_csv(str(resources.files("octcore.bench") / "published" / "s-oct.csv"))
+    oblique = rows.model.str.startswith("SOCT") | (rows.model == "OCT-H")
+    return rows[oblique & (rows.experiment == "mip_comparison")].astype({"closed": bool})
 
 
 def program_of(reference, name: str, depth: int, **params):
