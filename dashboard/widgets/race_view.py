@@ -71,7 +71,8 @@ def _live(ids: Sequence[str], was_done: bool) -> None:
 
 def _chart(race: Race, done: bool) -> None:
     if not race.series:
-        st.info("The lines start with the first tree and the first bound of a run.")
+        words = "None of these runs has a bound, so there is no gap to draw; look at accuracy."
+        st.info(words if done else "The lines start with the first tree and the first bound.")
         return
     words = f"{race.title} of {len(race.labels)} runs over {text.seconds(race.end)}"
     if done:
