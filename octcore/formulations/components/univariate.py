@@ -32,6 +32,7 @@ LEAF_PENALTY = FloatRange(
     help="Price of a leaf in accuracy; a larger value gives a smaller tree.",
     low=0.0,
     high=1.0,
+    high_open=True,
 )
 SPLIT_WEIGHT = FloatRange(
     "split_weight",
