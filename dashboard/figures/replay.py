@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from dashboard import text
 from dashboard.figures.layout import base_layout
+from dashboard.figures.plane import PlaneRecord
 from dashboard.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
 from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
@@ -197,6 +198,13 @@ def cut_pictures(
             if picture is not None:
                 found.append(picture)
     return tuple(found)
+
+
+def points_only(record: PlaneRecord) -> PlaneRecord:
+    """Take the tree out of a plane: a cut speaks of points, not of the tree found in the end."""
+    none = np.zeros(len(record.dots.row), dtype=bool)
+    dots = replace(record.dots, wrong=none, support={})
+    return replace(record, regions=(), lines={}, dots=dots)
 
 
 def _picture(

@@ -16,6 +16,7 @@ from dashboard.figures.replay import (
     cut_counts,
     cut_pictures,
     family_words,
+    points_only,
     replay_data,
 )
 from dashboard.figures.tree_view import component_data, tree_view_data
@@ -174,8 +175,9 @@ def _picture(run_id: str, run: Run, chosen: CutPicture) -> None:
     axes = default_axes(run.tree, run.encoding, run.train)
     if axes is None:
         return
-    record = plane_data(run.tree, run.encoding, run.train, *axes)
-    figure = plane_figure(record, palette, accent)
+    figure = plane_figure(
+        points_only(plane_data(run.tree, run.encoding, run.train, *axes)), palette, accent
+    )
     _mark(figure, run, axes, chosen.left, "circle-open", accent, "one side")
     _mark(figure, run, axes, chosen.right, "square-open", accent, "other side")
     chart.show(figure, key=key, alt="Plane with the rows that the cut speaks of marked")
@@ -193,8 +195,10 @@ def _mark(
     if not rows:
         return
     assert run.train is not None
-    frame = run.train.frame.iloc[list(rows)]
+    # The first point once more closes the line around three and more of them.
+    frame = run.train.frame.iloc[[*rows, *(rows[:1] if len(rows) > 2 else ())]]
     figure.add_scatter(
-        x=frame[axes[0]], y=frame[axes[1]], mode="markers", name=name, hoverinfo="skip",
+        x=frame[axes[0]], y=frame[axes[1]], mode="lines+markers", name=name, hoverinfo="skip",
+        line={"color": colour, "width": 2, "dash": "dash" if "square" in symbol else "solid"},
         marker={"symbol": symbol, "size": 20, "color": colour, "line": {"width": 3}},
     )  # fmt: skip

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from dashboard.figures.cut_tree import cut_tree_figure, place_of
+from dashboard.figures.plane import plane_data, plane_figure
 from dashboard.figures.replay import (
     CutPicture,
     counts_figure,
     cut_counts,
     cut_pictures,
+    points_only,
     replay_data,
 )
 from dashboard.palette import LIGHT
@@ -97,3 +99,13 @@ def test_cut_tree_marks_nodes_arcs_and_path():
     assert "width ≤ 1: no" in [a.text for a in figure.layout.annotations]
     nodes = next(t for t in figure.data if t.mode == "markers+text")
     assert len(nodes.x) == 7
+
+
+def test_a_cut_of_points_is_drawn_without_the_tree(oblique):
+    record = plane_data(*oblique, *oblique[2].feature_names)
+    bare = points_only(record)
+    assert record.regions
+    assert not bare.regions
+    assert not bare.lines
+    assert not bare.dots.wrong.any()
+    assert len(plane_figure(bare, LIGHT, "#000").data) == 2
