@@ -25,6 +25,8 @@ from octcore.tree.tree import Tree
 PATH_CONSTRAINTS = frozenset(
     {"max_leaves", "max_splits", "min_samples_leaf", "forbidden_features", "class_weight"}
 )
+TIE = 1e-12
+"""Accuracies closer than this are equal; they are ratios of weights."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class PenaltyPath:
     Parameters
     ----------
     steps : tuple of PathStep
-        By number of leaves.
+        By number of leaves; numbers at which a further leaf gains nothing are left out.
     encoding : Encoding
         Of the trees.
     depth : int
@@ -172,10 +174,12 @@ def penalty_path(
     prepared = prepare(data, settings)
     optima = optimal_by_leaves(_path_problem(prepared), cancel, settings.time_limit)
     ranges = {r.optimum.leaves: r for r in penalty_breakpoints(optima)}
-    steps = []
+    steps: list[PathStep] = []
     for optimum in optima:
         span = ranges.get(optimum.leaves)
         step = _step(prepared, to_tree(optimum.tree, *_shape(prepared)))
+        if steps and step.accuracy <= steps[-1].accuracy + TIE:
+            continue
         if span is not None:
             high = None if np.isinf(span.high) else span.high
             step = replace(step, low=span.low, high=high)

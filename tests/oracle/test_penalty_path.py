@@ -25,9 +25,13 @@ def test_every_step_is_the_optimum_of_its_penalties(name: str) -> None:
         assert path.at(penalty) == step
 
 
-def test_more_leaves_never_lose() -> None:
-    path = octcore.penalty_path(octcore.load_sample("wine"), depth=3, test_size=0.25)
+@pytest.mark.parametrize(("name", "encoding"), [("wine", "QT-5"), ("iris", "QT-3")])
+def test_more_leaves_gain(name: str, encoding: str) -> None:
+    data = octcore.load_sample(name)
+    path = octcore.penalty_path(data, encoding, depth=3, test_size=0.25)
     accuracies = [step.accuracy for step in path.steps]
-    assert accuracies == sorted(accuracies)
+    assert accuracies == sorted(set(accuracies))
+    leaves = [step.leaves for step in path.steps]
+    assert leaves == sorted(set(leaves))
     assert all(step.test_accuracy is not None for step in path.steps)
     assert all(step.tree.n_leaves == step.leaves for step in path.steps)
