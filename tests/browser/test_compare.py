@@ -76,6 +76,8 @@ def test_bench_file_becomes_a_profile(visit, tmp_path):
     watched.open("/")
     page = watched.open("/compare")
     page.get_by_role("tab", name="Performance profile").click()
+    page.get_by_text("A file written by").wait_for(timeout=60_000)
+    watched.settle()
     page.locator("input[type=file]").set_input_files(path)
     page.get_by_text("path-search proves 4 of 4").wait_for(timeout=60_000)
     page.locator(".js-plotly-plot").first.wait_for(timeout=60_000)
