@@ -71,7 +71,7 @@ def test_bench_file_becomes_a_profile(visit, tmp_path):
     )
     rows = [f"s,d{i},QT-5,{f},2,,optimal,1,1,0,{t * (i + 1)}" for i in range(4)
             for f, t in (("flow-oct", 3), ("path-search", 0.1))]  # fmt: skip
-    path.write_text("\n".join([header + ",seconds", *rows]) + "\n", encoding="utf-8")
+    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
     watched = visit()
     watched.open("/")
     page = watched.open("/compare")
