@@ -304,7 +304,10 @@ class _MonolithicRun:
         return self._must_stop()
 
     def _see_bound(self, bound: float, nodes: int | None) -> None:
-        if self.root_bound is None or not nodes or nodes <= 1:
+        known = self.program.bound
+        # Before its first LP the solver reports a bound from presolve alone, which says nothing.
+        is_of_an_lp = known is None or not self.program.sense.better(bound, known)
+        if is_of_an_lp and (self.root_bound is None or not nodes or nodes <= 1):
             self.root_bound = bound
         objective = self.recorder.objective
         if objective is not None and self.program.sense.better(objective, bound):
