@@ -34,6 +34,15 @@ def _leave_out(item: pytest.Item, required_by: str, reason: str) -> None:
 
 
 @pytest.fixture(scope="session")
+def compiled_kernels() -> None:
+    """Compile the search kernels once, so that no test spends its time limit on it."""
+    from octcore.search import path_search, routing_search
+
+    path_search.warm_up()
+    routing_search.warm_up()
+
+
+@pytest.fixture(scope="session")
 def reference() -> Path:
     """Folder of the reference data; tests that use it are marked `reference`."""
     return Path(os.environ["OCT_REFERENCE"])

@@ -19,3 +19,8 @@ def server(monkeypatch, tmp_path):
     yield server
     server.supervisor.close()
     st.cache_resource.clear()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _kernels(compiled_kernels) -> None:
+    """Lessons solve within short limits; compiling would use them up."""

@@ -26,13 +26,13 @@ class Losses:
     wrong_states: int = 0
 
 
-def start_writer(path: Path) -> subprocess.Popen[str]:
+def start_writer(path: Path, *arguments: str) -> subprocess.Popen[str]:
     """Start a writer; its `stdout` says what was acknowledged."""
-    environment = {**os.environ, "PYTHONPATH": str(WRITER.parent.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(WRITER.parents[2])}
     if "PYTHONPATH" in os.environ:
         environment["PYTHONPATH"] += os.pathsep + os.environ["PYTHONPATH"]
     return subprocess.Popen(
-        [sys.executable, str(WRITER), str(path)],
+        [sys.executable, str(WRITER), str(path), *arguments],
         stdout=subprocess.PIPE,
         text=True,
         env=environment,

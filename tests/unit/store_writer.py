@@ -1,8 +1,12 @@
-"""Writes runs to a store for ever and says on stdout what was acknowledged; gets killed."""
+"""Writes runs to a store for ever and says on stdout what was acknowledged; gets killed.
+
+With a second argument it stays in its first run after so many events.
+"""
 
 from __future__ import annotations
 
 import sys
+import time
 
 from octcore.engines.events import Event
 from octcore.store import RunStore
@@ -11,7 +15,7 @@ from octcore.tree.tree import Split, Tree
 from tests.unit.worker_case import SETTINGS, rows
 
 
-def main(path: str) -> None:
+def main(path: str, hold: int = 0) -> None:
     store = RunStore(path)
     leaf = Tree.leaf(0, 2, 2)
     split = Tree({1: Split.on_feature(0)}, {2: 0, 3: 1}, 2, 2)
@@ -22,9 +26,11 @@ def main(path: str) -> None:
             tree = leaf if number == 1 else split
             store.append(run_id, [Event(float(number), "incumbent", 0.1 * number, 1.0, tree=tree)])
             print("event", run_id, number, flush=True)
+            if number == hold:
+                time.sleep(600)
         store.finish(run_id, StoreState.DONE)
         print("done", run_id, flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], *map(int, sys.argv[2:]))

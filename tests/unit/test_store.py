@@ -102,7 +102,7 @@ def test_incumbents_are_committed_at_once_and_progress_in_batches(store):
 
 
 def test_a_run_whose_program_was_killed_is_interrupted_with_its_tree(path):
-    writer = start_writer(path)
+    writer = start_writer(path, "3")
     assert writer.stdout is not None
     with writer, writer.stdout:
         for line in writer.stdout:
