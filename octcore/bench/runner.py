@@ -1,4 +1,4 @@
-"""Runs a suite: one child process per solve, one line per solve, and on with the rest next time."""
+"""Runs a suite, one line per solve, and goes on with the rest next time."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from octcore.data.dataset import Dataset
 from octcore.errors import OctError, SettingsError
 from octcore.run import Run
 from octcore.settings import check_against_data, check_settings
+from octcore.solving import solve
 from octcore.tree import metrics
 from octcore.worker import Job, Request, Snapshot
 from octcore.worker.process import SolveProcess
@@ -24,6 +25,8 @@ from octcore.worker.process import SolveProcess
 WARM_SECONDS = 180.0
 """The first compilation of all kernels on a machine takes about a minute."""
 POLL_SECONDS = 0.1
+Solver = Callable[[Instance, Dataset, float], Run]
+"""Solves an instance on some rows within a limit in seconds."""
 
 
 def run_suite(
@@ -32,7 +35,7 @@ def run_suite(
     limit: float,
     output: Path | None = None,
     on_line: Callable[[Line, int, int], None] | None = None,
-    on_phase: Callable[[Instance, Snapshot], None] | None = None,
+    solver: Solver | None = None,
 ) -> list[Line]:
     """Solve what the output file does not hold yet.
 
@@ -43,13 +46,13 @@ def run_suite(
     instances : sequence of Instance
         What to solve, in this order.
     limit : float
-        Seconds of every solve; a hard deadline a little later holds in every case.
+        Seconds of every solve; in a child process a hard deadline a little later holds too.
     output : Path or None
         CSV file; lines are appended and flushed one by one.
     on_line : callable or None
         ``(line, done, total)`` after every solve, for progress.
-    on_phase : callable or None
-        ``(instance, snapshot)`` a few times a second during a solve in a child process.
+    solver : callable or None
+        `in_child` (the default) or `in_this_process`.
 
     Returns
     -------
@@ -61,11 +64,12 @@ def run_suite(
     SettingsError
         If the output is a file of another kind.
     """
+    solver = solver or in_child()
     known = existing_keys(output)
     open_ = [i for i in instances if _blank(suite, i, limit).key not in known]
     lines: list[Line] = []
     for instance in open_:
-        line = _solve(suite, instance, limit, on_phase)
+        line = _solve(suite, instance, limit, solver)
         lines.append(line)
         _append(output, line)
         if on_line is not None:
@@ -130,49 +134,65 @@ def _blank(suite: str, instance: Instance, limit: float) -> Line:
     )
 
 
-def _solve(
-    suite: str,
-    instance: Instance,
-    limit: float,
-    on_phase: Callable[[Instance, Snapshot], None] | None,
-) -> Line:
+def _solve(suite: str, instance: Instance, limit: float, solver: Solver) -> Line:
     blank = _blank(suite, instance, limit)
     try:
         if instance.formulation in PEERS:
             return run_peer(instance, blank, limit)
-        train, test, chosen = _prepared(instance, limit)
+        train, test, chosen = _prepared(instance, limit, solver)
         instance = replace(instance, settings={**instance.settings, "params": chosen})
-        run = _run(instance, train, limit, on_phase)
+        run = solver(instance, train, limit)
     except OctError as error:
         return replace(blank, status="refused", note=error.message)
     note = f"chosen: {_words(chosen)}" if instance.grid else ""
     return replace(_filled(blank, run, test), note=note)
 
 
-def _run(
-    instance: Instance,
-    data: Dataset,
-    limit: float,
-    on_phase: Callable[[Instance, Snapshot], None] | None = None,
-) -> Run:
+def in_child(on_phase: Callable[[Instance, Snapshot], None] | None = None) -> Solver:
     """Solve in a child process that has imported and compiled everything before the call.
 
     No other process is started meanwhile, so that the solve has the machine for itself.
+
+    Parameters
+    ----------
+    on_phase : callable or None
+        ``(instance, snapshot)`` a few times a second during a solve.
     """
-    settings = {
+
+    def run(instance: Instance, data: Dataset, limit: float) -> Run:
+        settings = _settings(instance, limit)
+        check_against_data(check_settings(**settings), data)
+        return _in_child(instance, Request(data, settings), on_phase)
+
+    return run
+
+
+def in_this_process(instance: Instance, data: Dataset, limit: float) -> Run:
+    """Solve here: no start of a process per line, but also no hard deadline."""
+    return solve(data, **_settings(instance, limit))
+
+
+def _settings(instance: Instance, limit: float) -> dict[str, Any]:
+    return {
         "formulation": instance.formulation,
         "depth": instance.depth,
         "time_limit": limit,
         **instance.settings,
     }
-    check_against_data(check_settings(**settings), data)
+
+
+def _in_child(
+    instance: Instance,
+    request: Request,
+    on_phase: Callable[[Instance, Snapshot], None] | None,
+) -> Run:
     process = SolveProcess()
     job: Job | None = None
     try:
         start = time.monotonic()
         while not process.is_ready and process.is_alive and time.monotonic() - start < WARM_SECONDS:
             time.sleep(POLL_SECONDS)
-        job = Job(Request(data, settings), process)
+        job = Job(request, process)
         while not job.wait(POLL_SECONDS):
             job.check()
             if on_phase is not None:
@@ -183,7 +203,9 @@ def _run(
             process.kill()
 
 
-def _prepared(instance: Instance, limit: float) -> tuple[Dataset, Dataset | None, dict[str, Any]]:
+def _prepared(
+    instance: Instance, limit: float, solver: Solver
+) -> tuple[Dataset, Dataset | None, dict[str, Any]]:
     """Training rows, test rows and the params to train with, chosen on the validation rows."""
     data, params = instance.load(), dict(instance.settings.get("params", {}))
     if instance.rows is None:
@@ -192,7 +214,7 @@ def _prepared(instance: Instance, limit: float) -> tuple[Dataset, Dataset | None
     best: tuple[float, dict[str, Any]] = (-np.inf, params)
     for candidate in instance.grid:
         settings = {**instance.settings, "params": {**params, **candidate}}
-        run = _run(replace(instance, settings=settings), _subset(data, train), limit)
+        run = solver(replace(instance, settings=settings), _subset(data, train), limit)
         score = _accuracy(run, _subset(data, validation))
         if score is not None and score > best[0]:
             best = (score, {**params, **candidate})

@@ -11,7 +11,7 @@ from typing import Any
 from octcore.bench.data_files import check_files, data_folder
 from octcore.bench.instance import Instance, Line
 from octcore.bench.peers import PEERS
-from octcore.bench.runner import run_suite
+from octcore.bench.runner import in_child, in_this_process, run_suite
 from octcore.bench.suite import Suite, get_suite, list_suites, pick
 from octcore.bench.summary import summary
 from octcore.cli.progress import CLEAR, progress_text
@@ -32,6 +32,11 @@ def add_commands(commands: Any) -> None:
     parser.add_argument("--study", metavar="KEY", default="", help="main, ablation, variants, ...")
     parser.add_argument("--output", metavar="FILE.csv", help="lines are appended; a rerun resumes")
     parser.add_argument("--data", metavar="FOLDER", help="see octcore/bench/README.md")
+    parser.add_argument(
+        "--in-process",
+        action="store_true",
+        help="no child process per solve: for many short solves; no hard deadline",
+    )
     parser.set_defaults(run=run_bench)
 
 
@@ -45,7 +50,8 @@ def run_bench(arguments: argparse.Namespace) -> int:
     check_files(folder, suite.needs, suite.key)
     chosen = pick(suite.instances(folder, study, formulations), _count(arguments.instances))
     output = None if arguments.output is None else Path(arguments.output)
-    lines = run_suite(suite.key, chosen, limit, output, _show, _progress())
+    solver = in_this_process if arguments.in_process else in_child(_progress())
+    lines = run_suite(suite.key, chosen, limit, output, _show, solver)
     if len(lines) < len(chosen):
         print(f"{len(chosen) - len(lines)} lines were in {output} already.")
     print(summary(lines))

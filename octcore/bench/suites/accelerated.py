@@ -1,11 +1,14 @@
 """Instances of the accelerated BendOCT experiment; reference: proven optimum, Gurobi's best time.
 
 Studies: ``main``; ``ablation`` (every technique off in turn, and the plain model); ``variants``
-(the forms of the equivalent-point inequalities and of the path bound cuts).
+(the forms of the equivalent-point inequalities and of the path bound cuts); ``penalties`` (every
+encoded set at depth 3 and 4 with every penalty that occurs in the published rows, the paper's 1620
+instances among them); ``depth-5`` (every encoded set at leaf_penalty 0.01).
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -52,10 +55,13 @@ VARIANTS: Plans = {
     "path bounds: structure": (ACCELERATED, {"bound_negative_samples": "off"}),
 }
 STUDIES: Mapping[str, Plans] = {"ablation": ABLATION, "variants": VARIANTS}
+PENALTIES, DEPTH_5 = "penalties", "depth-5"
 
 
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
     """Every published row by every formulation, or by every variant of a study."""
+    if study in (PENALTIES, DEPTH_5):
+        return _grid(folder, study, formulations)
     wanted: Plans = {key: (key, {}) for key in formulations}
     plans = STUDIES.get(study, wanted)
     return [
@@ -77,6 +83,38 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
     ]
 
 
+def _grid(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
+    """Every encoded set with every depth and penalty; optima where they are published."""
+    rows = list(published("accelerated"))
+    sets = dict.fromkeys((row["dataset"], row["encoding"]) for row in rows)
+    known = {
+        (row["dataset"], row["encoding"], int(row["depth"]), float(row["lambda"])): row
+        for row in rows
+    }
+    penalties = sorted({float(row["lambda"]) for row in rows}) if study == PENALTIES else [0.01]
+    found = []
+    for (dataset, encoding), depth, penalty in itertools.product(
+        sets, (3, 4) if study == PENALTIES else (5,), penalties
+    ):
+        row = known.get((dataset, encoding, depth, penalty))
+        reference = Published()
+        if row is not None:
+            reference = Published(float(row["objective"]), 0.0, number(row["paper_best_time_s"]))
+        found += [
+            Instance(
+                dataset=dataset,
+                encoding=encoding,
+                formulation=key,
+                depth=depth,
+                load=encoded(folder, dataset, encoding),
+                settings={"encoding": "none", "params": {"leaf_penalty": penalty}},
+                published=reference,
+            )
+            for key in formulations
+        ]
+    return found
+
+
 SUITE = Suite(
     key="accelerated",
     title="Accelerated BendOCT: proven optima and the best time of Gurobi over all variants",
@@ -87,5 +125,5 @@ SUITE = Suite(
         )
     ),
     instances=instances,
-    studies=("main", "ablation", "variants"),
+    studies=("main", *STUDIES, PENALTIES, DEPTH_5),
 )
