@@ -57,7 +57,7 @@ def entries(supervisor: Supervisor, session: str) -> tuple[Entry, ...]:
     OctError
         If the history cannot be read.
     """
-    live = {job.id: job for job in supervisor.jobs(session)}
+    live = {job.id: job for job in supervisor.jobs(session) if not job.task}
     found = [] if supervisor.store is None else list(supervisor.store.list(session))
     known = {info.id for info in found}
     lines = [_stored(info, live.get(info.id)) for info in found]
@@ -68,6 +68,7 @@ def entries(supervisor: Supervisor, session: str) -> tuple[Entry, ...]:
 def entry(supervisor: Supervisor, run_id: str) -> Entry | None:
     """One run by its full id, whoever started it; None when there is none."""
     job = supervisor.get(run_id)
+    job = None if job is not None and job.task else job
     try:
         info = None if supervisor.store is None else supervisor.store.info(run_id)
     except OctError:

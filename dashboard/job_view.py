@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dashboard.task_job import TaskJob, TaskSnapshot
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
 from octcore.errors import OctError
@@ -38,6 +39,8 @@ class JobView:
         What the worker has said; None in the queue.
     error : OctError or None
         Why it failed.
+    task : str
+        What is done, for tasks of `dashboard.task_worker`; empty for a solve.
     """
 
     id: str
@@ -50,13 +53,24 @@ class JobView:
     finished: float | None
     settings: Mapping[str, Any]
     data: Dataset
-    snapshot: Snapshot | None = None
+    snapshot: Snapshot | TaskSnapshot | None = None
     error: OctError | None = None
+    task: str = ""
 
     @property
     def is_final(self) -> bool:
         """Whether nothing will change any more."""
         return self.finished is not None
+
+    @property
+    def parts(self) -> tuple[Mapping[str, Any], ...]:
+        """What a task has told so far; empty for solves."""
+        return self.snapshot.parts if isinstance(self.snapshot, TaskSnapshot) else ()
+
+    @property
+    def result(self) -> Mapping[str, Any] | None:
+        """What a task came to; None for solves and until it is done."""
+        return self.snapshot.result if isinstance(self.snapshot, TaskSnapshot) else None
 
     @property
     def run(self) -> Run | None:
@@ -98,9 +112,11 @@ class Entry:
     submitted: float
     started: float | None = None
     finished: float | None = None
-    job: Job | None = None
+    job: Job | TaskJob | None = None
     final_state: JobState | None = None
     error: OctError | None = None
+    task: str = ""
+    seconds: float = 0.0
 
     @property
     def is_waiting(self) -> bool:
@@ -151,4 +167,5 @@ class Entry:
             self.data,
             snapshot,
             error,
+            self.task,
         )

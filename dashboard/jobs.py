@@ -128,6 +128,8 @@ def view(run_id: str | None) -> RunView | None:
     job = supervisor().get(run_id)
     if job is None:
         return _from_history(run_id)
+    if job.task:
+        return None
     shot = job.snapshot
     return RunView(
         job.id,

@@ -1,33 +1,39 @@
-"""Penalty paths as the pages see them: computed in child processes, one after the other, kept."""
+"""Penalty paths as the pages see them: tasks in the queue of the server, each computed once."""
 
 from __future__ import annotations
 
-import base64
-import contextlib
-import json
-import subprocess
-import sys
 import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from dashboard.job_view import JobView
+from dashboard.supervisor import Supervisor
 from octcore.data.dataset import Dataset
-from octcore.data.packing import pack
 from octcore.encoding.base import Encoding
+from octcore.errors import OctError
 from octcore.selection.penalty_path import PathStep, PenaltyPath
 from octcore.tree.tree import Tree
 
-COMMAND = (sys.executable, "-m", "dashboard.path_worker")
 KEPT = 24
 GRACE_SECONDS = 20.0
 """The worker ends itself at its time limit; this much later it is ended."""
 STOPPED = "Stopped."
-DIED = "The search ended unexpectedly; try a smaller depth or fewer rows."
+GONE = "The search is not kept any more; compute again."
 
 
 class PathJob:
-    """One path that is asked for.
+    """One path that is asked for; it waits, runs and is stopped like every solve.
+
+    Parameters
+    ----------
+    supervisor : Supervisor
+        Of this server.
+    data : Dataset
+        Its rows.
+    settings : mapping
+        Keywords of `octcore.penalty_path`.
+    owner : str
+        The browser session.
 
     Attributes
     ----------
@@ -37,79 +43,69 @@ class PathJob:
         Why there is none, in one sentence; empty while it goes on or has ended well.
     """
 
-    def __init__(self, data: Dataset, settings: Mapping[str, Any], turn: threading.Lock) -> None:
-        self.path: PenaltyPath | None = None
-        self.error = ""
-        self.asked = time.monotonic()
-        self._finished = threading.Event()
-        self._stopped = threading.Event()
-        self._process: subprocess.Popen[bytes] | None = None
-        request = {"settings": dict(settings), "data": base64.b64encode(pack(data)).decode()}
-        self._line = json.dumps(request).encode() + b"\n"
-        self._limit = float(settings.get("time_limit", 60.0)) + GRACE_SECONDS
-        threading.Thread(target=self._work, args=(turn,), name="penalty-path", daemon=True).start()
+    def __init__(
+        self, supervisor: Supervisor, data: Dataset, settings: Mapping[str, Any], owner: str
+    ) -> None:
+        self._supervisor = supervisor
+        self._path: PenaltyPath | None = None
+        self._refusal, self._id = "", ""
+        seconds = float(settings.get("time_limit", 60.0)) + GRACE_SECONDS
+        try:
+            self._id = supervisor.submit_task(
+                owner, data, "path", settings, f"Sizes of trees on {data.name}", seconds
+            )
+        except OctError as error:
+            self._refusal = error.message
+
+    @property
+    def _view(self) -> JobView | None:
+        return self._supervisor.get(self._id) if self._id else None
 
     @property
     def is_final(self) -> bool:
         """Whether it has ended."""
-        return self._finished.is_set()
+        view = self._view
+        return view is None or view.is_final
+
+    @property
+    def position(self) -> int:
+        """Place in the queue; 0 when it does not wait."""
+        view = self._view
+        return 0 if view is None else view.position
 
     @property
     def elapsed(self) -> float:
-        """Seconds since it was asked for."""
-        return time.monotonic() - self.asked
+        """Seconds since it started."""
+        view = self._view
+        return 0.0 if view is None else view.elapsed
+
+    @property
+    def path(self) -> PenaltyPath | None:
+        """The path, once there is one."""
+        view = self._view
+        if self._path is None and view is not None and view.is_final and view.result is not None:
+            self._path = read_path(view.result["path"])
+        return self._path
+
+    @property
+    def error(self) -> str:
+        """Why there is no path; empty while it goes on or has ended well."""
+        view = self._view
+        if self._refusal or self.path is not None:
+            return self._refusal
+        if view is None:
+            return GONE
+        if not view.is_final:
+            return ""
+        return STOPPED if view.error is None else view.error.message
 
     def wait(self, timeout: float) -> bool:
         """Wait for the end; returns whether it came."""
-        return self._finished.wait(timeout)
+        return self._supervisor.wait(self._id, timeout) if self._id else True
 
     def stop(self) -> None:
         """End it; half a path is none."""
-        self._stopped.set()
-        if self._process is not None:
-            self._process.kill()
-
-    def _work(self, turn: threading.Lock) -> None:
-        with turn:
-            try:
-                self._read(self._ask())
-            except (OSError, ValueError, KeyError, TypeError):
-                self.error = STOPPED if self._stopped.is_set() else DIED
-            finally:
-                self._finished.set()
-
-    def _ask(self) -> bytes:
-        if self._stopped.is_set():
-            return b""
-        self._process = subprocess.Popen(
-            COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        if self._stopped.is_set():
-            self._process.kill()
-        timer = threading.Timer(self._limit, self._process.kill)
-        timer.start()
-        try:
-            stdin.write(self._line)
-            stdin.flush()  # stays open: its end would tell the worker to stop
-            return stdout.read()
-        finally:
-            timer.cancel()
-            with contextlib.suppress(OSError):
-                stdin.close()
-            self._process.wait()
-
-    def _read(self, output: bytes) -> None:
-        if self._stopped.is_set():
-            self.error = STOPPED
-            return
-        answer = json.loads(output)
-        if "error" in answer:
-            self.error = str(answer["error"])
-        else:
-            self.path = read_path(answer["path"])
+        self._supervisor.stop(self._id)
 
 
 def read_path(record: Mapping[str, Any]) -> PenaltyPath:
@@ -130,11 +126,16 @@ def read_path(record: Mapping[str, Any]) -> PenaltyPath:
 
 
 class PathJobs:
-    """All paths of one server: each is computed once, one at a time."""
+    """All paths of one server: each is computed once.
 
-    def __init__(self, make: Callable[..., PathJob] = PathJob) -> None:
-        self._make = make
-        self._turn = threading.Lock()
+    Parameters
+    ----------
+    supervisor : Supervisor
+        Where they wait and run.
+    """
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
         self._lock = threading.Lock()
         self._jobs: dict[str, PathJob] = {}
 
@@ -143,7 +144,9 @@ class PathJobs:
         with self._lock:
             return self._jobs.get(key)
 
-    def start(self, key: str, data: Dataset, settings: Mapping[str, Any]) -> PathJob:
+    def start(
+        self, key: str, data: Dataset, settings: Mapping[str, Any], owner: str = ""
+    ) -> PathJob:
         """Ask for a path; one that failed before is tried again."""
         with self._lock:
             known = self._jobs.get(key)
@@ -151,5 +154,5 @@ class PathJobs:
                 return known
             for old in [k for k, job in self._jobs.items() if job.is_final][: -KEPT or None]:
                 del self._jobs[old]
-            self._jobs[key] = self._make(data, settings, self._turn)
+            self._jobs[key] = PathJob(self._supervisor, data, settings, owner)
             return self._jobs[key]

@@ -19,6 +19,7 @@ from typing import Any
 
 from dashboard.job_view import Entry, JobView
 from dashboard.run_writer import RunWriter
+from dashboard.task_job import TaskJob, TaskRequest
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
 from octcore.errors import EngineError, SettingsError, StoreError
@@ -31,6 +32,8 @@ QUEUED_PER_SESSION = 8
 QUEUED_ALTOGETHER = 100
 KEPT = 16
 """Finished jobs kept in memory; older ones are read back from the history."""
+KEPT_TASKS = 64
+"""Finished tasks kept in memory; they are not in the history."""
 TICK_SECONDS = 0.5
 
 STORE_STATES = {
@@ -118,6 +121,45 @@ class Supervisor:
         self._dispatch()
         return entry.id
 
+    def submit_task(
+        self,
+        session: str,
+        data: Dataset,
+        task: str,
+        settings: Mapping[str, Any],
+        name: str = "",
+        seconds: float = 600.0,
+    ) -> str:
+        """Queue a task of `dashboard.task_worker`, which counts as one solve; returns its id.
+
+        Parameters
+        ----------
+        session : str
+            The browser session that asks.
+        data : Dataset
+            Its rows.
+        task : str
+            What to do.
+        settings : mapping
+            Keywords of the task.
+        name : str
+            Shown to people.
+        seconds : float
+            After so long it is ended.
+
+        Raises
+        ------
+        SettingsError
+            If too many wait already.
+        """
+        entry = Entry(str(uuid.uuid4()), session, name, data, dict(settings), time.time())
+        entry.task, entry.seconds = task, seconds
+        with self._lock:
+            self._refuse_flood(session)
+            self._entries[entry.id] = entry
+        self._dispatch()
+        return entry.id
+
     def get(self, job_id: str) -> JobView | None:
         """How a job stands now; None for ids that this server does not hold in memory."""
         with self._lock:
@@ -167,7 +209,8 @@ class Supervisor:
             job = entry.job
             if job is None:
                 entry.end(JobState.STOPPED)
-                self._writer.finish(entry.id, StoreState.STOPPED, None, "Stopped in the queue.")
+                if not entry.task:
+                    self._writer.finish(entry.id, StoreState.STOPPED, None, "Stopped in the queue.")
         if job is not None:
             job.stop(wait=wait)
 
@@ -207,7 +250,7 @@ class Supervisor:
         self._closing.set()
         atexit.unregister(self.close)
         for view in self.jobs():
-            if view.state == "queued":
+            if view.state == "queued" or view.task:
                 self.stop(view.id)
         self._pool.close()
         self._thread.join(2.0)
@@ -243,6 +286,9 @@ class Supervisor:
         self._serial += 1
         self._served[entry.session] = self._serial
         entry.begin()
+        if entry.task:
+            self._start_task(entry)
+            return
         self._writer.start(entry.id)
         try:
             entry.job = self._pool.start(
@@ -255,6 +301,20 @@ class Supervisor:
             entry.end(JobState.FAILED)
             self._writer.finish(entry.id, StoreState.FAILED, None, entry.error.message)
 
+    def _start_task(self, entry: Entry) -> None:
+        request = TaskRequest(entry.task, entry.data, entry.settings, entry.seconds)
+        try:
+            entry.job = TaskJob(request, lambda job: self._task_ended(entry, job))
+        except OSError as error:
+            entry.error = EngineError("NO_WORKER", f"No worker could be started: {error}.")
+            entry.end(JobState.FAILED)
+
+    def _task_ended(self, entry: Entry, job: TaskJob) -> None:
+        with self._lock:
+            entry.job = job
+            entry.end(job.snapshot().state)
+        self._dispatch()
+
     def _ended(self, entry: Entry, job: Job) -> None:
         snapshot = job.snapshot()
         message = "" if snapshot.error is None else snapshot.error.message
@@ -265,16 +325,25 @@ class Supervisor:
         self._dispatch()
 
     def _forget_old(self) -> None:
-        final = [entry for entry in self._entries.values() if entry.is_final]
-        for entry in sorted(final, key=lambda e: e.finished or 0.0)[:-KEPT]:
-            del self._entries[entry.id]
+        for is_task, kept in ((False, KEPT), (True, KEPT_TASKS)):
+            final = [e for e in self._entries.values() if e.is_final and bool(e.task) == is_task]
+            for entry in sorted(final, key=lambda e: e.finished or 0.0)[:-kept]:
+                del self._entries[entry.id]
 
     def _watch(self) -> None:
         while not self._closing.wait(TICK_SECONDS):
             # A defect here must not end the watch of the server's life.
             with contextlib.suppress(Exception):
                 self._writer.tick()
+                self._check_tasks()
                 self._dispatch()
+
+    def _check_tasks(self) -> None:
+        with self._lock:
+            jobs = [entry.job for entry in self._entries.values() if entry.is_running]
+        for job in jobs:
+            if isinstance(job, TaskJob):
+                job.check()
 
 
 def fair_order(

@@ -17,6 +17,7 @@ from dashboard.figures.penalty_path import (
     winners_figure,
 )
 from dashboard.figures.tree_view import component_data, tree_view_data
+from dashboard.jobs import supervisor
 from dashboard.path_jobs import PathJob, PathJobs
 from dashboard.widgets import chart, run_summary
 from dashboard.widgets.tree_component import show_tree
@@ -35,7 +36,7 @@ CHART = "path_chart"
 @st.cache_resource(show_spinner=False)
 def path_jobs() -> PathJobs:
     """Return the paths of this server."""
-    return PathJobs()
+    return PathJobs(supervisor())
 
 
 def draw(data: Dataset) -> None:
@@ -50,7 +51,7 @@ def draw(data: Dataset) -> None:
     keys = {name: _key(data, {**settings, "encoding": name}) for name in encodings}
     if pressed:
         for name, key in keys.items():
-            path_jobs().start(key, data, {**settings, "encoding": name})
+            path_jobs().start(key, data, {**settings, "encoding": name}, session.token())
     jobs = {name: path_jobs().get(key) for name, key in keys.items()}
     found = {name: job for name, job in jobs.items() if job is not None}
     if len(found) < len(jobs) or not found:
@@ -119,8 +120,10 @@ def _live(data: Dataset, settings: Mapping[str, Any], jobs: Mapping[str, PathJob
     if all(job.is_final for job in jobs.values()):
         st.rerun()
     longest = max(job.elapsed for job in jobs.values())
+    waiting = max(job.position for job in jobs.values())
+    queued = f"; the last one waits at place {waiting} of the queue" if waiting else ""
     st.info(
-        f"Searching the optimal tree of every size, {text.seconds(longest)}",
+        f"Searching the optimal tree of every size, {text.seconds(longest)}{queued}",
         icon=":material/hourglass_top:",
     )
     if st.button("Stop", key="path_stop", icon=":material/stop_circle:"):

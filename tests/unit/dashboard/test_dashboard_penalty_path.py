@@ -13,8 +13,10 @@ from dashboard.figures.penalty_path import (
 )
 from dashboard.palette import LIGHT
 from dashboard.path_jobs import PathJobs, read_path
+from dashboard.supervisor import Supervisor
 from octcore.data.samples import load_sample
 from octcore.selection.penalty_path import penalty_path
+from octcore.worker import WorkerPool
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +55,21 @@ def test_path_survives_its_plain_data(paths):
     assert again.encoding.names == path.encoding.names
 
 
-def test_child_process_gives_the_same_path_and_says_errors_in_words(paths):
-    jobs = PathJobs()
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory):
+    pool = WorkerPool(idle=0)
+    server = Supervisor(cores=1, store=tmp_path_factory.mktemp("paths") / "runs.db", pool=pool)
+    yield PathJobs(server)
+    server.close()
+
+
+def test_child_process_gives_the_same_path_and_says_errors_in_words(paths, jobs):
     data = load_sample("iris")
     settings = {"encoding": "QT-3", "depth": 2, "test_size": 0.3}
     job = jobs.start("a", data, settings)
     assert jobs.start("a", data, settings) is job
     refused = jobs.start("b", data, {**settings, "depth": 99})
+    assert refused.position == 1
     assert job.wait(120)
     assert job.path.steps == paths["QT-3"].steps
     assert refused.wait(120)
@@ -67,10 +77,9 @@ def test_child_process_gives_the_same_path_and_says_errors_in_words(paths):
     assert "depth" in refused.error
 
 
-def test_a_stopped_path_ends_at_once():
-    jobs = PathJobs()
+def test_a_stopped_path_ends_at_once(jobs):
     settings = {"encoding": "class-change", "depth": 5, "time_limit": 300.0}
-    job = jobs.start("a", load_sample("wdbc"), settings)
+    job = jobs.start("c", load_sample("wdbc"), settings)
     job.stop()
     assert job.wait(30)
     assert job.path is None
