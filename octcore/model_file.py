@@ -133,7 +133,7 @@ class StoredModel:
 
     def encode(self, frame: pd.DataFrame) -> npt.NDArray[np.float64]:
         """Encode raw rows, shape ``(n_samples, n_encoded_columns)``."""
-        return self.encoding.transform(prepare_rows(frame, self._needed))
+        return self.encoding.transform(prepare_rows(frame, self.needed))
 
     def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """Predict class labels.
@@ -157,10 +157,10 @@ class StoredModel:
 
     def unseen(self, frame: pd.DataFrame) -> dict[str, int]:
         """Count rows with a category that never came up in training, by raw column."""
-        return self.encoding.unseen(prepare_rows(frame, self._needed))
+        return self.encoding.unseen(prepare_rows(frame, self.needed))
 
     @property
-    def _needed(self) -> tuple[Column, ...]:
+    def needed(self) -> tuple[Column, ...]:
         """Columns that the encoding uses; others may be absent from rows to predict."""
         used = {column.raw for column in self.encoding.columns}
         return tuple(column for column in self.columns if column.name in used)

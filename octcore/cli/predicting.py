@@ -10,6 +10,7 @@ from octcore.cli.output import write_text
 from octcore.data.export import frame_to_csv
 from octcore.data.reading import read_table
 from octcore.model_file import load_model
+from octcore.scoring import score
 
 
 def add_commands(commands: Any) -> None:
@@ -24,15 +25,11 @@ def add_commands(commands: Any) -> None:
 def run_predict(arguments: argparse.Namespace) -> int:
     """Write the rows as they came, with one more column, ``prediction``."""
     model = load_model(arguments.model)
-    frame = read_table(arguments.data).frame()
-    predicted = model.predict(frame)
-    for column, n_rows in model.unseen(frame).items():
+    scored = score(model, read_table(arguments.data).frame())
+    for column, n_rows in scored.unseen.items():
         print(
             f"octcore: {n_rows} rows have a category of {column!r} that never came up in training.",
             file=sys.stderr,
         )
-    name = "prediction"
-    while name in frame.columns:
-        name += "_"
-    write_text(arguments.output, frame_to_csv(frame.assign(**{name: predicted})))
+    write_text(arguments.output, frame_to_csv(scored.table(("prediction",))))
     return 0

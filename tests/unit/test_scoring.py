@@ -1,0 +1,108 @@
+"""New rows through a stored model: what is predicted, and what is said about the columns."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from octcore.data.samples import load_sample
+from octcore.errors import DataError
+from octcore.model_file import load_model, model_to_dict
+from octcore.scoring import score
+from octcore.solving import solve
+from octcore.tree.metrics import node_summaries
+
+
+@pytest.fixture(scope="module")
+def finches():
+    run = solve(load_sample("finches"), "cart", depth=3)
+    assert run.train is not None
+    return run, load_model(model_to_dict(run))
+
+
+def leaf_counts(run):
+    X = run.encoding.transform(run.train.frame)
+    return {m: s.class_counts for m, s in node_summaries(run.tree, X, run.train.y).items()}
+
+
+def raw_rows(run) -> pd.DataFrame:
+    labels = [str(run.train.classes[k]) for k in run.train.y]
+    return run.train.frame.astype(str).assign(**{run.train.target_name: labels})
+
+
+def test_training_rows_score_as_the_run_says(finches):
+    run, model = finches
+    scored = score(model, raw_rows(run), leaf_counts(run))
+    assert scored.accuracy == pytest.approx(run.accuracy)
+    assert scored.n_judged == run.n_train
+    assert scored.remarks == ()
+    # A calibrated tree: the mean confidence on its own training rows is its accuracy.
+    assert scored.confidence is not None
+    assert scored.confidence.mean() == pytest.approx(run.accuracy)
+    X = run.encoding.transform(run.train.frame)
+    assert (scored.leaves == run.tree.apply(X)).all()
+
+
+def test_all_missing_columns_are_in_one_sentence(finches):
+    run, model = finches
+    rows = raw_rows(run).drop(columns=["beak length (mm)", "weight (g)"])
+    with pytest.raises(DataError, match=r"lack 2 columns.*beak length.*weight") as caught:
+        score(model, rows)
+    assert caught.value.message.count(". ") == 0
+    with pytest.raises(DataError, match="did you mean “weight”"):
+        score(model, raw_rows(run).rename(columns={"weight (g)": "weight"}))
+
+
+def test_extra_columns_and_unknown_categories_are_remarks(finches):
+    run, model = finches
+    rows = raw_rows(run).assign(note="=1+1")
+    rows.loc[:2, "habitat"] = "moon"
+    scored = score(model, rows)
+    assert scored.extra == ("note",)
+    assert scored.unseen == {"habitat": 3}
+    first, second = scored.remarks
+    assert "3 rows of column “habitat” have a category" in first
+    assert "“note” is not a column of the model" in second
+    assert scored.confidence is None
+
+
+def test_labels_that_are_unknown_do_not_count(finches):
+    run, model = finches
+    rows = raw_rows(run)
+    rows.loc[:3, run.train.target_name] = ["", "dodo", "?", "dodo"]
+    scored = score(model, rows)
+    assert scored.n_judged == run.n_train - 4
+    assert "4 rows with no label" in scored.remarks[0]
+    without = score(model, rows.drop(columns=run.train.target_name))
+    assert without.accuracy is None
+    assert without.right is None
+
+
+def test_whole_number_labels_match_however_they_are_written():
+    run = solve(load_sample("monks-1"), "cart", depth=2)
+    model = load_model(model_to_dict(run))
+    assert run.train is not None
+    assert run.train.y is not None
+    labels = [f"{run.train.classes[k]}.0" for k in run.train.y]
+    rows = run.train.frame.assign(**{str(run.train.target_name): labels})
+    assert score(model, rows).accuracy == pytest.approx(run.accuracy)
+
+
+def test_new_columns_never_replace_those_of_the_file(finches):
+    run, model = finches
+    rows = raw_rows(run).assign(prediction="mine")
+    table = score(model, rows, leaf_counts(run)).table()
+    assert (table["prediction"] == "mine").all()
+    assert set(table["prediction_"]) <= {str(c) for c in run.train.classes}
+    assert list(table.columns[-3:]) == ["prediction_", "confidence", "leaf"]
+
+
+def test_leaf_without_training_rows_has_no_confidence(finches):
+    run, model = finches
+    empty = {leaf: [0] * len(run.train.classes) for leaf in run.tree.labels}
+    confidence = score(model, raw_rows(run), empty).confidence
+    assert confidence is not None
+    assert all(math.isnan(value) for value in np.unique(confidence))
