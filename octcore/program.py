@@ -16,7 +16,7 @@ import numpy as np
 import pyomo.environ as pyo
 from scipy.sparse import csr_matrix
 
-from octcore.constraints import ConstraintContext, Constraints
+from octcore.constraints import ConstraintContext, Constraints, violations
 from octcore.tree.tree import Tree
 
 
@@ -107,6 +107,12 @@ class Problem:
     def groups(self) -> np.ndarray:
         """Raw feature index of every encoded column."""
         return self.context.groups
+
+    def admits(self, tree: Tree) -> bool:
+        """Whether a tree keeps the depth and all side constraints."""
+        if tree.max_depth > self.depth:
+            return False
+        return not (self.constraints.active and violations(self.constraints, tree, self.context))
 
 
 @dataclass(frozen=True)

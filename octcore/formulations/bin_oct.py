@@ -30,12 +30,18 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.constraints import violations
 from octcore.formulations.base import FormulationInfo, Reference, formulation
 from octcore.formulations.components import side_constraints as side
 from octcore.formulations.components import terminals
+from octcore.formulations.components import tree_equations as equations
+from octcore.formulations.components.error_weights import fewest_errors, tree_errors
 from octcore.formulations.components.rows import MergedRows, linear
-from octcore.formulations.components.univariate import drop_idle_splits, weight_unit
+from octcore.formulations.components.tree_sets import TreeSets
+from octcore.formulations.components.univariate import (
+    drop_idle_splits,
+    weight_unit,
+    with_best_labels,
+)
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
 from octcore.tree import metrics, topology
 from octcore.tree.tree import Split, Tree
@@ -101,9 +107,6 @@ class Block:
 def build(problem: Problem) -> Program:
     """Make the BinOCT program of a problem."""
     model = BinOCT(problem)
-    least = problem.weights.sum() * (
-        1 - metrics.accuracy_ceiling(problem.X, problem.y, problem.weights)
-    )
     return Program(
         sense=Sense.MINIMISE,
         capabilities=(Capability.LINEAR,),
@@ -114,7 +117,7 @@ def build(problem: Problem) -> Program:
         build=model.build,
         granularity=weight_unit(problem.weights),
         starts=lambda: greedy_starts(problem, 0.0),
-        bound=float(least),
+        bound=fewest_errors(problem),
     )
 
 
@@ -147,10 +150,11 @@ class BinOCT:
         same = (seen[1:] == seen[:-1]).all(axis=1) & pure[1:] & pure[:-1]
         return middles[~same]
 
-    @property
-    def J(self) -> list[int]:
-        """Columns that may be tested."""
-        return list(self.thresholds)
+    @cached_property
+    def sets(self) -> TreeSets:
+        """I: all rows; J: columns with a candidate."""
+        problem = self.problem
+        return TreeSets(self.rows, list(self.thresholds), problem.depth, problem.n_classes)
 
     @property
     def bits(self) -> range:
@@ -159,29 +163,19 @@ class BinOCT:
         return range(max(1, math.ceil(math.log2(longest))))
 
     @property
-    def B(self) -> range:
-        """Branch nodes."""
-        return topology.branch_nodes(self.problem.depth)
-
-    @property
-    def L(self) -> range:
-        """Terminal nodes."""
-        return topology.terminal_nodes(self.problem.depth)
-
-    @property
     def size(self) -> ModelSize:
         """Estimate from the blocks."""
-        n, classes, leaves = len(self.rows), self.problem.n_classes, len(self.L)
-        per_depth = leaves // 2 * self.problem.depth  # terminals below one side, over all nodes
+        sets, blocks, bits = self.sets, len(self.blocks), len(self.bits)
+        n, classes, leaves, branch = len(sets.I), len(sets.K), len(sets.L), len(sets.B)
+        per_depth = leaves // 2 * sets.depth  # terminals below one side, over all nodes
         members = sum(len(block.members) for block in self.blocks)
+        splits = branch * (len(sets.columns) + bits)
         return ModelSize(
-            rows=len(self.blocks) * len(self.B) + n + leaves * (classes + 1) + len(self.B),
-            columns=n * leaves
-            + len(self.B) * (len(self.J) + len(self.bits))
-            + 2 * leaves * classes,
-            binaries=len(self.B) * (len(self.J) + len(self.bits)) + leaves * classes,
+            rows=blocks * branch + n + leaves * (classes + 1) + branch,
+            columns=n * leaves + splits + 2 * leaves * classes,
+            binaries=splits + leaves * classes,
             nonzeros=members * per_depth
-            + len(self.blocks) * len(self.B) * (1 + len(self.bits))
+            + blocks * branch * (1 + bits)
             + n * leaves * 2
             + leaves * classes * 3,
         )
@@ -189,7 +183,9 @@ class BinOCT:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """All blocks that are not empty."""
-        return tuple(block for j in self.J for block in self._blocks_of(j) if len(block.members))
+        return tuple(
+            block for j in self.thresholds for block in self._blocks_of(j) if len(block.members)
+        )
 
     def _blocks_of(self, j: int) -> Iterator[Block]:
         """Blocks of one column: beyond the outer candidates, then by prefix of bits."""
@@ -217,12 +213,7 @@ class BinOCT:
 
     def evaluate(self, tree: Tree) -> float | None:
         """Weight misclassified, by routing; None for a tree that breaks a side constraint."""
-        problem = self.problem
-        if tree.max_depth > problem.depth:
-            return None
-        if problem.constraints.active and violations(problem.constraints, tree, problem.context):
-            return None
-        return float(problem.weights[tree.predict_codes(problem.X) != problem.y].sum())
+        return tree_errors(self.problem, tree) if self.problem.admits(tree) else None
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, equations and the objective."""
@@ -241,15 +232,15 @@ class BinOCT:
         )
 
     def _variables(self, model: Any) -> None:
-        I, K = range(len(self.rows)), range(self.problem.n_classes)
-        model.f = pyo.Var(self.B, self.J, domain=pyo.Binary, doc="f_mj: node m tests column j")
-        model.t = pyo.Var(self.B, self.bits, domain=pyo.Binary, doc="t_mk: bit k of the index")
-        model.z = pyo.Var(I, self.L, bounds=(0, 1), doc="z_iq: row i ends at terminal q")
-        model.h = pyo.Var(self.L, K, domain=pyo.Binary, doc="h_qk: terminal q predicts k")
-        model.e = pyo.Var(self.L, K, domain=pyo.NonNegativeReals, doc="e_qk: weight wrong at q")
+        I, B, L, K, J = self.sets.I, self.sets.B, self.sets.L, self.sets.K, self.sets.columns
+        model.f = pyo.Var(B, J, domain=pyo.Binary, doc="f_mj: node m tests column j")
+        model.t = pyo.Var(B, self.bits, domain=pyo.Binary, doc="t_mk: bit k of the index")
+        model.z = pyo.Var(I, L, bounds=(0, 1), doc="z_iq: row i ends at terminal q")
+        model.h = pyo.Var(L, K, domain=pyo.Binary, doc="h_qk: terminal q predicts k")
+        model.e = pyo.Var(L, K, domain=pyo.NonNegativeReals, doc="e_qk: weight wrong at q")
 
     def _structure(self, model: Any) -> None:
-        rows, K = self.rows, range(self.problem.n_classes)
+        rows, sets, J = self.rows, self.sets, self.sets.columns
 
         def wrong(_, q, k):
             of_class = np.flatnonzero(rows.y == k)
@@ -258,32 +249,26 @@ class BinOCT:
             return 0.0, linear([1.0, *(-w for w in weights), sum(weights)], variables), None
 
         model.one_column = pyo.Constraint(
-            self.B if self.J else [],
-            rule=lambda _, m: pyo.quicksum(model.f[m, j] for j in self.J) == 1,
+            sets.B if J else [],
+            rule=lambda _, m: pyo.quicksum(model.f[m, j] for j in J) == 1,
             doc="sum_j f_mj = 1",
         )
         model.no_column = pyo.Constraint(
-            [] if self.J else range(len(rows)),
-            rule=lambda _, i: model.z[i, self.L[-1]] == 1,
+            [] if J else sets.I,
+            rule=lambda _, i: model.z[i, sets.L[-1]] == 1,
             doc="without columns that separate rows all rows stay together",
         )
-        model.one_terminal = pyo.Constraint(
-            range(len(rows)),
-            rule=lambda _, i: pyo.quicksum(model.z[i, q] for q in self.L) == 1,
-            doc="sum_q z_iq = 1",
+        equations.add_one_terminal(model, sets, model.z, doc="sum_q z_iq = 1")
+        equations.add_one_label(model, sets, model.h, doc="sum_k h_qk = 1")
+        model.misclassified = pyo.Constraint(
+            sets.L, sets.K, rule=wrong, doc="e_qk >= N_qk - n_k h_qk"
         )
-        model.one_label = pyo.Constraint(
-            self.L,
-            rule=lambda _, q: pyo.quicksum(model.h[q, k] for k in K) == 1,
-            doc="sum_k h_qk = 1",
-        )
-        model.misclassified = pyo.Constraint(self.L, K, rule=wrong, doc="e_qk >= N_qk - n_k h_qk")
 
     def _routing(self, model: Any, guard: Callable[[], None]) -> None:
         def leaves(_, m, r):
             guard()
             block = self.blocks[r]
-            below = topology.terminals_below(2 * m + (not block.leaves_left), self.problem.depth)
+            below = self.sets.terminals_below(m, 0 if block.leaves_left else 1)
             gone = [model.z[int(i), q] for i in block.members for q in below]
             big_m = float(len(block.members))  # the rows of the block are all that can be there
             zeros = [model.t[m, u] for u in block.zero_bits]
@@ -293,63 +278,58 @@ class BinOCT:
             return None, linear(coefficients, variables), big_m * (1 + len(ones))
 
         model.follows_threshold = pyo.Constraint(
-            self.B,
+            self.sets.B,
             range(len(self.blocks)),
             rule=leaves,
             doc="rows of a block leave the side that the prefix of threshold bits denies them",
         )
 
     def _side_constraints(self, model: Any, guard: Callable[[], None]) -> None:
-        problem, rows, wanted = self.problem, self.rows, self.problem.constraints
-        side.add_structural_rows(model, problem, model.f, self.J)
+        problem, rows, sets = self.problem, self.rows, self.sets
+        wanted = problem.constraints
+        side.add_structural_rows(model, problem, model.f, sets.columns)
         terminals.add_recall_rows(model, problem, rows, model.z, model.h)
         terminals.add_parity_rows(model, problem, rows, model.z, model.h, guard)
         if wanted.min_samples_leaf is None:
             return
-        model.a = pyo.Var(self.L, domain=pyo.Binary, doc="a_q: terminal q holds rows")
+        model.a = pyo.Var(sets.L, domain=pyo.Binary, doc="a_q: terminal q holds rows")
         terminals.add_leaf_size_rows(model, problem, rows, model.z, model.a)
         if wanted.root_feature is not None:
             model.root_opens_leaves = pyo.Constraint(
                 (0, 1),
-                rule=lambda _, s: (
-                    pyo.quicksum(model.a[q] for q in topology.terminals_below(2 + s, problem.depth))
-                    >= 1
-                ),
+                rule=lambda _, s: pyo.quicksum(model.a[q] for q in sets.terminals_below(1, s)) >= 1,
                 doc="a required root split keeps rows on both sides",
             )
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read columns and threshold indices; idle splits are dropped."""
-        problem = self.problem
-        f = point.table(model.f, len(self.B), len(self.J))
-        bits = point.table(model.t, len(self.B), len(self.bits)) > 0.5
-        h = point.table(model.h, len(self.L), problem.n_classes)
+        problem, sets = self.problem, self.sets
+        f = point.table(model.f, len(sets.B), len(sets.columns))
+        bits = point.table(model.t, len(sets.B), len(self.bits)) > 0.5
+        h = point.table(model.h, len(sets.L), len(sets.K))
         place = 2 ** np.arange(len(self.bits))[::-1]
-        if not self.J:
+        if not sets.columns:
             return Tree.leaf(int(h[-1].argmax()), problem.n_features, problem.n_classes)
         splits = {}
-        for m in self.B:
-            j = self.J[int(f[m - 1].argmax())]
+        for m in sets.B:
+            j = sets.columns[int(f[m - 1].argmax())]
             candidates = self.thresholds[j]
             index = min(int(bits[m - 1] @ place), len(candidates) - 1)
             splits[m] = Split.on_feature(j, float(candidates[index]))
-        labels = {q: int(h[q - len(self.L)].argmax()) for q in self.L}
+        labels = {q: int(h[q - len(sets.L)].argmax()) for q in sets.L}
         tree = Tree(splits, labels, problem.n_features, problem.n_classes)
-        if not side.fixes_labels(problem):
-            majority = metrics.majority_labels(tree, problem.X, problem.y, problem.weights)
-            tree = tree.with_labels(majority)
-        return metrics.centre_thresholds(drop_idle_splits(tree, problem), problem.X)
+        tree = drop_idle_splits(with_best_labels(tree, problem), problem)
+        return metrics.centre_thresholds(tree, problem.X)
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree; below a leaf the first column is tested idly."""
-        padded = self._balanced(tree) if self.J else tree
+        sets = self.sets
+        padded = self._balanced(tree) if sets.columns else tree
         values = terminals.TerminalValues(padded, self.problem, self.rows)
-        f = np.zeros((len(self.B), len(self.J)))
-        bits = np.zeros((len(self.B), len(self.bits)))
+        bits = np.zeros((len(sets.B), len(self.bits)))
         for m, split in padded.splits.items():
-            j = split.features[0]
-            f[m - 1, self.J.index(j)] = 1.0
-            index = int(np.argmin(np.abs(self.thresholds[j] - split.threshold)))
+            candidates = self.thresholds[split.features[0]]
+            index = int(np.argmin(np.abs(candidates - split.threshold)))
             bits[m - 1] = [(index >> (len(self.bits) - 1 - k)) & 1 for k in self.bits]
         wrong = values.z * (1.0 - values.c.T[self.rows.y])
         labels = values.c.copy()
@@ -358,13 +338,13 @@ class BinOCT:
             (self.rows.weights * (self.rows.y == k)) @ wrong for k in range(values.c.shape[1])
         ]
         start = [
-            (model.f, f),
+            (model.f, sets.tests_of(padded)),
             (model.t, bits),
             (model.z, values.z),
             (model.h, labels),
             (model.e, np.stack(by_class, axis=1)),
             *values.of(model, self.problem),
-            *side.structural_start_values(model, self.problem, padded, self.J),
+            *side.structural_start_values(model, self.problem, padded, sets.columns),
         ]
         if hasattr(model, "a"):
             start.append((model.a, (values.z.sum(axis=0) > 0).astype(np.float64)))
@@ -375,11 +355,11 @@ class BinOCT:
         splits: dict[int, Split] = {}
         labels: dict[int, int] = {}
         used = tree.used_features
-        spare = next((j for j in used if j in self.thresholds), self.J[0])
+        spare = next((j for j in used if j in self.thresholds), self.sets.columns[0])
         idle = Split.on_feature(spare, float(self.thresholds[spare][0]))
-        for m in (*self.B, *self.L):
+        for m in self.sets.N:
             owner = next((a for a in (*topology.ancestors(m), m) if a in tree.labels), None)
-            if m in self.L:
+            if m in self.sets.L:
                 labels[m] = tree.labels[owner if owner is not None else m]
             elif owner is not None:
                 splits[m] = idle

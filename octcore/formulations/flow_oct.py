@@ -37,7 +37,8 @@ from octcore.formulations.components.root_values import (
     is_wanted,
     proof_method,
 )
-from octcore.formulations.components.rows import MergedRows, linear, merge_rows
+from octcore.formulations.components.rows import linear, merge_rows
+from octcore.formulations.components.tree_sets import TreeSets
 from octcore.formulations.components.univariate import (
     REGULARISERS,
     UnivariateObjective,
@@ -128,43 +129,19 @@ class FlowOCT:
         return self.objective.split_weight is not None
 
     @cached_property
-    def rows(self) -> MergedRows:
-        """I: rows that count in the objective, merged."""
-        counts = self.problem.weights > 0
-        return merge_rows(
-            self.problem.X[counts], self.problem.y[counts], self.problem.weights[counts]
-        )
-
-    @cached_property
-    def F(self) -> list[int]:
-        """Columns that may be tested."""
-        return side.allowed_columns(self.problem)
-
-    @property
-    def B(self) -> range:
-        """Branch nodes."""
-        return topology.branch_nodes(self.problem.depth)
-
-    @property
-    def L(self) -> range:
-        """Terminal nodes."""
-        return topology.terminal_nodes(self.problem.depth)
-
-    @property
-    def N(self) -> range:
-        """All nodes."""
-        return topology.all_nodes(self.problem.depth)
-
-    @property
-    def K(self) -> range:
-        """Classes."""
-        return range(self.problem.n_classes)
+    def sets(self) -> TreeSets:
+        """I: rows that count in the objective; F: columns that may be tested."""
+        problem = self.problem
+        counts = problem.weights > 0
+        rows = merge_rows(problem.X[counts], problem.y[counts], problem.weights[counts])
+        return TreeSets(rows, side.allowed_columns(problem), problem.depth, problem.n_classes)
 
     @property
     def size(self) -> ModelSize:
         """Estimate from the counts of rows and nodes."""
-        n, f = len(self.rows), len(self.F)
-        branch, nodes, classes = len(self.B), len(self.N), len(self.K)
+        sets = self.sets
+        n, f = len(sets.I), len(sets.columns)
+        branch, nodes, classes = len(sets.B), len(sets.N), len(sets.K)
         rows, columns, nonzeros = side.routing_size(self.problem)
         return ModelSize(
             rows=rows + n * (2 * nodes + 2 * branch) + 3 * nodes,
@@ -187,8 +164,8 @@ class FlowOCT:
         self._objective(model)
         if searched is not None:
             scale = 1.0 if self.has_split_weight else 1 / self.objective.total_weight
-            searched.strengthen(model, model.b, self.F, scale * model.objective.expr)
-        cuts = ClassCuts(model, self.rows, self.F, self.problem.depth)
+            searched.strengthen(model, model.b, self.sets.columns, scale * model.objective.expr)
+        cuts = ClassCuts(model, self.sets.rows, self.sets.columns, self.problem.depth)
         return PyomoModel(
             model,
             read_tree=lambda point: self.read_tree(model, point),
@@ -200,19 +177,20 @@ class FlowOCT:
 
     def _variables(self, model: Any) -> None:
         labels = pyo.Binary if side.fixes_labels(self.problem) else pyo.UnitInterval
-        I = range(len(self.rows))
-        model.b = pyo.Var(self.B, self.F, domain=pyo.Binary, doc="b_mf: node m tests column f")
-        model.w = pyo.Var(self.N, self.K, domain=labels, doc="w_mk: node m predicts class k")
+        I, N, F = self.sets.I, self.sets.N, self.sets.columns
+        model.b = pyo.Var(self.sets.B, F, domain=pyo.Binary, doc="b_mf: node m tests column f")
+        model.w = pyo.Var(N, self.sets.K, domain=labels, doc="w_mk: node m predicts class k")
         if self.has_split_weight:
-            model.p = pyo.Expression(self.N, rule=self._leaf_indicator, doc="p_m: node m is a leaf")
+            model.p = pyo.Expression(N, rule=self._leaf_indicator, doc="p_m: node m is a leaf")
         else:
-            model.p = pyo.Var(self.N, domain=pyo.Binary, doc="p_m: node m is a leaf")
-        model.z = pyo.Var(I, self.N, domain=pyo.UnitInterval, doc="z_im: flow into node m")
-        model.t = pyo.Var(I, self.N, domain=pyo.UnitInterval, doc="t_im: flow from m to the sink")
+            model.p = pyo.Var(N, domain=pyo.Binary, doc="p_m: node m is a leaf")
+        model.z = pyo.Var(I, N, domain=pyo.UnitInterval, doc="z_im: flow into node m")
+        model.t = pyo.Var(I, N, domain=pyo.UnitInterval, doc="t_im: flow from m to the sink")
 
     def _leaf_indicator(self, model: Any, m: int) -> Any:
-        here = pyo.quicksum(model.b[m, f] for f in self.F) if m in self.B else 0.0
-        above = 1.0 if m == 1 else pyo.quicksum(model.b[m // 2, f] for f in self.F)
+        F = self.sets.columns
+        here = pyo.quicksum(model.b[m, f] for f in F) if m in self.sets.B else 0.0
+        above = 1.0 if m == 1 else pyo.quicksum(model.b[m // 2, f] for f in F)
         return above - here
 
     def _constraints(self, model: Any, guard: Callable[[], None]) -> side.FullRouting | None:
@@ -221,28 +199,31 @@ class FlowOCT:
         else:
             self._one_leaf_per_path(model)
         self._flow(model, guard)
-        side.add_structural_rows(model, self.problem, model.b, self.F)
+        side.add_structural_rows(model, self.problem, model.b, self.sets.columns)
         self._recall(model)
         if not side.needs_routing(self.problem):
             return None
-        return side.FullRouting(model, self.problem, model.b, model.w, model.p, self.F, guard)
+        return side.FullRouting(
+            model, self.problem, model.b, model.w, model.p, self.sets.columns, guard
+        )
 
     def _labels_everywhere(self, model: Any) -> None:
-        b, w, F, K = model.b, model.w, self.F, self.K
+        b, w, sets = model.b, model.w, self.sets
+        F, K = sets.columns, sets.K
         model.branch_or_label = pyo.Constraint(
-            self.B,
+            sets.B,
             rule=lambda _, m: (
                 pyo.quicksum(b[m, f] for f in F) + pyo.quicksum(w[m, k] for k in K) == 1
             ),
             doc="(1b) a branch node tests one column or predicts one class",
         )
         model.terminal_label = pyo.Constraint(
-            self.L,
+            sets.L,
             rule=lambda _, m: pyo.quicksum(w[m, k] for k in K) == 1,
             doc="(1c) a terminal node predicts one class",
         )
         model.split_below_split = pyo.Constraint(
-            [m for m in self.B if m > 1] if F else [],
+            sets.B[1:] if F else [],
             rule=lambda _, m: (
                 pyo.quicksum(b[m, f] for f in F) <= pyo.quicksum(b[m // 2, f] for f in F)
             ),
@@ -250,11 +231,11 @@ class FlowOCT:
         )
 
     def _one_leaf_per_path(self, model: Any) -> None:
-        b, p, w, F = model.b, model.p, model.w, self.F
+        b, p, w, sets = model.b, model.p, model.w, self.sets
         model.branch_leaf_or_cut = pyo.Constraint(
-            self.B,
+            sets.B,
             rule=lambda _, m: (
-                pyo.quicksum(b[m, f] for f in F)
+                pyo.quicksum(b[m, f] for f in sets.columns)
                 + p[m]
                 + pyo.quicksum(p[a] for a in topology.ancestors(m))
                 == 1
@@ -262,21 +243,22 @@ class FlowOCT:
             doc="(2b) a branch node tests one column, is a leaf, or lies below a leaf",
         )
         model.one_leaf_per_path = pyo.Constraint(
-            self.L,
+            sets.L,
             rule=lambda _, m: p[m] + pyo.quicksum(p[a] for a in topology.ancestors(m)) == 1,
             doc="(2c) one leaf on every path from the root to a terminal node",
         )
         model.leaf_label = pyo.Constraint(
-            self.N,
-            rule=lambda _, m: pyo.quicksum(w[m, k] for k in self.K) == p[m],
+            sets.N,
+            rule=lambda _, m: pyo.quicksum(w[m, k] for k in sets.K) == p[m],
             doc="(2d) a leaf predicts one class, other nodes none",
         )
 
     def _flow(self, model: Any, guard: Callable[[], None]) -> None:
-        b, w, z, t, L = model.b, model.w, model.z, model.t, self.L
-        I, y = range(len(self.rows)), self.rows.y.tolist()
-        sides = [[[f for f in self.F if row[f] == s] for s in (0, 1)] for row in self.rows.X]
-        minus = [[1.0] + [-1.0] * count for count in range(len(self.F) + 1)]
+        b, w, z, t = model.b, model.w, model.z, model.t
+        I, B, L, N, F = self.sets.I, self.sets.B, self.sets.L, self.sets.N, self.sets.columns
+        X, y = self.sets.rows.X, self.sets.rows.y.tolist()
+        sides = [[[f for f in F if row[f] == s] for s in (0, 1)] for row in X]
+        minus = [[1.0] + [-1.0] * count for count in range(len(F) + 1)]
 
         def conservation(_, i, m):
             if m in L:
@@ -292,31 +274,30 @@ class FlowOCT:
             return None, linear(minus[len(there)], arcs), 0.0
 
         model.flow_conservation = pyo.Constraint(
-            I, self.N, rule=conservation, doc="(2e) z_im = z_i,2m + z_i,2m+1 + t_im"
+            I, N, rule=conservation, doc="(2e) z_im = z_i,2m + z_i,2m+1 + t_im"
         )
         model.flow_direction = pyo.Constraint(
-            I, self.B, (0, 1), rule=direction, doc="(2f), (2g) flow follows the split"
+            I, B, (0, 1), rule=direction, doc="(2f), (2g) flow follows the split"
         )
         model.flow_label = pyo.Constraint(
             I,
-            self.N,
+            N,
             rule=lambda _, i, m: (None, linear((1.0, -1.0), (t[i, m], w[m, y[i]])), 0.0),
             doc="(2h) t_im <= w_m,y_i: flow leaves at a leaf of the right class",
         )
 
     def _recall(self, model: Any) -> None:
+        rows, N = self.sets.rows, self.sets.N
         floors = [
             side.recall_floor(self.problem, c) for c in self.problem.constraints.min_recall or {}
         ]
 
         def recall(_, r):
             k, least = floors[r]
-            of_class = np.flatnonzero(self.rows.y == k)
+            of_class = np.flatnonzero(rows.y == k)
             if not len(of_class):
                 return pyo.Constraint.Skip
-            flow = pyo.quicksum(
-                float(self.rows.counts[i]) * model.t[i, m] for i in of_class for m in self.N
-            )
+            flow = pyo.quicksum(float(rows.counts[i]) * model.t[i, m] for i in of_class for m in N)
             return flow >= least
 
         model.recall = pyo.Constraint(
@@ -324,11 +305,11 @@ class FlowOCT:
         )
 
     def _objective(self, model: Any) -> None:
-        weights, N = self.rows.weights.tolist(), self.N
+        weights, N = self.sets.rows.weights.tolist(), self.sets.N
         right = [(v, model.t[i, m]) for i, v in enumerate(weights) for m in N]
         if self.has_split_weight:
             share = self.objective.split_weight or 0.0
-            price = [(-share, model.b[m, f]) for m in self.B for f in self.F]
+            price = [(-share, model.b[m, f]) for m in self.sets.B for f in self.sets.columns]
             right = [((1 - share) * v, variable) for v, variable in right]
             doc = "(1a) weighted number of correct rows minus weighted number of splits"
         else:
@@ -341,42 +322,37 @@ class FlowOCT:
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the tree of a solution; labels are the majority unless a constraint fixes them."""
-        b = point.table(model.b, len(self.B), len(self.F))
-        w = point.table(model.w, len(self.N), len(self.K))
+        sets = self.sets
+        b = point.table(model.b, len(sets.B), len(sets.columns))
+        w = point.table(model.w, len(sets.N), len(sets.K))
         return read_splits(
-            lambda m: self.F[int(b[m - 1].argmax())] if b[m - 1].sum() > 0.5 else None,
-            lambda m: int(w[m - 1].argmax()),
-            self.problem,
-            keep_labels=side.fixes_labels(self.problem),
+            sets.tested_columns(b).get, lambda m: int(w[m - 1].argmax()), self.problem
         )
 
     def start_values(
         self, model: Any, routing: side.FullRouting | None, tree: Tree
     ) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
-        n, nodes = len(self.rows), len(self.N)
-        b = np.zeros((len(self.B), len(self.F)))
-        place = {f: j for j, f in enumerate(self.F)}
-        for node, split in tree.splits.items():
-            b[node - 1, place[split.features[0]]] = 1.0
-        p, w = np.zeros(nodes), np.zeros((nodes, len(self.K)))
+        sets = self.sets
+        n, nodes = len(sets.I), len(sets.N)
+        p, w = np.zeros(nodes), np.zeros((nodes, len(sets.K)))
         z, t = np.zeros((n, nodes)), np.zeros((n, nodes))
         for leaf, label in tree.labels.items():
             p[leaf - 1] = 1.0
             w[leaf - 1, label] = 1.0
         if self.has_split_weight:
-            for node in self.N:
+            for node in sets.N:
                 above = [a for a in topology.ancestors(node) if a in tree.labels]
                 if above:
                     w[node - 1, tree.labels[above[0]]] = 1.0
-        right = tree.predict_codes(self.rows.X) == self.rows.y
-        for node, rows in tree.node_rows(self.rows.X).items():
+        right = tree.predict_codes(sets.rows.X) == sets.rows.y
+        for node, rows in tree.node_rows(sets.rows.X).items():
             z[rows, node - 1] = right[rows]
             if node in tree.labels:
                 t[rows, node - 1] = right[rows]
         values: list[tuple[Any, np.ndarray]] = []
-        values += [(model.b, b), (model.w, w), (model.z, z), (model.t, t)]
+        values += [(model.b, sets.tests_of(tree)), (model.w, w), (model.z, z), (model.t, t)]
         if not self.has_split_weight:
             values.append((model.p, p))
-        values += side.structural_start_values(model, self.problem, tree, self.F)
+        values += side.structural_start_values(model, self.problem, tree, sets.columns)
         return values + ([] if routing is None else routing.start_values(tree))

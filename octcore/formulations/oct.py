@@ -23,12 +23,23 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.constraints import violations
 from octcore.formulations.base import FormulationInfo, Reference, formulation
 from octcore.formulations.components import side_constraints as side
 from octcore.formulations.components import terminals
-from octcore.formulations.components.rows import MergedRows, linear
-from octcore.formulations.components.univariate import smallest_step, tidy, weight_unit
+from octcore.formulations.components import tree_equations as equations
+from octcore.formulations.components.error_weights import (
+    fewest_errors,
+    majority_errors,
+    tree_errors,
+)
+from octcore.formulations.components.rows import linear
+from octcore.formulations.components.tree_sets import TreeSets
+from octcore.formulations.components.univariate import (
+    smallest_step,
+    tidy,
+    weight_unit,
+    with_best_labels,
+)
 from octcore.parameters import FloatRange
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
 from octcore.tree import metrics, topology
@@ -92,9 +103,6 @@ def build(problem: Problem) -> Program:
     model = OCT(problem)
     unit = weight_unit(problem.weights) / model.majority_errors
     steps = [problem.params["alpha"] * extra for extra in range(2**problem.depth)]
-    least = problem.weights.sum() * (
-        1 - metrics.accuracy_ceiling(problem.X, problem.y, problem.weights)
-    )
     return Program(
         sense=Sense.MINIMISE,
         capabilities=(Capability.LINEAR,),
@@ -106,7 +114,7 @@ def build(problem: Problem) -> Program:
         scale=1 / model.majority_errors,
         granularity=smallest_step(unit, steps),
         starts=lambda: greedy_starts(problem, model.split_price),
-        bound=float(least) / model.majority_errors,
+        bound=fewest_errors(problem) / model.majority_errors,
         claims=(
             f"Thresholds lie between values of a scaled column that differ by {SMALLEST_GAP:g} "
             "at least; closer rows count as inseparable.",
@@ -121,28 +129,22 @@ class OCT:
     problem: Problem
 
     @cached_property
-    def rows(self) -> MergedRows:
-        """I: merged rows."""
-        return terminals.all_rows(self.problem)
-
-    @cached_property
-    def J(self) -> list[int]:
-        """Columns that may be tested and take two values at least."""
-        X = self.problem.X
-        return [j for j in side.allowed_columns(self.problem) if np.ptp(X[:, j]) > 0]
+    def sets(self) -> TreeSets:
+        """I: all rows; J: columns that may be tested and take two values at least."""
+        problem, rows = self.problem, terminals.all_rows(self.problem)
+        J = [j for j in side.allowed_columns(problem) if np.ptp(problem.X[:, j]) > 0]
+        return TreeSets(rows, J, problem.depth, problem.n_classes)
 
     @cached_property
     def gaps(self) -> dict[int, float]:
         """eps_j: smallest gap between distinct values, floored."""
-        X = self.problem.X
-        return {j: max(SMALLEST_GAP, float(np.diff(np.unique(X[:, j])).min())) for j in self.J}
+        values = {j: np.unique(self.problem.X[:, j]) for j in self.sets.columns}
+        return {j: max(SMALLEST_GAP, float(np.diff(x).min())) for j, x in values.items()}
 
     @cached_property
     def majority_errors(self) -> float:
         """L-hat: weight that the majority rule gets wrong; 1 if there is none."""
-        shares = np.bincount(self.problem.y, self.problem.weights, self.problem.n_classes)
-        wrong = float(shares.sum() - shares.max())
-        return wrong if wrong > 0 else 1.0
+        return majority_errors(self.problem)
 
     @property
     def split_price(self) -> float:
@@ -150,20 +152,11 @@ class OCT:
         return self.problem.params["alpha"] * self.majority_errors
 
     @property
-    def B(self) -> range:
-        """Branch nodes."""
-        return topology.branch_nodes(self.problem.depth)
-
-    @property
-    def L(self) -> range:
-        """Terminal nodes."""
-        return topology.terminal_nodes(self.problem.depth)
-
-    @property
     def size(self) -> ModelSize:
         """Estimate from the counts of rows and nodes."""
-        n, columns, classes = len(self.rows), len(self.J), self.problem.n_classes
-        branch, leaves = len(self.B), len(self.L)
+        sets = self.sets
+        n, columns, classes = len(sets.I), len(sets.columns), len(sets.K)
+        branch, leaves = len(sets.B), len(sets.L)
         steps = n * leaves * self.problem.depth
         return ModelSize(
             rows=steps + steps // 2 + n * (leaves + 1) + leaves * (classes + 2) + 3 * branch,
@@ -175,12 +168,10 @@ class OCT:
     def evaluate(self, tree: Tree) -> float | None:
         """Objective by routing; None for a tree that breaks a side constraint."""
         problem = self.problem
-        if tree.max_depth > problem.depth:
+        if not problem.admits(tree):
             return None
-        if problem.constraints.active and violations(problem.constraints, tree, problem.context):
-            return None
-        wrong = problem.weights[tree.predict_codes(problem.X) != problem.y].sum()
-        return float(wrong) / self.majority_errors + problem.params["alpha"] * tree.n_splits
+        wrong = tree_errors(problem, tree) / self.majority_errors
+        return wrong + problem.params["alpha"] * tree.n_splits
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, equations and the objective."""
@@ -188,16 +179,16 @@ class OCT:
         self._variables(model)
         self._structure(model)
         self._thresholds(model, guard)
-        z, c = model.z, model.c
-        terminals.add_leaf_size_rows(model, self.problem, self.rows, z, model.l)
-        terminals.add_error_rows(model, self.problem, self.rows, z, c)
-        terminals.add_recall_rows(model, self.problem, self.rows, z, c)
-        terminals.add_parity_rows(model, self.problem, self.rows, z, c, guard)
-        side.add_structural_rows(model, self.problem, model.a, self.J)
+        z, c, sets, rows = model.z, model.c, self.sets, self.sets.rows
+        terminals.add_leaf_size_rows(model, self.problem, rows, z, model.l)
+        terminals.add_error_rows(model, self.problem, rows, z, c)
+        terminals.add_recall_rows(model, self.problem, rows, z, c)
+        terminals.add_parity_rows(model, self.problem, rows, z, c, guard)
+        side.add_structural_rows(model, self.problem, model.a, sets.columns)
         self._both_sides(model)
         model.objective = pyo.Objective(
-            expr=pyo.quicksum(model.error[t] for t in self.L)
-            + self.split_price * pyo.quicksum(model.d[m] for m in self.B),
+            expr=pyo.quicksum(model.error[t] for t in sets.L)
+            + self.split_price * pyo.quicksum(model.d[m] for m in sets.B),
             sense=pyo.minimize,
             doc="errors + price of the splits, times L-hat",
         )
@@ -208,60 +199,44 @@ class OCT:
         )
 
     def _variables(self, model: Any) -> None:
-        I, K = range(len(self.rows)), range(self.problem.n_classes)
-        model.a = pyo.Var(self.B, self.J, domain=pyo.Binary, doc="a_mj: node m tests column j")
-        model.beta = pyo.Var(self.B, bounds=(0, 1), doc="beta_m: threshold")
-        model.d = pyo.Var(self.B, domain=pyo.Binary, doc="d_m: node m splits")
-        model.l = pyo.Var(self.L, domain=pyo.Binary, doc="l_t: terminal t holds rows")
-        model.c = pyo.Var(self.L, K, domain=pyo.Binary, doc="c_tk: terminal t predicts k")
-        model.z = pyo.Var(I, self.L, domain=pyo.Binary, doc="z_it: row i ends at t")
+        I, B, L, J = self.sets.I, self.sets.B, self.sets.L, self.sets.columns
+        model.a = pyo.Var(B, J, domain=pyo.Binary, doc="a_mj: node m tests column j")
+        model.beta = pyo.Var(B, bounds=(0, 1), doc="beta_m: threshold")
+        model.d = pyo.Var(B, domain=pyo.Binary, doc="d_m: node m splits")
+        model.l = pyo.Var(L, domain=pyo.Binary, doc="l_t: terminal t holds rows")
+        model.c = pyo.Var(L, self.sets.K, domain=pyo.Binary, doc="c_tk: terminal t predicts k")
+        model.z = pyo.Var(I, L, domain=pyo.Binary, doc="z_it: row i ends at t")
 
     def _structure(self, model: Any) -> None:
-        a, d, z = model.a, model.d, model.z
-        model.one_column = pyo.Constraint(
-            self.B,
-            rule=lambda _, m: pyo.quicksum(a[m, j] for j in self.J) - d[m] == 0,
-            doc="sum_j a_mj = d_m",
-        )
+        d, sets = model.d, self.sets
+        equations.add_tested_column(model, sets, model.a, d, doc="sum_j a_mj = d_m")
         model.threshold_of_split = pyo.Constraint(
-            self.B, rule=lambda _, m: model.beta[m] <= d[m], doc="beta_m <= d_m"
+            sets.B, rule=lambda _, m: model.beta[m] <= d[m], doc="beta_m <= d_m"
         )
-        model.split_below_split = pyo.Constraint(
-            [m for m in self.B if m > 1], rule=lambda _, m: d[m] <= d[m // 2], doc="d_m <= d_parent"
-        )
-        model.one_terminal = pyo.Constraint(
-            range(len(self.rows)),
-            rule=lambda _, i: (1.0, linear([1.0] * len(self.L), [z[i, t] for t in self.L]), 1.0),
-            doc="sum_t z_it = 1",
-        )
-        model.one_label = pyo.Constraint(
-            self.L,
-            rule=lambda _, t: (
-                pyo.quicksum(model.c[t, k] for k in range(self.problem.n_classes)) == model.l[t]
-            ),
-            doc="sum_k c_tk = l_t",
-        )
+        equations.add_split_below_split(model, sets, d, doc="d_m <= d_parent")
+        equations.add_one_terminal(model, sets, model.z, doc="sum_t z_it = 1")
+        equations.add_one_label(model, sets, model.c, doc="sum_k c_tk = l_t", used=model.l)
 
     def _thresholds(self, model: Any, guard: Callable[[], None]) -> None:
-        a, beta, d, z, X = model.a, model.beta, model.d, model.z, self.rows.X
-        steps = [(t, m, child % 2) for t in self.L for m, child in topology.path(t)]
-        left_steps = [(t, m) for t, m, s in steps if s == 0]
+        a, beta, d, z = model.a, model.beta, model.d, model.z
+        I, J, X = self.sets.I, self.sets.columns, self.sets.rows.X
+        left_steps = [(t, m) for t, m, s in self.sets.steps if s == 0]
+        right_steps = [(t, m) for t, m, s in self.sets.steps if s == 1]
         # columns and thresholds lie in [0, 1], so no row can miss its side by more than these
         left_big_m, right_big_m = 1.0 + max(self.gaps.values(), default=0.0), 1.0
 
         def left(_, i, t, m):
             guard()
-            values = [float(X[i, j]) + self.gaps[j] for j in self.J]
-            variables = [*(a[m, j] for j in self.J), beta[m], z[i, t]]
+            values = [float(X[i, j]) + self.gaps[j] for j in J]
+            variables = [*(a[m, j] for j in J), beta[m], z[i, t]]
             return None, linear([*values, -1.0, left_big_m], variables), left_big_m
 
         def right(_, i, t, m):
             guard()
-            values = [float(X[i, j]) for j in self.J]
-            variables = [*(a[m, j] for j in self.J), beta[m], z[i, t]]
+            values = [float(X[i, j]) for j in J]
+            variables = [*(a[m, j] for j in J), beta[m], z[i, t]]
             return -right_big_m, linear([*values, -1.0, -right_big_m], variables), None
 
-        I = range(len(self.rows))
         model.left_of_threshold = pyo.Constraint(
             I,
             left_steps,
@@ -270,7 +245,7 @@ class OCT:
         )
         model.right_of_threshold = pyo.Constraint(
             I,
-            [(t, m) for t, m, s in steps if s == 1],
+            right_steps,
             rule=right,
             doc="sum_j a_mj x_ij >= beta_m - (1 - z_it)",
         )
@@ -287,49 +262,42 @@ class OCT:
         if wanted.min_samples_leaf is None:
             return
         model.split_opens_leaves = pyo.Constraint(
-            self.B,
+            self.sets.B,
             (0, 1),
             rule=lambda _, m, s: (
-                pyo.quicksum(
-                    model.l[t] for t in topology.terminals_below(2 * m + s, self.problem.depth)
-                )
-                >= model.d[m]
+                pyo.quicksum(model.l[t] for t in self.sets.terminals_below(m, s)) >= model.d[m]
             ),
             doc="both children of a split hold rows",
         )
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read columns and thresholds; thresholds move to the middle of their gap."""
-        problem = self.problem
-        a = point.table(model.a, len(self.B), len(self.J))
-        c = point.table(model.c, len(self.L), problem.n_classes)
+        problem, sets = self.problem, self.sets
+        tested = sets.tested_columns(point.table(model.a, len(sets.B), len(sets.columns)))
+        c = point.table(model.c, len(sets.L), len(sets.K))
         beta = point.array(model.beta)
         splits, labels, open_nodes = {}, {}, [1]
         while open_nodes:
             node = open_nodes.pop()
-            if node in self.B and a[node - 1].sum() > 0.5:
-                j = self.J[int(a[node - 1].argmax())]
+            j = tested.get(node)
+            if j is not None:
                 splits[node] = Split.on_feature(j, float(beta[node - 1]) - self.gaps[j] / 2)
                 open_nodes += topology.children(node)
             else:
-                terminal = terminals.rightmost_terminal(node, problem.depth)
-                labels[node] = int(c[terminal - len(self.L)].argmax())
+                terminal = terminals.rightmost_terminal(node, sets.depth)
+                labels[node] = int(c[terminal - len(sets.L)].argmax())
         tree = Tree(splits, labels, problem.n_features, problem.n_classes)
-        if not side.fixes_labels(problem):
-            majority = metrics.majority_labels(tree, problem.X, problem.y, problem.weights)
-            tree = tree.with_labels(majority)
-        return metrics.centre_thresholds(tidy(tree, problem), problem.X)
+        tree = tidy(with_best_labels(tree, problem), problem)
+        return metrics.centre_thresholds(tree, problem.X)
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
-        values = terminals.TerminalValues(tree, self.problem, self.rows)
-        a, beta = np.zeros((len(self.B), len(self.J))), np.zeros(len(self.B))
-        place = {j: column for column, j in enumerate(self.J)}
-        node_rows = tree.node_rows(self.rows.X)
+        sets = self.sets
+        values = terminals.TerminalValues(tree, self.problem, sets.rows)
+        a, beta = sets.tests_of(tree), np.zeros(len(sets.B))
+        node_rows = tree.node_rows(sets.rows.X)
         for node, split in tree.splits.items():
-            j = split.features[0]
-            a[node - 1, place[j]] = 1.0
-            there = split.project(self.rows.X[node_rows[node]])
+            there = split.project(sets.rows.X[node_rows[node]])
             right = there[there > split.threshold]
             beta[node - 1] = right.min() if len(right) else 1.0
         used = (values.z.sum(axis=0) > 0).astype(np.float64)
@@ -341,5 +309,5 @@ class OCT:
             (model.c, values.c * used[:, None]),
             (model.z, values.z),
             *values.of(model, self.problem),
-            *side.structural_start_values(model, self.problem, tree, self.J),
+            *side.structural_start_values(model, self.problem, tree, sets.columns),
         ]

@@ -28,7 +28,9 @@ import pyomo.environ as pyo
 from octcore.formulations.base import FormulationInfo, Reference, formulation
 from octcore.formulations.components import side_constraints as side
 from octcore.formulations.components import terminals
-from octcore.formulations.components.rows import MergedRows, linear
+from octcore.formulations.components import tree_equations as equations
+from octcore.formulations.components.rows import linear
+from octcore.formulations.components.tree_sets import TreeSets
 from octcore.formulations.components.univariate import (
     REGULARISERS,
     UnivariateObjective,
@@ -36,7 +38,6 @@ from octcore.formulations.components.univariate import (
 )
 from octcore.parameters import Flag
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
-from octcore.tree import topology
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
 
@@ -105,30 +106,18 @@ class OCTBinary:
     objective: UnivariateObjective
 
     @cached_property
-    def rows(self) -> MergedRows:
-        """I: merged rows."""
-        return terminals.all_rows(self.problem)
-
-    @cached_property
-    def F(self) -> list[int]:
-        """Columns that may be tested."""
-        return side.allowed_columns(self.problem)
-
-    @property
-    def B(self) -> range:
-        """Branch nodes."""
-        return topology.branch_nodes(self.problem.depth)
-
-    @property
-    def L(self) -> range:
-        """Terminal nodes."""
-        return topology.terminal_nodes(self.problem.depth)
+    def sets(self) -> TreeSets:
+        """I: all rows; F: columns that may be tested."""
+        problem = self.problem
+        rows, columns = terminals.all_rows(problem), side.allowed_columns(problem)
+        return TreeSets(rows, columns, problem.depth, problem.n_classes)
 
     @property
     def size(self) -> ModelSize:
         """Estimate from the counts of rows and nodes."""
-        n, f, classes = len(self.rows), len(self.F), self.problem.n_classes
-        branch, leaves, depth = len(self.B), len(self.L), self.problem.depth
+        sets = self.sets
+        n, f, classes = len(sets.I), len(sets.columns), len(sets.K)
+        branch, leaves, depth = len(sets.B), len(sets.L), sets.depth
         arcs = n * leaves * depth
         routed = arcs * (max(1, f // 2) if self.problem.params["disaggregated"] else 1)
         dense = 2 * routed if self.problem.params["disaggregated"] else arcs * (f // 2 + 2)
@@ -152,65 +141,47 @@ class OCTBinary:
         )
 
     def _variables(self, model: Any) -> None:
-        I, K = range(len(self.rows)), range(self.problem.n_classes)
-        model.b = pyo.Var(self.B, self.F, domain=pyo.Binary, doc="b_mf: node m tests column f")
-        model.d = pyo.Var(self.B, domain=pyo.Binary, doc="d_m: node m splits")
-        model.c = pyo.Var(self.L, K, domain=pyo.Binary, doc="c_tk: terminal t predicts k")
-        model.z = pyo.Var(I, self.L, domain=pyo.Binary, doc="z_it: row i ends at t")
+        I, B, L, F = self.sets.I, self.sets.B, self.sets.L, self.sets.columns
+        model.b = pyo.Var(B, F, domain=pyo.Binary, doc="b_mf: node m tests column f")
+        model.d = pyo.Var(B, domain=pyo.Binary, doc="d_m: node m splits")
+        model.c = pyo.Var(L, self.sets.K, domain=pyo.Binary, doc="c_tk: terminal t predicts k")
+        model.z = pyo.Var(I, L, domain=pyo.Binary, doc="z_it: row i ends at t")
 
     def _constraints(self, model: Any, guard: Callable[[], None]) -> None:
-        b, d, c, z = model.b, model.d, model.c, model.z
-        model.one_column = pyo.Constraint(
-            self.B,
-            rule=lambda _, m: pyo.quicksum(b[m, f] for f in self.F) - d[m] == 0,
-            doc="sum_f b_mf = d_m",
-        )
-        model.split_below_split = pyo.Constraint(
-            [m for m in self.B if m > 1], rule=lambda _, m: d[m] <= d[m // 2], doc="d_m <= d_parent"
-        )
-        model.one_terminal = pyo.Constraint(
-            range(len(self.rows)),
-            rule=lambda _, i: (1.0, linear([1.0] * len(self.L), [z[i, t] for t in self.L]), 1.0),
-            doc="sum_t z_it = 1",
-        )
-        model.one_label = pyo.Constraint(
-            self.L,
-            rule=lambda _, t: pyo.quicksum(c[t, k] for k in range(self.problem.n_classes)) == 1,
-            doc="sum_k c_tk = 1",
-        )
+        b, d, c, z, sets = model.b, model.d, model.c, model.z, self.sets
+        equations.add_tested_column(model, sets, b, d, doc="sum_f b_mf = d_m")
+        equations.add_split_below_split(model, sets, d, doc="d_m <= d_parent")
+        equations.add_one_terminal(model, sets, z, doc="sum_t z_it = 1")
+        equations.add_one_label(model, sets, c, doc="sum_k c_tk = 1")
         if self.problem.params["disaggregated"]:
             self._route_by_feature(model, guard)
         else:
             self._route(model, guard)
-        terminals.add_error_rows(model, self.problem, self.rows, z, c)
-        side.add_structural_rows(model, self.problem, b, self.F)
+        terminals.add_error_rows(model, self.problem, sets.rows, z, c)
+        side.add_structural_rows(model, self.problem, b, sets.columns)
         if self.problem.constraints.min_samples_leaf is not None:
-            model.l = pyo.Var(self.L, domain=pyo.Binary, doc="l_t: terminal t holds rows")
-            terminals.add_leaf_size_rows(model, self.problem, self.rows, z, model.l)
+            model.l = pyo.Var(sets.L, domain=pyo.Binary, doc="l_t: terminal t holds rows")
+            terminals.add_leaf_size_rows(model, self.problem, sets.rows, z, model.l)
             self._both_sides(model)
-        terminals.add_recall_rows(model, self.problem, self.rows, z, c)
-        terminals.add_parity_rows(model, self.problem, self.rows, z, c, guard)
+        terminals.add_recall_rows(model, self.problem, sets.rows, z, c)
+        terminals.add_parity_rows(model, self.problem, sets.rows, z, c, guard)
 
     def _both_sides(self, model: Any) -> None:
         """A split needs N_min rows on each side, otherwise a leaf of the tree would be empty."""
-        counts, smallest = self.rows.counts, self.problem.constraints.min_samples_leaf
+        counts, smallest = self.sets.rows.counts, self.problem.constraints.min_samples_leaf
 
         def held(_, m, s):
-            below = topology.terminals_below(2 * m + s, self.problem.depth)
+            below = self.sets.terminals_below(m, s)
             there = [float(count) * model.z[i, t] for i, count in enumerate(counts) for t in below]
             return pyo.quicksum(there) >= smallest * model.d[m]
 
         model.split_size = pyo.Constraint(
-            self.B, (0, 1), rule=held, doc="both children of a split hold N_min rows"
+            self.sets.B, (0, 1), rule=held, doc="both children of a split hold N_min rows"
         )
-
-    def _steps(self) -> list[tuple[int, int, int]]:
-        """``(t, m, side)`` for every ancestor m of a terminal t."""
-        return [(t, m, child % 2) for t in self.L for m, child in topology.path(t)]
 
     def _route(self, model: Any, guard: Callable[[], None]) -> None:
         b, z = model.b, model.z
-        zeros = [[f for f in self.F if row[f] == 0] for row in self.rows.X]
+        zeros = [[f for f in self.sets.columns if row[f] == 0] for row in self.sets.rows.X]
 
         def follows(_, i, t, m, s):
             guard()
@@ -220,31 +191,31 @@ class OCTBinary:
             return None, linear([1.0] * (len(left) + 1), [z[i, t], *left]), 1.0
 
         model.follows_split = pyo.Constraint(
-            range(len(self.rows)),
-            self._steps(),
+            self.sets.I,
+            self.sets.steps,
             rule=follows,
             doc="z_it <= sum_{F0_i} b_mf left of m, z_it <= 1 - sum_{F0_i} b_mf right of m",
         )
 
     def _route_by_feature(self, model: Any, guard: Callable[[], None]) -> None:
-        b, d, z = model.b, model.d, model.z
+        b, d, z, sets = model.b, model.d, model.z, self.sets
 
         def follows(_, i, t, m, s, f):
             guard()
-            if self.rows.X[i, f] == s:
+            if sets.rows.X[i, f] == s:
                 return pyo.Constraint.Skip
             return None, linear((1.0, 1.0), (z[i, t], b[m, f])), 1.0
 
         model.follows_split = pyo.Constraint(
-            range(len(self.rows)),
-            self._steps(),
-            self.F,
+            sets.I,
+            sets.steps,
+            sets.columns,
             rule=follows,
             doc="(3) z_it <= 1 - b_mf where f sends row i the other way",
         )
         model.right_without_split = pyo.Constraint(
-            range(len(self.rows)),
-            [(t, m) for t, m, s in self._steps() if s == 0],
+            sets.I,
+            [(t, m) for t, m, s in sets.steps if s == 0],
             rule=lambda _, i, t, m: (None, linear((1.0, -1.0), (z[i, t], d[m])), 0.0),
             doc="z_it <= d_m left of m: without a split all rows go right",
         )
@@ -252,32 +223,27 @@ class OCTBinary:
     def _objective(self, model: Any) -> None:
         price = self.objective.penalty
         model.objective = pyo.Objective(
-            expr=-pyo.quicksum(model.error[t] for t in self.L)
-            - price * pyo.quicksum(model.d[m] for m in self.B),
+            expr=-pyo.quicksum(model.error[t] for t in self.sets.L)
+            - price * pyo.quicksum(model.d[m] for m in self.sets.B),
             sense=pyo.maximize,
             doc="minus errors, minus the price of the splits, on the scale of counts",
         )
 
     def read_tree(self, model: Any, point: Point) -> Tree:
         """Read the tree of a solution."""
-        b = point.table(model.b, len(self.B), len(self.F))
-        c = point.table(model.c, len(self.L), self.problem.n_classes)
+        sets = self.sets
+        b = point.table(model.b, len(sets.B), len(sets.columns))
+        c = point.table(model.c, len(sets.L), len(sets.K))
         return read_splits(
-            lambda m: self.F[int(b[m - 1].argmax())] if b[m - 1].sum() > 0.5 else None,
-            lambda m: int(
-                c[terminals.rightmost_terminal(m, self.problem.depth) - len(self.L)].argmax()
-            ),
+            sets.tested_columns(b).get,
+            lambda m: int(c[terminals.rightmost_terminal(m, sets.depth) - len(sets.L)].argmax()),
             self.problem,
-            keep_labels=side.fixes_labels(self.problem),
         )
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
-        values = terminals.TerminalValues(tree, self.problem, self.rows)
-        b = np.zeros((len(self.B), len(self.F)))
-        place = {f: j for j, f in enumerate(self.F)}
-        for node, split in tree.splits.items():
-            b[node - 1, place[split.features[0]]] = 1.0
+        values = terminals.TerminalValues(tree, self.problem, self.sets.rows)
+        b = self.sets.tests_of(tree)
         labels = values.c.copy()
         labels[values.used == 0, 0] = 1.0  # every terminal predicts something
         start = [
@@ -286,7 +252,7 @@ class OCTBinary:
             (model.c, labels),
             (model.z, values.z),
             *values.of(model, self.problem),
-            *side.structural_start_values(model, self.problem, tree, self.F),
+            *side.structural_start_values(model, self.problem, tree, self.sets.columns),
         ]
         if hasattr(model, "l"):
             start.append((model.l, values.used))

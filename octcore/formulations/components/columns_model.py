@@ -22,7 +22,7 @@ import pyomo.environ as pyo
 
 from octcore.formulations.components.columns_space import ColumnsProblem
 from octcore.formulations.components.rows import linear
-from octcore.formulations.components.univariate import read_splits
+from octcore.formulations.components.univariate import decode, tidy
 from octcore.program import Point, Problem
 from octcore.search.path_column_table import ColumnTable
 from octcore.tree.tree import Tree
@@ -183,7 +183,8 @@ class ColumnsModel:
                 labels[2 * node], labels[2 * node + 1] = first, second
             elif first >= 0:
                 labels[node] = first
-        return read_splits(features.get, lambda m: labels.get(m, 0), self.problem, keep_labels=True)
+        tree = decode(features.get, lambda m: labels.get(m, 0), self.problem)
+        return tidy(tree, self.problem)
 
     def _best_columns(self, point: Point) -> np.ndarray:
         """Columns of the best tree on the raw features that a point pays for.

@@ -18,8 +18,8 @@ from functools import cached_property
 
 import numpy as np
 
-from octcore.constraints import violations
 from octcore.errors import SettingsError
+from octcore.formulations.components.side_constraints import fixes_labels
 from octcore.parameters import FloatRange
 from octcore.program import Problem
 from octcore.tree import metrics, topology
@@ -127,12 +127,7 @@ class UnivariateObjective:
 
     def evaluate(self, tree: Tree) -> float | None:
         """Objective by routing all rows; None for a tree that breaks a side constraint."""
-        problem = self.problem
-        if tree.max_depth > problem.depth:
-            return None
-        if problem.constraints.active and violations(problem.constraints, tree, problem.context):
-            return None
-        return self.of(tree)
+        return self.of(tree) if self.problem.admits(tree) else None
 
     @cached_property
     def count_granularity(self) -> float:
@@ -219,18 +214,18 @@ def tidy(tree: Tree, problem: Problem) -> Tree:
     return tree
 
 
+def with_best_labels(tree: Tree, problem: Problem) -> Tree:
+    """Label leaves by majority, unless a side constraint makes labels part of the solution."""
+    if fixes_labels(problem):
+        return tree
+    return tree.with_labels(metrics.majority_labels(tree, problem.X, problem.y, problem.weights))
+
+
 def read_splits(
-    feature_of: Callable[[int], int | None],
-    label_of: Callable[[int], int],
-    problem: Problem,
-    keep_labels: bool,
+    feature_of: Callable[[int], int | None], label_of: Callable[[int], int], problem: Problem
 ) -> Tree:
-    """Decode a tree, relabel its leaves by majority unless told not to, and tidy it."""
-    tree = decode(feature_of, label_of, problem)
-    if not keep_labels:
-        majority = metrics.majority_labels(tree, problem.X, problem.y, problem.weights)
-        tree = tree.with_labels(majority)
-    return tidy(tree, problem)
+    """Decode a tree, relabel its leaves where that is allowed, and tidy it."""
+    return tidy(with_best_labels(decode(feature_of, label_of, problem), problem), problem)
 
 
 def drop_idle_splits(tree: Tree, problem: Problem) -> Tree:

@@ -1,0 +1,27 @@
+"""Weights of misclassified rows: of a tree, of the majority rule, and the least there can be."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from octcore.program import Problem
+from octcore.tree import metrics
+from octcore.tree.tree import Tree
+
+
+def tree_errors(problem: Problem, tree: Tree) -> float:
+    """Weight that a tree misclassifies."""
+    return float(problem.weights[tree.predict_codes(problem.X) != problem.y].sum())
+
+
+def majority_errors(problem: Problem) -> float:
+    """L-hat of OCT: weight that the majority rule misclassifies; 1 if there is none."""
+    shares = np.bincount(problem.y, problem.weights, problem.n_classes)
+    wrong = float(shares.sum() - shares.max())
+    return wrong if wrong > 0 else 1.0
+
+
+def fewest_errors(problem: Problem) -> float:
+    """Weight that every tree misclassifies, as identical rows differ in their classes."""
+    ceiling = metrics.accuracy_ceiling(problem.X, problem.y, problem.weights)
+    return float(problem.weights.sum() * (1 - ceiling))
