@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from octcore.data.grouping import class_versus_rest
     from octcore.data.reading import read_csv
     from octcore.data.samples import list_samples, load_sample
     from octcore.encoding.transformers import QuantileBuckets, QuantileThresholds
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from octcore.formulations.base import list_formulations as formulations
     from octcore.model_file import load_model
     from octcore.run import Run
+    from octcore.selection.data_selection import select_rows
+    from octcore.selection.one_vs_rest import solve_one_vs_rest
     from octcore.selection.penalty_path import penalty_path
+    from octcore.selection.selected_training import solve_selected
     from octcore.selection.tuning import tune
     from octcore.solving import solve
     from octcore.tree.tree import Split, Tree
@@ -40,12 +44,16 @@ _HOME = {
     "Split": "octcore.tree.tree",
     "TooLargeError": "octcore.errors",
     "Tree": "octcore.tree.tree",
+    "class_versus_rest": "octcore.data.grouping",
     "list_samples": "octcore.data.samples",
     "load_model": "octcore.model_file",
     "load_sample": "octcore.data.samples",
     "penalty_path": "octcore.selection.penalty_path",
     "read_csv": "octcore.data.reading",
+    "select_rows": "octcore.selection.data_selection",
     "solve": "octcore.solving",
+    "solve_one_vs_rest": "octcore.selection.one_vs_rest",
+    "solve_selected": "octcore.selection.selected_training",
     "tune": "octcore.selection.tuning",
 }
 
@@ -61,13 +69,17 @@ __all__ = [
     "Split",
     "TooLargeError",
     "Tree",
+    "class_versus_rest",
     "formulations",
     "list_samples",
     "load_model",
     "load_sample",
     "penalty_path",
     "read_csv",
+    "select_rows",
     "solve",
+    "solve_one_vs_rest",
+    "solve_selected",
     "tune",
 ]
 

@@ -62,7 +62,9 @@ def run_from_incumbent(
         If settings or rows are themselves refused.
     """
     reason = StopReason(stop_reason)
-    prepared = prepare(data, check_settings(**settings))
+    checked = dict(settings)
+    weights = checked.pop("sample_weight", None)
+    prepared = prepare(data, check_settings(**checked), weights)
     program = get_formulation(prepared.settings.formulation).build(prepared.problem)
     sent = tuple(event for event in events if event.kind != "finished")
     if reason is not StopReason.ERROR and not any(event.tree for event in sent):

@@ -12,7 +12,16 @@ from typing import Any
 from octcore.cli.options import add_data_options, add_solve_options, read_data, solve_settings
 from octcore.cli.output import write_text
 from octcore.cli.progress import ProgressLine
+from octcore.cli.several import (
+    ONE_VS_REST,
+    add_several_options,
+    check_several,
+    report_one_vs_rest,
+    train_one_vs_rest,
+    train_selected,
+)
 from octcore.data.dataset import Dataset
+from octcore.data.grouping import class_versus_rest
 from octcore.errors import SettingsError
 from octcore.model_file import model_to_dict
 from octcore.parameters import unknown_name
@@ -28,6 +37,7 @@ def add_commands(commands: Any) -> None:
     solve = commands.add_parser("solve", help="train one optimal tree")
     add_data_options(solve)
     add_solve_options(solve)
+    add_several_options(solve)
     solve.add_argument("--json", metavar="FILE|-", help="write the result as JSON")
     solve.add_argument("--trace", metavar="FILE.jsonl", help="write every event, one JSON a line")
     solve.add_argument("--model", metavar="FILE.json", help="write a model for octcore predict")
@@ -46,13 +56,28 @@ def add_commands(commands: Any) -> None:
 def run_solve(arguments: argparse.Namespace) -> int:
     """Train a tree in a child process and write what was asked for."""
     _check_outputs(arguments)
+    check_several(arguments)
     settings = solve_settings(arguments, arguments.formulation)
     start = time.perf_counter()
     data = read_data(arguments)
     read_seconds = time.perf_counter() - start
-    run = _solve(data, settings, read_seconds)
+    if arguments.classes == ONE_VS_REST:
+        report_one_vs_rest(arguments, data, train_one_vs_rest(data, settings))
+        return 0
+    if arguments.classes:
+        data = class_versus_rest(data, arguments.classes)
+    if not arguments.select_rows:
+        run = _solve(data, settings, read_seconds)
+        return _write(arguments, run, run.to_dict(), "")
+    rounds = int(arguments.select_rounds)
+    found = train_selected(data, settings, arguments.select_rows, rounds)
+    return _write(arguments, found.run, found.to_dict(), found.summary)
+
+
+def _write(arguments: argparse.Namespace, run: Run, record: dict[str, Any], summary: str) -> int:
+    """Write the files that were asked for and the report; returns the exit code."""
     if arguments.json:
-        write_text(arguments.json, json.dumps(run.to_dict(), allow_nan=False) + "\n")
+        write_text(arguments.json, json.dumps(record, allow_nan=False) + "\n")
     if arguments.trace:
         write_text(arguments.trace, run.trace.to_json_lines())
     if run.tree is None:
@@ -63,7 +88,7 @@ def run_solve(arguments: argparse.Namespace) -> int:
     for path in arguments.tree:
         write_text(path, export_tree(run, path.rpartition(".")[2]))
     if arguments.json != "-":
-        print(run_report(run))
+        print(run_report(run) + (f"\n{summary}" if summary else ""))
     return 0
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,8 @@ from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.selection.protocols import PROTOCOLS
 from octcore.selection.tuning import Fit, TuneResult, tune
+
+CONNECT_SECONDS = 10
 
 
 def add_commands(commands: Any) -> None:
@@ -27,7 +32,10 @@ def add_commands(commands: Any) -> None:
     )
     parser.add_argument("--protocol", metavar="KEY", default="k-fold", help=", ".join(PROTOCOLS))
     parser.add_argument("--choice", metavar="KEY", default="accuracy", help="accuracy or features")
-    parser.add_argument("--jobs", metavar="N", type=int, default=1)
+    parser.add_argument("--jobs", metavar="N", type=int, default=1, help="trainings at once")
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="of a Dask cluster that trains (octcore[cluster])"
+    )
     parser.add_argument("--json", metavar="FILE|-", help="write every fit as JSON")
     parser.set_defaults(run=run_tune)
 
@@ -38,20 +46,47 @@ def run_tune(arguments: argparse.Namespace) -> int:
     for name in ("gap", "threads", "test_size"):
         settings.pop(name)
     grid = parse_grid(arguments.grid, arguments.formulation)
-    result = tune(
-        read_data(arguments),
-        grid=grid,
-        protocol=arguments.protocol,
-        choice=arguments.choice,
-        n_jobs=arguments.jobs,
-        on_fit=_progress if sys.stderr.isatty() else None,
-        **{**settings, "seed": int(settings["seed"])},
-    )
+    data = read_data(arguments)
+    with _cluster(arguments.scheduler) as backend:
+        result = tune(
+            data,
+            grid=grid,
+            protocol=arguments.protocol,
+            choice=arguments.choice,
+            n_jobs=-1 if backend else arguments.jobs,
+            backend=backend,
+            on_fit=_progress if sys.stderr.isatty() else None,
+            **{**settings, "seed": int(settings["seed"])},
+        )
     if arguments.json:
         write_text(arguments.json, json.dumps(result.to_dict(), allow_nan=False) + "\n")
     if arguments.json != "-":
         print(tune_report(result))
     return 0
+
+
+@contextlib.contextmanager
+def _cluster(address: str | None) -> Iterator[str | None]:
+    """Connect to a Dask scheduler for the time of a search; yields the backend's name."""
+    if address is None:
+        yield None
+        return
+    try:
+        distributed = importlib.import_module("distributed")
+    except ImportError as error:
+        raise SettingsError(
+            "NO_BACKEND",
+            "--scheduler needs the extra: pip install 'octcore[cluster]'.",
+            "scheduler",
+        ) from error
+    try:
+        client = distributed.Client(address, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        raise SettingsError(
+            "NO_CLUSTER", f"No Dask scheduler answers at {address!r}.", "scheduler"
+        ) from error
+    with client:
+        yield "dask"
 
 
 def parse_grid(texts: list[str], formulation: str) -> dict[str, list[Any]]:

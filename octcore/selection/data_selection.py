@@ -10,18 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from octcore.data.dataset import Dataset
-from octcore.errors import SettingsError
+from octcore.errors import CancelledError, SettingsError
 from octcore.numerics.hull_membership import balanced_choice, split_hull
 from octcore.preparing import prepare
 from octcore.program import Problem
-from octcore.run import Certificate, Run
 from octcore.settings import check_settings
-from octcore.solving import solve
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import grow
 
@@ -29,7 +26,6 @@ RULES = ("hull", "balanced")
 CHUNK = 60
 """Largest cluster of the balanced rule, whose program has a column per pair of points."""
 BALANCED_SECONDS = 5.0
-CLAIM = "optimal on the selected subset of the rows; nothing is proven about the others"
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,8 @@ class Selection:
     n_samples : int
         Number of rows selected from.
     clusters : tuple of mapping
-        Size, points inside, vertices that matter and points kept, by cluster.
+        Size, points inside, vertices that matter and points kept, by cluster; ``"unfinished"``
+        where the time did not suffice to find them.
     """
 
     rows: np.ndarray
@@ -82,37 +79,14 @@ class Selection:
     clusters: tuple[dict[str, int], ...]
 
     @property
+    def unfinished(self) -> int:
+        """Clusters for which the time did not suffice."""
+        return sum(record.get("unfinished", 0) for record in self.clusters)
+
+    @property
     def share(self) -> float:
         """Selected share of the rows."""
         return len(self.rows) / self.n_samples
-
-
-@dataclass(frozen=True, eq=False)
-class SelectedRun:
-    """The best tree over all rounds, judged on all rows.
-
-    Parameters
-    ----------
-    run : Run
-        Solve on the selected rows that gave the tree; its numbers are about those rows.
-    tree : Tree
-        The tree.
-    accuracy : float
-        Share of *all* rows that the tree classifies correctly.
-    selection : Selection
-        The rows of that solve.
-    rounds : tuple of float
-        Accuracy on all rows after every round.
-    seconds : float
-        Total, selection included.
-    """
-
-    run: Run
-    tree: Tree
-    accuracy: float
-    selection: Selection
-    rounds: tuple[float, ...]
-    seconds: float
 
 
 def select_rows(
@@ -122,7 +96,8 @@ def select_rows(
     thresholds: Thresholds | None = None,
     encoding: str = "scaled",
     seed: int = 0,
-    stop: Callable[[], None] = lambda: None,
+    time_limit: float | None = None,
+    cancel: Callable[[], bool] | None = None,
 ) -> Selection:
     """Select rows for a solve of SVM1-ODT (or any tree of hyperplanes).
 
@@ -140,19 +115,28 @@ def select_rows(
         Of the features.
     seed : int
         Of the screening directions.
-    stop : callable
-        Called between points; raises to end the work.
+    time_limit : float or None
+        Seconds; of clusters that are not finished by then the rows nearest to the planes around
+        their leaf are kept, and `Selection.unfinished` counts them.
+    cancel : callable or None
+        Asked often; a true answer ends the work.
 
     Returns
     -------
     Selection
         With weights of 1.
+
+    Raises
+    ------
+    CancelledError
+        If it was stopped.
     """
     if rule not in RULES:
         raise SettingsError(
             "UNKNOWN_OPTION", f"rule must be one of {', '.join(RULES)}, not {rule!r}.", "rule"
         )
-    problem = _problem(data, depth, encoding, seed)
+    stop = _Stop(None if time_limit is None else time.perf_counter() + time_limit, cancel)
+    problem = scaled_problem(data, depth, encoding, seed)
     tree = grow(problem)
     pick = _Picker(problem, thresholds or Thresholds(), rule, stop)
     kept, records = [], []
@@ -164,97 +148,10 @@ def select_rows(
     return Selection(rows, np.ones(len(rows)), problem.n_samples, tuple(records))
 
 
-def solve_selected(
-    data: Dataset,
-    depth: int = 2,
-    rule: str = "hull",
-    thresholds: Thresholds | None = None,
-    rounds: int = 1,
-    time_limit: float = 300.0,
-    seed: int = 0,
-    formulation: str = "svm1-odt",
-    **settings: Any,
-) -> SelectedRun:
-    """Select rows, train on them, judge on all rows; further rounds select by the last tree.
-
-    Later rounds follow the iterative training of the paper: misclassified rows are all kept, and
-    rows that stand for others weigh as much as all errors together.  The published claim that
-    accuracy never falls needs the rows of one hull to end in one leaf, which nothing guarantees,
-    so the best tree over all rounds is returned.
-
-    Parameters
-    ----------
-    data : Dataset
-        Rows with a target.
-    depth, rule, thresholds, seed
-        As in `select_rows`.
-    rounds : int
-        Number of solves.
-    time_limit : float
-        Seconds for everything; what selection leaves is shared by the solves.
-    formulation : str
-        Key of an oblique formulation that takes sample weights.
-    **settings
-        Further settings of `octcore.solve`.
-
-    Returns
-    -------
-    SelectedRun
-        Certificate: optimal on the selected subset at most.
-    """
-    if rounds < 1:
-        raise SettingsError("OUT_OF_RANGE", f"rounds must be at least 1, not {rounds!r}.", "rounds")
-    start = time.perf_counter()
-    thresholds = thresholds or Thresholds()
-    problem = _problem(data, depth, "scaled", seed)
-    selection = select_rows(data, depth, rule, thresholds, "scaled", seed)
-    best: SelectedRun | None = None
-    history: list[float] = []
-    for turn in range(rounds):
-        left = time_limit - (time.perf_counter() - start)
-        if left <= 0 and best is not None:
-            break
-        run = solve(
-            data.subset(selection.rows),
-            formulation,
-            depth=depth,
-            time_limit=max(1.0, left / (rounds - turn)),
-            seed=seed,
-            sample_weight=selection.weights,
-            **settings,
-        )
-        assert run.tree is not None
-        assert data.y is not None
-        X = np.asarray(run.encoding.transform(data.frame), dtype=float)
-        accuracy = float((run.tree.predict_codes(X) == data.y).mean())
-        history.append(accuracy)
-        if best is None or accuracy > best.accuracy:
-            seconds = time.perf_counter() - start
-            claimed = _with_claim(run, selection)
-            best = SelectedRun(claimed, run.tree, accuracy, selection, (), seconds)
-        if turn + 1 < rounds:
-            selection = _select_again(problem, run.tree, X, thresholds)
-    assert best is not None
-    return replace(best, rounds=tuple(history), seconds=time.perf_counter() - start)
-
-
-def _problem(data: Dataset, depth: int, encoding: str, seed: int) -> Problem:
+def scaled_problem(data: Dataset, depth: int, encoding: str = "scaled", seed: int = 0) -> Problem:
+    """Rows as the selection sees them."""
     settings = check_settings("svm1-odt", encoding=encoding, depth=depth, seed=seed)
     return prepare(data, settings).problem
-
-
-def _with_claim(run: Run, selection: Selection) -> Run:
-    certificate = run.certificate
-    statements = (*certificate.statements, CLAIM)
-    note = (
-        f"Trained on {len(selection.rows)} selected rows of {selection.n_samples}; objective, "
-        "bound and gap are about those."
-    )
-    return replace(
-        run,
-        certificate=Certificate(certificate.method, certificate.proven, statements),
-        findings=(*run.findings, note),
-    )
 
 
 def _clusters(problem: Problem, tree: Tree) -> Iterator[tuple[int, np.ndarray]]:
@@ -267,11 +164,18 @@ def _clusters(problem: Problem, tree: Tree) -> Iterator[tuple[int, np.ndarray]]:
                 yield leaf, rows
 
 
-def _select_again(problem: Problem, tree: Tree, X: np.ndarray, thresholds: Thresholds) -> Selection:
+def select_again(
+    problem: Problem,
+    tree: Tree,
+    X: np.ndarray,
+    thresholds: Thresholds,
+    time_limit: float | None = None,
+) -> Selection:
     """All errors, and from the correct rows of every leaf those that stand for the others."""
     wrong = np.flatnonzero(tree.predict_codes(X) != problem.y)
     own = replace(problem, X=X)
-    pick = _Picker(own, thresholds, "hull", lambda: None, any_multiplier=True)
+    stop = _Stop(None if time_limit is None else time.perf_counter() + time_limit, None)
+    pick = _Picker(own, thresholds, "hull", stop, any_multiplier=True)
     kept, heavy, records = [wrong], [np.zeros(len(wrong), dtype=bool)], []
     leaves = tree.apply(X)
     for leaf, label in tree.labels.items():
@@ -295,6 +199,24 @@ class _Chosen:
     record: dict[str, int]
 
 
+class _OutOfTime(Exception):
+    """The deadline of the selection has passed."""
+
+
+@dataclass(frozen=True)
+class _Stop:
+    """Asked between points: raises when the time is over or somebody wants to stop."""
+
+    deadline: float | None
+    cancel: Callable[[], bool] | None
+
+    def __call__(self) -> None:
+        if self.cancel is not None and self.cancel():
+            raise CancelledError("The selection of rows was stopped; no row was chosen.")
+        if self.deadline is not None and time.perf_counter() > self.deadline:
+            raise _OutOfTime
+
+
 @dataclass(frozen=True, eq=False)
 class _Picker:
     """Keeps some rows of a cluster; of equal rows the first one."""
@@ -302,7 +224,7 @@ class _Picker:
     problem: Problem
     thresholds: Thresholds
     rule: str
-    stop: Callable[[], None]
+    stop: _Stop
     any_multiplier: bool = False
 
     def from_cluster(self, tree: Tree, leaf: int, rows: np.ndarray) -> _Chosen:
@@ -310,8 +232,16 @@ class _Picker:
         _, first = np.unique(X, axis=0, return_index=True)
         rows = rows[np.sort(first)]
         X = np.asarray(self.problem.X[rows], dtype=np.float64)
-        if self.rule == "balanced":
-            return self._balanced(rows, X)
+        try:
+            return (
+                self._balanced(rows, X)
+                if self.rule == "balanced"
+                else self._hull(tree, leaf, rows, X)
+            )
+        except _OutOfTime:
+            return self._nearest(tree, leaf, rows, X)
+
+    def _hull(self, tree: Tree, leaf: int, rows: np.ndarray, X: np.ndarray) -> _Chosen:
         split = split_hull(X, np.random.default_rng(self.problem.seed), self.stop)
         least = 0.0 if self.any_multiplier else 1.0 / (X.shape[1] + 1) - 1e-9
         matter = [
@@ -322,6 +252,13 @@ class _Picker:
         kept = self._keep(tree, leaf, X, split.vertices, split.inner, J)
         record = {"size": len(rows), "inside": len(split.inner), "matter": len(J)}
         return _Chosen(rows[kept], np.isin(kept, J), {**record, "kept": len(kept)})
+
+    def _nearest(self, tree: Tree, leaf: int, rows: np.ndarray, X: np.ndarray) -> _Chosen:
+        """Without knowing the hull: the share of rows nearest to the planes around the leaf."""
+        room = int(np.ceil(self.thresholds.beta2 * len(X)))
+        kept = np.sort(np.argsort(self._plane_distance(tree, leaf, X), kind="stable")[:room])
+        record = {"size": len(rows), "unfinished": 1, "kept": len(kept)}
+        return _Chosen(rows[kept], np.zeros(len(kept), dtype=bool), record)
 
     def _keep(
         self,

@@ -15,7 +15,7 @@ from octcore.data.grouping import class_versus_rest
 from octcore.engines.events import Event
 from octcore.errors import SettingsError
 from octcore.preparing import split_rows
-from octcore.run import Run
+from octcore.run import Run, jsonable
 from octcore.solving import solve
 from octcore.tree.tree import Tree
 
@@ -51,6 +51,20 @@ class OneVsRest:
         return (
             f"{self.n_trees} trees, one class against the rest each; {proven} of them proven "
             "optimal for their own two classes, nothing is proven about them together"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every tree with its own numbers, and what they reach together."""
+        return jsonable(
+            {
+                "format": "octcore-one-vs-rest",
+                "version": 1,
+                "classes": list(self.classes),
+                "summary": self.summary,
+                "accuracy": self.accuracy,
+                "test_accuracy": self.test_accuracy,
+                "runs": [run.to_dict() for run in self.runs],
+            }
         )
 
     def distances(self, frame: pd.DataFrame) -> np.ndarray:
@@ -109,6 +123,8 @@ def solve_one_vs_rest(
     test_size: float = 0.0,
     seed: int = 0,
     on_event: Callable[[Label, Event], None] | None = None,
+    cancel: Callable[[], bool] | None = None,
+    solver: Callable[..., Run] = solve,
     **settings: Any,
 ) -> OneVsRest:
     """Train one tree per class against the rest with a formulation for two classes.
@@ -127,6 +143,11 @@ def solve_one_vs_rest(
         Seed of the split and of everything else.
     on_event : callable or None
         Receives the label and every event of its solve.
+    cancel : callable or None
+        Asked often; a true answer stops the tree at hand, and the classes that are left keep the
+        majority leaf.
+    solver : callable
+        What trains a tree, with the arguments of `octcore.solve`.
     **settings
         Further settings of `octcore.solve`.
 
@@ -138,20 +159,22 @@ def solve_one_vs_rest(
     if data.y is None:
         raise SettingsError("NO_TARGET", "Choose a target column before training.", "target")
     train, test, _ = split_rows(data, test_size, seed)
-    runs = []
+    runs: list[Run] = []
     for label in data.classes:
 
         def forward(event: Event, label: Label = label) -> None:
             if on_event is not None:
                 on_event(label, event)
 
+        is_stopped = any(run.stop_reason == "cancelled" for run in runs)
         runs.append(
-            solve(
+            (solve if is_stopped else solver)(
                 class_versus_rest(train, label),
-                formulation,
+                formulation=formulation,
                 time_limit=time_limit / data.n_classes,
                 seed=seed,
                 on_event=forward,
+                cancel=(lambda: True) if is_stopped else cancel,
                 **settings,
             )
         )

@@ -9,63 +9,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
-from octcore.errors import CancelledError, OctError, SettingsError
+from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import unknown_name
 from octcore.run import Run, jsonable
+from octcore.selection.fits import Candidate, Fit, Runner
 from octcore.selection.protocols import OuterSplit, get_protocol
 from octcore.settings import check_against_data, check_settings
-from octcore.solving import solve
-from octcore.tree import metrics
 
-Candidate = tuple[tuple[str, Any], ...]
 NEAR_BEST = 0.975
 """The feature-driven choice keeps candidates within this share of the best accuracy (MARGOT)."""
-
-
-@dataclass(frozen=True)
-class Fit:
-    """One training of one candidate.
-
-    Parameters
-    ----------
-    candidate : tuple of (str, value)
-        Settings of the grid.
-    outer, inner : int
-        Positions of the split; inner -1 is the final training of an outer split.
-    accuracy : float or None
-        On the validation rows, or on the test rows of a final training; None without rows.
-    train_accuracy : float
-        On the rows it was trained with.
-    features : int
-        Distinct raw features used, summed over branch nodes.
-    leaves : int
-        Leaves of the tree.
-    status : str
-        Status of the run.
-    gap : float or None
-        Gap of the run.
-    seconds : float
-        Time of the run.
-    error : str
-        Why the candidate could not be trained; empty when it could.
-    """
-
-    candidate: Candidate
-    outer: int
-    inner: int
-    accuracy: float | None
-    train_accuracy: float
-    features: int
-    leaves: int
-    status: str
-    gap: float | None
-    seconds: float
-    error: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +116,7 @@ def tune(
     time_limit: float = 60.0,
     seed: int = 0,
     n_jobs: int = 1,
+    backend: str | None = None,
     on_fit: Callable[[Fit, int, int], None] | None = None,
     cancel: Callable[[], bool] | None = None,
 ) -> TuneResult:
@@ -183,12 +140,16 @@ def tune(
     time_limit : float
         Seconds of every single training.
     n_jobs : int
-        Trainings at once.  A `joblib.parallel_config` around the call chooses another backend,
-        such as a Dask cluster.
+        Trainings at once; -1 for as many as there are cores, or workers of a cluster.
+    backend : str or None
+        A backend of joblib: ``"loky"`` for processes of this machine, ``"dask"`` for the cluster of
+        the `distributed.Client` made last.  None takes processes of this machine, or the backend of
+        a `joblib.parallel_config` around the call; with ``n_jobs=1`` it trains right here.
     on_fit : callable or None
-        ``(fit, done, total)`` after every training.
+        ``(fit, done, total)`` after every training; called in the caller's thread.
     cancel : callable or None
-        Asked after every training; a true answer ends the search.
+        Asked after every training, and during it where it runs right here; a true answer ends the
+        search.
 
     Raises
     ------
@@ -215,14 +176,17 @@ def tune(
         check_against_data(check_settings(**plan), data)
     assert data.y is not None
     splits = get_protocol(protocol).make(data.y, seed)
-    runner = _Runner(data, plans, n_jobs, on_fit, cancel, _count(splits, candidates))
+    runner = Runner(data, plans, n_jobs, backend, on_fit, cancel, _count(splits, candidates))
     jobs = [
         (candidate, o, i, fit_rows, check_rows)
         for o, outer in enumerate(splits)
         for i, (fit_rows, check_rows) in enumerate(outer.inner)
         for candidate in candidates
     ]
-    fits = [fit for fit, _ in runner(jobs)]
+    order = {candidate: k for k, candidate in enumerate(candidates)}
+    fits = sorted(
+        (fit for fit, _ in runner(jobs)), key=lambda f: (f.outer, f.inner, order[f.candidate])
+    )
     chosen = tuple(choose([f for f in fits if f.outer == o], choice) for o in range(len(splits)))
     finals = runner(
         [(c, o, -1, splits[o].train, splits[o].test) for o, c in enumerate(chosen)], keep_runs=True
@@ -232,7 +196,7 @@ def tune(
         formulation,
         protocol,
         choice,
-        (*sorted(fits, key=lambda f: (f.outer, f.inner)), *(fit for fit, _ in finals)),
+        (*fits, *(fit for fit, _ in finals)),
         chosen,
         tuple(run for _, run in finals if run is not None),
         splits,
@@ -306,83 +270,3 @@ def choose(fits: Sequence[Fit], choice: str) -> Candidate:
         return next(c for c, (accuracy, _) in scores.items() if accuracy == best)
     near = {c: s for c, s in scores.items() if s[0] >= NEAR_BEST * best}
     return min(near, key=lambda c: (near[c][1], -near[c][0]))
-
-
-Job = tuple[Candidate, int, int, Sequence[int], Sequence[int]]
-
-
-@dataclass(eq=False)
-class _Runner:
-    """Runs jobs through joblib, counts them, and stops when asked."""
-
-    data: Dataset
-    plans: Mapping[Candidate, Mapping[str, Any]]
-    n_jobs: int
-    on_fit: Callable[[Fit, int, int], None] | None
-    cancel: Callable[[], bool] | None
-    total: int
-    done: int = 0
-
-    def __call__(
-        self, jobs: Sequence[Job], keep_runs: bool = False
-    ) -> list[tuple[Fit, Run | None]]:
-        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
-        calls = (delayed(fit_one)(self.data, self.plans[job[0]], job, keep_runs) for job in jobs)
-        results = []
-        finished: Any = parallel(calls)
-        for fit, run in finished:
-            results.append((fit, run))
-            self.done += 1
-            if self.on_fit is not None:
-                self.on_fit(fit, self.done, self.total)
-            if self.cancel is not None and self.cancel():
-                raise CancelledError("The tuning was stopped; no choice was made.")
-        return results
-
-
-def fit_one(
-    data: Dataset, plan: Mapping[str, Any], job: Job, keep_run: bool = False
-) -> tuple[Fit, Run | None]:
-    """Train one candidate and judge it on the other rows; a module function, so it can travel."""
-    candidate, outer, inner, fit_rows, check_rows = job
-    try:
-        run = solve(data.subset(np.array(fit_rows, dtype=np.int64)), **plan)
-    except OctError as error:
-        return Fit(candidate, outer, inner, None, 0.0, 0, 0, "error", None, 0.0, str(error)), None
-    if run.tree is None:
-        reason = f"No tree: {run.stop_reason}."
-        seconds = run.timings["total"]
-        return Fit(
-            candidate, outer, inner, None, 0.0, 0, 0, run.status, None, seconds, reason
-        ), None
-    accuracy = None
-    if check_rows:
-        rest = data.subset(np.array(check_rows, dtype=np.int64))
-        assert rest.y is not None
-        accuracy = metrics.accuracy(run.tree, run.encoding.transform(rest.frame), rest.y)
-    fit = Fit(
-        candidate,
-        outer,
-        inner,
-        accuracy,
-        run.accuracy or 0.0,
-        _features_summed(run),
-        run.tree.n_leaves,
-        run.status,
-        run.gap,
-        run.timings["total"],
-    )
-    return fit, run if keep_run else None
-
-
-def _failed(job: Job, status: str, seconds: float, reason: str) -> Fit:
-    candidate, outer, inner = job[:3]
-    return Fit(candidate, outer, inner, None, 0.0, 0, 0, status, None, seconds, reason)
-
-
-def _features_summed(run: Run) -> int:
-    """Raw features used, summed over branch nodes, as the MARGOT paper counts them."""
-    if run.tree is None or not run.tree.splits:
-        return 0
-    usage = metrics.feature_usage(run.tree, run.encoding.groups)
-    return sum(len(features) for features in usage.values())

@@ -170,7 +170,8 @@ def solve_in_child(
     OctError
         If the settings or data are refused, or the worker died with nothing to return.
     """
-    check_against_data(check_settings(**settings), data)
+    checked = {name: value for name, value in settings.items() if name != "sample_weight"}
+    check_against_data(check_settings(**checked), data)
     with contextlib.ExitStack() as stack:
         pool = pool or stack.enter_context(WorkerPool(idle=0))
         job = pool.start(Request(data, settings), on_event)

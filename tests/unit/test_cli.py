@@ -117,6 +117,44 @@ def test_compare_prints_one_line_per_formulation(
     assert [line.split()[0] for line in lines[1:]] == ["cart", "path-search"]
 
 
+def test_one_versus_rest_and_class_versus_rest(
+    iris: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = ["solve", iris, "--target", "species", "--formulation", "margot", "--depth", "1"]
+    common += ["--time-limit", "20"]
+    assert main([*common, "--classes", "one-vs-rest", "--test-size", "0.2", "--json", "-"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert len(record["runs"]) == len(record["classes"]) == 3
+    assert "nothing is proven about them together" in record["summary"]
+    assert record["accuracy"] > 0.6
+    assert record["test_accuracy"] is not None
+    assert [run["n_train"] for run in record["runs"]] == [120, 120, 120]
+    model = str(tmp_path / "m.json")
+    assert main([*common, "--classes", "setosa", "--model", model]) == 0
+    assert "not setosa" in capsys.readouterr().out
+    assert main([*common, "--classes", "one-vs-rest", "--model", model]) == 2
+    assert "one tree per class, which --model cannot take" in capsys.readouterr().err
+    assert main([*common, "--classes", "sunflower"]) == 2
+    assert "none of the classes" in capsys.readouterr().err
+
+
+def test_training_on_selected_rows(iris: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["solve", iris, "--target", "species", "--formulation", "s-oct", "--depth", "2"]
+    arguments += ["--time-limit", "20", "--param", "start_seconds=1", "--gap", "1"]
+    selecting = ["--select-rows", "hull", "--select-rounds", "2", "--json", "-"]
+    assert main([*arguments, *selecting]) == 0
+    record = json.loads(capsys.readouterr().out)
+    selection = record["selection"]
+    assert record["n_train"] == selection["rows"] < selection["of"] == 150
+    assert selection["accuracy"] == max(selection["rounds"]) > 0.9
+    assert any("selected subset" in text for text in record["certificate"]["statements"])
+    assert main(["solve", iris, "--target", "species", *selecting]) == 2
+    assert "flow-oct splits on one column at a time" in capsys.readouterr().err
+    assert main([*arguments, "--select-rows", "all"]) == 2
+    assert main([*arguments, "--select-rows", "hull", "--select-rounds", "0"]) == 2
+    assert "--select-rounds needs a whole number" in capsys.readouterr().err
+
+
 def test_samples_are_written_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

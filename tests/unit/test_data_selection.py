@@ -12,13 +12,9 @@ from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.errors import DataError, SettingsError
 from octcore.numerics.hull_membership import balanced_choice, split_hull
-from octcore.selection.data_selection import (
-    CLAIM,
-    Thresholds,
-    select_rows,
-    solve_selected,
-)
+from octcore.selection.data_selection import Thresholds, select_rows
 from octcore.selection.one_vs_rest import signed_distance, solve_one_vs_rest
+from octcore.selection.selected_training import CLAIM, solve_selected
 from octcore.tree.tree import Split, Tree
 
 FAST = {"start_seconds": 0.1}

@@ -1,0 +1,124 @@
+"""`octcore solve` with selected rows, or with one tree per class against the rest."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from octcore.cli.output import write_text
+from octcore.cli.progress import ProgressLine
+from octcore.data.dataset import Dataset
+from octcore.errors import SettingsError
+from octcore.reports import run_report
+from octcore.run import Run
+from octcore.selection.data_selection import RULES
+from octcore.selection.one_vs_rest import OneVsRest, solve_one_vs_rest
+from octcore.selection.selected_training import SelectedRun, check_formulation, solve_selected
+from octcore.settings import check_settings
+from octcore.worker import solve_in_child
+
+ONE_VS_REST = "one-vs-rest"
+FOR_ONE_TREE = ("trace", "model", "tree")
+"""Outputs that describe one tree."""
+
+
+def add_several_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that train on a part of the rows, or on grouped classes."""
+    parser.add_argument(
+        "--classes",
+        metavar="one-vs-rest|CLASS",
+        help="for a formulation for two classes: one tree per class, or CLASS against the rest",
+    )
+    parser.add_argument(
+        "--select-rows",
+        metavar="|".join(RULES),
+        help="train on the rows that stand for the others, judge on all (hyperplanes only)",
+    )
+    parser.add_argument(
+        "--select-rounds", metavar="N", default="1", help="select again by the last tree"
+    )
+
+
+def train_one_vs_rest(data: Dataset, settings: Mapping[str, Any]) -> OneVsRest:
+    """One tree per class, each in a child process, sharing the time limit."""
+    checked = check_settings(**settings)
+    own = {k: v for k, v in settings.items() if k not in {"time_limit", "test_size", "seed"}}
+    return solve_one_vs_rest(
+        data,
+        time_limit=checked.time_limit,
+        test_size=checked.test_size,
+        seed=checked.seed,
+        solver=_in_child,
+        **own,
+    )
+
+
+def report_one_vs_rest(arguments: argparse.Namespace, data: Dataset, model: OneVsRest) -> None:
+    """Write and print every tree and what they reach together."""
+    if arguments.json:
+        write_text(arguments.json, json.dumps(model.to_dict(), allow_nan=False) + "\n")
+    if arguments.json == "-":
+        return
+    for label, run in zip(model.classes, model.runs, strict=True):
+        print(f"{data.target_name} = {label} against the rest\n{run_report(run)}\n")
+    print(f"{model.summary}\ntogether right on {model.accuracy:.2%} of the training rows")
+    if model.test_accuracy is not None:
+        print(f"and on {model.test_accuracy:.2%} of the held-out rows")
+
+
+def check_several(arguments: argparse.Namespace) -> None:
+    """Refuse options that do not go together, before anything is solved."""
+    given = [f"--{name}" for name in FOR_ONE_TREE if getattr(arguments, name)]
+    if arguments.classes == ONE_VS_REST and arguments.select_rows:
+        given.append("--select-rows")
+    if arguments.classes == ONE_VS_REST and given:
+        raise SettingsError(
+            "NOT_ONE_TREE",
+            f"--classes {ONE_VS_REST} trains one tree per class, which {' and '.join(given)} "
+            "cannot take; leave it out, or name one class with --classes CLASS.",
+            "--classes",
+        )
+    if not arguments.select_rounds.isdecimal() or int(arguments.select_rounds) < 1:
+        raise SettingsError(
+            "BAD_OPTION",
+            f"--select-rounds needs a whole number from 1, not {arguments.select_rounds!r}.",
+            "--select-rounds",
+        )
+
+
+def train_selected(
+    data: Dataset, settings: Mapping[str, Any], rule: str, rounds: int
+) -> SelectedRun:
+    """Select in this process, solve in a child process."""
+    checked = check_settings(**settings)
+    check_formulation(checked.formulation)
+    if checked.encoding != "scaled":
+        raise SettingsError(
+            "SELECTION_IS_SCALED",
+            f"--select-rows works on columns scaled to [0, 1], not on encoding {checked.encoding}.",
+            "encoding",
+        )
+    named = {"depth", "time_limit", "seed", "test_size", "formulation"}
+    return solve_selected(
+        data,
+        depth=checked.depth,
+        rule=rule,
+        rounds=rounds,
+        time_limit=checked.time_limit,
+        seed=checked.seed,
+        formulation=checked.formulation,
+        test_size=checked.test_size,
+        solver=_in_child,
+        **{name: value for name, value in settings.items() if name not in named},
+    )
+
+
+def _in_child(data: Dataset, cancel: Any = None, on_event: Any = None, **settings: Any) -> Run:
+    """Train in a child process, as the command line always does; Ctrl-C stops there."""
+    line = ProgressLine()
+    try:
+        return solve_in_child(data, settings, on_event, on_phase=line)
+    finally:
+        line.close()

@@ -1,0 +1,177 @@
+"""Trainings of a search over settings: here, in other processes or on a cluster, through joblib."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, parallel_config
+
+from octcore.data.dataset import Dataset
+from octcore.errors import CancelledError, OctError, SettingsError
+from octcore.run import Run
+from octcore.solving import solve
+from octcore.tree import metrics
+
+Candidate = tuple[tuple[str, Any], ...]
+"""Settings of the grid by name."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One training of one candidate.
+
+    Parameters
+    ----------
+    candidate : tuple of (str, value)
+        Settings of the grid.
+    outer, inner : int
+        Positions of the split; inner -1 is the final training of an outer split.
+    accuracy : float or None
+        On the validation rows, or on the test rows of a final training; None without rows.
+    train_accuracy : float
+        On the rows it was trained with.
+    features : int
+        Distinct raw features used, summed over branch nodes.
+    leaves : int
+        Leaves of the tree.
+    status : str
+        Status of the run.
+    gap : float or None
+        Gap of the run.
+    seconds : float
+        Time of the run.
+    error : str
+        Why the candidate could not be trained; empty when it could.
+    """
+
+    candidate: Candidate
+    outer: int
+    inner: int
+    accuracy: float | None
+    train_accuracy: float
+    features: int
+    leaves: int
+    status: str
+    gap: float | None
+    seconds: float
+    error: str = ""
+
+
+Job = tuple[Candidate, int, int, Sequence[int], Sequence[int]]
+
+
+@dataclass(eq=False)
+class Runner:
+    """Runs jobs through joblib, counts them, and stops when asked."""
+
+    data: Dataset
+    plans: Mapping[Candidate, Mapping[str, Any]]
+    n_jobs: int
+    backend: str | None
+    on_fit: Callable[[Fit, int, int], None] | None
+    cancel: Callable[[], bool] | None
+    total: int
+    done: int = 0
+
+    def __call__(
+        self, jobs: Sequence[Job], keep_runs: bool = False
+    ) -> list[tuple[Fit, Run | None]]:
+        """Train all of them, in any order; raises `CancelledError` when asked to stop."""
+        results = []
+        for fit, run in self._finished(jobs, keep_runs):
+            if self.cancel is not None and self.cancel():
+                raise CancelledError("The tuning was stopped; no choice was made.")
+            results.append((fit, run))
+            self.done += 1
+            if self.on_fit is not None:
+                self.on_fit(fit, self.done, self.total)
+        return results
+
+    def _finished(self, jobs: Sequence[Job], keep_runs: bool) -> Iterator[tuple[Fit, Run | None]]:
+        """Yield every training when it is done."""
+        if self.n_jobs == 1 and self.backend is None:
+            for job in jobs:
+                yield fit_one(self.data, self.plans[job[0]], job, keep_runs, self.cancel)
+            return
+        with _backend(self.backend):
+            parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
+            calls = (
+                delayed(fit_one)(self.data, self.plans[job[0]], job, keep_runs) for job in jobs
+            )
+            finished: Any = parallel(calls)
+        yield from finished
+
+
+def _backend(name: str | None) -> contextlib.AbstractContextManager[Any]:
+    """Backend of joblib by name; what is around the call for None.
+
+    Raises
+    ------
+    SettingsError
+        If there is none, or its library or cluster is missing.
+    """
+    if name is None:
+        return contextlib.nullcontext()
+    try:
+        return parallel_config(backend=name)
+    except (ValueError, ImportError) as error:
+        reason = " ".join(str(error).split())
+        raise SettingsError(
+            "NO_BACKEND",
+            f'The backend {name!r} cannot be used: {reason} ("dask" needs the extra '
+            "octcore[cluster] and a distributed.Client).",
+            "backend",
+        ) from error
+
+
+def fit_one(
+    data: Dataset,
+    plan: Mapping[str, Any],
+    job: Job,
+    keep_run: bool = False,
+    cancel: Callable[[], bool] | None = None,
+) -> tuple[Fit, Run | None]:
+    """Train one candidate and judge it on the other rows; a module function, so it can travel."""
+    candidate, outer, inner, fit_rows, check_rows = job
+    try:
+        run = solve(data.subset(np.array(fit_rows, dtype=np.int64)), **plan, cancel=cancel)
+    except OctError as error:
+        return _failed(job, "error", 0.0, str(error)), None
+    if run.tree is None:
+        reason = f"No tree: {run.stop_reason}."
+        return _failed(job, run.status, run.timings["total"], reason), None
+    accuracy = None
+    if check_rows:
+        rest = data.subset(np.array(check_rows, dtype=np.int64))
+        assert rest.y is not None
+        accuracy = metrics.accuracy(run.tree, run.encoding.transform(rest.frame), rest.y)
+    fit = Fit(
+        candidate,
+        outer,
+        inner,
+        accuracy,
+        run.accuracy or 0.0,
+        _features_summed(run),
+        run.tree.n_leaves,
+        run.status,
+        run.gap,
+        run.timings["total"],
+    )
+    return fit, run if keep_run else None
+
+
+def _failed(job: Job, status: str, seconds: float, reason: str) -> Fit:
+    candidate, outer, inner = job[:3]
+    return Fit(candidate, outer, inner, None, 0.0, 0, 0, status, None, seconds, reason)
+
+
+def _features_summed(run: Run) -> int:
+    """Raw features used, summed over branch nodes, as the MARGOT paper counts them."""
+    if run.tree is None or not run.tree.splits:
+        return 0
+    usage = metrics.feature_usage(run.tree, run.encoding.groups)
+    return sum(len(features) for features in usage.values())
