@@ -17,6 +17,7 @@ page = st.navigation(
         st.Page("pages/explore.py", title="Explore", icon=":material/account_tree:"),
         st.Page("pages/whatif.py", title="What if", icon=":material/sell:"),
         st.Page("pages/path.py", title="Size", icon=":material/stairs:"),
+        st.Page("pages/tune.py", title="Tune", icon=":material/instant_mix:"),
         st.Page("pages/compare.py", title="Compare", icon=":material/compare:"),
         st.Page("pages/runs.py", title="Runs", icon=":material/history:"),
         st.Page("pages/teach.py", title="Teach", icon=":material/school:"),

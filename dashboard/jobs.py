@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
 
+from dashboard import text
 from dashboard.supervisor import Supervisor
+from dashboard.tunings import START_SECONDS, TASK, Plan, Standing, standing_of, work_of
 from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
 from octcore.errors import OctError, StoreError
@@ -201,3 +203,33 @@ def delete(run_id: str) -> None:
         If it still goes on, or the history cannot be changed.
     """
     supervisor().delete(run_id)
+
+
+def start_tuning(owner: str, data: Dataset, plan: Plan) -> str | None:
+    """Queue a model selection; returns its id, or None after saying why it cannot be started."""
+    name = f"{get_formulation(plan.formulation).info.title} on {data.name}"
+    try:
+        seconds = 1.1 * work_of(plan, data).longest + START_SECONDS
+        return supervisor().submit_task(owner, data, TASK, plan.settings, name, seconds)
+    except OctError as error:
+        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        return None
+
+
+def tuning(tuning_id: str) -> Standing | None:
+    """How a model selection stands; None when this server does not keep it."""
+    job = supervisor().get(tuning_id)
+    return standing_of(job) if job is not None and job.task == TASK else None
+
+
+def tunings(owner: str, others: Iterable[str]) -> tuple[Standing, ...]:
+    """Model selections of a browser and others that it knows by their link, newest first."""
+    own = [job.id for job in reversed(supervisor().jobs(owner)) if job.task == TASK]
+    found = (tuning(key) for key in dict.fromkeys((*own, *others)))
+    return tuple(standing for standing in found if standing is not None)
+
+
+def task_result(task_id: str) -> Mapping[str, Any] | None:
+    """The whole result of a task; None until it is done."""
+    job = supervisor().get(task_id)
+    return None if job is None else job.result

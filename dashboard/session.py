@@ -18,6 +18,7 @@ from octcore.data.table import RawTable
 from octcore.errors import OctError
 
 if TYPE_CHECKING:
+    from dashboard.figures.row_path import ChosenRow
     from dashboard.lessons import Lesson
 
 FIRST_SAMPLE = "iris"
@@ -28,8 +29,10 @@ _RUN, _RUNS, _NODES, _UPLOADS = "run_id", "run_ids", "selected_nodes", "upload_c
 _SETTINGS, _TOKEN = "last_settings", "session_token"
 _LESSON, _LESSON_OPENED, _SIDE_RUNS = "lesson", "lesson_opened", "side_runs"
 _BOARD, _PATH_STEP = "board_serials", "path_step"
+_OFFERED, _TUNING, _TUNINGS = "offered_settings", "tuning_id", "tuning_ids"
 _COMPARED, _REPEATS, _FRAME = "compared_runs", "repeated_splits", "has_frame"
-RUN_PARAMETER, COMPARE_PARAMETER = "run", "runs"
+_CHOSEN_ROWS, _ROW_MODE, _PLAYING = "chosen_rows", "row_mode", "playing"
+RUN_PARAMETER, COMPARE_PARAMETER, TUNING_PARAMETER = "run", "runs", "tuning"
 TOKEN_COOKIE = "octcore_browser"
 MOST_COMPARED = 4
 
@@ -265,6 +268,38 @@ def select_node(run: str, node: int) -> None:
     st.session_state[_NODES] = {**st.session_state.get(_NODES, {}), run: node}
 
 
+def chosen_row(run: str) -> ChosenRow | None:
+    """Row whose path is shown in a run's tree; None for none."""
+    return st.session_state.get(_CHOSEN_ROWS, {}).get(run) if is_row_shown(run) else None
+
+
+def choose_row(run: str, row: ChosenRow, leaf: int) -> None:
+    """Show the path of a row from now on; its leaf becomes the selected node."""
+    st.session_state[_CHOSEN_ROWS] = {**st.session_state.get(_CHOSEN_ROWS, {}), run: row}
+    show_row(run, True)
+    select_node(run, leaf)
+
+
+def is_row_shown(run: str) -> bool:
+    """Whether the path of a row is shown instead of the rows of a node."""
+    return st.session_state.get(_ROW_MODE, {}).get(run, False)
+
+
+def show_row(run: str, is_shown: bool) -> None:
+    """Show the path of a row, or the rows of the selected node."""
+    st.session_state[_ROW_MODE] = {**st.session_state.get(_ROW_MODE, {}), run: is_shown}
+
+
+def is_playing(run: str) -> bool:
+    """Whether the replay of a run goes on by itself."""
+    return st.session_state.get(_PLAYING) == run
+
+
+def play(run: str | None) -> None:
+    """Let the replay of a run go on by itself; None stops it."""
+    st.session_state[_PLAYING] = run
+
+
 def last_settings() -> dict[str, Any] | None:
     """Settings of the solve that this session started last."""
     return st.session_state.get(_SETTINGS)
@@ -273,6 +308,44 @@ def last_settings() -> dict[str, Any] | None:
 def remember_settings(settings: Mapping[str, Any]) -> None:
     """Remember the settings of a solve that was started."""
     st.session_state[_SETTINGS] = dict(settings)
+
+
+def offer_settings(settings: Mapping[str, Any]) -> None:
+    """Have the Solve page open with these settings filled in."""
+    st.session_state[_OFFERED] = dict(settings)
+
+
+def take_offered_settings() -> dict[str, Any] | None:
+    """Settings that another page offers; None from then on."""
+    return st.session_state.pop(_OFFERED, None)
+
+
+def set_inputs(values: Mapping[str, Any]) -> None:
+    """Set inputs by their keys, before they are drawn."""
+    st.session_state.update(values)
+
+
+def tuning_id() -> str | None:
+    """The model selection that the session looks at; the one in the URL comes first."""
+    linked = st.query_params.get(TUNING_PARAMETER)
+    if linked and linked != st.session_state.get(_TUNING):
+        look_at_tuning(linked)
+    current = st.session_state.get(_TUNING)
+    if current and not linked:
+        st.query_params[TUNING_PARAMETER] = current
+    return current
+
+
+def look_at_tuning(tuning: str) -> None:
+    """Look at a model selection from now on, and put it into the URL."""
+    st.session_state[_TUNING] = tuning
+    st.session_state[_TUNINGS] = tuple(dict.fromkeys((tuning, *tuning_ids())))
+    st.query_params[TUNING_PARAMETER] = tuning
+
+
+def tuning_ids() -> tuple[str, ...]:
+    """Model selections that this session started or opened, newest first."""
+    return st.session_state.get(_TUNINGS, ())
 
 
 def lesson() -> Lesson | None:

@@ -53,6 +53,11 @@ def changed_only(declared: Iterable[Parameter], values: Mapping[str, Any]) -> di
     return {name: value for name, value in values.items() if value != defaults[name]}
 
 
+def input_key(owner: str, name: str) -> str:
+    """Key of the input of one setting."""
+    return session.widget_key("param", owner, name)
+
+
 def label_of(parameter: Parameter) -> str:
     """Label of an input: the name in words, its symbol and its unit."""
     words = parameter.name.replace("_", " ")
@@ -87,7 +92,7 @@ def parameter_input(parameter: Parameter, owner: str, source: str = "") -> Any:
     """
     common: dict[str, Any] = {
         "label": label_of(parameter),
-        "key": session.widget_key("param", owner, parameter.name),
+        "key": input_key(owner, parameter.name),
         "help": help_of(parameter, source),
         "persist_state": "session",
     }

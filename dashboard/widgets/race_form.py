@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
 from dashboard import jobs, session, text
 from dashboard.race_presets import CUSTOM, Preset, fitting_presets, start_order
-from dashboard.widgets.parameter_form import parameter_form
+from dashboard.widgets import settings_form
 from octcore.data.dataset import Dataset
-from octcore.encoding.keys import encoding_keys
 from octcore.errors import OctError
-from octcore.formulations.base import FormulationInfo, list_formulations
-from octcore.settings import check_against_data, check_settings
 
-AUTO = "auto"
 FREE = Preset(
     CUSTOM,
     "Any formulations, encodings, depths or settings on the same rows.",
@@ -46,33 +41,13 @@ def draw(data: Dataset) -> None:
     title = left.selectbox(
         "What to compare", list(presets), key="race_preset", persist_state="session"
     )
-    limit = middle.number_input(
-        "Time limit (s)",
-        value=60.0,
-        min_value=1.0,
-        max_value=86400.0,
-        step=10.0,
-        format="%g",
-        key="race_limit",
-        persist_state="session",
-        help="For each run, from its own start.",
-    )
-    share = right.slider(
-        "Held out",
-        value=25,
-        min_value=0,
-        max_value=50,
-        step=5,
-        format="%d %%",
-        key="race_share",
-        persist_state="session",
-        help="The same rows are held out for all runs.",
-    )
+    with middle:
+        limit = settings_form.limit_input("race_limit", words="For each run, from its own start.")
+    with right:
+        share = settings_form.share_input("race_share", 25, "The same rows for all runs.")
     preset = presets[title]
     st.caption(preset.question)
-    common: dict[str, Any] = {"time_limit": limit}
-    if share:
-        common["test_size"] = share / 100
+    common: dict[str, Any] = {"time_limit": limit, **share}
     entrants = [{**entrant, **common} for entrant in _entrants(preset)]
     problems = _problems(entrants, data)
     for problem in problems:
@@ -116,78 +91,32 @@ def _entrants(preset: Preset) -> list[dict[str, Any]]:
 
 def _entrant(preset: Preset, position: int) -> dict[str, Any]:
     given = preset.entrants[position]
-    infos = {info.key: info for info in list_formulations()}
-    keys = list(infos)
 
     def key(*parts: object) -> str:
         return session.widget_key("race", preset.title, position, *parts)
 
-    chosen = st.selectbox(
-        f"Run {position + 1}",
-        keys,
-        index=keys.index(given["formulation"]),
-        format_func=lambda name: infos[name].title,
-        key=key("formulation"),
+    info = settings_form.formulation_input(
+        key("formulation"), given["formulation"], f"Run {position + 1}"
     )
-    info = infos[chosen]
+    chosen = info.key
     first, second = st.columns([3, 2])
     with first:
-        encoding = _encoding(info, given.get("encoding", AUTO), key("encoding", chosen))
-    depth = second.number_input(
-        "Depth",
-        value=int(given.get("depth", 2)),
-        min_value=1,
-        max_value=info.max_depth,
-        key=key("depth", chosen),
-    )
+        encoding = settings_form.encoding_input(
+            info, key("encoding", chosen), given.get("encoding", settings_form.AUTO)
+        )
+    with second:
+        depth = settings_form.depth_input(info, key("depth", chosen), int(given.get("depth", 2)))
     params = dict(given.get("params", {})) if chosen == given["formulation"] else {}
-    params = _params(info, params, key(chosen))
-    settings = {"formulation": chosen, "encoding": encoding, "depth": int(depth)}
+    params = settings_form.params_popover(info, key(chosen), params)
+    settings = {"formulation": chosen, "encoding": encoding, "depth": depth}
+    settings |= {"constraints": given["constraints"]} if given.get("constraints") else {}
     return settings | ({"params": params} if params else {})
-
-
-def _encoding(info: FormulationInfo, given: str, key: str) -> str:
-    options = [
-        AUTO,
-        *(k for k in encoding_keys() if not info.needs_binary_features or k != "scaled"),
-    ]
-    if given not in options:
-        options.append(given)
-    return st.selectbox(
-        "Encoding",
-        options,
-        index=options.index(given),
-        format_func=lambda name: f"auto ({info.default_encoding})" if name == AUTO else name,
-        key=key,
-        accept_new_options=True,
-        help="Type QT-8 or QB-8 for other numbers of quantiles.",
-    )
-
-
-def _params(info: FormulationInfo, given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Draw the hyperparameters behind a button, with the preset's values filled in."""
-    declared = [
-        replace(parameter, default=given.get(parameter.name, parameter.default))
-        for parameter in info.hyperparameters
-    ]
-    if not declared:
-        return {}
-    with st.popover("Settings", icon=":material/tune:", width="stretch", key=key):
-        params = dict(given) | parameter_form(declared, key, str(info.reference))
-    if params:
-        st.caption(", ".join(f"{text.markdown(k)} = {text.markdown(v)}" for k, v in params.items()))
-    return params
 
 
 def _problems(entrants: Sequence[Mapping[str, Any]], data: Dataset) -> list[str]:
     """Say what cannot be solved, in one sentence each."""
-    found = []
-    for position, settings in enumerate(entrants, start=1):
-        try:
-            check_against_data(check_settings(**settings), data)
-        except OctError as error:
-            found.append(f"Run {position}: {error.message}")
-    return found
+    refusals = [settings_form.refusal(settings, data) for settings in entrants]
+    return [f"Run {number}: {words}" for number, words in enumerate(refusals, 1) if words]
 
 
 def start_race(data: Dataset, entrants: Sequence[Mapping[str, Any]]) -> None:

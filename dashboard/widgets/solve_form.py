@@ -9,15 +9,15 @@ import streamlit as st
 
 from dashboard import cached, session, text
 from dashboard.recipes import command_line, python_recipe
-from dashboard.widgets.constraint_form import constraint_form
-from dashboard.widgets.parameter_form import parameter_form
+from dashboard.widgets import settings_form
+from dashboard.widgets.constraint_form import WHOLE_NUMBERS, constraint_form
+from dashboard.widgets.parameter_form import input_key, parameter_form
 from octcore.data.dataset import Dataset
-from octcore.encoding.keys import encoding_keys
-from octcore.formulations.base import FormulationInfo, list_formulations
+from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.program import ModelSize
 
-FIRST_FORMULATION = "flow-oct"
-AUTO = "auto"
+FORMULATION, DEPTH, LIMIT, SHARE, SEED = "formulation", "depth", "time_limit", "test_share", "seed"
+AUTO = settings_form.AUTO
 
 
 def draw(data: Dataset) -> tuple[dict[str, Any], Any]:
@@ -34,24 +34,20 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any]:
         Keywords of `octcore.solve`, defaults left out; and the place for the button, near the top
         so that it is seen without scrolling.
     """
-    info = _formulation()
+    _fill_in(session.take_offered_settings())
+    info = settings_form.formulation_input(FORMULATION)
+    st.caption(f"{text.markdown(info.summary, 600)}")
     first, second = st.columns(2)
     with first:
-        depth = st.number_input(
-            "Depth",
-            value=2,
-            min_value=1,
-            max_value=info.max_depth,
-            step=1,
-            key="depth",
-            persist_state="session",
-            help="Largest number of splits on a path from the root to a leaf. The model doubles "
-            "with every level.\n\n`depth`",
-        )
+        depth = settings_form.depth_input(info, DEPTH)
     with second:
-        encoding = _encoding(info)
-    settings: dict[str, Any] = {"formulation": info.key, "encoding": encoding, "depth": int(depth)}
-    settings |= _limits()
+        encoding = settings_form.encoding_input(info, _encoding_key(info.key))
+    settings: dict[str, Any] = {"formulation": info.key, "encoding": encoding, "depth": depth}
+    first, second = st.columns(2)
+    with first:
+        settings["time_limit"] = settings_form.limit_input(LIMIT)
+    with second:
+        settings |= settings_form.share_input(SHARE)
     place = st.container()
     params = parameter_form(info.hyperparameters, info.key, str(info.reference))
     if params:
@@ -65,66 +61,28 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any]:
     return settings | _solver(info), place
 
 
-def _formulation() -> FormulationInfo:
-    infos = {info.key: info for info in list_formulations()}
-    keys = list(infos)
-    key = st.selectbox(
-        "Formulation",
-        keys,
-        index=keys.index(FIRST_FORMULATION) if FIRST_FORMULATION in keys else 0,
-        format_func=lambda key: infos[key].title,
-        key="formulation",
-        persist_state="session",
-    )
-    info = infos[key]
-    st.caption(f"{text.markdown(info.summary, 600)}")
-    return info
+def _encoding_key(formulation: str) -> str:
+    return session.widget_key("encoding", formulation)
 
 
-def _encoding(info: FormulationInfo) -> str:
-    keys = encoding_keys()
-    options = [AUTO, *(k for k in keys if not info.needs_binary_features or k != "scaled")]
-    return st.selectbox(
-        "Encoding",
-        options,
-        format_func=lambda key: f"auto ({info.default_encoding})" if key == AUTO else key,
-        key=session.widget_key("encoding", info.key),
-        persist_state="session",
-        accept_new_options=True,
-        help="How raw columns become what splits may test. QT-q: q-1 thresholds at quantiles; "
-        "QB-q: q buckets; class-change: between neighbours of different class; scaled: [0, 1]. "
-        "Type QT-8 for other numbers.\n\n`encoding`",
-    )
-
-
-def _limits() -> dict[str, Any]:
-    settings: dict[str, Any] = {}
-    first, second = st.columns(2)
-    settings["time_limit"] = first.number_input(
-        "Time limit (s)",
-        value=60.0,
-        min_value=1.0,
-        max_value=86400.0,
-        step=10.0,
-        format="%g",
-        key="time_limit",
-        persist_state="session",
-        help="From pressing the button, model building included.\n\n`time_limit`",
-    )
-    test = second.slider(
-        "Held out for testing",
-        value=0,
-        min_value=0,
-        max_value=50,
-        step=5,
-        format="%d %%",
-        key="test_share",
-        persist_state="session",
-        help="Rows that the solver never sees; stratified by class.\n\n`test_size`",
-    )
-    if test:
-        settings["test_size"] = test / 100
-    return settings
+def _fill_in(offered: Mapping[str, Any] | None) -> None:
+    """Put the settings that another page offers into the inputs, before they are drawn."""
+    if not offered:
+        return
+    formulation = str(offered["formulation"])
+    values: dict[str, Any] = {FORMULATION: formulation, DEPTH: int(offered.get("depth", 2))}
+    values[_encoding_key(formulation)] = offered.get("encoding", settings_form.AUTO)
+    values[SHARE] = round(100 * float(offered.get("test_size", 0.0)) / 5) * 5
+    values[LIMIT] = float(offered.get("time_limit", 60.0))
+    values[SEED] = int(offered.get("seed", 0))
+    given = dict(offered.get("params", {}))
+    for parameter in get_formulation(formulation).info.hyperparameters:
+        key = input_key(formulation, parameter.name)
+        values[key] = given.get(parameter.name, parameter.default)
+    limits = dict(offered.get("constraints", {}))
+    for name in WHOLE_NUMBERS:
+        values[session.widget_key("constraint", name)] = limits.get(name)
+    session.set_inputs(values)
 
 
 def _solver(info: FormulationInfo) -> dict[str, Any]:
@@ -139,7 +97,7 @@ def _solver(info: FormulationInfo) -> dict[str, Any]:
             help="Only engines that can solve this formulation are offered.\n\n`engine`",
         )
         seed = st.number_input(
-            "Seed", value=0, min_value=0, max_value=2**31 - 1, key="seed", persist_state="session"
+            "Seed", value=0, min_value=0, max_value=2**31 - 1, key=SEED, persist_state="session"
         )
         start_from_tree = st.toggle(
             "Start from a heuristic tree", value=True, key="warm_start", persist_state="session"

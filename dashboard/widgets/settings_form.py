@@ -1,0 +1,164 @@
+"""Inputs of a solve that every form shares: formulation, encoding, depth, hyperparameters."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from dashboard import text
+from dashboard.widgets.parameter_form import parameter_form
+from octcore.data.dataset import Dataset
+from octcore.encoding.keys import encoding_keys
+from octcore.errors import OctError
+from octcore.formulations.base import FormulationInfo, list_formulations
+from octcore.settings import check_against_data, check_settings
+
+FIRST_FORMULATION = "flow-oct"
+AUTO = "auto"
+
+
+def formulation_input(
+    key: str, given: str = FIRST_FORMULATION, label: str = "Formulation"
+) -> FormulationInfo:
+    """Draw the choice of a formulation.
+
+    Parameters
+    ----------
+    key : str
+        Key of the input.
+    given : str
+        Formulation that is chosen at first.
+    label : str
+        Words above the input.
+    """
+    infos = {info.key: info for info in list_formulations()}
+    keys = list(infos)
+    chosen = st.selectbox(
+        label,
+        keys,
+        index=keys.index(given) if given in keys else 0,
+        format_func=lambda name: infos[name].title,
+        key=key,
+        persist_state="session",
+    )
+    return infos[chosen]
+
+
+def encoding_options(info: FormulationInfo) -> list[str]:
+    """Encodings that a formulation can be given, automatic choice first."""
+    keys = encoding_keys()
+    return [AUTO, *(k for k in keys if not info.needs_binary_features or k != "scaled")]
+
+
+def encoding_input(info: FormulationInfo, key: str, given: str = AUTO) -> str:
+    """Draw the choice of an encoding; other numbers of quantiles may be typed."""
+    options = encoding_options(info)
+    if given not in options:
+        options.append(given)
+    return st.selectbox(
+        "Encoding",
+        options,
+        index=options.index(given),
+        format_func=lambda name: f"auto ({info.default_encoding})" if name == AUTO else name,
+        key=key,
+        persist_state="session",
+        accept_new_options=True,
+        help="How raw columns become what splits may test. QT-q: q-1 thresholds at quantiles; "
+        "QB-q: q buckets; class-change: between neighbours of different class; scaled: [0, 1]. "
+        "Type QT-8 for other numbers.\n\n`encoding`",
+    )
+
+
+def depth_input(info: FormulationInfo, key: str, given: int = 2) -> int:
+    """Draw the input of the depth."""
+    depth = st.number_input(
+        "Depth",
+        value=min(given, info.max_depth),
+        min_value=1,
+        max_value=info.max_depth,
+        step=1,
+        key=key,
+        persist_state="session",
+        help="Largest number of splits on a path from the root to a leaf. The model doubles "
+        "with every level.\n\n`depth`",
+    )
+    return int(depth)
+
+
+def limit_input(key: str, value: float = 60.0, words: str = "") -> float:
+    """Draw the input of the time limit."""
+    return st.number_input(
+        "Time limit (s)",
+        value=value,
+        min_value=1.0,
+        max_value=86400.0,
+        step=10.0,
+        format="%g",
+        key=key,
+        persist_state="session",
+        help=f"{words or 'From pressing the button, model building included.'}\n\n`time_limit`",
+    )
+
+
+def share_input(key: str, value: int = 0, words: str = "") -> dict[str, float]:
+    """Draw the share of rows that are held out; returns it as a setting, nothing for none."""
+    share = st.slider(
+        "Held out for testing",
+        value=value,
+        min_value=0,
+        max_value=50,
+        step=5,
+        format="%d %%",
+        key=key,
+        persist_state="session",
+        help=f"{words or 'Rows that the solver never sees; stratified by class.'}\n\n`test_size`",
+    )
+    return {"test_size": share / 100} if share else {}
+
+
+def params_popover(
+    info: FormulationInfo,
+    key: str,
+    given: Mapping[str, Any],
+    label: str = "Settings",
+    without: Collection[str] = (),
+) -> dict[str, Any]:
+    """Draw the hyperparameters behind a button, with given values filled in.
+
+    Parameters
+    ----------
+    info : FormulationInfo
+        Declares them.
+    key : str
+        Part of the keys.
+    given : mapping
+        Values to start from.
+    label : str
+        Words on the button.
+    without : collection of str
+        Names that are not asked for.
+    """
+    declared = [
+        replace(parameter, default=given.get(parameter.name, parameter.default))
+        for parameter in info.hyperparameters
+        if parameter.name not in without
+    ]
+    if not declared:
+        return {}
+    with st.popover(label, icon=":material/tune:", width="stretch", key=key):
+        params = dict(given) | parameter_form(declared, key, str(info.reference))
+    if params:
+        st.caption(", ".join(f"{text.markdown(k)} = {text.markdown(v)}" for k, v in params.items()))
+    return params
+
+
+def refusal(settings: Mapping[str, Any], data: Dataset) -> str:
+    """Say in one sentence why settings and data do not go together; empty if they do."""
+    try:
+        check_against_data(check_settings(**settings), data)
+    except OctError as error:
+        return error.message
+    return ""
