@@ -214,7 +214,7 @@ def _chosen(
     )
     if picked != selected:
         session.select_path_step(*picked)
-        st.rerun(scope="fragment")
+        st.rerun()
     point = next(p for p in record[label] if p.leaves == leaves)
     step = next(s for s in path.steps if s.leaves == leaves)
     held = "" if point.test_accuracy is None else f", {text.percent(point.test_accuracy)} held out"

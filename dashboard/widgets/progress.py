@@ -71,7 +71,8 @@ def _running(view: RunView) -> None:
         help="Ends the solve and keeps the best tree so far.",
     ):
         jobs.stop(view.id)
-        st.rerun(scope="fragment")
+        # Not of the fragment alone: pressed while the page is redrawn, the button is part of that.
+        st.rerun()
     limit = float(view.settings.get("time_limit", 60.0))
     st.progress(
         min(1.0, view.elapsed / limit),

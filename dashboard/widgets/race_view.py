@@ -126,7 +126,7 @@ def _standing(view: RunView, entrant: Entrant, index: int) -> None:
         help="Ends this run and keeps its best tree.",
     ):
         jobs.stop(view.id)
-        st.rerun(scope="fragment")
+        st.rerun()
 
 
 def standing_words(view: RunView) -> str:

@@ -116,7 +116,7 @@ def _head(standing: Standing) -> None:
         help="Ends it and keeps what was trained.",
     ):
         jobs.stop(standing.id)
-        st.rerun(scope="fragment")
+        st.rerun()
     done, total = len(standing.fits), standing.total
     st.progress(done / total if total else 0.0, text=progress_words(standing))
 
