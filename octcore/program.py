@@ -108,6 +108,13 @@ class Problem:
         """Raw feature index of every encoded column."""
         return self.context.groups
 
+    @property
+    def forbidden_columns(self) -> np.ndarray:
+        """Whether an encoded column belongs to a forbidden feature, shape ``(n_features,)``."""
+        context = self.context
+        banned = [context.raw_index(name) for name in self.constraints.forbidden_features]
+        return np.isin(self.groups, banned)
+
     def admits(self, tree: Tree) -> bool:
         """Whether a tree keeps the depth and all side constraints."""
         if tree.max_depth > self.depth:

@@ -90,8 +90,7 @@ def build(problem: Problem) -> Program:
 
 def _grow(problem: Problem) -> Tree:
     constraints = problem.constraints
-    banned = {problem.context.raw_index(name) for name in constraints.forbidden_features}
-    allowed = np.flatnonzero(~np.isin(problem.groups, sorted(banned)))
+    allowed = np.flatnonzero(~problem.forbidden_columns)
     if len(allowed) == 0 or constraints.leaf_limit == 1:
         return _majority(problem)
     model = DecisionTreeClassifier(

@@ -14,6 +14,7 @@ from octcore.formulations.base import FormulationInfo, Reference, formulation
 from octcore.formulations.components.univariate import REGULARISERS, UnivariateObjective
 from octcore.parameters import Flag
 from octcore.program import Capability, Problem, Program, Sense
+from octcore.search.path_convert import path_problem
 from octcore.search.path_problem import PathProblem
 from octcore.warmstart.greedy import greedy_starts
 
@@ -89,22 +90,18 @@ def build(problem: Problem) -> Program:
 def search_problems(problem: Problem, objective: UnivariateObjective) -> tuple[PathProblem, ...]:
     """Typed search problems whose best optimum is the optimum of `problem`."""
     constraints, groups = problem.constraints, problem.groups
-    banned = [problem.context.raw_index(name) for name in constraints.forbidden_features]
+    forbidden = problem.forbidden_columns
     roots: list[int | None] = [None]
     if constraints.root_feature is not None:
         wanted = problem.context.raw_index(constraints.root_feature)
-        roots = [int(j) for j in np.flatnonzero(groups == wanted) if wanted not in banned]
+        roots = [int(j) for j in np.flatnonzero((groups == wanted) & ~forbidden)]
     return tuple(
-        PathProblem(
-            X=problem.X,
-            y=problem.y,
-            n_classes=problem.n_classes,
-            depth=problem.depth,
-            leaf_penalty=objective.penalty / objective.total_weight,
-            weights=problem.weights,
+        path_problem(
+            problem,
+            objective.leaf_price,
             min_samples_leaf=constraints.min_samples_leaf or 1,
             max_leaves=constraints.leaf_limit,
-            forbidden_features=np.isin(groups, banned) if banned else None,
+            forbidden_features=forbidden,
             root_feature=root,
             all_root_values=bool(problem.params["exact_root_values"]),
         )

@@ -1,9 +1,38 @@
-"""Between the nested records of the search and the one frozen tree of the package."""
+"""Between the records of the search and the problems and trees of the package."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from octcore.program import Problem
+from octcore.search.path_problem import PathProblem
 from octcore.search.path_tree import Branch, Leaf, PathTree
 from octcore.tree.tree import Split, Tree
+
+
+def path_problem(problem: Problem, leaf_penalty: float, **settings: Any) -> PathProblem:
+    """Ask the search about the rows of a problem.
+
+    Side constraints are not looked at: which of them hold, and how, is for the caller to say.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows on binary columns, weights and depth.
+    leaf_penalty : float
+        On the accuracy scale.
+    **settings
+        Other fields of `PathProblem`, instead of what the problem says.
+    """
+    asked: dict[str, Any] = {
+        "X": problem.X,
+        "y": problem.y,
+        "n_classes": problem.n_classes,
+        "depth": problem.depth,
+        "leaf_penalty": leaf_penalty,
+        "weights": problem.weights,
+    }
+    return PathProblem(**asked | settings)
 
 
 def to_tree(nested: PathTree, n_features: int, n_classes: int) -> Tree:

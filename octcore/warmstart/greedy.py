@@ -51,7 +51,6 @@ class GreedyRules:
     def of(cls, problem: Problem) -> GreedyRules:
         """Read the rules from the side constraints of a problem."""
         wanted, context = problem.constraints, problem.context
-        banned = [context.raw_index(name) for name in wanted.forbidden_features]
         rivals: dict[int, set[int]] = {}
         for first, second in wanted.forbidden_pairs:
             a, b = context.raw_index(first), context.raw_index(second)
@@ -61,7 +60,7 @@ class GreedyRules:
         if wanted.root_feature is not None:
             root = problem.groups == context.raw_index(wanted.root_feature)
         return cls(
-            allowed=~np.isin(problem.groups, banned),
+            allowed=~problem.forbidden_columns,
             root=root,
             groups=problem.groups,
             once_per_path=wanted.feature_once_per_path,

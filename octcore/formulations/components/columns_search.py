@@ -23,8 +23,8 @@ from octcore.search.path_columns import (
     root_scores,
     whole_leaf,
 )
-from octcore.search.path_convert import to_tree
-from octcore.search.path_problem import PathProblem, PathSearchResult
+from octcore.search.path_convert import path_problem, to_tree
+from octcore.search.path_problem import PathSearchResult
 from octcore.search.path_search import path_search
 from octcore.search.path_tree import PathTree
 from octcore.tree.tree import Tree
@@ -97,19 +97,8 @@ class ColumnsSearch:
     @cached_property
     def unconstrained(self) -> PathSearchResult:
         """Optimum without side constraints, and the value of every root feature."""
-        problem, objective = self.problem, self.columns.objective
-        return path_search(
-            PathProblem(
-                X=problem.X,
-                y=problem.y,
-                n_classes=problem.n_classes,
-                depth=problem.depth,
-                leaf_penalty=objective.penalty / objective.total_weight,
-                weights=problem.weights,
-                all_root_values=True,
-            ),
-            time_limit=SEARCH_SECONDS,
-        )
+        free = path_problem(self.problem, self.columns.objective.leaf_price, all_root_values=True)
+        return path_search(free, time_limit=SEARCH_SECONDS)
 
     @property
     def unconstrained_objective(self) -> float | None:
@@ -151,22 +140,12 @@ class ColumnsSearch:
 
     def _with_leaf_limit(self) -> Iterator[Tree]:
         """Optimum under the limit of leaves alone."""
-        limit, problem = self.problem.constraints.leaf_limit, self.problem
+        limit = self.problem.constraints.leaf_limit
         if limit is None:
             return
-        objective = self.columns.objective
-        found = path_search(
-            PathProblem(
-                X=problem.X[:, self.columns.kept],
-                y=problem.y,
-                n_classes=problem.n_classes,
-                depth=problem.depth,
-                leaf_penalty=objective.penalty / objective.total_weight,
-                weights=problem.weights,
-                max_leaves=limit,
-            ),
-            time_limit=SEARCH_SECONDS,
-        )
+        X, price = self.problem.X[:, self.columns.kept], self.columns.objective.leaf_price
+        limited = path_problem(self.problem, price, X=X, max_leaves=limit)
+        found = path_search(limited, time_limit=SEARCH_SECONDS)
         if found.tree is not None:
             yield self.columns.tree(found.tree)
 

@@ -19,8 +19,8 @@ import pyomo.environ as pyo
 from octcore.formulations.components.univariate import UnivariateObjective
 from octcore.parameters import Flag
 from octcore.program import Problem
-from octcore.search.path_convert import to_tree
-from octcore.search.path_problem import PathProblem, PathSearchResult
+from octcore.search.path_convert import path_problem, to_tree
+from octcore.search.path_problem import PathSearchResult
 from octcore.search.path_search import path_search
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
@@ -156,18 +156,12 @@ def _search(
             caught.append(error)
         return bool(caught)
 
-    wanted = problem.constraints
-    banned = [problem.context.raw_index(name) for name in wanted.forbidden_features]
     result = path_search(
-        PathProblem(
-            X=problem.X,
-            y=problem.y,
-            n_classes=problem.n_classes,
-            depth=problem.depth,
-            leaf_penalty=objective.penalty / objective.total_weight,
-            weights=problem.weights,
-            min_samples_leaf=wanted.min_samples_leaf or 1,
-            forbidden_features=np.isin(problem.groups, banned) if banned else None,
+        path_problem(
+            problem,
+            objective.leaf_price,
+            min_samples_leaf=problem.constraints.min_samples_leaf or 1,
+            forbidden_features=problem.forbidden_columns,
         ),
         cancel=cancel,
         time_limit=SEARCH_SECONDS,

@@ -55,8 +55,7 @@ PREDICTION = frozenset(ROUTED - {"min_samples_leaf"} | {"min_recall"})
 
 def allowed_columns(problem: Problem) -> list[int]:
     """Encoded columns of features that are not forbidden; the others get no variable."""
-    banned = {problem.context.raw_index(name) for name in problem.constraints.forbidden_features}
-    return [j for j in range(problem.n_features) if int(problem.groups[j]) not in banned]
+    return np.flatnonzero(~problem.forbidden_columns).tolist()
 
 
 def by_raw_feature(problem: Problem, columns: list[int]) -> dict[int, list[int]]:

@@ -109,6 +109,11 @@ class UnivariateObjective:
         """See `scale`."""
         return 0.0 if self.split_weight is None else self.split_weight
 
+    @property
+    def leaf_price(self) -> float:
+        """Price of a leaf on the accuracy scale, as the exact search counts it."""
+        return self.penalty / self.total_weight
+
     def from_count(self, value: float) -> float:
         """Objective of a count value."""
         return self.scale * value + self.shift
@@ -145,8 +150,7 @@ class UnivariateObjective:
     def ceiling(self) -> float:
         """Objective of a single leaf as accurate as conflicting identical rows allow."""
         problem = self.problem
-        banned = [problem.context.raw_index(f) for f in problem.constraints.forbidden_features]
-        X = problem.X[:, ~np.isin(problem.groups, banned)]
+        X = problem.X[:, ~problem.forbidden_columns]
         best = metrics.accuracy_ceiling(X, problem.y, problem.weights)
         return self.from_count(self.total_weight * best - self.penalty)
 
