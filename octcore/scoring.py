@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from octcore.data.columns import MISSING_LEVEL
 from octcore.data.findings import count, listing, quote
 from octcore.data.lookup import find_column, normal
+from octcore.data.text import MISSING_MARKS
 from octcore.errors import DataError
 from octcore.model_file import StoredModel
 
@@ -27,18 +29,20 @@ class Scored:
     ----------
     frame : pandas.DataFrame
         The rows as they came.
-    labels : ndarray, shape (n_rows,)
+    complete : ndarray of bool, shape (n_rows,)
+        Rows that have all values; only these get a prediction.
+    labels : ndarray, shape (n_complete,)
         Predicted classes.
-    leaves : ndarray of int64, shape (n_rows,)
+    leaves : ndarray of int64, shape (n_complete,)
         Leaf that every row reaches.
-    confidence : ndarray of float64, shape (n_rows,), or None
+    confidence : ndarray of float64, shape (n_complete,), or None
         Share of the predicted class among the training rows of the leaf, NaN in a leaf that no
         training row reaches; None when these are not known.
     unseen : mapping of str to int
         Rows with a category that never came up in training, by column.
     extra : tuple of str
         Columns that the model does not know.
-    right : ndarray of int8, shape (n_rows,), or None
+    right : ndarray of int8, shape (n_complete,), or None
         1 where the prediction is right, 0 where not, -1 where the file states no label; None
         when it has no target column.
     target : str or None
@@ -46,6 +50,7 @@ class Scored:
     """
 
     frame: pd.DataFrame
+    complete: npt.NDArray[np.bool_]
     labels: npt.NDArray[Any]
     leaves: npt.NDArray[np.int64]
     confidence: npt.NDArray[np.float64] | None = None
@@ -69,7 +74,14 @@ class Scored:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What the reader should know about the columns, one sentence each."""
-        found = [
+        found = []
+        if not self.complete.all():
+            gone, first = int((~self.complete).sum()), int(np.argmin(self.complete)) + 1
+            found.append(
+                f"{count(gone, 'row')} without a value in a column that is needed (the first is "
+                f"row {first}) {'gets' if gone == 1 else 'get'} no prediction."
+            )
+        found += [
             f"{count(n_rows, 'row')} of column {quote(name)} "
             f"{'has' if n_rows == 1 else 'have'} a category that never came up in training; the "
             "tree treats it as none of those it knows."
@@ -96,14 +108,23 @@ class Scored:
                 continue
             while name in table.columns:
                 name += "_"
-            table = table.assign(**{name: column})
+            table = table.assign(**{name: self._spread(column)})
         return table
+
+    def _spread(self, values: npt.NDArray[Any]) -> pd.Series | npt.NDArray[Any]:
+        """One value per row of the frame; empty where a row got none."""
+        if self.complete.all():
+            return values
+        whole = "Int64" if values.dtype.kind == "i" else None
+        known = pd.Series(values, index=self.frame.index[self.complete], dtype=whole)
+        return known.reindex(self.frame.index)
 
 
 def score(
     model: StoredModel,
     frame: pd.DataFrame,
     leaf_counts: Mapping[int, Sequence[int]] | None = None,
+    skip_incomplete: bool = False,
 ) -> Scored:
     """Send raw rows through the tree of a model.
 
@@ -115,6 +136,8 @@ def score(
         Rows with at least the raw columns that the encoding uses, as numbers or as text.
     leaf_counts : mapping of int to sequence of int, or None
         Training rows by class of every leaf, for the confidence.
+    skip_incomplete : bool
+        Give rows with an empty cell in a needed column no prediction instead of refusing them.
 
     Raises
     ------
@@ -123,9 +146,11 @@ def score(
         a number is needed.
     """
     _check_columns(model, [str(name) for name in frame.columns])
-    X = model.encode(frame)
+    complete = _complete(model, frame) if skip_incomplete else np.ones(len(frame), dtype=bool)
+    kept = frame.loc[complete]
+    X = model.encode(kept)
     leaves, codes = model.tree.apply(X), model.tree.predict_codes(X)
-    target, right = _judged(model, frame, codes)
+    target, right = _judged(model, kept, codes)
     known = {normal(column.name) for column in model.columns} | {normal(str(target))}
     extra = tuple(str(name) for name in frame.columns if normal(str(name)) not in known)
     confidence = None
@@ -135,7 +160,20 @@ def score(
         }
         confidence = np.array([shares[int(leaf)] for leaf in leaves], dtype=np.float64)
     labels = np.asarray(model.classes)[codes]
-    return Scored(frame, labels, leaves, confidence, model.unseen(frame), extra, right, target)
+    return Scored(
+        frame, complete, labels, leaves, confidence, model.unseen(kept), extra, right, target
+    )
+
+
+def _complete(model: StoredModel, frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Which rows have a value in every needed column; one may count missing as a category."""
+    found = np.ones(len(frame), dtype=bool)
+    for column in model.needed:
+        if MISSING_LEVEL not in column.levels:
+            values = frame[find_column(column.name, [str(name) for name in frame.columns])]
+            empty = [str(value).strip() in MISSING_MARKS for value in values]
+            found &= ~(np.array(empty, dtype=bool) | values.isna().to_numpy())
+    return found
 
 
 def _share(counts: Sequence[int], code: int) -> float:

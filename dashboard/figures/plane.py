@@ -215,6 +215,7 @@ def plane_figure(
     accent: str,
     selected: int = 1,
     all_margins: bool = False,
+    marked: tuple[float, float] | None = None,
 ) -> go.Figure:
     """Draw the plane.
 
@@ -230,6 +231,8 @@ def plane_figure(
         Selected node; rows that do not visit it are faded.
     all_margins : bool
         Margins of all nodes instead of those above the leaves only.
+    marked : (float, float) or None
+        Place of a row to point out.
     """
     figure = go.Figure(layout=base_layout(palette, height=460))
     for region in record.regions:
@@ -243,6 +246,8 @@ def plane_figure(
         for polygon in record.cells.get(selected, ()):
             _polygon(figure, polygon, "rgba(0,0,0,0)", {"color": accent, "width": 3})
     _dots(figure, record, palette, selected, banded)
+    if marked is not None:
+        _mark(figure, marked, palette, accent)
     figure.update_xaxes(
         title_text=text.plotly(record.x), range=record.x_range, showgrid=False, constrain="domain"
     )
@@ -329,7 +334,8 @@ def _dots(
             customdata=np.column_stack([dots.leaf[here], dots.row[here] + 1]).tolist(),
             marker={
                 "symbol": palette.class_marker(k),
-                "size": 9,
+                # Larger where a cross goes on top: shape and colour still tell the true class.
+                "size": np.where(dots.wrong[here], 13, 9).tolist(),
                 "color": palette.class_colour(k),
                 "opacity": np.where(visited[here], 0.95, 0.18).tolist(),
                 "line": {"color": palette.outline, "width": 0.8},
@@ -342,8 +348,19 @@ def _dots(
     _ring(figure, dots, support, "support vector", "circle-open", palette.text, 15, 1.6)
     # Black and white together stay visible on every region colour; the legend is on the page.
     halo, cross = ("#ffffff", "#000000") if palette.name == "light" else ("#000000", "#ffffff")
-    _ring(figure, dots, dots.wrong, "", "x", halo, 11, 2)
-    _ring(figure, dots, dots.wrong, "misclassified", "x", cross, 8, 0)
+    _ring(figure, dots, dots.wrong, "", "x-thin", halo, 9, 4.5)
+    _ring(figure, dots, dots.wrong, "misclassified", "x-thin", cross, 9, 2)
+
+
+def _mark(figure: go.Figure, marked: tuple[float, float], palette: Palette, accent: str) -> None:
+    figure.add_scatter(
+        x=[marked[0]],
+        y=[marked[1]],
+        mode="markers",
+        name="chosen row",
+        hoverinfo="skip",
+        marker={"symbol": "circle-open", "size": 22, "color": accent, "line": {"width": 4}},
+    )
 
 
 def _ring(

@@ -12,14 +12,20 @@ from dashboard.widgets import (
     metrics_view,
     replay,
     run_picker,
+    scoring,
 )
-from dashboard.widgets.frame import draw_title
+from dashboard.widgets.frame import draw_title, stay_in_app
 from dashboard.widgets.lazy_tabs import lazy_tabs
 from dashboard.widgets.start import start_button
 
-draw_title("Explore")
+stay_in_app()
+head = st.container()
 view = run_picker.draw(session.run_id())
 run = None if view is None else view.run
+with head:
+    draw_title(
+        "Explore", run.train if run is not None else None, run.n_train + run.n_test if run else None
+    )
 if view is None:
     st.info("There is no solved tree yet. One click solves the data that are loaded.")
     start_button("Find an optimal tree", key="start_from_explore")
@@ -40,6 +46,7 @@ else:
             "Accuracy": lambda: metrics_view.draw(shown),
             "CART beside it": lambda: metrics_view.greedy(key, shown),
             "Rules": lambda: metrics_view.rules_table(shown),
+            "Score a file": lambda: scoring.draw(key, shown),
             "Model card": lambda: metrics_view.model_card(shown),
             "Download": lambda: downloads.draw(key, shown),
         },

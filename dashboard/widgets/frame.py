@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
 from dashboard import session, text
+from octcore.data.dataset import Dataset
 
 STYLE = """
 <style>
@@ -38,11 +39,12 @@ def stay_in_app() -> None:
         st.rerun()
 
 
-def draw_title(title: str) -> None:
-    """Draw the heading of a page, with the data that are loaded beside it."""
+def draw_title(title: str, data: Dataset | None = None, n_rows: int | None = None) -> None:
+    """Draw the heading of a page, with data beside it: those that are loaded, or others."""
     stay_in_app()
-    data = session.dataset()
-    parts = [text.count(data.n_samples, "row"), text.count(data.n_features, "feature")]
+    data = session.dataset() if data is None else data
+    rows = data.n_samples if n_rows is None else n_rows
+    parts = [text.count(rows, "row"), text.count(data.n_features, "feature")]
     if data.y is not None:
         parts.append(text.count(data.n_classes, "class"))
     left, right = st.columns([1, 2], vertical_alignment="bottom")

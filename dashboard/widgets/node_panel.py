@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session, text
+from dashboard.figures.row_path import class_shares
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.run import Run
@@ -38,6 +39,7 @@ def draw(run_id: str, run: Run) -> None:
         st.caption(
             "Reached when " + " and ".join(text.markdown(text.words(c), 200) for c in conditions)
         )
+    draw_shares(run_id, run, node)
     st.dataframe(
         frame.head(ROWS_SHOWN),
         hide_index=True,
@@ -56,6 +58,45 @@ def draw(run_id: str, run: Run) -> None:
         key=session.widget_key("save_rows", run_id, node),
         on_click="ignore",
         width="stretch",
+    )
+
+
+def draw_shares(run_id: str, run: Run, node: int) -> None:
+    """Draw the classes at a node: at a leaf, how sure its prediction is.
+
+    Parameters
+    ----------
+    run_id : str
+        The run.
+    run : Run
+        With tree and training rows.
+    node : int
+        Node number.
+    """
+    assert run.tree is not None
+    assert run.train is not None
+    tree, train = run.tree, run.train
+    shares = cached.once_per_run(
+        run_id, "class shares", lambda: class_shares(tree, run.encoding, train, run.test)
+    )[node]
+    columns = {
+        "class": [("→ " if tree.labels.get(node) == k else "") + s.label
+                  for k, s in enumerate(shares)],
+        "training": [s.train for s in shares],
+        "share of training rows": [s.train_share for s in shares],
+    }  # fmt: skip
+    if run.test is not None:
+        columns["held out"] = [s.test for s in shares]
+        columns["share of held-out rows"] = [s.test_share for s in shares]
+    bar = {"format": "percent", "min_value": 0.0, "max_value": 1.0}
+    st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        key=session.widget_key("shares", run_id),
+        column_config={
+            name: st.column_config.ProgressColumn(**bar) for name in columns if "share" in name
+        },
+        alt=f"Rows of every class at node {node}",
     )
 
 

@@ -137,14 +137,28 @@ def incumbent_tree(run_id: str, tree: Tree, train: Dataset, encoding: Encoding, 
     show_tree(data, session.widget_key("incumbent", run_id), lambda _: None)
 
 
-def small_tree(run_id: str, run: Run) -> None:
-    """Draw the tree; a click selects the node for the Explore page as well."""
+def small_tree(run_id: str, run: Run, path: tuple[int, ...] = ()) -> None:
+    """Draw the tree; a click selects the node for the Explore page as well.
+
+    Parameters
+    ----------
+    run_id : str
+        The run.
+    run : Run
+        With a tree.
+    path : tuple of int
+        Nodes on the way of a row, to be marked; empty marks the way to the selected node.
+    """
     palette = session.palette()
     view = cached.once_per_run(run_id, "tree view", lambda: tree_view(run))
     selected = session.selected_node(run_id)
-    data = component_data(view, palette, accent(palette), selected, run_id)
-    key = session.widget_key("tree", run_id)
-    show_tree(data, key, lambda node: session.select_node(run_id, node))
+    data = component_data(view, palette, accent(palette), selected, run_id) | {"path": list(path)}
+
+    def clicked(node: int) -> None:
+        session.select_node(run_id, node)
+        session.show_row(run_id, False)
+
+    show_tree(data, session.widget_key("tree", run_id), clicked)
 
 
 def accent(palette: Palette) -> str:

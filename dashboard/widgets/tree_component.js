@@ -111,14 +111,14 @@ const SHAPES = {
   pentagon: "M0,-5.5L5.3,-1.6L3.3,4.6H-3.3L-5.3,-1.6Z", hourglass: "M-5,-5H5L-5,5H5Z", bowtie: "M-5,-5V5L5,-5V5Z",
 };
 
-function drawNode(layer, item, plan, data, state, act) {
+function drawNode(layer, item, plan, data, state, act, onPath) {
   const { node, lines } = item;
   const chosen = node.id === data.selected;
   const group = el("g", { class: "node", transform: `translate(${item.x},${item.y})`, tabindex: node.id === state.focus ? 0 : -1, role: "treeitem", "aria-level": item.depth + 1, "aria-selected": chosen, "aria-label": node.label, "data-node": node.id }, layer);
   if (node.kind === "branch") group.setAttribute("aria-expanded", item.open);
   el("title", {}, group, node.label);
   const colour = node.kind === "leaf" ? data.classes[node.leaf].colour : data.ink.muted;
-  el("rect", { class: "body", width: plan.width, height: item.height, rx: node.kind === "leaf" ? 12 : 5, fill: data.ink.surface, stroke: chosen || node.mark ? data.ink.accent : colour, "stroke-width": chosen ? 3.5 : node.mark ? 2.6 : node.kind === "leaf" ? 2.2 : 1.3, "stroke-dasharray": node.mark ? "8 4" : "none" }, group);
+  el("rect", { class: "body", width: plan.width, height: item.height, rx: node.kind === "leaf" ? 12 : 5, fill: data.ink.surface, stroke: chosen || node.mark || onPath ? data.ink.accent : colour, "stroke-width": chosen ? 3.5 : node.mark || onPath ? 2.6 : node.kind === "leaf" ? 2.2 : 1.3, "stroke-dasharray": node.mark ? "8 4" : "none" }, group);
   const shift = node.kind === "leaf" ? 17 : 0;
   if (shift) el("path", { d: SHAPES[data.classes[node.leaf].marker] || SHAPES.circle, transform: `translate(${PAD + 5},${plan.top + 8})`, fill: colour, stroke: data.ink.text, "stroke-width": 0.8 }, group);
   lines.forEach((line, i) => el("text", { x: PAD + (i ? 0 : shift), y: plan.top + 12 + i * LINE, "font-size": 13, "font-weight": 600, fill: data.ink.text }, group, shift ? shorten(line, plan.width - 2 * PAD - shift, true) : line));
@@ -167,13 +167,14 @@ function draw(root, data, state, act) {
   const dx = (room - w * k) / 2 + state.view.x, dy = state.view.y + (state.view.k === 1 ? Math.max(0, (height - h * k) / 2) : 0);
   const scene = el("g", { transform: `translate(${dx},${dy}) scale(${k}) translate(${margin},${margin})`, "font-family": "'Source Sans','Source Sans Pro',sans-serif" }, svg);
   const onPath = new Set();
-  for (let m = data.selected; m >= 1; m >>= 1) onPath.add(m);
+  if (data.path && data.path.length) data.path.forEach((m) => onPath.add(m));
+  else for (let m = data.selected; m >= 1; m >>= 1) onPath.add(m);
   for (const item of plan.items) {
     if (!item.open) continue;
     for (const isRight of [0, 1]) drawEdge(scene, item, plan.at.get(2 * item.node.id + isRight), plan, data, isRight, onPath.has(2 * item.node.id + isRight));
   }
   if (!plan.at.has(state.focus)) state.focus = plan.at.has(data.selected) ? data.selected : 1;
-  for (const item of plan.items) drawNode(scene, item, plan, data, state, act);
+  for (const item of plan.items) drawNode(scene, item, plan, data, state, act, onPath.has(item.node.id) && data.selected > 1);
   state.plan = plan;
   state.full = { w, h, scene };
   if (hadFocus) root.querySelector(`[data-node="${state.focus}"]`)?.focus({ preventScroll: true });

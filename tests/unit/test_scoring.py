@@ -106,3 +106,20 @@ def test_leaf_without_training_rows_has_no_confidence(finches):
     confidence = score(model, raw_rows(run), empty).confidence
     assert confidence is not None
     assert all(math.isnan(value) for value in np.unique(confidence))
+
+
+def test_rows_with_an_empty_cell_are_refused_or_left_without_a_prediction(finches):
+    run, model = finches
+    rows = raw_rows(run)
+    rows.loc[[2, 5], "wing length (mm)"] = ""
+    with pytest.raises(DataError, match="Row 3"):
+        score(model, rows)
+    scored = score(model, rows, leaf_counts(run), skip_incomplete=True)
+    assert len(scored.labels) == scored.n_judged == len(rows) - 2
+    assert "2 rows without a value" in scored.remarks[0]
+    assert "row 3" in scored.remarks[0]
+    table = scored.table()
+    assert len(table) == len(rows)
+    assert table[["prediction", "confidence", "leaf"]].iloc[[2, 5]].isna().all(axis=None)
+    whole = score(model, raw_rows(run)).table(("leaf",))["leaf"]
+    assert (table["leaf"].drop([2, 5]) == whole.drop([2, 5])).all()

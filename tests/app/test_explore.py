@@ -1,0 +1,109 @@
+"""Explore: one row's path, the slice, scoring a file and the replay, without pixels."""
+
+from __future__ import annotations
+
+import pytest
+
+from octcore.data.samples import load_sample
+from tests.app.history_case import open_page, shown
+
+
+@pytest.fixture
+def finches(server):
+    """A finished run on a mixed set with held-out rows."""
+    data = load_sample("finches")
+    settings = {"formulation": "cart", "depth": 3, "test_size": 0.25, "encoding": "QT-5"}
+    return server.submit("me", data, settings)
+
+
+def open_row(run):
+    app = open_page("explore", run=run)
+    mode = next(b for b in app.button_group if "Path of one row" in b.options)
+    mode.set_value("Path of one row").run()
+    assert not app.exception
+    return app
+
+
+def number(app, label):
+    return next(n for n in app.number_input if n.label.startswith(label))
+
+
+def test_a_row_is_picked_by_its_number_and_its_leaf_becomes_the_selected_node(finches):
+    app = open_row(finches)
+    assert "Training row 1 ends in **leaf" in shown(app)
+    number(app, "Number, 1 to").set_value(7).run()
+    assert "Training row 7 ends in **leaf" in shown(app)
+    leaf = app.session_state["selected_nodes"][finches]
+    assert f"leaf {leaf}: predicts" in shown(app)
+    source = next(b for b in app.button_group if "Held-out row" in b.options)
+    source.set_value("held-out").run()
+    assert "Held-out row 1 ends in" in shown(app)
+    assert not app.exception
+
+
+def test_a_typed_row_starts_as_the_picked_one_and_follows_its_inputs(finches):
+    app = open_row(finches)
+    source = next(b for b in app.button_group if "Typed row" in b.options)
+    source.set_value("typed").run()
+    assert "The typed row ends in" in shown(app)
+    before = app.session_state["selected_nodes"][finches]
+    beak = number(app, "beak length")
+    assert f"{beak.value:.5g}" in {str(v) for v in app.dataframe[0].value["this row"]}
+    leaves = set()
+    for value in (8.0, 30.0):
+        number(app, "beak length").set_value(value).run()
+        assert not app.exception
+        leaves.add(app.session_state["selected_nodes"][finches])
+    assert len(leaves | {before}) >= 2
+
+
+def test_values_of_the_other_features_are_prefilled_and_can_be_chosen(finches):
+    app = open_page("explore", run=finches)
+    across = next(s for s in app.selectbox if s.label == "Across")
+    across.set_value("wing length (mm)").run()
+    held = [n for n in app.number_input if n.label.startswith(("beak", "weight"))]
+    assert held
+    first = f"{held[0].value:.5g}"
+    assert first in shown(app)
+    held[0].set_value(held[0].value + 3).run()
+    assert not app.exception
+    assert f"{float(first) + 3:.5g}" in shown(app)
+
+
+def score_tab(run, content: bytes):
+    app = open_page("explore", run=run)
+    app.session_state["explore_tabs"] = "Score a file"
+    app.run()
+    app.file_uploader[0].upload("new.csv", content, "text/csv")
+    app.run()
+    assert not app.exception
+    return app
+
+
+def test_a_second_file_is_scored(finches):
+    row = load_sample("finches").frame.iloc[:4].to_csv(index=False).encode()
+    app = score_tab(finches, row)
+    values = {m.label: m.value for m in app.metric}
+    assert values["Rows"] == "4"
+    assert "Right" not in values
+    assert "Mean confidence" in values
+    assert any(d.value.columns[0] == "prediction" for d in app.dataframe)
+
+
+def test_wrong_columns_are_one_sentence(finches):
+    app = score_tab(finches, b"beak length (mm),wing\n14.1,70\n15,71\n")
+    assert len(app.error) == 1
+    assert "lack 6 columns" in app.error[0].value.replace("\\", "")
+
+
+def test_unknown_categories_extra_columns_and_labels_are_said(finches):
+    frame = load_sample("finches").frame.iloc[:5].copy()
+    frame.loc[frame.index[:2], "habitat"] = "moon"
+    data = load_sample("finches")
+    frame["species"] = [str(data.classes[k]) for k in data.y[:5]]
+    frame["note"] = "=1+1"
+    app = score_tab(finches, frame.to_csv(index=False).encode())
+    words = " ".join(w.value for w in app.warning).replace("\\", "")
+    assert "2 rows of column “habitat” have a category" in words
+    assert "“note” is not a column of the model" in words
+    assert "Right" in {m.label for m in app.metric}
