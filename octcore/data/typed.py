@@ -276,7 +276,7 @@ def finish_column(
         levels = () if kind == "numeric" else tuple(np.unique(values).tolist())
         return Column(column.name, kind, levels, column.number_format), values, ()
     if kind == "numeric":
-        raise _not_numeric(column, codes)
+        raise _not_numeric(column)
     texts = _level_texts(column)
     levels, findings = _ordered_levels(column, [texts[index] for index in used], kind, order)
     return Column(column.name, kind, levels), np.array(texts, dtype=object)[codes], findings
@@ -302,7 +302,7 @@ def _level_texts(column: TypedColumn) -> list[str]:
     ]
 
 
-def _not_numeric(column: TypedColumn, codes: npt.NDArray[np.int64]) -> DataError:
+def _not_numeric(column: TypedColumn) -> DataError:
     bad = next(v for v in column.raw.values if not PLAIN.fullmatch(v))
     return DataError(
         "NOT_NUMERIC",

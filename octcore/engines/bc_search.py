@@ -367,7 +367,7 @@ class BranchAndCut:
             children = default_children(x, self.relaxation.integer, lower, upper)
         changes = node.changes
         if self.options.fixing:
-            changes = (*changes, *self._fixed_by_reduced_costs(bound))
+            changes = (*changes, *self._fixed_by_reduced_costs())
         separates = node.depth == 0 or bound - first > 0.02 * max(0.0, self.cutoff - first)
         basis = self.lp.basis()
         made = [
@@ -397,7 +397,7 @@ class BranchAndCut:
         ):  # fmt: skip
             self.lower[columns], self.upper[columns] = low, high
 
-    def _fixed_by_reduced_costs(self, bound: float) -> tuple[Child, ...]:
+    def _fixed_by_reduced_costs(self) -> tuple[Child, ...]:
         if not np.isfinite(self.cutoff):
             return ()
         return fixings(

@@ -39,7 +39,7 @@ class PathSearchEngine:
             bridge.close(results[-1])
             if results[-1].status in {"time_limit", "cancelled"}:
                 break
-        return _outcome(program, problems, results, recorder, limits)
+        return _outcome(program, problems, results, recorder)
 
 
 class _Bridge:
@@ -93,7 +93,6 @@ def _outcome(
     problems: tuple[PathProblem, ...],
     results: list[PathSearchResult],
     recorder: Recorder,
-    limits: SolveLimits,
 ) -> Outcome:
     reason = _REASONS[results[-1].status]
     if len(results) == len(problems) and reason is StopReason.INFEASIBLE and recorder.tree:

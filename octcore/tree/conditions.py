@@ -12,10 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from octcore.encoding.base import EncodedColumn, as_numbers
+from octcore.encoding.base import EncodedColumn
 
 Cut = tuple[float, int]
 BOTTOM: Cut = (-math.inf, 0)
@@ -60,15 +57,6 @@ class Numbers:
         """Return the numbers in both sets."""
         common = [(max(a, c), min(b, d)) for a, b in self.intervals for c, d in other.intervals]
         return Numbers(self.raw, tuple(sorted((a, b) for a, b in common if a < b)), self.levels)
-
-    def holds(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Say which raw values are in the set."""
-        numbers = as_numbers(np.asarray(values), self.raw, self.levels)
-        inside = np.zeros(len(numbers), dtype=bool)
-        for (low, above), (high, through) in self.intervals:
-            from_low = numbers > low if above else numbers >= low
-            inside |= from_low & (numbers <= high if through else numbers < high)
-        return inside
 
 
 @dataclass(frozen=True)
@@ -115,13 +103,6 @@ class Levels:
             return other.meet(self)
         added = tuple(x for x in other.levels if x not in self.levels)
         return Levels(self.raw, self.levels + added, False, self.pair)
-
-    def holds(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Say which raw values are in the set."""
-        known = np.zeros(len(values), dtype=bool)
-        for level in self.levels:
-            known |= np.asarray(np.asarray(values) == level, dtype=bool)
-        return known if self.inside else ~known
 
 
 Condition = Numbers | Levels

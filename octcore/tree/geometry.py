@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from octcore.tree.plane_view import PlaneView
-from octcore.tree.polygons import THIN, Line, Point, Polygon, area, box, centre, clip, contains
+from octcore.tree.polygons import THIN, Line, Polygon, area, box, centre, clip
 from octcore.tree.tree import Tree
 from octcore.tree.wording import class_name
 
@@ -94,8 +94,3 @@ def strips(cell: Polygon, cuts: Sequence[Sequence[float]]) -> list[Polygon]:
 def axis_line(axis: int, value: float) -> Line:
     """Return the line ``x = value`` (axis 0) or ``y = value`` (axis 1)."""
     return Line(1.0, 0.0, value) if axis == 0 else Line(0.0, 1.0, value)
-
-
-def region_of(regions: tuple[Region, ...], point: Point) -> Region | None:
-    """Return the region that holds a point, None outside the box."""
-    return next((region for region in regions if contains(region.polygon, point)), None)

@@ -94,25 +94,6 @@ class NodeMargin:
         return self.slack > 1
 
 
-def raw_axes(
-    weights: npt.ArrayLike, offset: float, minimum: npt.ArrayLike, spread: npt.ArrayLike
-) -> tuple[Floats, float]:
-    """Convert a plane on [0, 1] features to raw units.
-
-    With ``x = (raw - minimum) / spread``: ``w' = w / spread`` and
-    ``b' = b - sum_j w_j minimum_j / spread_j``.
-
-    Parameters
-    ----------
-    weights, minimum, spread : array, shape (n_features,)
-        Weights of the scaled features; the range that scaling mapped to [0, 1].
-    offset : float
-        Of the plane ``w.x + offset = 0``.
-    """
-    converted = np.asarray(weights, dtype=float) / np.asarray(spread, dtype=float)
-    return converted, float(offset - converted @ np.asarray(minimum, dtype=float))
-
-
 def node_margins(
     tree: Tree, X: Floats, y: npt.NDArray[np.int64] | None = None, positive: int = 1
 ) -> dict[int, NodeMargin]:

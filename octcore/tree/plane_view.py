@@ -112,21 +112,6 @@ class PlaneView:
         return Line(slope[0], slope[1], level)
 
 
-def encoded_view(
-    encoding: Encoding,
-    x: int,
-    y: int,
-    x_range: Range = (0.0, 1.0),
-    y_range: Range = (0.0, 1.0),
-    fixed: Mapping[int, float] | None = None,
-) -> PlaneView:
-    """Return the view of two encoded columns (by index) in their own units."""
-    columns = tuple(EncodedColumn(name, "value") for name in encoding.names)
-    plain = Encoding("none", columns, encoding.names)
-    held = {encoding.names[j]: value for j, value in (fixed or {}).items()}
-    return PlaneView(plain, encoding.names[x], encoding.names[y], x_range, y_range, held)
-
-
 def _breaks(column: EncodedColumn) -> list[float]:
     if column.kind == "level":
         return _level_breaks(column)

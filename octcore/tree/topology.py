@@ -46,16 +46,6 @@ def path(node: int) -> tuple[tuple[int, int], ...]:
     return tuple(itertools.pairwise(steps))
 
 
-def left_ancestors(node: int) -> tuple[int, ...]:
-    """Ancestors whose left child lies on the path to a node."""
-    return tuple(a for a, child in path(node) if child == 2 * a)
-
-
-def right_ancestors(node: int) -> tuple[int, ...]:
-    """Ancestors whose right child lies on the path to a node."""
-    return tuple(a for a, child in path(node) if child == 2 * a + 1)
-
-
 def terminals_below(node: int, depth: int) -> range:
     """Terminal nodes of the perfect tree of a depth below (or equal to) a node."""
     levels = depth - node_depth(node)

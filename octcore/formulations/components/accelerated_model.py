@@ -29,7 +29,8 @@ from octcore.formulations.components.root_values import SLACK, RootValues
 from octcore.formulations.components.rows import linear
 from octcore.formulations.components.univariate import UnivariateObjective
 from octcore.program import PyomoModel, SearchState
-from octcore.separation.equivalent_points import EquivalentPointCuts, conflict_groups, find_sets
+from octcore.separation.equivalent_points import EquivalentPointCuts
+from octcore.separation.equivalent_sets import conflict_groups, find_sets
 from octcore.separation.max_flow import BendersCuts
 from octcore.separation.path_bound import PathBoundCuts, TreePath
 from octcore.separation.tree_rows import Rows, TreePoint

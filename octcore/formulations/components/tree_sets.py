@@ -39,7 +39,7 @@ class TreeSets:
     n_classes: int
 
     @property
-    def I(self) -> range:
+    def I(self) -> range:  # noqa: E743 - the letter of the papers
         """Groups of identical rows."""
         return range(len(self.rows))
 

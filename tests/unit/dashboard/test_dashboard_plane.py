@@ -11,8 +11,8 @@ from dashboard.figures.plane import (
 )
 from dashboard.palette import LIGHT
 from octcore.data.dataset import Dataset
-from octcore.tree.geometry import region_of
 from octcore.tree.polygons import area
+from tests.regions import region_of
 from tests.unit.dashboard.hostile import HOSTILE
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octcore.search.depth_two import DepthTwo, reference_scores
+from octcore.search.depth_two import DepthTwo
 from octcore.search.enumeration import best_tree, tree_value
 from octcore.search.path_tree import Branch, Leaf
+from tests.unit.search.depth_two_reference import reference_scores
 
 
 def random_set(

@@ -10,14 +10,10 @@ from scipy.optimize import linprog, milp
 from scipy.sparse import csr_matrix, vstack
 
 from octcore.search.enumeration import all_trees
-from octcore.separation.equivalent_points import (
-    EquivalentForm,
-    EquivalentPointCuts,
-    conflict_groups,
-    find_sets,
-)
-from octcore.separation.equivalent_rows import explicit_rows
+from octcore.separation.equivalent_points import EquivalentForm, EquivalentPointCuts
+from octcore.separation.equivalent_sets import conflict_groups, find_sets
 from octcore.separation.tree_rows import TreePoint
+from tests.unit.separation.explicit_rows import explicit_rows
 from tests.unit.separation.tree_cases import (
     flat_point,
     instance_of,

@@ -9,11 +9,12 @@ import pytest
 from octcore.data.dataset import Dataset
 from octcore.encoding import EncodedColumn, Encoding, fit_encoding
 from octcore.errors import SettingsError
-from octcore.tree.geometry import leaf_regions, node_cells, region_of
-from octcore.tree.margins import node_margins, raw_axes, split_lines
-from octcore.tree.plane_view import PlaneView, encoded_view
+from octcore.tree.geometry import leaf_regions, node_cells
+from octcore.tree.margins import node_margins, split_lines
+from octcore.tree.plane_view import PlaneView
 from octcore.tree.polygons import Line, area, box, clip, clip_segment, contains
 from octcore.tree.tree import Split, Tree
+from tests.regions import region_of
 
 SQUARE = box((0.0, 1.0), (0.0, 1.0))
 UNITS = Encoding("none", (EncodedColumn("x", "value"), EncodedColumn("y", "value")), ("x", "y"))
@@ -80,14 +81,6 @@ def test_splits_without_weights_are_skipped() -> None:
     assert cells[3] == ()
     assert area(cells[2][0]) == 1.0
     assert list(split_lines(tree, unit_view())) == [2]
-
-
-def test_raw_axes_agree_with_scaled_columns() -> None:
-    minimum, spread = np.array([10.0, -2.0]), np.array([5.0, 4.0])
-    weights, offset = raw_axes([2.0, 3.0], -1.5, minimum, spread)
-    raw = np.array([[11.0, 0.5], [14.0, 1.0]])
-    scaled = (raw - minimum) / spread
-    np.testing.assert_allclose(raw @ weights + offset, scaled @ [2.0, 3.0] - 1.5)
 
 
 def test_scaled_columns_are_drawn_in_raw_units() -> None:
@@ -169,18 +162,6 @@ def test_views_that_cannot_be_drawn(
     with pytest.raises(SettingsError) as caught:
         PlaneView(encoding, x, y, x_range, (0.0, 1.0))
     assert caught.value.code == code
-
-
-def test_encoded_units_need_no_raw_columns() -> None:
-    columns = (
-        EncodedColumn("x", "scaled", shift=10.0, scale=5.0),
-        EncodedColumn("y", "scaled", shift=-2.0, scale=4.0),
-    )
-    view = encoded_view(Encoding("scaled", columns, ("x", "y")), 0, 1)
-    assert (
-        split_lines(two_level_tree(), view)[1].line
-        == split_lines(two_level_tree(), unit_view())[1].line
-    )
 
 
 def test_unit_margin_numbers() -> None:

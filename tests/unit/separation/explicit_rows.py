@@ -1,7 +1,6 @@
-"""Equivalent-point inequalities with their auxiliary variables, for models without separation.
+"""Equivalent-point inequalities with their auxiliary variables, as they are published.
 
-The rows say the same as the projected cuts of `equivalent_points`; a compact model may add them up
-front, and tests compare the two.
+The projected cuts of `equivalent_points` must say the same.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from octcore.separation.equivalent_points import EquivalentForm, EquivalentSets
+from octcore.separation.equivalent_points import EquivalentForm
+from octcore.separation.equivalent_sets import EquivalentSets
 from octcore.separation.tree_rows import Instance, RowBuilder, Rows, TreeLayout
 
 
