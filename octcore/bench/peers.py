@@ -1,48 +1,33 @@
 """Other people's programs on the same data with the same objective; all of them optional.
 
-Every peer is called through its public Python interface in a child process of its own, and its
-objective is recomputed from its predictions and its number of leaves.
+Every peer is called through its public Python interface in a child process of its own, which is
+killed at the limit, and its objective is recomputed by sending the rows through its tree.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import multiprocessing
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from queue import Empty
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
+from octcore.bench import peer_programs
 from octcore.bench.instance import Instance, Line
+from octcore.bench.peer_programs import Answer, Parity, Question, leaf_count, route
 from octcore.engines.events import relative_gap
 
 GRACE_SECONDS, GRACE_SHARE = 5.0, 0.1
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a peer found.
-
-    Parameters
-    ----------
-    predicted : numpy.ndarray
-        Class index of every row.
-    leaves : int
-        Leaves of its tree.
-    proven : bool
-        Whether it claims optimality.
-    gap : float or None
-        Relative gap that it reports.
-    """
-
-    predicted: np.ndarray
-    leaves: int
-    proven: bool
-    gap: float | None = None
+IMPORT_SECONDS = 60.0
+MEMORY_BYTES = 8 * 2**30
+TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -54,14 +39,17 @@ class Peer:
     key, title, module, install : str
         Name in the table, words, module to look for, and how to install it.
     solve : callable
-        ``(X, y, depth, leaf_penalty, limit) -> Answer``.
+        ``Question -> Answer``.
+    needs_parity : bool
+        Whether it answers questions with a parity limit, and only those.
     """
 
     key: str
     title: str
     module: str
     install: str
-    solve: Callable[[np.ndarray, np.ndarray, int, float, float], Answer]
+    solve: Callable[[Question], Answer]
+    needs_parity: bool = False
 
     @property
     def is_installed(self) -> bool:
@@ -69,62 +57,16 @@ class Peer:
         return importlib.util.find_spec(self.module) is not None
 
 
-def _streed(X: np.ndarray, y: np.ndarray, depth: int, penalty: float, limit: float) -> Answer:
-    from pystreed import STreeDClassifier  # pyright: ignore[reportMissingImports]
-
-    model = STreeDClassifier(
-        "cost-complex-accuracy", max_depth=depth, cost_complexity=penalty, time_limit=limit
-    )
-    model.fit(X, y)
-    proven = bool(model.fit_result.is_optimal())
-    return Answer(np.asarray(model.predict(X)), model.get_n_leaves(), proven)
-
-
-def _dl85(X: np.ndarray, y: np.ndarray, depth: int, penalty: float, limit: float) -> Answer:
-    from pydl85 import DL85Classifier  # pyright: ignore[reportMissingImports]
-
-    # Its objective knows no price of leaves, so only penalty 0 asks the same question.
-    model = DL85Classifier(max_depth=depth, time_limit=int(limit))
-    model.fit(X, y)
-    leaves = _count_leaves(model.tree_)
-    proven = penalty == 0 and not bool(model.timeout_)
-    return Answer(np.asarray(model.predict(X)), leaves, proven)
-
-
-def _count_leaves(node: dict[str, Any]) -> int:
-    if "feat" not in node:
-        return 1
-    return _count_leaves(node["left"]) + _count_leaves(node["right"])
-
-
-def _odtlearn(X: np.ndarray, y: np.ndarray, depth: int, penalty: float, limit: float) -> Answer:
-    import pandas as pd
-    from odtlearn.flow_oct import FlowOCT  # pyright: ignore[reportMissingImports]
-
-    # (1 - w) correct - w splits is accuracy - penalty x leaves for w = n penalty / (1 + n penalty)
-    weight = len(y) * penalty / (1 + len(y) * penalty)
-    model = FlowOCT(solver="cbc", depth=depth, _lambda=weight, time_limit=int(limit))
-    model.fit(pd.DataFrame(X), pd.Series(y))
-    predicted = np.asarray(model.predict(pd.DataFrame(X)))
-    gap = float(model.optim_gap)
-    splits = sum(value > 0.5 for value in model.b_value.values())
-    return Answer(predicted, splits + 1, gap <= 1e-6, gap)
-
-
-def _cart(X: np.ndarray, y: np.ndarray, depth: int, penalty: float, limit: float) -> Answer:
-    from sklearn.tree import DecisionTreeClassifier
-
-    model = DecisionTreeClassifier(max_depth=depth, ccp_alpha=penalty, random_state=0).fit(X, y)
-    return Answer(model.predict(X), int(model.get_n_leaves()), proven=False)
-
-
+_ODTLEARN = ("odtlearn", "pip install odtlearn 'mip<2'")
 PEERS = {
     peer.key: peer
     for peer in (
-        Peer("pystreed", "STreeD", "pystreed", "pip install pystreed", _streed),
-        Peer("pydl8.5", "DL8.5", "pydl85", "pip install pydl8.5", _dl85),
-        Peer("odtlearn", "ODTLearn FlowOCT, CBC", "odtlearn", "pip install odtlearn", _odtlearn),
-        Peer("sklearn-cart", "CART", "sklearn", "pip install scikit-learn", _cart),
+        Peer("pystreed", "STreeD", "pystreed", "pip install pystreed", peer_programs.streed),
+        Peer("pydl8.5", "DL8.5", "pydl85", "pip install pydl8.5", peer_programs.dl85),
+        Peer("odtlearn", "ODTLearn FlowOCT, CBC", *_ODTLEARN, peer_programs.flow_oct),
+        Peer("odtlearn-benders", "ODTLearn BendersOCT, CBC", *_ODTLEARN, peer_programs.benders_oct),
+        Peer("odtlearn-fair", "ODTLearn FairOCT, CBC", *_ODTLEARN, peer_programs.fair_oct, True),
+        Peer("sklearn-cart", "CART", "sklearn", "pip install scikit-learn", peer_programs.cart),
     )
 }
 """Programs that the suite `peers` can call, by key."""
@@ -137,54 +79,114 @@ def run_peer(instance: Instance, blank: Line, limit: float) -> Line:
         return replace(
             blank, status="missing", note=f"{peer.title} is not installed; {peer.install}."
         )
+    question = _question(instance, limit)
+    if peer.needs_parity != (question.parity is not None):
+        verb = "needs a" if peer.needs_parity else "knows no"
+        return replace(blank, status="refused", note=f"{peer.title} {verb} parity limit.")
+    answer, seconds = _in_child(peer, question)
+    blank = replace(blank, method="peer", seconds=round(seconds, 4))
+    if isinstance(answer, str):
+        return replace(blank, status="no_solution", note=answer)
+    if answer.tree is None:
+        return replace(blank, status="no_solution", note="no tree within the limit")
+    return _judged(blank, question, answer)
+
+
+def _question(instance: Instance, limit: float) -> Question:
     data = instance.load()
     assert data.y is not None
-    X = data.frame.to_numpy(dtype=np.int64)
-    penalty = float(instance.settings.get("params", {}).get("leaf_penalty", 0.0))
-    answer, seconds = _in_child(peer, (X, data.y, instance.depth, penalty, limit), limit)
-    if not isinstance(answer, Answer):
-        return replace(
-            blank, status="no_solution", seconds=seconds, note=str(answer), method="peer"
-        )
-    accuracy = float((answer.predicted == data.y).mean())
-    objective = accuracy - penalty * answer.leaves
-    bound = objective if answer.proven else None
+    wanted = instance.settings.get("constraints", {}).get("statistical_parity")
+    parity = None
+    if wanted is not None:
+        groups = data.frame[wanted["attribute"]].to_numpy(dtype=int)
+        parity = Parity(groups, data.n_classes - 1, float(wanted["max_gap"]))
+    return Question(
+        data.frame.to_numpy(dtype=np.int64),
+        data.y,
+        instance.depth,
+        float(instance.settings.get("params", {}).get("leaf_penalty", 0.0)),
+        limit,
+        parity,
+    )
+
+
+def _judged(blank: Line, question: Question, answer: Answer) -> Line:
+    """Fill in what the peer's tree is worth to us."""
+    assert answer.tree is not None
+    predicted = route(answer.tree, question.X)
+    accuracy, leaves = float((predicted == question.y).mean()), leaf_count(answer.tree)
+    objective = accuracy - question.leaf_penalty * leaves
+    bound = objective if answer.proven else answer.bound
+    notes = [answer.note, _parity_note(question.parity, predicted)]
     return replace(
         blank,
         status="optimal" if answer.proven else "feasible",
         objective=objective,
         bound=bound,
-        gap=relative_gap(objective, bound) if answer.proven else answer.gap,
-        seconds=round(seconds, 4),
-        solve_seconds=round(seconds, 4),
+        gap=None if bound is None else relative_gap(objective, bound),
+        solve_seconds=blank.seconds,
         accuracy=accuracy,
-        leaves=answer.leaves,
-        method="peer",
+        leaves=leaves,
+        note="; ".join(note for note in notes if note),
     )
 
 
-def _in_child(peer: Peer, arguments: tuple[Any, ...], limit: float) -> tuple[Answer | str, float]:
+def _parity_note(parity: Parity | None, predicted: np.ndarray) -> str:
+    if parity is None:
+        return ""
+    positive = predicted == parity.positive
+    shares = [positive[parity.groups == group].mean() for group in np.unique(parity.groups)]
+    gap = float(max(shares) - min(shares))
+    words = f"parity gap {gap:.4f}"
+    return f"{words}, above the limit" if gap > parity.max_gap + TOLERANCE else words
+
+
+def _in_child(peer: Peer, question: Question) -> tuple[Answer | str, float]:
+    """Return what the program says, or in words why it says nothing, and the seconds it took."""
     context = multiprocessing.get_context("spawn")
-    channel: Any = context.Queue()
-    child = context.Process(target=_call, args=(peer.key, arguments, channel), daemon=True)
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_call, args=(peer.key, question, theirs), daemon=True)
     child.start()
+    theirs.close()  # so that the death of the child is the end of the stream
+    start = time.perf_counter()
+    deadline = question.limit + max(GRACE_SECONDS, GRACE_SHARE * question.limit)
     try:
-        channel.get(timeout=60.0)  # imported
-        return channel.get(timeout=limit + max(GRACE_SECONDS, GRACE_SHARE * limit))
-    except Empty:
-        return "ended at the hard deadline without an answer", limit
+        if not ours.poll(IMPORT_SECONDS):
+            return "it could not be imported in time", time.perf_counter() - start
+        ours.recv()
+        start = time.perf_counter()
+        if not ours.poll(deadline):
+            return "killed at the limit without an answer", time.perf_counter() - start
+        return ours.recv()
+    except EOFError:
+        seconds = time.perf_counter() - start
+        child.join(GRACE_SECONDS)
+        return f"its process ended with code {child.exitcode} and no answer", seconds
     finally:
         child.kill()
         child.join()
 
 
-def _call(key: str, arguments: tuple[Any, ...], channel: Any) -> None:
+def _call(key: str, question: Question, channel: Connection) -> None:
     peer = PEERS[key]
-    importlib.import_module(peer.module)
-    channel.put("ready")
-    start = time.perf_counter()
+    _isolate()
     try:
-        answer: Answer | str = peer.solve(*arguments)
+        importlib.import_module(peer.module)
+        channel.send("ready")
+        start = time.perf_counter()
+        answer: Any = peer.solve(question)
+        channel.send((answer, time.perf_counter() - start))
     except Exception as error:  # a foreign program may raise anything
-        answer = f"{type(error).__name__}: {error}"
-    channel.put((answer, time.perf_counter() - start))
+        message = " ".join(str(error).split())
+        channel.send((f"{type(error).__name__}: {message}", 0.0))
+
+
+def _isolate() -> None:
+    """Keep a foreign program from printing into ours and from taking all memory."""
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    with contextlib.suppress(ImportError, ValueError, OSError):  # not on every system
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
