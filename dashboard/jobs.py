@@ -184,6 +184,12 @@ def _load(run_id: str) -> Run:
     return supervisor().load(run_id)
 
 
+@st.cache_resource(show_spinner=False)
+def followers() -> dict[tuple[str, str], str]:
+    """Solves that follow from a run alone, by purpose and run: the same for every browser."""
+    return {}
+
+
 def stop(run_id: str) -> None:
     """Ask a solve to stop and keep its incumbent; one that waits leaves the queue."""
     supervisor().stop(run_id)

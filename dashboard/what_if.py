@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -73,6 +74,90 @@ def reference_settings(run: Run, data: Dataset) -> dict[str, Any]:
     }
 
 
+def left_out(run: Run) -> dict[str, Any]:
+    """Constraints of the run that the search of the root values cannot express."""
+    able = get_formulation("path-search").info.constraints
+    given = dict(run.settings.get("constraints", {}))
+    return {name: value for name, value in given.items() if name not in able}
+
+
+def comparison_settings(run: Run, data: Dataset) -> dict[str, Any] | None:
+    """The optimum that prices count from, when neither the run nor the search is one.
+
+    It keeps to all constraints of the run.  None when no formulation can express them.
+    """
+    given = dict(run.settings.get("constraints", {}))
+    able = candidates(given, min(int(run.settings["depth"]), 5))
+    return variant_settings(run, data, {}, able[0]) if able else None
+
+
+def same_objective(before: Run, after: Run) -> bool:
+    """Whether objectives can be subtracted: class weights make them another scale."""
+    weights = [run.settings.get("constraints", {}).get("class_weight") for run in (before, after)]
+    return json.dumps(weights[0], default=str) == json.dumps(weights[1], default=str)
+
+
+def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) -> str:
+    """Say which two trees are compared, what both keep to, and what is proven of each.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the question started from.
+    before : Run
+        The tree that the price counts from.
+    after : Run
+        The tree under the condition.
+    asked : mapping
+        The condition.
+    """
+    if before is run:
+        first = f"Compared are your tree ({_proof(before)})"
+    else:
+        why = "a heuristic's" if not run.is_optimal else "optimal in another family of trees"
+        if run.formulation in ABLE and not run.is_optimal:
+            why = "not proven optimal"
+        first = (
+            f"Your tree is {why}, so the price counts from the best tree of thresholds of this "
+            f"depth, {_percent(before.accuracy)} right ({_proof(before)})"
+        )
+    words = f"{first} and the best tree under the condition ({_proof(after)})."
+    kept = {n: v for n, v in run.settings.get("constraints", {}).items() if n not in asked}
+    if kept:
+        words += f" Both keep to what your run asked for: {constraint_words(kept)}."
+    else:
+        words += " Depth, columns, rows and the price of a leaf are the same for both."
+    return words
+
+
+def _proof(run: Run) -> str:
+    title = get_formulation(run.formulation).info.title
+    if run.is_optimal and run.certificate.proven:
+        return f"proven optimal by {title}"
+    return f"{title}, not proven: gap {'unknown' if run.gap is None else f'{100 * run.gap:.2g} %'}"
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def constraint_words(constraints: Mapping[str, Any]) -> str:
+    """Name constraints by their inputs, such as "max leaves 3, root feature age"."""
+    return ", ".join(_constraint(name, value) for name, value in constraints.items())
+
+
+def _constraint(name: str, value: Any) -> str:
+    words = name.replace("_", " ")
+    if value is True:
+        return words
+    if isinstance(value, Mapping):
+        return words + " " + ", ".join(f"{k} {v}" for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        parts = [" with ".join(map(str, v)) if isinstance(v, (list, tuple)) else v for v in value]
+        return f"{words} {', '.join(map(str, parts))}"
+    return f"{words} {value}"
+
+
 def candidates(constraints: Mapping[str, Any], depth: int) -> tuple[str, ...]:
     """Formulations that can express all constraints at this depth, best first."""
     infos = {info.key: info for info in list_formulations()}
@@ -96,10 +181,13 @@ def variant_settings(
 
 
 def together(run: Run, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The run's own constraints and the asked ones; lists of forbidden features are joined."""
+    """The run's own constraints and the asked ones; lists are joined, floors taken together."""
     given = dict(run.settings.get("constraints", {}))
     joined = {**given, **asked}
-    if "forbidden_features" in given and "forbidden_features" in asked:
-        names = [*given["forbidden_features"], *asked["forbidden_features"]]
-        joined["forbidden_features"] = list(dict.fromkeys(names))
+    for name in ("forbidden_features", "forbidden_pairs"):
+        if name in given and name in asked:
+            entries = [tuple(e) if isinstance(e, list) else e for e in (*given[name], *asked[name])]
+            joined[name] = list(dict.fromkeys(entries))
+    if "min_recall" in given and "min_recall" in asked:
+        joined["min_recall"] = {**given["min_recall"], **asked["min_recall"]}
     return joined

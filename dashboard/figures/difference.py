@@ -110,6 +110,9 @@ class Price:
         Leaves of the new tree minus leaves of the old one.
     low, high : float or None
         Range of the price in the objective; None where a bound is missing.  Equal when proven.
+    own_optima : bool or None
+        Where the objectives differ: whether each tree is optimal for its own; None where they are
+        the same.
     """
 
     before: float
@@ -117,6 +120,7 @@ class Price:
     leaves: int
     low: float | None
     high: float | None
+    own_optima: bool | None = None
 
     @property
     def accuracy(self) -> float:
@@ -129,8 +133,16 @@ class Price:
         return self.low is not None and self.high is not None and self.high - self.low < 1e-9
 
 
-def price_data(before: Run, after: Run) -> Price | None:
-    """Compare two runs of one objective; None when one has no tree."""
+def price_data(before: Run, after: Run, same_objective: bool = True) -> Price | None:
+    """Compare two runs; None when one has no tree.
+
+    Parameters
+    ----------
+    before, after : Run
+        Without and with the condition.
+    same_objective : bool
+        Whether their objectives can be subtracted; class weights make them another scale.
+    """
     if before.tree is None or after.tree is None:
         return None
     assert before.accuracy is not None
@@ -141,7 +153,12 @@ def price_data(before: Run, after: Run) -> Price | None:
         bound = after.objective if after.is_optimal else after.bound
         low = None if bound is None else max(0.0, before.objective - bound)
     return Price(
-        before.accuracy, after.accuracy, after.tree.n_leaves - before.tree.n_leaves, low, high
+        before.accuracy,
+        after.accuracy,
+        after.tree.n_leaves - before.tree.n_leaves,
+        low if same_objective else None,
+        high if same_objective else None,
+        None if same_objective else before.is_optimal and after.is_optimal,
     )
 
 
@@ -167,6 +184,9 @@ def price_words(price: Price, change: str) -> str:
 
 
 def _proof_words(price: Price) -> str:
+    if price.own_optima is not None:
+        proof = "each proven optimal for its own weights" if price.own_optima else "not both proven"
+        return f"The weights change what is optimised; the trees are {proof}."
     if price.is_proven:
         return "Both trees are proven optimal."
     if price.high is None:
@@ -190,6 +210,12 @@ def _change(name: str, value: Any) -> str:
         return "dropping " + " and ".join(str(v) for v in value)
     if name == "root_feature":
         return f"starting with {value}"
+    if name == "forbidden_pairs":
+        return "not using " + " or ".join(f"{a} together with {b}" for a, b in value)
+    if name == "feature_once_per_path":
+        return "testing no feature twice on a path"
+    if name == "class_weight":
+        return f"weighing {_weights(value)}"
     if name == "min_recall":
         floors = ", ".join(f"{100 * share:g} % of {label}" for label, share in value.items())
         return f"getting at least {floors} right"
@@ -201,5 +227,12 @@ def _change(name: str, value: Any) -> str:
         return f"asking for {value} rows in every leaf"
     if isinstance(value, Mapping) and "attribute" in value:
         limit = f"{100 * float(value['max_gap']):g} points"
-        return f"keeping {name.replace('_', ' ')} of {value['attribute']} within {limit}"
+        level = f" at every level of {value['given']}" if value.get("given") else ""
+        return f"keeping {name.replace('_', ' ')} of {value['attribute']}{level} within {limit}"
     return f"asking for {name.replace('_', ' ')}"
+
+
+def _weights(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return "all classes the same"
+    return ", ".join(f"{label} {weight:g} times" for label, weight in value.items())

@@ -193,7 +193,7 @@ def shown_table(standing: Standing) -> pd.DataFrame:
         columns.append("chosen")
     if any(table["error"]):
         columns.append("error")
-    shown = table[columns]
+    shown = table.loc[:, columns]
     shown.columns = [name.replace("_", " ") for name in columns]
     return shown
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -44,53 +45,83 @@ def draw(view: RunView, run: Run) -> None:
     if data is None or data.y is None:
         st.warning("The rows of this run are gone; load the data and solve again.")
         return
-    reference = _reference(view, run, data)
+    reference = _started("reference", view.id, data, what_if.reference_settings(run, data))
     if reference is None:
         return
-    is_live = not reference.is_final
-    st.fragment(_page, run_every=SECONDS_BETWEEN if is_live else None)(view.id, is_live)
+    base = reference
+    if not what_if.is_comparable(run) and what_if.left_out(run):
+        base = _started("base", view.id, data, what_if.comparison_settings(run, data))
+    answer = jobs.view(session.side_run("answer", view.id))
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.fragment(_question)(view.id)
+    with right:
+        st.fragment(_values, run_every=_pace(reference))(view.id, reference.is_final)
+    if answer is not None:
+        is_final = answer.is_final and (base is None or base.is_final)
+        pace = None if is_final else SECONDS_BETWEEN
+        st.fragment(_answer, run_every=pace)(view.id, is_final)
 
 
-def _reference(view: RunView, run: Run, data: Dataset) -> RunView | None:
-    """The exact search that values the root features; started once for every run."""
-    known = jobs.view(session.side_run("reference", view.id))
-    if known is not None:
+def _pace(view: RunView) -> float | None:
+    return None if view.is_final else SECONDS_BETWEEN
+
+
+def _started(
+    what: str, run_id: str, data: Dataset, settings: dict[str, Any] | None
+) -> RunView | None:
+    """A solve that belongs to the question; started once for every run, whoever asks."""
+    followers = jobs.followers()
+    known = jobs.view(followers.get((what, run_id)))
+    if known is not None or settings is None:
         return known
     try:
-        started = jobs.submit(session.token(), data, what_if.reference_settings(run, data))
+        started = jobs.submit(session.token(), data, settings)
     except OctError as error:
         st.error(text.markdown(error.message, 400), icon=":material/error:")
         return None
-    session.remember_side_run(started, "reference", view.id)
+    followers[what, run_id] = started
     return jobs.view(started)
 
 
-def _page(run_id: str, was_live: bool) -> None:
+def _follower(what: str, run_id: str) -> RunView | None:
+    return jobs.view(jobs.followers().get((what, run_id)))
+
+
+def _run_of(run_id: str) -> tuple[Run, Dataset]:
     view = jobs.view(run_id)
-    reference = jobs.view(session.side_run("reference", run_id))
-    answer = jobs.view(session.side_run("answer", run_id))
-    if view is None or view.run is None or reference is None:
+    data = None if view is None else what_if.rows_of(view)
+    if view is None or view.run is None or data is None:
         st.rerun()
-    if was_live and all(v is None or v.is_final for v in (reference, answer)):
-        st.rerun()
-    run, data = view.run, what_if.rows_of(view)
-    assert data is not None
-    searched = reference.run if reference.is_final else None
-    values = () if searched is None else root_values_data(searched.values, searched.encoding)
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.subheader("Conditions", anchor=False)
-        asked = what_if_form.draw(run_id, run, data, values)
-        _ask(run_id, run, data, asked)
-    with right:
-        _values(run, reference, values)
-    before = run if what_if.is_comparable(run) else searched
-    if answer is not None:
-        st.fragment(_answer, run_every=None if answer.is_final else SECONDS_BETWEEN)(
-            run_id, before, answer.is_final
-        )
-    elif before is not None and before is not run:
-        _other_base(before)
+    return view.run, data
+
+
+def _known_values(run_id: str, run: Run) -> tuple[RootValue, ...]:
+    """Root values of the search; only bounds where it leaves out constraints of the run."""
+    reference = _follower("reference", run_id)
+    searched = reference.run if reference is not None and reference.is_final else None
+    if searched is None:
+        return ()
+    values = root_values_data(searched.values, searched.encoding)
+    if what_if.left_out(run):
+        return tuple(replace(entry, is_exact=False, loss=None) for entry in values)
+    return values
+
+
+def _question(run_id: str) -> None:
+    run, data = _run_of(run_id)
+    st.subheader("Conditions", anchor=False)
+    asked = what_if_form.draw(run_id, run, data, _known_values(run_id, run))
+    _ask(run_id, run, data, asked)
+
+
+def _before(run_id: str, run: Run) -> Run | None:
+    """The tree that prices count from: an optimum under the run's own constraints."""
+    if what_if.is_comparable(run):
+        return run
+    what = "base" if what_if.left_out(run) else "reference"
+    view = _follower(what, run_id)
+    return view.run if view is not None and view.is_final else None
 
 
 def _ask(run_id: str, run: Run, data: Dataset, asked: dict[str, Any]) -> None:
@@ -129,11 +160,19 @@ def _ask(run_id: str, run: Run, data: Dataset, asked: dict[str, Any]) -> None:
         st.rerun()
 
 
-def _values(run: Run, reference: RunView, values: tuple[RootValue, ...]) -> None:
+def _values(run_id: str, was_final: bool) -> None:
+    reference = _follower("reference", run_id)
+    if reference is None or (reference.is_final and not was_final):
+        # One full run: it ends the polling and puts the values into the form.
+        st.rerun()
+    run, _ = _run_of(run_id)
+    values = _known_values(run_id, run)
     st.subheader("Value of every root feature", anchor=False)
     if not reference.is_final:
+        place = f", place {reference.position} in the queue" if reference.position else ""
         st.info(
-            f"Searching the best tree for every root feature, {text.seconds(reference.elapsed)}",
+            "Searching the best tree for every root feature, "
+            f"{text.seconds(reference.elapsed)}{place}",
             icon=":material/hourglass_top:",
         )
         return
@@ -153,48 +192,64 @@ def _values(run: Run, reference: RunView, values: tuple[RootValue, ...]) -> None
     if any(not entry.is_exact for entry in values):
         words += " Open triangles are upper bounds: no tree that starts there is better."
     st.caption(words)
-
-
-def _other_base(before: Run) -> None:
-    st.caption(
-        "Prices count from the optimal tree of thresholds at this depth "
-        f"({text.percent(before.accuracy)} right), because your tree is not a proven optimum of "
-        "that kind."
-    )
-
-
-def _answer(run_id: str, before: Run | None, was_final: bool) -> None:
-    answer = jobs.view(session.side_run("answer", run_id))
-    if answer is None or (answer.is_final and not was_final):
-        st.rerun()
-    st.divider()
-    if not answer.is_final:
-        st.info(
-            f"Solving again: {text.markdown(answer.phase or answer.state)}, "
-            f"{text.seconds(answer.elapsed)}",
-            icon=":material/hourglass_top:",
+    missing = what_if.left_out(run)
+    if missing:
+        st.warning(
+            "These values leave out what your run asked for and this search cannot express: "
+            f"{text.markdown(what_if.constraint_words(missing), 300)}. Trees that keep to it are "
+            "at most as good; prices below do count it.",
+            icon=":material/filter_alt_off:",
         )
-        if st.button("Stop and take the best so far", key=session.widget_key("stop", answer.id)):
-            jobs.stop(answer.id)
+
+
+def _answer(run_id: str, was_final: bool) -> None:
+    answer = jobs.view(session.side_run("answer", run_id))
+    base = _follower("base", run_id)
+    is_final = answer is not None and answer.is_final and (base is None or base.is_final)
+    if answer is None or (is_final and not was_final):
+        st.rerun()
+    run, _ = _run_of(run_id)
+    st.divider()
+    if not is_final:
+        _waiting([view for view in (base, answer) if view is not None and not view.is_final])
         return
-    after = answer.run
+    after, before = answer.run, _before(run_id, run)
     if after is not None and after.status == "infeasible":
         st.error("No tree of this depth can keep to these conditions; this is proven.")
         return
-    if after is None or after.tree is None or before is None or before.tree is None:
+    if after is None or after.tree is None:
         message = answer.error.message if answer.error else "There is no tree to compare with yet."
         st.warning(text.markdown(message, 400))
         return
+    if before is None or before.tree is None:
+        st.warning("There is no optimum under your run's own constraints to count the price from.")
+        return
     asked = json.loads(session.side_run("asked", run_id) or "{}")
-    _price(before, after, asked)
+    _price(run, before, after, asked)
     _trees(run_id, before, after, answer.id)
 
 
-def _price(before: Run, after: Run, asked: dict[str, Any]) -> None:
-    price = price_data(before, after)
+def _waiting(views: list[RunView]) -> None:
+    """Say what is being solved, with a Stop for each."""
+    for view in views:
+        what = text.markdown(view.phase or view.state)
+        if view.position:
+            what = f"place {view.position} in the queue"
+        title = get_formulation(view.settings["formulation"]).info.title
+        st.info(
+            f"Solving with {text.markdown(title)}: {what}, {text.seconds(view.elapsed)}",
+            icon=":material/hourglass_top:",
+        )
+        if st.button("Stop and take the best so far", key=session.widget_key("stop", view.id)):
+            jobs.stop(view.id)
+
+
+def _price(run: Run, before: Run, after: Run, asked: dict[str, Any]) -> None:
+    price = price_data(before, after, what_if.same_objective(before, after))
     assert price is not None
     words = text.markdown(price_words(price, change_words(asked)), 500)
     st.markdown(f"### {words}")
+    st.caption(text.markdown(what_if.compared_words(run, before, after, asked), 600))
 
 
 def _trees(run_id: str, before: Run, after: Run, answer_id: str) -> None:

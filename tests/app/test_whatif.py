@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,41 @@ def test_a_global_condition_goes_to_a_formulation_that_can_express_it(views):
     solver = next(s for s in app.selectbox if s.label == "Solved by")
     assert solver.value == "path-columns"
     assert "path-search" not in [str(option) for option in solver.options]
+
+
+def test_values_that_leave_out_constraints_say_so_and_the_price_counts_them(views):
+    data = load_sample("iris")
+    run = solve(data, "flow-oct", depth=1, constraints={"max_features": 1}, time_limit=30)
+    greedy = solve(data, "cart", depth=2, encoding="QT-5")
+    limited = replace(greedy, settings={**greedy.settings, "constraints": {"max_features": 1}})
+    views["proven"] = jobs.RunView("proven", "x", run.settings, "done", data=data, run=run)
+    views["limited"] = jobs.RunView("limited", "y", limited.settings, "done", data=data,
+                                    run=limited)  # fmt: skip
+    app = open_page("whatif", run="proven")
+    assert "These values leave out" in shown(app)
+    assert "max features 1" in shown(app)
+    app = open_page("whatif", run="limited")
+    base = views[jobs.followers()["base", "limited"]]
+    assert base.settings["constraints"] == {"max_features": 1}
+    next(n for n in app.number_input if n.label == "Most leaves").set_value(2).run()
+    next(b for b in app.button if b.label == "What does it cost?").click()
+    app.run()
+    assert "Your tree is a heuristic's" in shown(app)
+    assert "Both keep to what your run asked for: max features 1" in shown(app)
+    before = views[jobs.followers()["base", "limited"]].run
+    assert f"{100 * before.accuracy:.1f} % becomes" in shown(app)
+
+
+def test_class_weights_of_one_s_own(views):
+    app = open_page("whatif", run="base")
+    next(s for s in app.selectbox if s.label == "Class weights").select("one for every class")
+    app.run()
+    next(n for n in app.number_input if n.label == "Weight of setosa").set_value(5.0).run()
+    next(b for b in app.button if b.label == "What does it cost?").click()
+    app.run()
+    asked = list(views.values())[-1].settings["constraints"]
+    assert asked == {"class_weight": {"setosa": 5.0, "versicolor": 1.0, "virginica": 1.0}}
+    assert "The weights change what is optimised" in shown(app)
 
 
 def test_size_page_says_what_to_do_before_it_computes(views):

@@ -73,6 +73,17 @@ def test_nothing_lost_is_said():
             "Keeping statistical parity of sex within 10 points",
         ),
         ({"min_samples_leaf": 5}, "Asking for 5 rows in every leaf"),
+        (
+            {"conditional_parity": {"attribute": "sex", "given": "job", "max_gap": 0.1}},
+            "Keeping conditional parity of sex at every level of job within 10 points",
+        ),
+        (
+            {"forbidden_pairs": [["a", "b"], ["a", "c"]]},
+            "Not using a together with b or a together with c",
+        ),
+        ({"feature_once_per_path": True}, "Testing no feature twice on a path"),
+        ({"class_weight": "balanced"}, "Weighing all classes the same"),
+        ({"class_weight": {"yes": 2.0, "no": 1.0}}, "Weighing yes 2 times, no 1 times"),
     ],
 )
 def test_conditions_in_words(constraints, words):
@@ -156,3 +167,48 @@ def test_rows_of_a_run_from_the_history_are_its_training_rows(base):
     assert what_if.rows_of(view) is base.train
     held = replace(base, n_test=50, settings={**base.settings, "test_size": 0.25})
     assert what_if.base_settings(held, base.train)["test_size"] == 0.0
+
+
+def test_the_price_counts_from_an_optimum_with_the_same_constraints(iris):
+    limits = {"max_features": 1}
+    run = replace(
+        solve(iris, "path-columns", depth=2, constraints=limits), status="feasible", gap=0.5
+    )
+    assert what_if.left_out(run) == limits
+    assert "max_features" not in what_if.reference_settings(run, iris)["constraints"]
+    settings = what_if.comparison_settings(run, iris)
+    assert settings["constraints"] == limits
+    assert settings["formulation"] == "path-columns"
+    before = solve(iris, **settings)
+    after = solve(iris, **what_if.variant_settings(run, iris, {"max_leaves": 2}, "path-columns"))
+    assert len({c.raw for c in (after.encoding.columns[j] for j in after.tree.used_features)}) == 1
+    assert price_data(before, after).is_proven
+    words = what_if.compared_words(run, before, after, {"max_leaves": 2})
+    assert "Your tree is not proven optimal" in words
+    assert "Both keep to what your run asked for: max features 1" in words
+    assert words.count("proven optimal by") == 2
+
+
+def test_a_tree_that_no_formulation_can_express_has_no_comparison(iris, base):
+    odd = replace(base, settings={**base.settings, "constraints": {"nonsense": 1}})
+    assert what_if.comparison_settings(odd, iris) is None
+    assert what_if.left_out(base) == {}
+
+
+def test_class_weights_make_another_objective(iris, base):
+    weighted = solve(iris, "path-search", depth=2, constraints={"class_weight": "balanced"})
+    assert what_if.same_objective(base, base)
+    assert not what_if.same_objective(base, weighted)
+    price = price_data(base, weighted, what_if.same_objective(base, weighted))
+    assert price.low is None
+    assert "each proven optimal for its own weights" in price_words(price, "Weighing")
+
+
+def test_lists_and_floors_of_run_and_question_are_joined(base):
+    given = {"forbidden_pairs": [["a", "b"]], "min_recall": {"x": 0.5}}
+    run = replace(base, settings={**base.settings, "constraints": given})
+    joined = what_if.together(run, {"forbidden_pairs": [("a", "b"), ("a", "c")],
+                                    "min_recall": {"y": 0.9}})  # fmt: skip
+    assert joined["forbidden_pairs"] == [("a", "b"), ("a", "c")]
+    assert joined["min_recall"] == {"x": 0.5, "y": 0.9}
+    assert "max leaves 3, once" in what_if.constraint_words({"max_leaves": 3, "once": True})
