@@ -163,7 +163,7 @@ def _refuse_too_large(program: Program, engine: Engine, prepared: Prepared) -> N
     if not engine.supports & BUILDS_MODEL:
         return
     # Such an engine has this module loaded already; searches go without any solver.
-    from octcore.engines.monolithic import check_size
+    from octcore.engines.model_run import check_size
 
     objective = program.evaluate(_majority_leaf(prepared))
     gap = relative_gap(objective, program.bound)

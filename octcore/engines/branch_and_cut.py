@@ -8,19 +8,18 @@ knows no formulation.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from octcore.engines.base import Outcome, SolveLimits, StopReason, TimeUpError, make_guard
+from octcore.engines.base import Outcome, SolveLimits
 from octcore.engines.bc_search import BranchAndCut, Relaxation, SearchOptions
-from octcore.engines.compile import CompiledModel, InfeasibleModelError, compile_model
+from octcore.engines.compile import CompiledModel
 from octcore.engines.events import Recorder
 from octcore.engines.lp import LpData
-from octcore.engines.monolithic import check_size
-from octcore.errors import CancelledError, EngineError
-from octcore.program import Capability, Program, PyomoModel, Sense
+from octcore.engines.model_run import ModelRun
+from octcore.program import Capability, Program, Sense
 
 
 class BranchAndCutEngine:
@@ -51,67 +50,41 @@ class BranchAndCutEngine:
         TooLargeError
             If the model would not fit into memory.
         """
-        if program.build is None:
-            raise EngineError("NO_MODEL", "Branch and cut needs a program with a model.")
-        seconds: dict[str, float] = {}
-        recorder.bound(program.bound)
-        if recorder.is_closed:
-            return Outcome(StopReason.OPTIMAL, program.method)
-        check_size(program.size, None)
-        try:
-            recorder.phase("build")
-            started = time.perf_counter()
-            model = program.build(make_guard(limits, cancel))
-            seconds["build"] = time.perf_counter() - started
-            for source, tree in model.starts:
-                value = program.evaluate(tree)
-                if value is not None:
-                    recorder.incumbent(value, tree, source)
-            recorder.phase("compile")
-            started = time.perf_counter()
-            compiled = compile_model(model.model)
-            seconds["compile"] = time.perf_counter() - started
-        except TimeUpError:
-            return Outcome(StopReason.TIME_LIMIT, program.method, seconds=seconds)
-        except CancelledError:
-            return Outcome(StopReason.CANCELLED, program.method, seconds=seconds)
-        except InfeasibleModelError:
-            return Outcome(StopReason.INFEASIBLE, program.method, seconds=seconds)
-        recorder.model(compiled.size.to_dict())
-        return self._search(program, model, compiled, limits, recorder, cancel, seconds)
+        run = _SearchRun(program, limits, recorder, cancel, options=self.options)
+        return run.supervise(run.solve, None)
 
-    def _search(
-        self,
-        program: Program,
-        model: PyomoModel,
-        compiled: CompiledModel,
-        limits: SolveLimits,
-        recorder: Recorder,
-        cancel: Callable[[], bool],
-        seconds: dict[str, float],
-    ) -> Outcome:
-        recorder.phase("solve")
-        started = time.perf_counter()
-        relaxation = relax(compiled, program)
-        search = BranchAndCut(relaxation, model, program, limits, recorder, cancel, self.options)
-        reason = search.run()
-        seconds["solve"] = time.perf_counter() - started
-        recorder.progress(search.nodes)
-        root = search.root_value
-        return Outcome(
-            reason,
-            program.method,
-            root_bound=None if root is None else relaxation.objective(root),
-            size=compiled.size,
-            seconds=seconds,
-            values={
-                **model.values,
-                "nodes": search.nodes,
-                "linear_programs": search.lp.solves,
-                "cuts_by_family": dict(search.pool.added),
-                "cuts_purged": search.pool.purged,
-            },
-        )
+
+@dataclass(eq=False)
+class _SearchRun(ModelRun):
+    """State of one solve."""
+
+    options: SearchOptions = field(default_factory=SearchOptions)
+
+    def solve(self) -> Outcome:
+        model = self.build()
+        compiled = self.compile(model)
+        relaxation = relax(compiled, self.program)
+        with self.phase("solve"):
+            search = BranchAndCut(
+                relaxation,
+                model,
+                self.program,
+                self.limits,
+                self.recorder,
+                self.cancel,
+                self.options,
+            )
+            reason = search.run()
+        self.recorder.progress(search.nodes)
+        if search.root_value is not None:
+            self.root_bound = relaxation.objective(search.root_value)
+        self.values |= {
+            "nodes": search.nodes,
+            "linear_programs": search.lp.solves,
+            "cuts_by_family": dict(search.pool.added),
+            "cuts_purged": search.pool.purged,
+        }
+        return self.outcome(reason)
 
 
 def relax(compiled: CompiledModel, program: Program) -> Relaxation:

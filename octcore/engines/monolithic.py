@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-import psutil
 
-from octcore.engines.base import Outcome, SolveLimits, StopReason, TimeUpError, make_guard
-from octcore.engines.compile import CompiledModel, InfeasibleModelError, compile_model, with_rows
+from octcore.engines.base import Outcome, SolveLimits, StopReason
+from octcore.engines.compile import CompiledModel, with_rows
 from octcore.engines.events import Recorder, relative_gap
 from octcore.engines.highs import (
     HighsModel,
@@ -20,8 +17,8 @@ from octcore.engines.highs import (
     SolverSettings,
     SolverStatus,
 )
-from octcore.errors import CancelledError, TooLargeError
-from octcore.program import Capability, Cuts, ModelSize, Point, Program, PyomoModel, SearchState
+from octcore.engines.model_run import ModelRun
+from octcore.program import Capability, Cuts, Point, Program, PyomoModel, SearchState
 
 CLAIM_TOLERANCE = 1e-6
 """A solver's claim may differ from routing by its own feasibility tolerance, not by more."""
@@ -55,118 +52,24 @@ class HighsEngine:
     ) -> Outcome:
         """Build, compile and solve; trees and bounds go to the recorder."""
         run = _MonolithicRun(program, limits, recorder, cancel)
-        recorder.bound(program.bound)
-        if recorder.is_closed:
-            return run.outcome(StopReason.OPTIMAL)
-        check_size(program.size, self.memory_budget)
-        try:
-            return run.solve()
-        except TimeUpError:
-            return run.outcome(StopReason.TIME_LIMIT)
-        except CancelledError:
-            return run.outcome(StopReason.CANCELLED)
-        except InfeasibleModelError:
-            return run.infeasible()
-        except MemoryError as error:
-            raise too_large(program.size, "memory ran out while it was built") from error
-
-
-def check_size(size: ModelSize | None, budget: float | None) -> None:
-    """Refuse a model that will not fit.
-
-    Raises
-    ------
-    TooLargeError
-        With the estimated size in words and numbers.
-    """
-    if size is None:
-        return
-    limit = psutil.virtual_memory().available / 2 if budget is None else budget
-    if size.bytes > limit:
-        raise too_large(size, f"only {limit / 1e9:.1f} GB may be used")
-
-
-def too_large(size: ModelSize | None, reason: str) -> TooLargeError:
-    """Build the error for a model that does not fit."""
-    if size is None:
-        return TooLargeError("TOO_LARGE", f"The model does not fit into memory: {reason}.", {})
-    return TooLargeError(
-        "TOO_LARGE",
-        f"The model would have {size.columns:,} columns, {size.rows:,} rows and {size.nonzeros:,} "
-        f"non-zeros and need about {size.bytes / 1e9:.1f} GB, but {reason}; choose a smaller "
-        "depth, a coarser encoding, fewer rows or a search method.",
-        {**size.to_dict(), "bytes": float(size.bytes)},
-    )
+        return run.supervise(run.solve, self.memory_budget)
 
 
 @dataclass(eq=False)
-class _MonolithicRun:
-    """State of one solve."""
+class _MonolithicRun(ModelRun):
+    """State of one solve: what the solver claimed, and points it may still take up."""
 
-    program: Program
-    limits: SolveLimits
-    recorder: Recorder
-    cancel: Callable[[], bool]
-    seconds: dict[str, float] = field(default_factory=dict)
-    size: ModelSize | None = None
-    root_bound: float | None = None
     denied: float | None = None
-    values: dict[str, object] = field(default_factory=dict)
     _queued: list[np.ndarray] = field(default_factory=list)
 
     def solve(self) -> Outcome:
-        guard = make_guard(self.limits, self.cancel)
-        assert self.program.build is not None
-        with self._phase("build"):
-            guard()
-            built = self.program.build(guard)
-            self._offer_starts(built)
-        with self._phase("compile"):
-            guard()
-            compiled = compile_model(built.model)
-            self.size = compiled.size
-            self.recorder.model(self.size.to_dict())
-            guard()
-        with self._phase("solve"):
+        built = self.build()
+        compiled = self.compile(built)
+        with self.phase("solve"):
             compiled = self._root_rounds(built, compiled)
-            guard()
+            self.guard()
             result = self._branch_and_bound(built, compiled)
         return self._conclude(result)
-
-    def _offer_starts(self, built: PyomoModel) -> None:
-        self.values = dict(built.values)
-        for source, tree in built.starts:
-            value = self.program.evaluate(tree)
-            if value is not None:
-                self.recorder.incumbent(value, tree, source)
-        self.recorder.bound(built.bound)
-
-    @contextmanager
-    def _phase(self, name: str) -> Iterator[None]:
-        self.recorder.phase(name)
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = time.perf_counter() - started
-
-    def outcome(self, reason: StopReason) -> Outcome:
-        return Outcome(
-            reason,
-            self.program.method,
-            self.root_bound,
-            self.size,
-            dict(self.seconds),
-            values=self.values,
-        )
-
-    def infeasible(self) -> Outcome:
-        if self.recorder.tree is None:
-            return self.outcome(StopReason.INFEASIBLE)
-        self.recorder.note(
-            "The solver found the model infeasible although a feasible tree is known."
-        )
-        return self.outcome(StopReason.ERROR)
 
     # --- root relaxation -------------------------------------------------------------------
 
@@ -182,9 +85,13 @@ class _MonolithicRun:
             result = relaxation.run(
                 self._settings(self.limits.clock.remaining - budget), self._root_hooks()
             )
-            if result.status is not SolverStatus.OPTIMAL or result.point is None:
+            if (
+                result.status is not SolverStatus.OPTIMAL
+                or result.point is None
+                or result.bound is None
+            ):
                 break
-            bound = self._objective(result.bound)
+            bound = self.objective(result.bound)
             self.recorder.bound(bound)
             self.root_bound = bound
             if last is not None and abs(last - bound) <= ROOT_STALL * max(1e-9, abs(last)):
@@ -237,7 +144,7 @@ class _MonolithicRun:
         )
         result = solver.run(self._settings(self.limits.clock.remaining), hooks)
         if result.bound is not None:
-            self._see_bound(self._objective(result.bound), result.nodes)
+            self._see_bound(self.objective(result.bound), result.nodes)
         if result.point is not None and result.objective is not None:
             self._receive(built, compiled, result.point, result.objective)
         return result
@@ -255,17 +162,13 @@ class _MonolithicRun:
             seed=self.limits.seed,
         )
 
-    def _objective(self, model_value: float | None) -> float:
-        assert model_value is not None
-        return self.program.scale * model_value + self.program.shift
-
     def _receive(
         self, built: PyomoModel, compiled: CompiledModel, x: np.ndarray, model_value: float
     ) -> None:
         """Read, route and record one point of the solver; polish it if the program can."""
         tree = built.read_tree(Point(compiled.columns, x))
         value = self.program.evaluate(tree)
-        claimed = self._objective(model_value)
+        claimed = self.objective(model_value)
         if value is None or self._exceeds(claimed, value):
             self._deny(claimed, value)
         if value is not None:
@@ -299,7 +202,7 @@ class _MonolithicRun:
 
     def _progress(self, bound: float | None, nodes: int | None) -> bool:
         if bound is not None:
-            self._see_bound(self._objective(bound), nodes)
+            self._see_bound(self.objective(bound), nodes)
         self.recorder.progress(nodes=nodes)
         return self._must_stop()
 

@@ -9,7 +9,6 @@ tangents at both points make sure that no routing has to be visited twice (Fletc
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,8 +18,8 @@ import pyomo.environ as pyo
 from pyomo.repn import generate_standard_repn
 from scipy.sparse import csr_matrix
 
-from octcore.engines.base import Outcome, SolveLimits, StopReason, TimeUpError, make_guard
-from octcore.engines.compile import CompiledModel, compile_model, with_rows
+from octcore.engines.base import Outcome, SolveLimits, StopReason
+from octcore.engines.compile import CompiledModel, with_rows
 from octcore.engines.events import Recorder
 from octcore.engines.highs import (
     HighsModel,
@@ -29,9 +28,9 @@ from octcore.engines.highs import (
     SolverSettings,
     SolverStatus,
 )
-from octcore.engines.monolithic import check_size
+from octcore.engines.model_run import ModelRun
 from octcore.errors import EngineError
-from octcore.program import Capability, Cuts, ModelSize, Point, Program, PyomoModel
+from octcore.program import Capability, Cuts, Point, Program, PyomoModel
 from octcore.tree.tree import Tree
 
 FIRST_TANGENTS = tuple(sign * 0.25 * 2.0**k for k in range(9) for sign in (-1, 1))
@@ -40,6 +39,7 @@ ROUND_GAP_SHARE = 0.1
 """A master is solved to this share of the current gap; exact masters early on are wasted."""
 NEW_TANGENT = 1e-7
 """A square under-estimated by less needs no new tangent."""
+CLAIM = "outer approximation within the big-M and the weight box of the model"
 
 
 class OuterApproximationEngine:
@@ -56,12 +56,8 @@ class OuterApproximationEngine:
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
     ) -> Outcome:
         """Build the master, then solve it again and again with more tangents."""
-        check_size(program.size, self.memory_budget)
-        run = _Rounds(program, limits, recorder, cancel)
-        try:
-            return run.solve()
-        except TimeUpError:
-            return run.outcome(StopReason.TIME_LIMIT)
+        run = _Rounds(program, limits, recorder, cancel, claims=(CLAIM,))
+        return run.supervise(run.solve, self.memory_budget)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,52 +90,27 @@ class Squares:
 
 
 @dataclass(eq=False)
-class _Rounds:
-    """State of one solve."""
+class _Rounds(ModelRun):
+    """State of one solve: the tangents so far."""
 
-    program: Program
-    limits: SolveLimits
-    recorder: Recorder
-    cancel: Callable[[], bool]
-    seconds: dict[str, float] = field(default_factory=dict)
-    size: ModelSize | None = None
-    root_bound: float | None = None
     tangents: list[Cuts] = field(default_factory=list)
     is_exact: bool = False
     """Whether masters are solved to the tolerance, because tangents no longer help."""
 
     def solve(self) -> Outcome:
-        guard = make_guard(self.limits, self.cancel)
-        assert self.program.build is not None
-        start = time.perf_counter()
-        self.recorder.phase("build")
-        built = self.program.build(guard)
+        built = self.build()
         _linearise(built.model)
-        self.recorder.phase("compile")
-        compiled = compile_model(built.model)
-        self.size = compiled.size
-        self.recorder.model(self.size.to_dict())
+        compiled = self.compile(built)
         squares = Squares(
             compiled.columns.of(built.model.squared),
             compiled.columns.of(built.model.square),
         )
-        self.seconds["build"] = time.perf_counter() - start
         self._add(squares, compiled, self._first_tangents(squares, compiled))
-        self.recorder.phase("solve")
-        while True:
-            reason = self._round(built, compiled, squares)
-            if reason is not None:
-                return self.outcome(reason)
-
-    def outcome(self, reason: StopReason) -> Outcome:
-        return Outcome(
-            reason,
-            "mip",
-            self.root_bound,
-            self.size,
-            self.seconds,
-            claims=("outer approximation within the big-M and the weight box of the model",),
-        )
+        reason = None
+        with self.phase("solve"):
+            while reason is None:
+                reason = self._round(built, compiled, squares)
+        return self.outcome(reason)
 
     def _first_tangents(self, squares: Squares, compiled: CompiledModel) -> list[tuple[int, float]]:
         box = compiled.upper[squares.v]
@@ -196,7 +167,7 @@ class _Rounds:
     def _see_bound(self, bound: float | None, nodes: int | None) -> None:
         if bound is None or not np.isfinite(bound):
             return
-        bound = self.program.scale * bound + self.program.shift
+        bound = self.objective(bound)
         if self.root_bound is None:
             self.root_bound = bound
         objective = self.recorder.objective

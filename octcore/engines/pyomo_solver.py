@@ -6,10 +6,8 @@ every other engine.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,11 +15,12 @@ import pyomo.environ as pyo
 from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.contrib.solver.common.results import Results, TerminationCondition
 
-from octcore.engines.base import Outcome, SolveLimits, StopReason, TimeUpError, make_guard
+from octcore.engines.base import Outcome, SolveLimits, StopReason
 from octcore.engines.compile import CompiledColumns
 from octcore.engines.events import Recorder, finite, relative_gap
-from octcore.engines.monolithic import CLAIM_TOLERANCE, check_size, too_large
-from octcore.errors import CancelledError, SettingsError
+from octcore.engines.model_run import ModelRun
+from octcore.engines.monolithic import CLAIM_TOLERANCE
+from octcore.errors import SettingsError
 from octcore.program import Capability, ModelSize, Point, Program, PyomoModel
 
 _REASONS = {
@@ -66,75 +65,31 @@ class PyomoSolverEngine:
                 "engine",
             )
         run = _Run(program, limits, recorder, cancel)
-        recorder.bound(program.bound)
-        check_size(program.size, self.memory_budget)
-        try:
-            return run.solve(solver)
-        except TimeUpError:
-            return run.outcome(StopReason.TIME_LIMIT)
-        except CancelledError:
-            return run.outcome(StopReason.CANCELLED)
-        except MemoryError as error:
-            raise too_large(program.size, "memory ran out while it was built") from error
+        return run.supervise(lambda: run.solve(solver), self.memory_budget)
 
 
 @dataclass(eq=False)
-class _Run:
+class _Run(ModelRun):
     """State of one solve."""
 
-    program: Program
-    limits: SolveLimits
-    recorder: Recorder
-    cancel: Callable[[], bool]
-    seconds: dict[str, float] = field(default_factory=dict)
-    size: ModelSize | None = None
-    values: dict[str, object] = field(default_factory=dict)
-
     def solve(self, solver: Any) -> Outcome:
-        guard = make_guard(self.limits, self.cancel)
-        assert self.program.build is not None
-        with self._phase("build"):
-            guard()
-            built = self.program.build(guard)
-            self.values = dict(built.values)
-            for source, tree in built.starts:
-                self._offer(tree, source)
+        built = self.build()
         variables = list(built.model.component_data_objects(pyo.Var, active=True))
         self._count(built, variables)
-        with self._phase("solve"):
-            guard()
+        with self.phase("solve"):
             try:
                 results = self._run(solver, built)
             except InfeasibleConstraintException:
-                return self.outcome(StopReason.INFEASIBLE)
+                return self.infeasible()
         claimed = self._read(built, variables, results)
         return self._conclude(results, claimed)
-
-    def outcome(self, reason: StopReason) -> Outcome:
-        return Outcome(
-            reason,
-            self.program.method,
-            size=self.size,
-            seconds=dict(self.seconds),
-            values=self.values,
-        )
-
-    @contextmanager
-    def _phase(self, name: str) -> Iterator[None]:
-        self.recorder.phase(name)
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = time.perf_counter() - started
 
     def _count(self, built: PyomoModel, variables: list[Any]) -> None:
         """Count what can be counted without compiling; non-zeros are the estimate's."""
         rows = sum(1 for _ in built.model.component_data_objects(pyo.Constraint, active=True))
         binaries = sum(variable.is_integer() for variable in variables)
         estimated = 0 if self.program.size is None else self.program.size.nonzeros
-        self.size = ModelSize(rows, len(variables), int(binaries), estimated)
-        self.recorder.model(self.size.to_dict())
+        self.see_size(ModelSize(rows, len(variables), int(binaries), estimated))
 
     def _run(self, solver: Any, built: PyomoModel) -> Results:
         solver.config.warmstart_discrete_vars = self.recorder.tree is not None
@@ -152,14 +107,11 @@ class _Run:
             abs_gap=max(1e-9, 0.99 * program.granularity / abs(program.scale)),
         )
 
-    def _objective(self, model_value: float) -> float:
-        return self.program.scale * model_value + self.program.shift
-
     def _read(self, built: PyomoModel, variables: list[Any], results: Results) -> float | None:
         """Record bound and tree; returns what the solver claims."""
         bound = finite(results.objective_bound)
         if bound is not None:
-            self._see_bound(self._objective(bound))
+            self._see_bound(self.objective(bound))
         claimed = finite(results.incumbent_objective)
         if claimed is None:
             return None
@@ -167,7 +119,7 @@ class _Run:
         found = loader.get_vars()
         x = np.array([0.0 if (v := found.get(var)) is None else v for var in variables])
         self._offer(built.read_tree(Point(CompiledColumns(variables), x)), "solver")
-        return self._objective(claimed)
+        return self.objective(claimed)
 
     def _see_bound(self, bound: float) -> None:
         objective = self.recorder.objective

@@ -20,7 +20,7 @@ import octcore
 from octcore.cli import main
 from octcore.data.dataset import Dataset
 from octcore.data.samples import sample_bytes
-from octcore.engines.monolithic import check_size
+from octcore.engines.model_run import check_size
 from octcore.errors import SettingsError, StoreError, TooLargeError
 from octcore.formulations.base import get_formulation, list_formulations
 from octcore.program import ModelSize

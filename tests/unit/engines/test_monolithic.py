@@ -9,7 +9,8 @@ import pytest
 
 from octcore.engines.base import SolveLimits
 from octcore.engines.events import Clock, Recorder
-from octcore.engines.monolithic import HighsEngine, check_size
+from octcore.engines.model_run import check_size
+from octcore.engines.monolithic import HighsEngine
 from octcore.engines.registry import get_engine
 from octcore.errors import SettingsError, TooLargeError
 from octcore.formulations.base import get_formulation

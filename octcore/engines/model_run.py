@@ -1,0 +1,184 @@
+"""What engines that build a model have in common: room, phases, first trees, the outcome."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import psutil
+
+from octcore.engines.base import Outcome, SolveLimits, StopReason, TimeUpError, make_guard
+from octcore.engines.compile import CompiledModel, InfeasibleModelError, compile_model
+from octcore.engines.events import Recorder
+from octcore.errors import CancelledError, EngineError, TooLargeError
+from octcore.program import ModelSize, Program, PyomoModel
+
+
+@dataclass(eq=False)
+class ModelRun:
+    """State of one solve of a program with a model.
+
+    Parameters
+    ----------
+    program : Program
+        What is solved.
+    limits : SolveLimits
+        Time, gap, nodes, threads.
+    recorder : Recorder
+        Receives incumbents, bounds and phases.
+    cancel : callable
+        Whether a stop was asked for.
+    seconds : dict
+        Seconds by phase.
+    size : ModelSize or None
+        Counted size, once the model is compiled.
+    root_bound : float or None
+        Bound of the root relaxation, in the program's terms.
+    values : dict
+        Results beside the tree.
+    claims : tuple of str
+        What the engine adds to the certificate.
+    """
+
+    program: Program
+    limits: SolveLimits
+    recorder: Recorder
+    cancel: Callable[[], bool]
+    seconds: dict[str, float] = field(default_factory=dict)
+    size: ModelSize | None = None
+    root_bound: float | None = None
+    values: dict[str, object] = field(default_factory=dict)
+    claims: tuple[str, ...] = ()
+
+    def supervise(self, solve: Callable[[], Outcome], memory_budget: float | None) -> Outcome:
+        """Call `solve` unless nothing is left to do; what ends it early becomes an outcome.
+
+        Raises
+        ------
+        TooLargeError
+            If the model does not fit into memory, by estimate or in fact.
+        """
+        self.recorder.bound(self.program.bound)
+        if self.recorder.is_closed:
+            return self.outcome(StopReason.OPTIMAL)
+        check_size(self.program.size, memory_budget)
+        try:
+            return solve()
+        except TimeUpError:
+            return self.outcome(StopReason.TIME_LIMIT)
+        except CancelledError:
+            return self.outcome(StopReason.CANCELLED)
+        except InfeasibleModelError:
+            return self.infeasible()
+        except MemoryError as error:
+            raise too_large(self.program.size, "memory ran out while it was built") from error
+
+    @property
+    def guard(self) -> Callable[[], None]:
+        """Raises when the solve must stop."""
+        return make_guard(self.limits, self.cancel)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Announce a phase and time it; it does not begin after a stop was asked for."""
+        self.recorder.phase(name)
+        started = time.perf_counter()
+        try:
+            self.guard()
+            yield
+        finally:
+            self.seconds[name] = time.perf_counter() - started
+
+    def build(self) -> PyomoModel:
+        """Build the model and record the trees and the bound found on the way.
+
+        Raises
+        ------
+        EngineError
+            If the program has no model.
+        """
+        if self.program.build is None:
+            raise EngineError("NO_MODEL", "This engine needs a program with a model.")
+        with self.phase("build"):
+            built = self.program.build(self.guard)
+            self.values.update(built.values)
+            for source, tree in built.starts:
+                value = self.program.evaluate(tree)
+                if value is not None:
+                    self.recorder.incumbent(value, tree, source)
+            self.recorder.bound(built.bound)
+        return built
+
+    def compile(self, built: PyomoModel) -> CompiledModel:
+        """Turn the model into matrices and report its size."""
+        with self.phase("compile"):
+            compiled = compile_model(built.model)
+            self.see_size(compiled.size)
+        return compiled
+
+    def see_size(self, size: ModelSize) -> None:
+        """Keep and report the counted size of the model."""
+        self.size = size
+        self.recorder.model(size.to_dict())
+
+    def objective(self, model_value: float) -> float:
+        """Objective of the program for a value of the model's objective."""
+        return self.program.scale * model_value + self.program.shift
+
+    def outcome(self, reason: StopReason) -> Outcome:
+        """Say why the solve ended, with what was counted so far."""
+        return Outcome(
+            reason,
+            self.program.method,
+            self.root_bound,
+            self.size,
+            dict(self.seconds),
+            self.claims,
+            self.values,
+        )
+
+    def infeasible(self) -> Outcome:
+        """Believe that no tree is feasible only while none is known."""
+        if self.recorder.tree is None:
+            return self.outcome(StopReason.INFEASIBLE)
+        self.recorder.note(
+            "The solver found the model infeasible although a feasible tree is known."
+        )
+        return self.outcome(StopReason.ERROR)
+
+
+def check_size(size: ModelSize | None, budget: float | None) -> None:
+    """Refuse a model that will not fit.
+
+    Parameters
+    ----------
+    size : ModelSize or None
+        Estimate; None passes.
+    budget : float or None
+        Bytes that may be taken; None for half of the available memory.
+
+    Raises
+    ------
+    TooLargeError
+        With the estimated size in words and numbers.
+    """
+    if size is None:
+        return
+    limit = psutil.virtual_memory().available / 2 if budget is None else budget
+    if size.bytes > limit:
+        raise too_large(size, f"only {limit / 1e9:.1f} GB may be used")
+
+
+def too_large(size: ModelSize | None, reason: str) -> TooLargeError:
+    """Build the error for a model that does not fit."""
+    if size is None:
+        return TooLargeError("TOO_LARGE", f"The model does not fit into memory: {reason}.", {})
+    return TooLargeError(
+        "TOO_LARGE",
+        f"The model would have {size.columns:,} columns, {size.rows:,} rows and {size.nonzeros:,} "
+        f"non-zeros and need about {size.bytes / 1e9:.1f} GB, but {reason}; choose a smaller "
+        "depth, a coarser encoding, fewer rows or a search method.",
+        {**size.to_dict(), "bytes": float(size.bytes)},
+    )
