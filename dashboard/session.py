@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ _RUN, _RUNS, _NODES, _UPLOADS = "run_id", "run_ids", "selected_nodes", "upload_c
 _SETTINGS, _TOKEN = "last_settings", "session_token"
 _LESSON, _LESSON_OPENED, _SIDE_RUNS = "lesson", "lesson_opened", "side_runs"
 _BOARD, _PATH_STEP = "board_serials", "path_step"
+_OFFERED_SET = "offered_comparison"
 _OFFERED, _TUNING, _TUNINGS = "offered_settings", "tuning_id", "tuning_ids"
 _COMPARED, _REPEATS, _FRAME = "compared_runs", "repeated_splits", "has_frame"
 _CHOSEN_ROWS, _ROW_MODE, _PLAYING = "chosen_rows", "row_mode", "playing"
@@ -290,14 +292,19 @@ def show_row(run: str, is_shown: bool) -> None:
     st.session_state[_ROW_MODE] = {**st.session_state.get(_ROW_MODE, {}), run: is_shown}
 
 
-def is_playing(run: str) -> bool:
-    """Whether the replay of a run goes on by itself."""
-    return st.session_state.get(_PLAYING) == run
+def playing(run: str) -> tuple[int, float] | None:
+    """First tree and start (`time.monotonic`) of a replay that goes on by itself, or None."""
+    return st.session_state.get(_PLAYING, {}).get(run)
 
 
-def play(run: str | None) -> None:
-    """Let the replay of a run go on by itself; None stops it."""
-    st.session_state[_PLAYING] = run
+def play(run: str, first: int) -> None:
+    """Let the replay of a run go on by itself, from a tree on."""
+    st.session_state[_PLAYING] = {run: (first, time.monotonic())}
+
+
+def pause() -> None:
+    """Stop the replay that goes on by itself."""
+    st.session_state.pop(_PLAYING, None)
 
 
 def last_settings() -> dict[str, Any] | None:
@@ -318,6 +325,16 @@ def offer_settings(settings: Mapping[str, Any]) -> None:
 def take_offered_settings() -> dict[str, Any] | None:
     """Settings that another page offers; None from then on."""
     return st.session_state.pop(_OFFERED, None)
+
+
+def offer_comparison(name: str) -> None:
+    """Have the Compare page open with this set of runs."""
+    st.session_state[_OFFERED_SET] = name
+
+
+def take_offered_comparison() -> str | None:
+    """The set of runs that was offered; None from then on."""
+    return st.session_state.pop(_OFFERED_SET, None)
 
 
 def set_inputs(values: Mapping[str, Any]) -> None:

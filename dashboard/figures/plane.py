@@ -21,6 +21,9 @@ from octcore.tree.polygons import Polygon
 from octcore.tree.tree import Tree
 
 PADDING = 0.05
+SIDE_MARGINS = frozenset({"s-oct"})
+"""Formulations whose margin lies between the rows sent left and right, whatever their classes;
+margins of the others are those of a support vector machine, which knows the class of a row."""
 MOST_POINTS = 2000
 """More dots than this cannot be told apart and make the browser slow."""
 
@@ -134,6 +137,7 @@ def plane_data(
     x: str,
     y: str,
     held: Mapping[str, Any] | None = None,
+    formulation: str = "",
 ) -> PlaneRecord:
     """Compute regions, lines and dots.
 
@@ -149,6 +153,8 @@ def plane_data(
         Raw columns of numbers.
     held : mapping or None
         Values of other columns; typical ones where not given.
+    formulation : str
+        Key of the formulation that made the tree; says what its margins are.
     """
     assert data.y is not None
     used = {encoding.columns[j].raw for j in tree.used_features} - {x, y}
@@ -157,7 +163,7 @@ def plane_data(
     view = PlaneView(encoding, x, y, _padded(x_values), _padded(y_values), others)
     X = encoding.transform(data.frame)
     positive = _positive_code(data)
-    margins = node_margins(tree, X, data.y, positive)
+    margins = node_margins(tree, X, None if formulation in SIDE_MARGINS else data.y, positive)
     rows = _shown_rows(len(X))
     support = {
         node: np.isin(rows, margin.rows[margin.support])

@@ -14,6 +14,7 @@ from dashboard import text
 from dashboard.figures.layout import base_layout
 from dashboard.figures.plane import PlaneRecord
 from dashboard.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
+from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
 from octcore.tree import metrics
@@ -160,6 +161,8 @@ class CutPicture:
         Branch nodes of a path, the side taken (0 is left) and the condition for going left.
     left, right : tuple of int
         Rows on the two sides of an impossible division, or rows that look the same.
+    columns : tuple of str
+        Raw columns in which rows that otherwise look the same differ: the split set.
     """
 
     seconds: float
@@ -170,6 +173,7 @@ class CutPicture:
     path: tuple[tuple[int, int, str], ...] = ()
     left: tuple[int, ...] = ()
     right: tuple[int, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 def cut_pictures(
@@ -200,6 +204,31 @@ def cut_pictures(
     return tuple(found)
 
 
+def alike_rows(picture: CutPicture, data: Dataset) -> pd.DataFrame:
+    """Rows of an equivalent-point cut as a table: class, split set, then what they share.
+
+    Parameters
+    ----------
+    picture : CutPicture
+        Speaks of rows that look the same.
+    data : Dataset
+        Training rows.
+    """
+    assert data.y is not None
+    rows = list(picture.left)
+    frame = data.frame.iloc[rows].reset_index(drop=True)
+    rest = [name for name in frame.columns if name not in picture.columns]
+    same = [name for name in rest if frame[name].nunique() == 1]
+    order = [*picture.columns, *same, *[name for name in rest if name not in same]]
+    labels = [text.printable(data.classes[k], 24) for k in data.y[rows]]
+    table = frame[order].rename(
+        columns={name: f"≠ {name}" for name in picture.columns} | {n: f"= {n}" for n in same}
+    )
+    table.insert(0, "row", [i + 1 for i in rows])
+    table.insert(1, "class of the row", labels)
+    return table
+
+
 def points_only(record: PlaneRecord) -> PlaneRecord:
     """Take the tree out of a plane: a cut speaks of points, not of the tree found in the end."""
     none = np.zeros(len(record.dots.row), dtype=bool)
@@ -222,7 +251,9 @@ def _picture(
     if "split_set" in raw:
         names = [_column_words(encoding, int(j)) for j in raw["split_set"]]
         rows = tuple(int(i) for i in raw["rows"])
-        return CutPicture(seconds, family, _equivalent_words(rows, names), left=rows)
+        raws = tuple(dict.fromkeys(encoding.columns[int(j)].raw for j in raw["split_set"]))
+        words = _equivalent_words(rows, names)
+        return CutPicture(seconds, family, words, left=rows, columns=raws)
     if "cut_arcs" in raw:
         arcs = tuple((int(a), int(b)) for a, b in raw["cut_arcs"])
         nodes = tuple(int(m) for m in raw["nodes"])

@@ -21,17 +21,7 @@ def draw(run_id: str, run: Run) -> None:
     run : Run
         Finished.
     """
-    absolute = (
-        st.segmented_control(
-            "Scale",
-            ["relative gap (log)", "incumbent and bound"],
-            default="relative gap (log)",
-            required=True,
-            key=session.widget_key("gap_scale"),
-            persist_state="session",
-        )
-        == "incumbent and bound"
-    )
+    absolute = scale_switch()
     optimum = run.objective if run.is_optimal and run.certificate.proven else None
     record = convergence_data(
         run.trace, "gap", get_formulation(run.formulation).info.objective, optimum, run.is_optimal
@@ -46,3 +36,17 @@ def draw(run_id: str, run: Run) -> None:
     )
     spent = [f"{name} {text.seconds(value)}" for name, value in run.timings.items()]
     st.caption("Where the time went: " + ", ".join(spent) + ".")
+
+
+def scale_switch() -> bool:
+    """Draw the switch between the scales; returns whether absolute values are wanted."""
+    chosen = st.segmented_control(
+        "Scale",
+        ["relative gap (log)", "incumbent and bound"],
+        default="relative gap (log)",
+        required=True,
+        key=session.widget_key("gap_scale"),
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+    return chosen == "incumbent and bound"

@@ -39,7 +39,7 @@ def draw(run_id: str, run: Run, axes: tuple[str, str]) -> None:
     record = cached.once_per_run(
         run_id,
         f"plane {x!r} {y!r} {sorted(held.items())!r}",
-        lambda: plane_data(tree, run.encoding, train, x, y, held),
+        lambda: plane_data(tree, run.encoding, train, x, y, held, run.formulation),
     )
     all_margins = False
     if record.has_margins:

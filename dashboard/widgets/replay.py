@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import session, text
+from dashboard import cached, session, text
 from dashboard.figures.cut_tree import cut_tree_figure
 from dashboard.figures.gap import convergence_data, convergence_figure
 from dashboard.figures.plane import default_axes, plane_data, plane_figure
 from dashboard.figures.replay import (
     CutPicture,
     Frame,
+    alike_rows,
     counts_figure,
     cut_counts,
     cut_pictures,
@@ -19,11 +22,16 @@ from dashboard.figures.replay import (
     points_only,
     replay_data,
 )
-from dashboard.figures.tree_view import component_data, tree_view_data
-from dashboard.widgets import chart, run_summary
+from dashboard.figures.tree_view import component_data
+from dashboard.widgets import chart, convergence, run_summary
 from dashboard.widgets.tree_component import show_tree
 from octcore.formulations.base import get_formulation
 from octcore.run import Run
+
+SECONDS_PER_TREE = 1.5
+SLACK = 0.2
+"""A redraw comes about when a tree is due; a little early counts."""
+GAP_HEIGHT = 250
 
 
 def draw(run_id: str, run: Run) -> None:
@@ -38,75 +46,130 @@ def draw(run_id: str, run: Run) -> None:
     """
     assert run.train is not None
     assert run.train.y is not None
-    X = run.encoding.transform(run.train.frame)
-    frames = replay_data(run.trace, X, run.train.y)
+    train, y = run.train, run.train.y
+    X = cached.once_per_run(run_id, "encoded", lambda: run.encoding.transform(train.frame))
+    frames = cached.once_per_run(run_id, "frames", lambda: replay_data(run.trace, X, y))
     if not frames:
         st.info("This run kept no trees but the last one, so there is nothing to replay.")
         return
-    st.fragment(_frames)(run_id, run, frames)
+    if len(frames) > 1:
+        _play_button(run_id, len(frames))
+    every = SECONDS_PER_TREE if session.playing(run_id) else None
+    st.fragment(_frames, run_every=every)(run_id, run, frames)
     counts = cut_counts(run.trace)
     if not counts:
         st.caption(
             "This run added no cuts. BendOCT, accelerated BendOCT and S-OCT do, and show them here."
         )
         return
-    pictures = cut_pictures(run.trace, run.encoding, X, run.train.classes)
+    pictures = cached.once_per_run(
+        run_id, "cuts", lambda: cut_pictures(run.trace, run.encoding, X, train.classes)
+    )
     st.subheader("The cuts", anchor=False)
     st.fragment(_cuts)(run_id, run, pictures)
+
+
+def _slider_key(run_id: str) -> str:
+    return session.widget_key("replay", run_id)
+
+
+def _play_button(run_id: str, n_frames: int) -> None:
+    """Draw the button; it stands outside the part that is redrawn while the replay goes on."""
+
+    def start() -> None:
+        shown = st.session_state.get(_slider_key(run_id), n_frames - 1)
+        session.play(run_id, 0 if shown >= n_frames - 1 else shown)
+
+    is_playing = session.playing(run_id) is not None
+    st.button(
+        "Pause" if is_playing else "Play",
+        key=session.widget_key("play", run_id),
+        icon=":material/pause:" if is_playing else ":material/play_arrow:",
+        on_click=session.pause if is_playing else start,
+        help="Shows the trees one after the other, as the solve found them.",
+    )
+
+
+def playing_position(first: int, elapsed: float, n_frames: int) -> int:
+    """Tree that a replay shows so many seconds after its start."""
+    return min(first + int(elapsed / SECONDS_PER_TREE + SLACK), n_frames - 1)
+
+
+def _position(run_id: str, frames: tuple[Frame, ...]) -> int:
+    """Draw the slider, moved on while the replay goes on by itself; returns the tree to show."""
+    key, last = _slider_key(run_id), len(frames) - 1
+    started = session.playing(run_id)
+    if started is not None:
+        now = playing_position(started[0], time.monotonic() - started[1], len(frames))
+        st.session_state[key] = now
+        if now == last:
+            session.pause()
+            st.rerun()
+    st.session_state.setdefault(key, last)
+    return st.select_slider(
+        f"Trees, from the first to the last of {len(frames)}",
+        range(len(frames)),
+        format_func=lambda k: f"{k + 1}: {text.seconds(frames[k].seconds)}",
+        key=key,
+        on_change=session.pause,
+    )
 
 
 def _frames(run_id: str, run: Run, frames: tuple[Frame, ...]) -> None:
     position = 0
     if len(frames) > 1:
-        key = session.widget_key("replay", run_id)
-        position = st.select_slider(
-            f"Trees, from the first to the last of {len(frames)}",
-            range(len(frames)),
-            value=len(frames) - 1,
-            format_func=lambda k: f"{k + 1}: {text.seconds(frames[k].seconds)}",
-            key=key,
-        )
+        position = _position(run_id, frames)
     else:
         st.caption("The first tree was already the last one; only the bound moved.")
     frame = frames[position]
-    st.markdown(
+    left, right = st.columns([3, 1], vertical_alignment="center")
+    left.markdown(
         f"**Tree {position + 1} of {len(frames)}**, {frame.source}, after "
         f"{text.seconds(frame.seconds)}: {text.percent(frame.accuracy)} right, "
         f"objective {text.number(frame.value)}, bound {text.number(frame.bound)}, "
         f"gap {text.gap(frame.gap)}"
     )
+    with right:
+        absolute = convergence.scale_switch()
+    _gap(run_id, run, frame, absolute)
     assert run.train is not None
-    axes = default_axes(frame.tree, run.encoding, run.train)
+    assert run.tree is not None
+    axes = default_axes(run.tree, run.encoding, run.train)
     left, right = st.columns([3, 2], gap="medium") if axes else (st.container(), None)
     with left:
-        _tree(run_id, run, frame, position == len(frames) - 1)
+        _tree(run_id, run, frames, position)
     if right is not None and axes is not None:
         with right:
-            _plane(run_id, run, frame, axes)
-    _gap(run_id, run, frame)
+            _plane(run_id, run, frames, position, axes)
 
 
-def _tree(run_id: str, run: Run, frame: Frame, is_last: bool) -> None:
+def _tree(run_id: str, run: Run, frames: tuple[Frame, ...], position: int) -> None:
     assert run.train is not None
+    frame, is_last = frames[position], position == len(frames) - 1
     proven = is_last and run.is_optimal and run.certificate.proven
     words = run_summary.badge_words(run) if is_last else f"{frame.source}; not the last one"
-    view = tree_view_data(
-        frame.tree,
-        run.encoding,
-        run.train,
-        run_summary.split_texts(frame.tree, run.encoding),
-        words,
-        proven,
+    train = run.train
+    view = cached.once_per_run(
+        run_id,
+        f"replay tree {position}",
+        lambda: run_summary.view_of(frame.tree, run.encoding, train, words, proven),
     )
     palette = session.palette()
-    data = component_data(view, palette, run_summary.accent(palette), 1, f"replay:{run_id}")
+    data = component_data(view, palette, run_summary.accent(palette), 0, f"replay:{run_id}")
     show_tree(data, session.widget_key("replay_tree", run_id), lambda _: None)
 
 
-def _plane(run_id: str, run: Run, frame: Frame, axes: tuple[str, str]) -> None:
+def _plane(
+    run_id: str, run: Run, frames: tuple[Frame, ...], position: int, axes: tuple[str, str]
+) -> None:
     assert run.train is not None
-    palette = session.palette()
-    record = plane_data(frame.tree, run.encoding, run.train, *axes)
+    frame = frames[position]
+    palette, train = session.palette(), run.train
+    record = cached.once_per_run(
+        run_id,
+        f"replay plane {position}",
+        lambda: plane_data(frame.tree, run.encoding, train, *axes, formulation=run.formulation),
+    )
     chart.show(
         plane_figure(record, palette, run_summary.accent(palette)),
         key=session.widget_key("replay_plane", run_id),
@@ -115,13 +178,14 @@ def _plane(run_id: str, run: Run, frame: Frame, axes: tuple[str, str]) -> None:
     )
 
 
-def _gap(run_id: str, run: Run, frame: Frame) -> None:
+def _gap(run_id: str, run: Run, frame: Frame, absolute: bool) -> None:
     optimum = run.objective if run.is_optimal and run.certificate.proven else None
     objective = get_formulation(run.formulation).info.objective
     record = convergence_data(run.trace, "gap", objective, optimum, run.is_optimal)
-    absolute = not any(gap is not None for gap in record.gap)
+    absolute = absolute or not any(gap is not None for gap in record.gap)
+    figure = convergence_figure([record], session.palette(), absolute, at=frame.seconds)
     chart.show(
-        convergence_figure([record], session.palette(), absolute, at=frame.seconds),
+        figure.update_layout(height=GAP_HEIGHT),
         key=session.widget_key("replay_gap", run_id),
         alt=f"Convergence with a line at {text.seconds(frame.seconds)}; gap there "
         f"{text.gap(frame.gap)}",
@@ -145,8 +209,14 @@ def _cuts(run_id: str, run: Run, pictures: tuple[CutPicture, ...]) -> None:
         if chosen is None:
             st.caption("This run kept no pictures of its cuts, only their numbers.")
             return
-        st.markdown(f"**{family_words(chosen.family)}.** {text.markdown(chosen.words, 600)}")
+        st.markdown(
+            f"**{_capital(family_words(chosen.family))}.** {text.markdown(chosen.words, 600)}"
+        )
         _picture(run_id, run, chosen)
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 def _choose(run_id: str, pictures: tuple[CutPicture, ...]) -> CutPicture | None:
@@ -172,6 +242,15 @@ def _picture(run_id: str, run: Run, chosen: CutPicture) -> None:
         return
     assert run.tree is not None
     assert run.train is not None
+    if not chosen.right:
+        st.dataframe(
+            alike_rows(chosen, run.train),
+            hide_index=True,
+            height=220,
+            key=session.widget_key("cut_rows", run_id),
+            alt="Rows that look the same, with the columns in which they differ",
+        )
+        st.caption("≠ marks the split set: only a split on it can part these rows.")
     axes = default_axes(run.tree, run.encoding, run.train)
     if axes is None:
         return

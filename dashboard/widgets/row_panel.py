@@ -15,8 +15,8 @@ from dashboard.figures.row_path import (
     row_of,
     row_path_data,
     sentence,
-    used_columns,
     typed_row,
+    used_columns,
 )
 from dashboard.widgets import input_of_column, node_panel, run_summary
 from octcore.data.dataset import Dataset

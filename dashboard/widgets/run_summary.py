@@ -94,18 +94,28 @@ def tree_view(run: Run) -> TreeView:
     """Record of the tree of a run, on its training rows."""
     assert run.tree is not None
     assert run.train is not None
-    X = run.encoding.transform(run.train.frame)
-    margins = node_margins(run.tree, X, run.train.y)
+    proven = run.is_optimal and run.certificate.proven
+    return view_of(run.tree, run.encoding, run.train, badge_words(run), proven)
+
+
+def view_of(tree: Tree, encoding: Encoding, train: Dataset, words: str, proven: bool) -> TreeView:
+    """Record of any tree on training rows, with the margins of its splits.
+
+    Parameters
+    ----------
+    tree, encoding : Tree, Encoding
+        The tree and the encoding of its columns.
+    train : Dataset
+        Training rows.
+    words : str
+        Badge.
+    proven : bool
+        Whether it is proven optimal.
+    """
+    margins = node_margins(tree, encoding.transform(train.frame), train.y)
     widths = {m: margin.width for m, margin in margins.items() if margin.kind == "unit"}
-    return tree_view_data(
-        run.tree,
-        run.encoding,
-        run.train,
-        node_words(run),
-        badge_words(run),
-        run.is_optimal and run.certificate.proven,
-        widths,
-    )
+    names = split_texts(tree, encoding)
+    return tree_view_data(tree, encoding, train, names, words, proven, widths)
 
 
 def badge_words(run: Run) -> str:
@@ -132,7 +142,7 @@ def incumbent_tree(run_id: str, tree: Tree, train: Dataset, encoding: Encoding, 
         Badge.
     """
     palette = session.palette()
-    view = tree_view_data(tree, encoding, train, split_texts(tree, encoding), words, False)
+    view = view_of(tree, encoding, train, words, False)
     data = component_data(view, palette, accent(palette), 0, run_id)
     show_tree(data, session.widget_key("incumbent", run_id), lambda _: None)
 

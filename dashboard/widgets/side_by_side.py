@@ -104,7 +104,14 @@ def planes(runs: Sequence[Finished]) -> None:
     for entry, place in _places(drawn):
         assert entry.run.tree is not None
         assert entry.run.train is not None
-        record = plane_data(entry.run.tree, entry.run.encoding, entry.run.train, x, y)
+        record = plane_data(
+            entry.run.tree,
+            entry.run.encoding,
+            entry.run.train,
+            x,
+            y,
+            formulation=entry.run.formulation,
+        )
         with place():
             swatch(entry.index, entry.label)
             chart.show(

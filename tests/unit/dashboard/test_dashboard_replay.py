@@ -9,6 +9,7 @@ from dashboard.figures.cut_tree import cut_tree_figure, place_of
 from dashboard.figures.plane import plane_data, plane_figure
 from dashboard.figures.replay import (
     CutPicture,
+    alike_rows,
     counts_figure,
     cut_counts,
     cut_pictures,
@@ -16,9 +17,11 @@ from dashboard.figures.replay import (
     replay_data,
 )
 from dashboard.palette import LIGHT
+from dashboard.widgets import replay as replay_widget
 from octcore.engines.events import Event
 from octcore.engines.trace import Trace
 from octcore.tree.tree import Tree
+from tests.unit.dashboard.hostile import HOSTILE
 
 
 @pytest.fixture
@@ -109,3 +112,31 @@ def test_a_cut_of_points_is_drawn_without_the_tree(oblique):
     assert not bare.lines
     assert not bare.dots.wrong.any()
     assert len(plane_figure(bare, LIGHT, "#000").data) == 2
+
+
+def test_alike_rows_show_the_split_set_first(univariate):
+    data = univariate[2]
+    picture = CutPicture(0.0, "equivalent-points", "", left=(0, 2), columns=(HOSTILE,))
+    table = alike_rows(picture, data)
+    assert list(table.columns) == ["row", "class of the row", f"≠ {HOSTILE}", "= width"]
+    assert table["row"].tolist() == [1, 3]
+    assert table[f"≠ {HOSTILE}"].nunique() == 2
+
+
+def test_playing_moves_one_tree_at_a_time_and_ends_at_the_last():
+    every = replay_widget.SECONDS_PER_TREE
+    shown = [replay_widget.playing_position(1, k * every, 4) for k in range(6)]
+    assert shown == [1, 2, 3, 3, 3, 3]
+    assert replay_widget.playing_position(0, 0.5 * every, 4) == 0
+
+
+def test_margins_of_s_oct_are_those_of_the_sides(oblique):
+    tree, encoding, data = oblique
+    swapped = tree.with_labels({4: tree.labels[5], 5: tree.labels[4]})
+    axes = data.feature_names
+    by_class = plane_data(swapped, encoding, data, *axes)
+    by_side = plane_data(swapped, encoding, data, *axes, formulation="s-oct")
+    mirrored = plane_data(tree, encoding, data, *axes, formulation="s-oct")
+    for node, mask in by_side.dots.support.items():
+        assert (mask == mirrored.dots.support[node]).all()
+    assert any((by_class.dots.support[n] != by_side.dots.support[n]).any() for n in tree.splits)

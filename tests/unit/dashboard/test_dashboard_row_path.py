@@ -11,8 +11,8 @@ from dashboard.figures.row_path import (
     row_of,
     row_path_data,
     sentence,
-    used_columns,
     typed_row,
+    used_columns,
 )
 from dashboard.widgets.run_summary import split_texts
 from octcore.tree.raw_units import raw_plane
