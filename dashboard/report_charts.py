@@ -12,7 +12,8 @@ import numpy as np
 from dashboard import text
 from dashboard.figures.gap import GAP_FLOOR, Convergence
 from dashboard.figures.plane import PlaneRecord
-from dashboard.palette import LIGHT, Palette
+from dashboard.figures.race import Race
+from dashboard.palette import CLASS_COLOURS, CLASS_MARKERS, LIGHT, Palette
 from octcore.tree.polygons import Polygon
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 680, 74, 14, 34, 48
@@ -172,6 +173,44 @@ def convergence_svg(record: Convergence, absolute: bool, palette: Palette = LIGH
     return _svg(
         frame, parts, f"{title} over time", "time since the call (s)", title, palette,
         labels=None if absolute else _gap_label, legend=legend,
+    )  # fmt: skip
+
+
+def race_svg(race: Race, palette: Palette = LIGHT) -> str:
+    """Draw the lines of several solves over each other; empty text when there are none.
+
+    Parameters
+    ----------
+    race : Race
+        From `dashboard.figures.race.race_data`.
+    palette : Palette
+        Colours.
+    """
+    if not race.series:
+        return ""
+    is_gap = race.scale == "gap"
+    lines = [
+        (series, [math.log10(max(v, GAP_FLOOR)) if is_gap else v for v in series.values])
+        for series in race.series
+    ]
+    heights = [value for _, values in lines for value in values]
+    low, high = min(heights), max(heights)
+    room = 0.06 * (high - low) or max(0.05 * abs(high), 0.05)
+    frame = Frame((0.0, max(race.end, 1e-3) * 1.03), (low - room, high + room), 320)
+    parts = []
+    for series, values in lines:
+        points = list(zip(series.seconds, values, strict=True))
+        colour = CLASS_COLOURS[series.index % len(CLASS_COLOURS)]
+        parts.append(_steps(frame, points, colour, "7 4" if series.is_bound else ""))
+        if series.is_closed and not series.is_bound:
+            shape = CLASS_MARKERS[series.index % len(CLASS_MARKERS)]
+            parts.append(marker(frame.x(points[-1][0]), frame.y(points[-1][1]), shape, colour,
+                                palette))  # fmt: skip
+    drawn = dict.fromkeys((s.label, CLASS_COLOURS[s.index % len(CLASS_COLOURS)], "line")
+                          for s in race.series)  # fmt: skip
+    return _svg(
+        frame, parts, f"{race.title} over time", "time since the call of each run (s)", race.title,
+        palette, labels=_gap_label if is_gap else None, legend=list(drawn),
     )  # fmt: skip
 
 

@@ -70,6 +70,7 @@ def reference_settings(run: Run, data: Dataset) -> dict[str, Any]:
     given = dict(run.settings.get("constraints", {}))
     return settings | {
         "formulation": "path-search",
+        "time_limit": 2 * TIME_LIMIT,
         "constraints": {name: value for name, value in given.items() if name in able},
     }
 

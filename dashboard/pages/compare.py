@@ -5,7 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import jobs, session
-from dashboard.widgets import compare_history, profile_upload, race_form, race_view, repeats
+from dashboard.widgets import (
+    compare_download,
+    compare_history,
+    profile_upload,
+    race_form,
+    race_view,
+    repeats,
+)
 from dashboard.widgets import side_by_side as beside
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.lazy_tabs import lazy_tabs
@@ -42,7 +49,10 @@ else:
             if view.run is not None
         ]
         if runs:
-            st.subheader("What differs", anchor=False)
+            left, right = st.columns([4, 1], vertical_alignment="center")
+            left.subheader("What differs", anchor=False)
+            with right:
+                compare_download.draw(views, runs)
             beside.differences(runs)
             lazy_tabs(
                 {

@@ -8,11 +8,13 @@ from typing import Any
 import streamlit as st
 
 from dashboard import jobs, session, text
+from dashboard.own_presets import LONGEST_NAME, OwnPresets
 from dashboard.race_presets import CUSTOM, Preset, fitting_presets, start_order
 from dashboard.widgets import settings_form
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 
+PRESET = "race_preset"
 FREE = Preset(
     CUSTOM,
     "Any formulations, encodings, depths or settings on the same rows.",
@@ -36,23 +38,31 @@ def draw(data: Dataset) -> None:
     if data.y is None:
         st.warning("Choose the column to predict on the Data page first.")
         return
-    presets = {preset.title: preset for preset in (*fitting_presets(data), FREE)}
+    own = own_presets().of(session.token())
+    presets = {preset.title: preset for preset in (*fitting_presets(data), *own, FREE)}
     left, middle, right = st.columns([3, 1, 1])
+    chosen = session.take_offered_comparison()
+    if chosen in presets:
+        session.set_inputs({PRESET: chosen})
     title = left.selectbox(
-        "What to compare", list(presets), key="race_preset", persist_state="session"
+        "What to compare",
+        list(presets),
+        format_func=lambda name: f"★ {name}" if presets[name] in own else name,
+        key=PRESET,
+        persist_state="session",
     )
     with middle:
         limit = settings_form.limit_input("race_limit", words="For each run, from its own start.")
     with right:
         share = settings_form.share_input("race_share", 25, "The same rows for all runs.")
     preset = presets[title]
-    st.caption(preset.question)
+    st.caption(text.markdown(preset.question, 300))
     common: dict[str, Any] = {"time_limit": limit, **share}
     entrants = [{**entrant, **common} for entrant in _entrants(preset)]
     problems = _problems(entrants, data)
     for problem in problems:
         st.error(text.markdown(problem, 400), icon=":material/error:")
-    start, note = st.columns([1, 2], vertical_alignment="center")
+    start, keep, note = st.columns([2, 1, 3], vertical_alignment="center")
     if start.button(
         f"Start {len(entrants)} runs",
         key="race_start",
@@ -62,7 +72,30 @@ def draw(data: Dataset) -> None:
         disabled=bool(problems),
     ):
         start_race(data, entrants)
+    with keep.popover("Save", icon=":material/bookmark:", width="stretch", key="race_keep"):
+        _keep(entrants, title if preset in own else "")
     note.caption(_cores_words(len(entrants)))
+
+
+@st.cache_resource(show_spinner=False)
+def own_presets() -> OwnPresets:
+    """Return the saved comparisons of this server, beside its history."""
+    store = jobs.supervisor().store
+    return OwnPresets(None if store is None else store.path.with_name("comparisons.json"))
+
+
+def _keep(entrants: Sequence[Mapping[str, Any]], current: str) -> None:
+    """Draw the form that saves these settings under a name, and forgets a saved one."""
+    with st.form("race_keep_form", border=False):
+        name = st.text_input("Name", value=current, max_chars=LONGEST_NAME)
+        if st.form_submit_button("Save these settings", type="primary") and name.strip():
+            common = ("time_limit", "test_size")
+            kept = [{k: v for k, v in entry.items() if k not in common} for entry in entrants]
+            session.offer_comparison(own_presets().save(session.token(), name, kept))
+            st.rerun()
+    if current and st.button("Forget this set", icon=":material/delete:", key="race_forget"):
+        own_presets().delete(session.token(), current)
+        st.rerun()
 
 
 def _cores_words(n_runs: int) -> str:

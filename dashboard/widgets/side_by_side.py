@@ -13,7 +13,7 @@ from dashboard.figures.compare_table import Comparison, comparison_data
 from dashboard.figures.feature_usage import usage_data
 from dashboard.figures.heat_map_runs import heat_map_data, heat_map_figure
 from dashboard.figures.plane import default_axes, numeric_columns, plane_data, plane_figure
-from dashboard.widgets import chart, linked_views, run_summary
+from dashboard.widgets import chart, plane_panel, run_summary
 from dashboard.widgets.swatch import swatch
 from octcore.data.export import frame_to_csv
 from octcore.run import Run
@@ -117,7 +117,7 @@ def planes(runs: Sequence[Finished]) -> None:
             chart.show(
                 plane_figure(record, palette, run_summary.accent(palette)),
                 key=session.widget_key("compare_plane", entry.id),
-                alt=linked_views.plane_words(record),
+                alt=plane_panel.plane_words(record),
             )
             if record.held:
                 held = ", ".join(text.markdown(name, 24) for name in record.held)

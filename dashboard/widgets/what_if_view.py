@@ -29,6 +29,8 @@ from octcore.formulations.base import get_formulation
 from octcore.run import Run
 
 SECONDS_BETWEEN = 0.8
+COMPILING = "compiling kernels"
+"""What a worker says while it does what is needed once per installation; takes up to a minute."""
 
 
 def draw(view: RunView, run: Run) -> None:
@@ -169,16 +171,21 @@ def _values(run_id: str, was_final: bool) -> None:
     values = _known_values(run_id, run)
     st.subheader("Value of every root feature", anchor=False)
     if not reference.is_final:
-        place = f", place {reference.position} in the queue" if reference.position else ""
+        doing = f"place {reference.position} in the queue" if reference.position else ""
+        if reference.phase == COMPILING:
+            doing = "compiling the search first, once on this machine"
         st.info(
             "Searching the best tree for every root feature, "
-            f"{text.seconds(reference.elapsed)}{place}",
+            + ", ".join(part for part in (doing, text.seconds(reference.elapsed)) if part),
             icon=":material/hourglass_top:",
         )
         return
     if not values:
         message = reference.error.message if reference.error else "The search ended without values."
         st.warning(text.markdown(message, 400))
+        if st.button("Search again", icon=":material/refresh:", key=f"again:{reference.id}"):
+            jobs.followers().pop(("reference", run_id), None)
+            st.rerun()
         return
     root = run.tree.splits.get(1) if run.tree is not None else None
     chosen = None if root is None else run.encoding.columns[root.features[0]].raw
