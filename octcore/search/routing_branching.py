@@ -100,7 +100,7 @@ def _step_gain(bank, data, prefix, sample, side):
 
 
 @kernel
-def _trial_gain(bank, trial, data, prefix, sample, side, room, pivots):
+def trial_gain(bank, trial, data, prefix, sample, side, room, pivots):
     """Gain of sending a sample to a side after some pivots on copies of the two nodes."""
     parent = prefix[sample]
     child = 2 * parent + (2 if side > 0 else 1)
@@ -112,7 +112,7 @@ def _trial_gain(bank, trial, data, prefix, sample, side, room, pivots):
         add_hinge(copy, sample)
         solve_node(copy, node_data(data, child), qp.value[0] + room, pivots)
         gain = max(0.0, copy.value[0] - qp.value[0])
-        qp = node_of(bank, parent)
+    qp = node_of(bank, parent)
     target = data.constants[0] if side < 0 else 0.0
     if gain < room and target - side * qp.score[sample] > data.constants[2]:
         copy_node(qp, copy)
@@ -156,7 +156,7 @@ def _rate_candidates(bank, trial, data, prefix, n_upper, cutoff, ignored, pseudo
             side = 2 * which - 1
             gain = _step_gain(bank, data, prefix, sample, side)
             if gain >= room:
-                gain = _trial_gain(bank, trial, data, prefix, sample, side, room, _CONFIRM_PIVOTS)
+                gain = trial_gain(bank, trial, data, prefix, sample, side, room, _CONFIRM_PIVOTS)
                 if gain >= room:
                     closed += 1 if which == 0 else 2
             if pseudo[2 + which, sample] > 0.0:
@@ -183,11 +183,7 @@ def _shortlist(rating, found, room):
     chosen = np.full(_STRONG, -1, np.int64)
     size = 0
     for rank in range(found):
-        for position in (
-            (by_gain[rank], by_hinge[rank // 3])
-            if rank % 3 == 0
-            else (by_gain[rank], by_gain[rank])
-        ):
+        for position in (by_gain[rank], by_hinge[rank]):
             sample = np.int64(rating[3, position])
             repeated = False
             for other in range(size):
@@ -214,7 +210,7 @@ def _strong_branch(bank, trial, data, prefix, cutoff, pseudo, shortlist, choice)
         gains = np.zeros(2)
         first = 0 if bank.score[prefix[sample], sample] < 0.0 else 1
         for which in (first, 1 - first):
-            gain = _trial_gain(
+            gain = trial_gain(
                 bank, trial, data, prefix, sample, 2 * which - 1, room, _STRONG_PIVOTS
             )
             gains[which] = min(gain, room)
