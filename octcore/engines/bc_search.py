@@ -6,7 +6,6 @@ value shows that it holds nothing better than the incumbent by at least the gran
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,9 +13,10 @@ import numpy as np
 
 from octcore.engines.base import SolveLimits, StopReason, TimeUpError
 from octcore.engines.bc_branching import default_children, fixings
+from octcore.engines.bc_nodes import Node, OpenNodes
 from octcore.engines.bc_rows import CutPool
 from octcore.engines.events import Recorder, relative_gap
-from octcore.engines.lp import Basis, LpData, LpStatus, PersistentLp
+from octcore.engines.lp import LpData, LpStatus, PersistentLp
 from octcore.errors import CancelledError
 from octcore.program import Child, Columns, Cuts, Point, Program, PyomoModel, SearchState
 from octcore.tree.tree import Tree
@@ -80,15 +80,6 @@ class Relaxation:
         return (objective - self.constant) / self.factor
 
 
-@dataclass(frozen=True, eq=False)
-class _Node:
-    bound: float
-    depth: int
-    changes: tuple[Child, ...] = ()
-    basis: Basis | None = None
-    separates: bool = True
-
-
 class BranchAndCut:
     """One run of the search.
 
@@ -129,9 +120,7 @@ class BranchAndCut:
         self.step = program.granularity / abs(relaxation.factor)
         self.nodes = 0
         self.root_value: float | None = None
-        self._open: list[tuple[float, int, _Node]] = []
-        self._unresolved: list[float] = []
-        self._pushed = 0
+        self._open = OpenNodes()
         self._seen: set[Tree] = set()
         self._root_costs: tuple[float, np.ndarray] | None = None
         self._last_flush = -np.inf
@@ -173,12 +162,9 @@ class BranchAndCut:
         return None
 
     def _report_bound(self, current: float | None) -> None:
-        values = [*self._unresolved, *(entry[0] for entry in self._open[:1])]
-        if current is not None:
-            values.append(current)
         best = self.recorder.objective
         incumbent = np.inf if best is None else self.relaxation.value(best)
-        value = min([*values, incumbent])
+        value = min(self._open.least(current), incumbent)
         if np.isfinite(value):
             self.recorder.bound(
                 best if value == incumbent else self.relaxation.objective(value), self.nodes
@@ -197,21 +183,21 @@ class BranchAndCut:
 
     def run(self) -> StopReason:
         """Search until the tree is empty or a limit is reached."""
-        node: _Node | None = _Node(-np.inf, 0)
+        node: Node | None = Node(-np.inf, 0)
         reason: StopReason | None = None
         while True:
-            node = node if node is not None else self._pop()
+            node = node if node is not None else self._open.pop(self.cutoff)
             if node is None:
                 break
             reason = self._stop_reason()
             if reason is not None:
-                self._unresolved.append(node.bound)
+                self._open.give_up(node.bound)
                 break
             entered = node.bound
             try:
                 node = self._process(node)
             except (TimeUpError, CancelledError):  # a separator asked its guard
-                self._unresolved.append(entered)
+                self._open.give_up(entered)
                 reason = self._stop_reason() or StopReason.TIME_LIMIT
                 break
             self._report_bound(None if node is None else node.bound)
@@ -223,24 +209,14 @@ class BranchAndCut:
         return self._exhausted()
 
     def _exhausted(self) -> StopReason:
-        if self._unresolved:
+        if self._open.unresolved:
             reason = self._stop_reason()
             return StopReason.ERROR if reason is None else reason
         if self.recorder.objective is None:
             return StopReason.INFEASIBLE
         return StopReason.OPTIMAL
 
-    def _pop(self) -> _Node | None:
-        if not self._open or self._open[0][0] >= self.cutoff:
-            self._open.clear()
-            return None
-        return heapq.heappop(self._open)[2]
-
-    def _push(self, node: _Node) -> None:
-        self._pushed += 1
-        heapq.heappush(self._open, (node.bound, self._pushed, node))
-
-    def _process(self, node: _Node) -> _Node | None:
+    def _process(self, node: Node) -> Node | None:
         """Solve one node; open nodes are pushed, and the node to dive into is returned."""
         self.nodes += 1
         if not self._enter(node):
@@ -251,7 +227,7 @@ class BranchAndCut:
         while True:
             status = self.lp.solve(self.cutoff, self.remaining)
             if status is LpStatus.STOPPED:
-                self._unresolved.append(bound)
+                self._open.give_up(bound)
                 return None
             if status is not LpStatus.OPTIMAL:
                 if is_root and status is LpStatus.CUT_OFF and self.recorder.objective is not None:
@@ -288,19 +264,16 @@ class BranchAndCut:
                 break
         return self._branch(node, bound, first, point)
 
-    def _enter(self, node: _Node) -> bool:
+    def _enter(self, node: Node) -> bool:
         """Set the bounds, basis and rows of a node; False if its bounds contradict each other."""
-        lower, upper = self.lower.copy(), self.upper.copy()
-        for columns, low, high in node.changes:
-            lower[columns] = np.maximum(lower[columns], low)
-            upper[columns] = np.minimum(upper[columns], high)
-        if (lower > upper).any():
+        bounds = node.tightened(self.lower, self.upper)
+        if bounds is None:
             return False
-        self.lp.set_bounds(lower, upper)
+        self.lp.set_bounds(*bounds)
         if node.basis is not None:
             self.lp.set_basis(node.basis)
         if self.model.node_rows is not None:
-            self.pool.add(self.model.node_rows(self.relaxation.columns, lower, upper))
+            self.pool.add(self.model.node_rows(self.relaxation.columns, *bounds))
         return True
 
     def _separate(self, point: Point, state: SearchState) -> list[Cuts]:
@@ -350,7 +323,7 @@ class BranchAndCut:
         self._offer(tree, "solver")
         if bound < self.cutoff - 1e-6 * max(1.0, abs(bound)):
             # Routing the rows denies what the LP says: the node stays open, the gap stays honest.
-            self._unresolved.append(bound)
+            self._open.give_up(bound)
             self.recorder.note(
                 "An integral point claims more than its tree reaches; its node stays open.",
                 claimed=self.relaxation.objective(bound),
@@ -358,7 +331,7 @@ class BranchAndCut:
 
     # -- branching and fixing ----------------------------------------------------------------
 
-    def _branch(self, node: _Node, bound: float, first: float, point: Point) -> _Node | None:
+    def _branch(self, node: Node, bound: float, first: float, point: Point) -> Node | None:
         x, lower, upper = self.lp.x, self.lp.lower, self.lp.upper
         children: list[Child] = []
         if self.model.branching is not None:
@@ -371,16 +344,15 @@ class BranchAndCut:
         separates = node.depth == 0 or bound - first > 0.02 * max(0.0, self.cutoff - first)
         basis = self.lp.basis()
         made = [
-            _Node(bound, node.depth + 1, (*changes, child), basis, separates or k == 0)
+            Node(bound, node.depth + 1, (*changes, child), basis, separates or k == 0)
             for k, child in enumerate(children)
         ]
         dives = self.options.selection == "dive"
-        for child in made[1:] if dives else made:
-            self._push(child)
+        self._open.push(made[1:] if dives else made)
         if not dives:
             return None
         # The LP still stands at the parent's basis.
-        return _Node(bound, made[0].depth, made[0].changes)
+        return Node(bound, made[0].depth, made[0].changes)
 
     def _remember_root(self, value: float) -> None:
         self.root_value = value
