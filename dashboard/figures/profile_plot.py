@@ -7,10 +7,7 @@ most a value.
 
 from __future__ import annotations
 
-import csv
-import io
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -20,42 +17,51 @@ from dashboard import text
 from dashboard.figures.layout import base_layout
 from dashboard.figures.race import DASHES, colour_of
 from dashboard.palette import Palette
+from octcore.bench.profiles import (
+    GROUPS,
+    NOT_RUN,
+    Profile,
+    common_lines,
+    instances_against_gap,
+    parse_bench,
+    solved_against_time,
+)
 from octcore.errors import DataError
 
-NEEDED = ("dataset", "encoding", "formulation", "depth", "parameters", "status", "gap", "seconds")
-COLUMNS = ("formulation", "parameters", "encoding", "depth")
-NOT_RUN = ("missing", "refused")
+COLUMNS = GROUPS
 LEAST_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
-class Curve:
-    """One contestant: seconds of its proofs, and gaps of the instances that it did not prove."""
+class Panels:
+    """Profiles of all curves on the instances that all of them were given, where there are any.
 
-    name: str
-    seconds: tuple[float, ...]
-    gaps: tuple[float, ...]
-    n_instances: int
+    Parameters
+    ----------
+    proven : tuple of Profile
+        Instances proven within a time, one per curve.
+    gaps : tuple of Profile
+        Instances whose gap at the end was at most a value, in the same order.
+    n_left_out : int
+        Lines that not every curve has.
+    same_instances : bool
+        False when the curves have no instance in common, so that each has its own.
+    """
 
-    @property
-    def n_proven(self) -> int:
-        """Number of instances proven optimal."""
-        return len(self.seconds)
-
-
-@dataclass(frozen=True)
-class Profile:
-    """All contestants on the instances that all of them were given, where there are any."""
-
-    curves: tuple[Curve, ...]
-    n_instances: int
+    proven: tuple[Profile, ...]
+    gaps: tuple[Profile, ...]
     n_left_out: int = 0
     same_instances: bool = True
 
     @property
+    def n_instances(self) -> int:
+        """Instances of the longest curve."""
+        return max(profile.total for profile in self.proven)
+
+    @property
     def words(self) -> str:
         """What the picture says, in a sentence."""
-        parts = [f"{c.name} proves {c.n_proven} of {c.n_instances}" for c in self.curves]
+        parts = [f"{p.name} proves {p.y[-1] if p.y else 0} of {p.total}" for p in self.proven]
         more = ""
         if self.n_left_out:
             more = f" {self.n_left_out} lines are left out: not every curve has them."
@@ -64,7 +70,7 @@ class Profile:
         return "; ".join(parts) + "." + more
 
 
-def profile_data(content: bytes, by: str = "formulation") -> Profile:
+def profile_data(content: bytes, by: str = "formulation") -> Panels:
     """Read a bench file.
 
     Parameters
@@ -79,75 +85,25 @@ def profile_data(content: bytes, by: str = "formulation") -> Profile:
     DataError
         If it is no such file; the message names line and column.
     """
-    rest = [name for name in COLUMNS if name != by]
-    groups: dict[str, dict[tuple[str, ...], Mapping[str, str]]] = {}
-    for line in _lines(content):
-        instance = (line["dataset"], *(line[name] for name in rest))
-        groups.setdefault(line[by] or "none", {})[instance] = line
-    common = set.intersection(*(set(found) for found in groups.values()))
-    left_out = sum(len(found) - len(common) for found in groups.values())
-    if not common:
-        # Nothing that all were given: every curve on what it was given.
-        curves = [_curve(key, list(found.values())) for key, found in groups.items()]
-        return Profile(tuple(curves), max(curve.n_instances for curve in curves), 0, False)
-    curves = [_curve(key, [found[i] for i in sorted(common)]) for key, found in groups.items()]
-    return Profile(tuple(curves), len(common), left_out)
+    lines = [cells for cells in parse_bench(content) if cells["status"] not in NOT_RUN]
+    if not lines:
+        raise DataError("NOT_A_BENCH_FILE", "No line of this bench file was solved.")
+    common = common_lines(lines, by)
+    shown = common or lines
+    return Panels(
+        solved_against_time(shown, by),
+        instances_against_gap(shown, by),
+        len(lines) - len(shown),
+        bool(common),
+    )
 
 
-def _lines(content: bytes) -> list[dict[str, str]]:
-    try:
-        reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig")), strict=True)
-        lines = list(reader)
-        names = reader.fieldnames or []
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError("NOT_A_BENCH_FILE", f"This is no CSV file in UTF-8: {error}.") from error
-    missing = [name for name in NEEDED if name not in names]
-    lines = [line for line in lines if line.get("status") not in NOT_RUN]
-    if missing or not lines:
-        reason = f"the column {missing[0]!r} is missing" if missing else "no line of it was solved"
-        raise DataError(
-            "NOT_A_BENCH_FILE",
-            f"This is no bench file: {reason}; write one with octcore bench SUITE --output FILE.",
-        )
-    for number, line in enumerate(lines, start=2):
-        for name in NEEDED:
-            if line[name] is None:
-                raise DataError("SHORT_LINE", f"Line {number} ends before {name!r}.", number)
-        _number(line["seconds"], number, "seconds")
-        _number(line["gap"], number, "gap")
-    return lines
-
-
-def _number(value: str, line: int, column: str) -> float | None:
-    if not value.strip():
-        return None
-    try:
-        found = float(value)
-    except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
-        raise DataError(
-            "NOT_A_NUMBER", f"Line {line} has {value[:30]!r} as {column}, expected a number.", line
-        )
-    return found
-
-
-def _curve(name: str, lines: Sequence[Mapping[str, str]]) -> Curve:
-    seconds, gaps = [], []
-    for line in lines:
-        if line["status"] == "optimal" and line["seconds"].strip():
-            seconds.append(max(float(line["seconds"]), LEAST_SECONDS))
-        elif line["gap"].strip():
-            gaps.append(float(line["gap"]))
-    return Curve(name, tuple(sorted(seconds)), tuple(sorted(gaps)), len(lines))
-
-
-def profile_figure(record: Profile, palette: Palette) -> go.Figure:
+def profile_figure(record: Panels, palette: Palette) -> go.Figure:
     """Draw both panels.
 
     Parameters
     ----------
-    record : Profile
+    record : Panels
         What to draw.
     palette : Palette
         Colours.
@@ -155,15 +111,16 @@ def profile_figure(record: Profile, palette: Palette) -> go.Figure:
     figure = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.02)
     layout = base_layout(palette, height=380)
     figure.update_layout(layout)
-    longest = max((s for c in record.curves for s in c.seconds), default=1.0)
-    widest = max((g for c in record.curves for g in c.gaps), default=0.0)
-    names = text.unique_labels([curve.name for curve in record.curves])
-    for index, (curve, name) in enumerate(zip(record.curves, names, strict=True)):
+    longest = max((p.x[-1] for p in record.proven if p.x), default=1.0)
+    widest = max((p.x[-1] for p in record.gaps if p.x), default=0.0)
+    names = text.unique_labels([profile.name for profile in record.proven])
+    pairs = zip(record.proven, record.gaps, names, strict=True)
+    for index, (proven, gaps, name) in enumerate(pairs):
         line = {"color": colour_of(index), "width": 2.6, "dash": DASHES[index % 4],
                 "shape": "hv"}  # fmt: skip
-        x, y = _steps(curve.seconds, LEAST_SECONDS, longest * 1.1, 0, curve.n_instances)
+        x, y = _steps(proven, LEAST_SECONDS, longest * 1.1)
         _add(figure, x, y, line, name, 1, "%{y:.0%} proven within %{x:.3g} s")
-        x, y = _steps(curve.gaps, 0.0, widest * 1.05, curve.n_proven, curve.n_instances)
+        x, y = _steps(gaps, 0.0, widest * 1.05)
         _add(figure, x, y, line, name, 2, "%{y:.0%} with a gap of at most %{x:.1%}")
     axis = layout.to_plotly_json()["xaxis"]
     figure.update_xaxes(axis)
@@ -175,14 +132,12 @@ def profile_figure(record: Profile, palette: Palette) -> go.Figure:
     return figure
 
 
-def _steps(
-    values: Sequence[float], start: float, end: float, before: int, count: int
-) -> tuple[list[float], list[float]]:
-    """Points of an empirical distribution: it rises by one instance at every value."""
-    x, y = [start], [before / count]
-    for position, value in enumerate(values, start=1):
-        x.append(value)
-        y.append((before + position) / count)
+def _steps(profile: Profile, start: float, end: float) -> tuple[list[float], list[float]]:
+    """Points of a staircase over a whole axis; what lies before its start counts there."""
+    x, y = [start], [0.0]
+    for value, number in zip(profile.x, profile.y, strict=True):
+        x.append(max(value, start))
+        y.append(number / profile.total)
     x.append(max(end, x[-1]))
     y.append(y[-1])
     return x, y

@@ -1,19 +1,5 @@
 // A board for points of a few classes. Coordinates are thousandths; y grows upwards.
-const NS = "http://www.w3.org/2000/svg";
 const NEAR = 28, STEP = 20, FAR = 100, MOST = 400;
-const SHAPES = {
-  circle: "M-5,0A5,5 0 1 1 5,0A5,5 0 1 1 -5,0Z", square: "M-4.5,-4.5H4.5V4.5H-4.5Z",
-  "triangle-up": "M0,-5.5L5.5,4.5H-5.5Z", diamond: "M0,-6L6,0L0,6L-6,0Z",
-};
-
-function el(name, attributes, parent, text) {
-  const node = document.createElementNS(NS, name);
-  for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
-  if (text !== undefined) node.textContent = text;
-  if (parent) parent.appendChild(node);
-  return node;
-}
-
 const clamp = (value, grid) => Math.min(grid, Math.max(0, Math.round(value)));
 
 function place(svg, event, grid) {

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import streamlit as st
-from streamlit.components.v2 import component
+from dashboard.widgets.component import make_component
 
 HTML = """
 <div class="octboard">
@@ -26,14 +24,7 @@ HTML = """
 </div>
 """
 
-_FOLDER = Path(__file__).parent
-
-_mount = component(
-    "octcore_board",
-    html=HTML,
-    css=(_FOLDER / "drawing_board.css").read_text(encoding="utf-8"),
-    js=(_FOLDER / "drawing_board.js").read_text(encoding="utf-8"),
-)
+_show = make_component("drawing_board", HTML, "change")
 
 
 def show_board(data: dict[str, Any], key: str, on_points: Callable[[int, list[Any]], None]) -> None:
@@ -48,10 +39,4 @@ def show_board(data: dict[str, Any], key: str, on_points: Callable[[int, list[An
     on_points : callable
         Called before the rerun that a change causes.
     """
-
-    def changed() -> None:
-        change = getattr(st.session_state.get(key), "change", None)
-        if change is not None:
-            on_points(int(change["serial"]), list(change["points"]))
-
-    _mount(key=key, data=data, on_change_change=changed)
+    _show(data, key, lambda change: on_points(int(change["serial"]), list(change["points"])))

@@ -30,6 +30,6 @@ def draw() -> None:
     chart.show(
         profile_figure(record, session.palette()),
         key="profile",
-        alt=f"Performance profile of {len(record.curves)} curves on {record.n_instances} instances",
+        alt=f"Performance profile of {len(record.proven)} curves on {record.n_instances} instances",
     )
     st.caption(text.markdown(record.words, 600))

@@ -1,15 +1,6 @@
 // Interactive decision tree as inline SVG. All texts of users go through textContent only.
-const NS = "http://www.w3.org/2000/svg";
 const pen = document.createElement("canvas").getContext("2d");
 const LINE = 17, PAD = 10, BAR = 8;
-
-function el(name, attributes, parent, text) {
-  const node = document.createElementNS(NS, name);
-  for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
-  if (text !== undefined) node.textContent = text;
-  if (parent) parent.appendChild(node);
-  return node;
-}
 
 function textWidth(text, bold) {
   pen.font = (bold ? "600 " : "") + "13px 'Source Sans', 'Source Sans Pro', sans-serif";
@@ -101,15 +92,6 @@ function drawEdge(layer, parent, child, plan, data, isRight, onPath) {
     : [(x1 + 3 * x2) / 4 + (isRight ? 9 : -9), (y1 + 3 * y2) / 4 - 4];
   el("text", { x: lx, y: ly, "text-anchor": plan.sideways ? "end" : isRight ? "start" : "end", "font-size": 12, fill: data.ink.muted, stroke: data.ink.background, "stroke-width": 3, "paint-order": "stroke" }, layer, isRight ? "no" : "yes");
 }
-
-const SHAPES = {
-  circle: "M-5,0A5,5 0 1 1 5,0A5,5 0 1 1 -5,0Z", square: "M-4.5,-4.5H4.5V4.5H-4.5Z",
-  "triangle-up": "M0,-5.5L5.5,4.5H-5.5Z", diamond: "M0,-6L6,0L0,6L-6,0Z",
-  cross: "M-2,-5.5H2V-2H5.5V2H2V5.5H-2V2H-5.5V-2H-2Z",
-  star: "M0,-6L1.6,-1.9L6,-1.9L2.5,0.8L3.7,5L0,2.4L-3.7,5L-2.5,0.8L-6,-1.9L-1.6,-1.9Z",
-  hexagon: "M-5.5,0L-2.7,-4.8H2.7L5.5,0L2.7,4.8H-2.7Z", "triangle-down": "M0,5.5L5.5,-4.5H-5.5Z",
-  pentagon: "M0,-5.5L5.3,-1.6L3.3,4.6H-3.3L-5.3,-1.6Z", hourglass: "M-5,-5H5L-5,5H5Z", bowtie: "M-5,-5V5L5,-5V5Z",
-};
 
 function drawNode(layer, item, plan, data, state, act, onPath) {
   const { node, lines } = item;

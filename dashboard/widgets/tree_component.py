@@ -1,13 +1,11 @@
-"""The interactive tree: a Streamlit component of one script and one style sheet, no build step."""
+"""The interactive tree."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import streamlit as st
-from streamlit.components.v2 import component
+from dashboard.widgets.component import make_component
 
 HTML = """
 <div class="octtree">
@@ -28,14 +26,7 @@ HTML = """
 </div>
 """
 
-_FOLDER = Path(__file__).parent
-
-_mount = component(
-    "octcore_tree",
-    html=HTML,
-    css=(_FOLDER / "tree_component.css").read_text(encoding="utf-8"),
-    js=(_FOLDER / "tree_component.js").read_text(encoding="utf-8"),
-)
+_show = make_component("tree_component", HTML, "node")
 
 
 def show_tree(data: dict[str, Any], key: str, on_node: Callable[[int], None]) -> None:
@@ -50,10 +41,4 @@ def show_tree(data: dict[str, Any], key: str, on_node: Callable[[int], None]) ->
     on_node : callable
         Called before the rerun that a click causes.
     """
-
-    def clicked() -> None:
-        node = getattr(st.session_state.get(key), "node", None)
-        if node is not None:
-            on_node(int(node))
-
-    _mount(key=key, data=data, on_node_change=clicked)
+    _show(data, key, lambda node: on_node(int(node)))

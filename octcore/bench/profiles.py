@@ -7,16 +7,21 @@ instance without a tree or a bound never counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import csv
+import io
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from octcore.bench.instance import CONTRACT
-from octcore.bench.runner import read_lines
-from octcore.errors import SettingsError
+from octcore.bench.runner import is_complete
+from octcore.errors import DataError, SettingsError
 
 Cells = Mapping[str, str]
 NOT_RUN = frozenset({"missing", "refused"})
+GROUPS = ("formulation", "parameters", "encoding", "depth")
+"""Columns that can tell curves apart; those that do not make the instances, with the data set."""
+NEEDED = ("dataset", *GROUPS, "status", "gap", "seconds")
 
 
 @dataclass(frozen=True)
@@ -45,14 +50,32 @@ class Profile:
         return {"name": self.name, "total": self.total, "x": list(self.x), "y": list(self.y)}
 
 
-def solved_against_time(lines: Iterable[Cells]) -> tuple[Profile, ...]:
+def solved_against_time(lines: Iterable[Cells], by: str = "formulation") -> tuple[Profile, ...]:
     """Instances proven optimal within so many seconds, one profile per formulation or variant."""
-    return _profiles(lines, _proven_seconds)
+    return _profiles(lines, _proven_seconds, by)
 
 
-def instances_against_gap(lines: Iterable[Cells]) -> tuple[Profile, ...]:
+def instances_against_gap(lines: Iterable[Cells], by: str = "formulation") -> tuple[Profile, ...]:
     """Instances whose gap at the end was at most so large, one profile per formulation."""
-    return _profiles(lines, lambda cells: _number(cells["gap"]))
+    return _profiles(lines, lambda cells: _number(cells["gap"]), by)
+
+
+def common_lines(lines: Sequence[Cells], by: str = "formulation") -> list[Cells]:
+    """Lines of the instances that every curve was run on, each once; empty if there are none.
+
+    Parameters
+    ----------
+    lines : sequence of mapping
+        Of an output.
+    by : str
+        One of `GROUPS`: what the curves tell apart.
+    """
+    groups: dict[str, dict[tuple[str, ...], Cells]] = {}
+    for cells in lines:
+        if cells["status"] not in NOT_RUN:
+            groups.setdefault(_curve(cells, by), {})[_instance(cells, by)] = cells
+    common = set.intersection(*(set(found) for found in groups.values())) if groups else set()
+    return [found[instance] for found in groups.values() for instance in sorted(common)]
 
 
 def read_bench(path: str | Path) -> list[dict[str, str]]:
@@ -61,29 +84,70 @@ def read_bench(path: str | Path) -> list[dict[str, str]]:
     Raises
     ------
     SettingsError
-        If the file lacks a column of the contract or cannot be read.
+        If the file cannot be read.
+    DataError
+        If it is no such output.
     """
     try:
-        lines = read_lines(Path(path))
-    except (OSError, UnicodeDecodeError) as error:
+        content = Path(path).read_bytes()
+    except OSError as error:
         raise SettingsError("CANNOT_READ", f"{path} cannot be read: {error}.", "path") from error
-    missing = [name for name in CONTRACT if not lines or name not in lines[0]]
-    if missing:
-        raise SettingsError(
+    return parse_bench(content, str(path))
+
+
+def parse_bench(content: bytes, name: str = "The file") -> list[dict[str, str]]:
+    """Read the content of an output of ``octcore bench``.
+
+    Parameters
+    ----------
+    content : bytes
+        CSV in UTF-8; lines cut off by an interruption are left out.
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    DataError
+        If it is no such output, or says something else than a number where one is needed.
+    """
+    try:
+        reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        lines = [row for row in reader if is_complete(row)]
+        names = reader.fieldnames or []
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError("NOT_A_BENCH_FILE", f"{name} is no CSV file in UTF-8: {error}.") from error
+    missing = [column for column in NEEDED if column not in names]
+    if missing or not lines:
+        reason = f"it has no column {missing[0]!r}" if missing else "it has no complete line"
+        raise DataError(
             "NOT_A_BENCH_FILE",
-            f"{path} is no output of octcore bench: it has no column {missing[0]!r} with lines.",
-            "path",
+            f"{name} is no output of octcore bench: {reason}; write one with octcore bench SUITE "
+            "--output FILE.",
         )
+    for number, cells in enumerate(lines, start=2):
+        for column in ("seconds", "gap"):
+            _check_number(cells[column], number, column)
     return lines
 
 
+def _check_number(cell: str, line: int, column: str) -> None:
+    try:
+        is_number = not cell.strip() or math.isfinite(float(cell))
+    except ValueError:
+        is_number = False
+    if not is_number:
+        raise DataError(
+            "NOT_A_NUMBER", f"Line {line} has {cell[:30]!r} as {column}, expected a number.", line
+        )
+
+
 def _profiles(
-    lines: Iterable[Cells], measure: Callable[[Cells], float | None]
+    lines: Iterable[Cells], measure: Callable[[Cells], float | None], by: str
 ) -> tuple[Profile, ...]:
     groups: dict[str, list[float | None]] = {}
     for cells in lines:
         if cells["status"] not in NOT_RUN:
-            groups.setdefault(_curve(cells), []).append(measure(cells))
+            groups.setdefault(_curve(cells, by), []).append(measure(cells))
     found = []
     for name, values in groups.items():
         reached = sorted(value for value in values if value is not None)
@@ -93,18 +157,34 @@ def _profiles(
     return tuple(found)
 
 
-def _curve(cells: Cells) -> str:
-    """Formulation and variant: what is left of the parameters without the numbers of an instance.
+def _curve(cells: Cells, by: str) -> str:
+    """Name of the curve that a line belongs to; a formulation goes with its variant."""
+    if by != "formulation":
+        return cells[by] or "none"
+    return " ".join([cells["formulation"], *_variant(cells["parameters"])])
+
+
+def _instance(cells: Cells, by: str) -> tuple[str, ...]:
+    """What was solved, whatever tells the curves apart."""
+    rest = [cells[column] for column in GROUPS if column != by and column != "parameters"]
+    parameters = cells["parameters"] if by != "parameters" else ""
+    if by == "formulation":
+        variant = _variant(parameters)
+        parameters = " ".join(word for word in parameters.split() if word not in variant)
+    return (cells["dataset"], *rest, parameters)
+
+
+def _variant(parameters: str) -> list[str]:
+    """What is left of the parameters without the numbers of an instance.
 
     Labels of splits and penalties differ from instance to instance and name no curve.
     """
-    words = [
+    return [
         word
-        for word in cells["parameters"].split()
+        for word in parameters.split()
         if not word.startswith(("leaf_penalty=", "repeat=", "80/20", "C_", "c1=", "c3=", "alpha="))
         and not word.startswith(("budget_", "split_weight="))
     ]
-    return " ".join([cells["formulation"], *words])
 
 
 def _proven_seconds(cells: Cells) -> float | None:

@@ -14,7 +14,12 @@ import pytest
 from octcore.bench.data_files import check_files, data_folder, encoded, table
 from octcore.bench.instance import COLUMNS, CONTRACT, Instance, Line, Published
 from octcore.bench.peers import PEERS, Peer, run_peer
-from octcore.bench.profiles import instances_against_gap, read_bench, solved_against_time
+from octcore.bench.profiles import (
+    common_lines,
+    instances_against_gap,
+    read_bench,
+    solved_against_time,
+)
 from octcore.bench.published_figures import published
 from octcore.bench.runner import existing_keys, run_suite
 from octcore.bench.suite import get_suite, list_suites, pick
@@ -213,8 +218,21 @@ def test_profiles_count_what_was_proven():
 def test_profiles_refuse_other_files(tmp_path):
     other = tmp_path / "other.csv"
     other.write_text("a,b\n1,2\n")
-    with pytest.raises(SettingsError, match="no output of octcore bench"):
+    with pytest.raises(DataError, match="no output of octcore bench"):
         read_bench(other)
+    with pytest.raises(SettingsError, match="cannot be read"):
+        read_bench(tmp_path / "absent.csv")
+
+
+def test_profiles_share_instances_across_variants():
+    cells = {"dataset": "a", "encoding": "QT-5", "depth": "2", "status": "optimal", "gap": "0"}
+    plain = {**cells, "formulation": "f", "parameters": "leaf_penalty=0.01", "seconds": "4"}
+    strong = {**plain, "parameters": "value-rows leaf_penalty=0.01", "seconds": "1"}
+    other = {**plain, "parameters": "leaf_penalty=0.02", "seconds": "9"}
+    lines = [plain, strong, other]
+    assert common_lines(lines) == [plain, strong]
+    assert [p.name for p in solved_against_time(common_lines(lines))] == ["f", "f value-rows"]
+    assert {p.name for p in solved_against_time(lines, "depth")} == {"2"}
 
 
 def test_summary_has_medians():

@@ -88,17 +88,19 @@ def test_profile_counts_proofs_on_common_instances():
         "s,d,QT-5,slow,2,,missing,,,,",
     )
     record = profile_data(content)
-    fast, slow = record.curves
+    fast, slow = record.proven
     assert (record.n_instances, record.n_left_out) == (2, 1)
-    assert (fast.seconds, fast.n_proven) == ((0.5, 2.0), 2)
-    assert (slow.seconds, slow.gaps) == ((9.0,), (0.25,))
+    assert (fast.x, fast.y) == ((0.5, 2.0), (1, 2))
+    assert (slow.x, slow.y) == ((9.0,), (1,))
+    assert (record.gaps[1].x, record.gaps[1].y) == ((0.0, 0.25), (1, 2))
+    assert record.words.startswith("fast proves 2 of 2; slow proves 1 of 2.")
     figure = profile_figure(record, LIGHT)
     assert figure.data[0].y[-1] == 1.0
     assert figure.data[2].y[-1] == 0.5
     assert figure.data[3].y[-1] == 1.0
     by_set = profile_data(bench("s,a,QT-5,f,2,,optimal,1,1,0,1", "s,a,QT-5,f,3,,optimal,1,1,0,3"),
                           by="depth")  # fmt: skip
-    assert [curve.name for curve in by_set.curves] == ["2", "3"]
+    assert [curve.name for curve in by_set.proven] == ["2", "3"]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,8 @@ def test_profile_counts_proofs_on_common_instances():
         (b"\xff\xfe\x00", "NOT_A_BENCH_FILE"),
         (b"a,b\n1,2\n", "NOT_A_BENCH_FILE"),
         (bench(), "NOT_A_BENCH_FILE"),
-        (bench("s,a,QT-5,fast"), "SHORT_LINE"),
+        (bench("s,a,QT-5,fast"), "NOT_A_BENCH_FILE"),
+        (bench("s,a,QT-5,fast,2,,missing,,,,"), "NOT_A_BENCH_FILE"),
         (bench("s,a,QT-5,fast,2,,optimal,1,1,0,soon"), "NOT_A_NUMBER"),
         (bench("s,a,QT-5,fast,2,,optimal,1,1,0,inf"), "NOT_A_NUMBER"),
     ],

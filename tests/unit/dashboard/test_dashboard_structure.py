@@ -6,7 +6,10 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 import dashboard
+from dashboard.widgets.component import script_of
 
 FOLDER = Path(dashboard.__file__).parent
 NAMED_KEY = re.compile(
@@ -56,8 +59,12 @@ def test_pages_are_thin():
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 100, path.name
 
 
-def test_component_writes_user_text_as_text_only():
-    script = (FOLDER / "widgets" / "tree_component.js").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["tree_component", "drawing_board"])
+def test_component_writes_user_text_as_text_only(name):
+    script = script_of(name)
+    assert script.count("export default") == 1
+    for once in ("const NS", "const SHAPES", "function el("):
+        assert script.count(once) == 1
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", script)
 
 

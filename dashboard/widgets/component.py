@@ -1,0 +1,55 @@
+"""The one way to make an interactive drawing: HTML, a style sheet and a script, no build step.
+
+A component named *x* has ``x.css`` and ``x.js`` beside this file.  Its script starts after
+``svg.js``, which has what all of them draw with: SVG elements and the marker shapes of classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from streamlit.components.v2 import component
+
+_FOLDER = Path(__file__).parent
+SHARED = "svg.js"
+
+Show = Callable[[dict[str, Any], str, Callable[[Any], None]], None]
+"""Draws plain data under a key; the function receives what the reader did."""
+
+
+def script_of(name: str) -> str:
+    """Return the whole script of a component."""
+    return "".join((_FOLDER / part).read_text(encoding="utf-8") for part in (SHARED, f"{name}.js"))
+
+
+def make_component(name: str, html: str, trigger: str) -> Show:
+    """Make a component; call it once, when the module of the component is imported.
+
+    Parameters
+    ----------
+    name : str
+        Stem of its files.
+    html : str
+        What its script fills.
+    trigger : str
+        Name under which the script reports what the reader did.
+    """
+    mount = component(
+        f"octcore_{name}",
+        html=html,
+        css=(_FOLDER / f"{name}.css").read_text(encoding="utf-8"),
+        js=script_of(name),
+    )
+
+    def show(data: dict[str, Any], key: str, on_trigger: Callable[[Any], None]) -> None:
+        def changed() -> None:
+            value = getattr(st.session_state.get(key), trigger, None)
+            if value is not None:
+                on_trigger(value)
+
+        mount(key=key, data=data, **{f"on_{trigger}_change": changed})
+
+    return show
