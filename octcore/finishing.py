@@ -56,17 +56,8 @@ def finish(
     """
     program = program or get_formulation(prepared.settings.formulation).build(prepared.problem)
     problem = prepared.problem
-    trees = [event.tree for event in events if event.tree is not None]
-    tree = metrics.centre_thresholds(trees[-1], problem.X) if trees else None
-    objective = None if tree is None else program.evaluate(tree)
-    tree = None if tree is None else drop_pass_through(tree)
-    if tree is not None and program.describe is not None:
-        values, statements = program.describe(tree)
-        outcome = replace(
-            outcome,
-            values={**outcome.values, **values},
-            claims=(*outcome.claims, *statements),
-        )
+    tree, objective = _last_tree(program, events, problem.X)
+    outcome = _described(program, outcome, tree)
     bound = _final_bound(program, finite(events[-1].bound) if events else None, objective)
     status = _status(outcome, tree)
     scores = _scores(prepared, tree)
@@ -98,6 +89,27 @@ def finish(
         n_train=prepared.train.n_samples,
         n_test=0 if prepared.test is None else prepared.test.n_samples,
         classes=prepared.train.classes,
+    )
+
+
+def _last_tree(
+    program: Program, events: tuple[Event, ...], X: np.ndarray
+) -> tuple[Tree | None, float | None]:
+    """Last incumbent with its thresholds in the middle, and its objective by routing."""
+    trees = [event.tree for event in events if event.tree is not None]
+    if not trees:
+        return None, None
+    tree = metrics.centre_thresholds(trees[-1], X)
+    return drop_pass_through(tree), program.evaluate(tree)
+
+
+def _described(program: Program, outcome: Outcome, tree: Tree | None) -> Outcome:
+    """Add what the program has to say about the final tree."""
+    if tree is None or program.describe is None:
+        return outcome
+    values, statements = program.describe(tree)
+    return replace(
+        outcome, values=outcome.values | dict(values), claims=(*outcome.claims, *statements)
     )
 
 
