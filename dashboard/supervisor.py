@@ -328,7 +328,9 @@ class Supervisor:
         for is_task, kept in ((False, KEPT), (True, KEPT_TASKS)):
             final = [e for e in self._entries.values() if e.is_final and bool(e.task) == is_task]
             for entry in sorted(final, key=lambda e: e.finished or 0.0)[:-kept]:
-                del self._entries[entry.id]
+                # One that the history lacks is nowhere else.
+                if not self._writer.is_waiting(entry.id):
+                    del self._entries[entry.id]
 
     def _watch(self) -> None:
         while not self._closing.wait(TICK_SECONDS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import logging
@@ -10,7 +11,7 @@ import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from octcore.store.owner import is_alive, this_process
 from octcore.store.records import RunInfo, StoreSize, StoreState, event_summary, run_summary
 
 BATCH_SECONDS = 1.0
+MOST_PENDING = 20_000
+"""Events that wait in memory at most while the file cannot be written; the oldest go first."""
 SILENCE_SECONDS = 30.0
 """After this long without a heartbeat a run of a process that cannot be seen counts as dead."""
 
@@ -106,6 +109,22 @@ class RunStore:
         self._next[run_id] = 1
         return run_id
 
+    def resume(self, run_id: str) -> bool:
+        """Go on with a run that was begun through an earlier `RunStore`; False if it is not here.
+
+        Needed after the file was opened anew.
+        """
+        with self._database.reading() as connection:
+            found = connection.execute(
+                "SELECT (SELECT coalesce(max(seq), 0) FROM event WHERE run_id = id) FROM run "
+                "WHERE id = ?",
+                (run_id,),
+            ).fetchone()
+        if found is None:
+            return False
+        self._next[run_id] = found[0] + 1
+        return True
+
     def start(self, run_id: str) -> None:
         """Write down that a queued run is being solved now."""
         self._update(run_id, "state = 'running', heartbeat = ?", time.time())
@@ -122,13 +141,24 @@ class RunStore:
             self.flush()
 
     def flush(self) -> None:
-        """Commit what is waiting; what cannot be written is given up, not kept for ever."""
+        """Commit what is waiting; what cannot be written waits for the next time."""
+        with self._kept_on_failure() as waiting:
+            if waiting:
+                with self._database.transaction() as connection:
+                    _insert_events(connection, waiting)
+
+    @contextlib.contextmanager
+    def _kept_on_failure(self) -> Iterator[list[tuple[str, int, str, str]]]:
+        """Take the waiting events; they wait again if they could not be written."""
         with self._lock:
             waiting, self._pending = self._pending, []
             self._flushed = time.monotonic()
-        if waiting:
-            with self._database.transaction() as connection:
-                _insert_events(connection, waiting)
+        try:
+            yield waiting
+        except BaseException:
+            with self._lock:
+                self._pending = (waiting + self._pending)[-MOST_PENDING:]
+            raise
 
     def beat(self) -> None:
         """Say that this program and its open runs are alive; call it every few seconds."""
@@ -143,13 +173,10 @@ class RunStore:
         self, run_id: str, state: StoreState, run: Run | None = None, error: str = ""
     ) -> None:
         """Write down the end: the result, its remaining events and the summary, in one commit."""
-        with self._lock:
-            waiting, self._pending = self._pending, []
-            self._next.pop(run_id, None)
         summary, result = {}, None
         if run is not None:
             summary, result = run_summary(run), _json(run.to_dict())
-        with self._database.transaction() as connection:
+        with self._kept_on_failure() as waiting, self._database.transaction() as connection:
             _insert_events(connection, waiting)
             if run is not None:
                 _complete_events(connection, run_id, run)
@@ -158,6 +185,7 @@ class RunStore:
                 "WHERE id = ?",
                 (state.value, time.time(), _json(summary), result, error, run_id),
             )
+        self._next.pop(run_id, None)
 
     def sweep(self) -> int:
         """Mark open runs of dead programs as interrupted; returns how many there were."""
@@ -326,12 +354,14 @@ def _insert_events(
 def _complete_events(connection: sqlite3.Connection, run_id: str, run: Run) -> None:
     """Store the run's own trace where it says more than what was sent, as after a death."""
     (kept,) = connection.execute(
-        "SELECT coalesce(max(seq), 0) FROM event WHERE run_id = ?", (run_id,)
+        "SELECT count(*) FROM event WHERE run_id = ?", (run_id,)
     ).fetchone()
-    missing = run.trace.events[kept:]
+    if kept == len(run.trace.events):
+        return
+    connection.execute("DELETE FROM event WHERE run_id = ?", (run_id,))
     rows = [
-        (run_id, kept + i, event.kind, _json(event.to_dict()))
-        for i, event in enumerate(missing, start=1)
+        (run_id, i, event.kind, _json(event.to_dict()))
+        for i, event in enumerate(run.trace.events, start=1)
     ]
     _insert_events(connection, rows)
 

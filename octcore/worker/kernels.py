@@ -97,3 +97,5 @@ def main(names: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1:])
+    # The thread that waits for the parent's end blocks the interpreter's own shutdown.
+    os._exit(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 
@@ -43,7 +44,27 @@ def memory_error(cancel) -> None:
     raise MemoryError
 
 
+def endless_model(cancel) -> None:
+    """A sum of even numbers is never odd, and branching on unbounded integers never shows it."""
+    import highspy
+
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("presolve", "off")
+    x, y, z = (highs.addIntegral(-highspy.kHighsInf, highspy.kHighsInf) for _ in range(3))
+    highs.addConstr(2 * x + 6 * y - 4 * z == 17)
+    while True:
+        highs.run()
+
+
+def native_code(cancel) -> None:
+    """Python's lock is held, so that neither heartbeats nor the wish to stop get through."""
+    sum(itertools.repeat(0))
+
+
 ACTIONS = {
+    "endless model": endless_model,
+    "native": native_code,
     "behave": lambda cancel: None,
     "print": print_much,
     "polite": wait_for_cancel,

@@ -110,18 +110,67 @@ def test_it_goes_on_without_a_history(tmp_path):
     assert supervisor.load(job_id).tree is not None
     with pytest.raises(StoreError):
         supervisor.load("unknown")
+    # Moved away, as the sentence advises: a new one takes what happened meanwhile.
+    path.rename(tmp_path / "essay.db")
+    wait_until(lambda: supervisor.history_problem == "", 30)
+    assert supervisor._writer.drain()
+    assert supervisor.store.load(job_id).to_dict() == supervisor.load(job_id).to_dict()
     supervisor.close()
 
 
-def test_a_disk_that_fills_up_does_not_end_the_solve(supervisor):
+def _set_query_only(supervisor: Supervisor, value: str) -> None:
+    with supervisor.store._database.reading() as connection:
+        connection.execute(f"PRAGMA query_only = {value}")
+
+
+def test_trouble_with_the_history_ends_no_solve_and_loses_no_run(supervisor, monkeypatch):
+    """All of two runs happens while nothing can be written, and is written afterwards."""
+    monkeypatch.setattr("dashboard.run_writer.RETRY_SECONDS", 0.1)
+    begun = supervisor.submit("me", rows("sleep"), SETTINGS, "before")
+    wait_for_tree(supervisor, begun)
+    assert supervisor._writer.drain()
+    _set_query_only(supervisor, "ON")
+    monkeypatch.setattr("dashboard.run_writer.LASTING", frozenset())
+    monkeypatch.setattr("dashboard.run_writer.PASSING", frozenset({"READ_ONLY"}))
+    later = supervisor.submit("me", rows("sleep"), SETTINGS, "meanwhile")
+    wait_for_tree(supervisor, later)
+    wait_until(lambda: supervisor.history_problem != "", 10)
+    assert "tried again" in supervisor.history_problem
+    for job_id in (begun, later):
+        supervisor.stop(job_id, wait=True)
+        assert supervisor.load(job_id).tree is not None
+    assert supervisor._writer.is_waiting(later)
+    assert {info.name for info in supervisor.store.list()} == {"before"}
+    _set_query_only(supervisor, "OFF")
+    wait_until(lambda: supervisor.history_problem == "", 10)
+    assert supervisor._writer.drain()
+    for job_id in (begun, later):
+        assert supervisor.store.info(job_id).state is StoreState.STOPPED
+        stored, held = supervisor.store.load(job_id), supervisor.load(job_id)
+        assert stored.to_dict() == held.to_dict()
+        kinds = [[event.kind for event in run.trace.events] for run in (stored, held)]
+        assert kinds[0] == kinds[1]
+
+
+def test_a_history_that_was_removed_takes_up_the_runs_that_go_on(supervisor, tmp_path):
     job_id = supervisor.submit("me", rows("sleep"), SETTINGS)
     wait_for_tree(supervisor, job_id)
-    supervisor._writer.drain()
-    with supervisor.store._database.reading() as connection:
-        connection.execute("PRAGMA query_only = ON")
+    assert supervisor._writer.drain()
+    for path in tmp_path.glob("runs.db*"):
+        path.unlink()
+    supervisor._writer._reopen = True
     supervisor.stop(job_id, wait=True)
-    wait_until(lambda: supervisor.history_problem != "", 10)
-    assert supervisor.load(job_id).tree is not None
+    assert supervisor._writer.drain()
+    assert RunStore(tmp_path / "runs.db").load(job_id).tree is not None
+
+
+def test_a_run_that_the_history_lacks_is_not_forgotten(supervisor, monkeypatch):
+    monkeypatch.setattr("dashboard.supervisor.KEPT", 1)
+    _set_query_only(supervisor, "ON")
+    ids = [supervisor.submit("me", rows("kill"), SETTINGS) for _ in range(4)]
+    for job_id in ids:
+        assert supervisor.wait(job_id, 30)
+    assert all(supervisor.load(job_id).tree is not None for job_id in ids)
 
 
 def test_close_leaves_no_process(supervisor):
