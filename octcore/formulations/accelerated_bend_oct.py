@@ -2,8 +2,8 @@
 
 The model is that of BendOCT.  Every technique of the paper is a switch: equivalent-point
 inequalities (`eqp`), path bound cutting planes (`path_bound_cuts`), solution polishing and the
-strengthened Benders cuts (off by default, as in the paper's best setting).  Three switches are
-ours: a start from exact search, value rows, and the fixing of root features.
+strengthened Benders cuts (off by default, as in the paper's best setting).  Four switches are
+ours: a start from exact search, value rows, and the fixing of root features and of pairs.
 
 Differences from the paper: HiGHS' linear programs under an own branch and cut instead of Gurobi;
 equivalent-point rows are separated with their auxiliary variables projected out; where a side
@@ -73,7 +73,7 @@ def build(problem: Problem) -> Program:
     reduced = reduce_problem(problem)
     settings = Accelerations.of(problem.params, reduced.couples)
     tools = Tools(settings, reduced, objective)
-    strengthened = settings.value_row or settings.feature_fixing
+    strengthened = settings.value_row or settings.fixing
     return Program(
         sense=Sense.MAXIMISE,
         capabilities=(Capability.SEPARATION,),

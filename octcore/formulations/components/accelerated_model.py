@@ -25,7 +25,7 @@ from octcore.formulations.components.benders_search import (
     cut_tolerance,
     to_cuts,
 )
-from octcore.formulations.components.root_values import SLACK, RootValues
+from octcore.formulations.components.root_values import RootValues
 from octcore.formulations.components.rows import linear
 from octcore.formulations.components.univariate import UnivariateObjective
 from octcore.program import PyomoModel, SearchState
@@ -97,10 +97,9 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
     if settings.equivalent is not None and not reduced.all_pairs:
         _add_conflicts(model, tools)
     found = None
-    if settings.search_start or settings.feature_fixing:
+    if settings.search_start or settings.fixing:
         found = RootValues(reduced.problem, tools.objective, guard)
-        if settings.feature_fixing:
-            _fix_root_features(model, tools, variables, found)
+        found.fix(model, model.b, variables.features, (tree for _, tree in tools.starts()))
     guard()
     tools.cache.guard = guard
     cuts = AcceleratedCuts(tools, guard)
@@ -139,20 +138,6 @@ def _add_conflicts(model: Any, tools: Tools) -> None:
     model.conflicts = pyo.Constraint(
         range(len(groups)), rule=conflict, doc="rows with equal features get one class"
     )
-
-
-def _fix_root_features(
-    model: Any, tools: Tools, variables: TreeVariables, found: RootValues
-) -> None:
-    """Forbid root features whose best tree is worse than a tree that is already known."""
-    trees = [tree for _, tree in tools.starts()]
-    trees += [] if found.tree is None else [found.tree]
-    known = [tools.objective.evaluate(tree) for tree in trees]
-    best = max((value for value in known if value is not None), default=-np.inf)
-    for f in variables.features:
-        if found.values[f] < best - SLACK:
-            # A bound, not a fixed variable: the columns of the model keep their places.
-            model.b[1, f].setub(0)
 
 
 class AcceleratedCuts:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from octcore.errors import SettingsError
+from octcore.formulations.components.fixing import FIXING
 from octcore.parameters import Choice, Flag, IntRange, Parameter
 from octcore.separation.equivalent_points import EquivalentForm
 from octcore.separation.path_bound import PathBoundForms
@@ -72,12 +73,7 @@ ACCELERATIONS: tuple[Parameter, ...] = (
 STRENGTHENINGS: tuple[Parameter, ...] = (
     Flag("search_start", False, "", "Ours: start from the tree of the exact search (10 seconds)."),
     Flag("value_row", False, "V_f", "Ours: rows with the exact value of every split of a node."),
-    Flag(
-        "feature_fixing",
-        False,
-        "V_f",
-        "Ours: forbid root features whose exact value is below the incumbent.",
-    ),
+    *FIXING,
 )
 
 
@@ -93,8 +89,8 @@ class Accelerations:
         Form of the equivalent-point inequalities; None for none.
     split_size : int
         Largest split set.
-    strengthened_cuts, solution_polishing, search_start, value_row, feature_fixing : bool
-        The other switches.
+    strengthened_cuts, solution_polishing, search_start, value_row, fixing : bool
+        The other switches; `fixing` is of root features, of pairs, or both.
     """
 
     forms: PathBoundForms | None
@@ -104,7 +100,7 @@ class Accelerations:
     solution_polishing: bool
     search_start: bool
     value_row: bool
-    feature_fixing: bool
+    fixing: bool
 
     @classmethod
     def of(cls, params: Mapping[str, Any], couples: bool) -> Accelerations:
@@ -128,11 +124,14 @@ class Accelerations:
                 params["eqp"], params["eqp_disaggregated"], params["eqp_group_selection"]
             )
         return cls(
-            _path_bound_forms(params, couples),
-            equivalent,
-            params["eqp_split_size"],
-            *(params[flag] for flag in ("strengthened_cuts", "solution_polishing")),
-            *(params[flag] for flag in ("search_start", "value_row", "feature_fixing")),
+            forms=_path_bound_forms(params, couples),
+            equivalent=equivalent,
+            split_size=params["eqp_split_size"],
+            strengthened_cuts=params["strengthened_cuts"],
+            solution_polishing=params["solution_polishing"],
+            search_start=params["search_start"],
+            value_row=params["value_row"],
+            fixing=any(params[flag.name] for flag in FIXING),
         )
 
 

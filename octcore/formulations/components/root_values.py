@@ -1,27 +1,37 @@
-"""Strengthening a model by exact search: start, value row, fixing of root features.
+"""Strengthening a model by exact search: start, value row, fixing of features.
 
 A short exact search without the global side constraints gives ``V_f``, an upper bound on the
 objective of every tree that tests column f at the root, and ``V_leaf``.  Side constraints only
 remove trees, so the bounds hold with any of them::
 
     objective <= sum_f V_f b[1, f] + V_leaf (1 - sum_f b[1, f])        (value row)
-    b[1, f] = 0   where V_f is below the objective of a known tree     (feature fixing)
+
+What can be excluded with them is in `fixing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
+from octcore.formulations.components.fixing import (
+    FIXING,
+    SEARCH_SECONDS,
+    SLACK,
+    Fixing,
+    best_known,
+    find_fixing,
+    guarded_search,
+    searched_leaf_size,
+)
 from octcore.formulations.components.univariate import UnivariateObjective
 from octcore.parameters import Flag
 from octcore.program import Problem
 from octcore.search.path_convert import path_problem, to_tree
 from octcore.search.path_problem import PathSearchResult
-from octcore.search.path_search import path_search
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
 
@@ -34,16 +44,8 @@ STRENGTHENING = (
         help="Ours: bound the objective by the exact value of every root feature; the proof is "
         "then shared between search and mixed-integer programming.",
     ),
-    Flag(
-        "feature_fixing",
-        default=False,
-        help="Ours: exclude root features whose exact value is below a known tree.",
-    ),
+    *FIXING,
 )
-SEARCH_SECONDS = 10.0
-"""The search supports the model and must leave time for it."""
-SLACK = 1e-7
-"""Added to values so that rounding never cuts off an optimal tree; far below one row."""
 
 
 def is_wanted(problem: Problem) -> bool:
@@ -53,7 +55,7 @@ def is_wanted(problem: Problem) -> bool:
 
 def proof_method(problem: Problem) -> str:
     """What proves the bound: the search takes part where its values enter the model."""
-    shared = problem.params["value_row"] or problem.params["feature_fixing"]
+    shared = any(problem.params[name] for name in ("value_row", *(flag.name for flag in FIXING)))
     return "mip+path-search" if shared else "mip"
 
 
@@ -73,7 +75,8 @@ class RootValues:
     def __init__(
         self, problem: Problem, objective: UnivariateObjective, guard: Callable[[], None]
     ) -> None:
-        self.problem, self.objective = problem, objective
+        self.problem, self.objective, self.guard = problem, objective, guard
+        self.fixing: Fixing | None = None
         found = _search(problem, objective, guard)
         weight = objective.total_weight
         to_objective = np.vectorize(lambda v: objective.from_count(v * weight), otypes=[float])
@@ -93,6 +96,7 @@ class RootValues:
             "root_values": [float(v) if np.isfinite(v) else None for v in self.values],
             "root_values_exact": [bool(flag) for flag in self.exact],
             "leaf_value": float(self.leaf_value),
+            **({} if self.fixing is None else {"fixing": self.fixing.record}),
         }
 
     @property
@@ -116,11 +120,7 @@ class RootValues:
             The objective in its reported scale.
         """
         params = self.problem.params
-        if params["feature_fixing"]:
-            known = self._best_known()
-            for f in F:
-                if self.values[f] < known - SLACK:
-                    b[1, f].fix(0)
+        self.fix(model, b, F, (t for _, t in greedy_starts(self.problem, self.objective.penalty)))
         if params["value_row"]:
             gains = [
                 (float(self.values[f]) - self.leaf_value, f)
@@ -136,36 +136,30 @@ class RootValues:
                 doc="(ours) objective <= sum_f V_f b_1f + V_leaf p_1",
             )
 
-    def _best_known(self) -> float:
-        trees = [tree for _, tree in greedy_starts(self.problem, self.objective.penalty)]
-        trees += [] if self.tree is None else [self.tree]
-        known = [self.objective.evaluate(tree) for tree in trees]
-        return max((value for value in known if value is not None), default=-np.inf)
+    def fix(self, model: Any, b: Any, F: Sequence[int], trees: Iterable[Tree]) -> None:
+        """Exclude what cannot beat the best of some trees, as the switches say.
+
+        Parameters
+        ----------
+        model, b, F : pyomo.environ.ConcreteModel, pyomo variable, sequence of int
+            As for `strengthen`.
+        trees : iterable of Tree
+            Known trees beside the one of the search.
+        """
+        if not any(self.problem.params[flag.name] for flag in FIXING):
+            return
+        known = best_known(self.objective, (*trees, self.tree))
+        self.fixing = find_fixing(self.problem, self.objective, self.values, known, F, self.guard)
+        self.fixing.apply(model, b, F)
 
 
 def _search(
     problem: Problem, objective: UnivariateObjective, guard: Callable[[], None]
 ) -> PathSearchResult:
-    """Search exactly for a short time; an interruption is raised after the search has ended."""
-    caught: list[Exception] = []
-
-    def cancel() -> bool:
-        try:
-            guard()
-        except Exception as error:
-            caught.append(error)
-        return bool(caught)
-
-    result = path_search(
-        path_problem(
-            problem,
-            objective.leaf_price,
-            min_samples_leaf=problem.constraints.min_samples_leaf or 1,
-            forbidden_features=problem.forbidden_columns,
-        ),
-        cancel=cancel,
-        time_limit=SEARCH_SECONDS,
+    asked = path_problem(
+        problem,
+        objective.leaf_price,
+        min_samples_leaf=searched_leaf_size(problem),
+        forbidden_features=problem.forbidden_columns,
     )
-    if caught:
-        raise caught[0]
-    return result
+    return guarded_search(asked, guard, SEARCH_SECONDS)
