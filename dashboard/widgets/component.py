@@ -50,6 +50,7 @@ def make_component(name: str, html: str, trigger: str) -> Show:
             if value is not None:
                 on_trigger(value)
 
-        mount(key=key, data=data, **{f"on_{trigger}_change": changed})
+        options: dict[str, Any] = {f"on_{trigger}_change": changed}
+        mount(key=key, data=data, **options)
 
     return show
