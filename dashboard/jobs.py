@@ -9,7 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import text
+from dashboard import cached, text
+from dashboard.families import Families
 from dashboard.supervisor import Supervisor
 from dashboard.tunings import START_SECONDS, TASK, Plan, Standing, standing_of, work_of
 from octcore.data.dataset import Dataset
@@ -233,6 +234,54 @@ def tunings(owner: str, others: Iterable[str]) -> tuple[Standing, ...]:
     own = [job.id for job in reversed(supervisor().jobs(owner)) if job.task == TASK]
     found = (tuning(key) for key in dict.fromkeys((*own, *others)))
     return tuple(standing for standing in found if standing is not None)
+
+
+def start_task(
+    owner: str, data: Dataset, task: str, settings: Mapping[str, Any], seconds: float
+) -> str | None:
+    """Queue a task; returns its id, or None after saying why it cannot be started."""
+    try:
+        return supervisor().submit_task(owner, data, task, settings, task, seconds)
+    except OctError as error:
+        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        return None
+
+
+def is_task_final(task_id: str) -> bool:
+    """Whether a task has ended, or is not kept any more."""
+    job = supervisor().get(task_id)
+    return job is None or job.is_final
+
+
+def task_message(task_id: str) -> str:
+    """Why a task has no result, in one sentence; empty while it goes on or has one."""
+    job = supervisor().get(task_id)
+    if job is None:
+        return "This is not kept any more; start it again."
+    if not job.is_final or job.result is not None:
+        return ""
+    return "It was stopped." if job.error is None else job.error.message
+
+
+def task_words(task_id: str) -> str:
+    """What a task does now, and for how long."""
+    job = supervisor().get(task_id)
+    if job is None:
+        return ""
+    if job.position:
+        return f"waiting, place {job.position} in the queue"
+    return f"{job.phase}, {text.seconds(job.elapsed)}"
+
+
+@st.cache_resource(show_spinner=False)
+def families() -> Families:
+    """Return what this server knows about solves that belong together."""
+    return Families()
+
+
+def data_token(data: Dataset) -> str:
+    """Content hash of a data set."""
+    return cached.data_token(data)
 
 
 def task_result(task_id: str) -> Mapping[str, Any] | None:

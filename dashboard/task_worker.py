@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -82,8 +83,25 @@ def run_tune(
     return {key: value for key, value in result.to_dict().items() if key != "runs"}
 
 
+def run_select(
+    data: Any, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+) -> dict[str, Any]:
+    """Select rows to train on."""
+    from octcore.selection.data_selection import select_rows
+
+    begin = time.perf_counter()
+    found = select_rows(data, cancel=cancel, **settings)
+    return {
+        "rows": [int(row) for row in found.rows],
+        "n_samples": found.n_samples,
+        "clusters": len(found.clusters),
+        "seconds": time.perf_counter() - begin,
+    }
+
+
 TASKS: dict[str, Callable[[Any, Mapping[str, Any], Tell, Cancelled], dict[str, Any]]] = {
     "path": run_path,
+    "select": run_select,
     "tune": run_tune,
 }
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import session
-from dashboard.widgets import progress, solve_form
+from dashboard.widgets import progress, rows_form, solve_form
 from dashboard.widgets.frame import draw_title
-from dashboard.widgets.start import start
 
 draw_title("Solve")
 data = session.dataset()
@@ -16,9 +15,9 @@ with right:
     # First: what runs is shown before the form estimates the size of the next model.
     progress.draw(session.run_id())
 with left:
-    settings, place = solve_form.draw(data)
+    settings, place, rows = solve_form.draw(data)
     with place:
-        pressed = solve_form.solve_button(data, settings)
-    if pressed and start(settings):
+        pressed = solve_form.solve_button(rows.data, settings)
+    if pressed and rows_form.start(rows, settings):
         st.rerun()
     solve_form.copy_as(settings)

@@ -17,6 +17,7 @@ MISSING_WORDS = {
     "category": "make gaps a category of their own",
 }
 MOST_TARGETS = 500
+MOST_ORDERS = 20
 
 
 def draw() -> None:
@@ -49,7 +50,7 @@ def draw() -> None:
     elif positive != choice.positive_class:
         changes = {"positive_class": positive}
     else:
-        changes = _column_changes(table)
+        changes = _column_changes(table) or _order_changes(table)
     if changes:
         session.change_choice(**changes)
         st.rerun()
@@ -100,6 +101,34 @@ def _column_changes(table: RawTable) -> dict[str, Any]:
     return {"drop": drop, "kinds": kinds}
 
 
+def _order_changes(table: RawTable) -> dict[str, Any]:
+    """Draw the order of every ordinal column of texts; returns a changed one."""
+    choice, data = session.choice(), session.dataset()
+    ordinal = [
+        c
+        for c in data.columns
+        if c.kind == "ordinal" and c.levels and all(isinstance(v, str) for v in c.levels)
+    ]
+    for column, place in zip(ordinal[:MOST_ORDERS], _pairs(len(ordinal)), strict=False):
+        before = " < ".join(map(str, column.levels))
+        written = place.text_input(
+            f"Order of {text.markdown(column.name, 40)}, smallest first",
+            value=before,
+            key=session.widget_key("order", table.sha256, column.name, hash(repr(choice))),
+            help="A split tests whether a value is at most one of these levels. Name all of them, "
+            "with < between.",
+        )
+        levels = [level.strip() for level in written.split("<")]
+        if levels != [str(level) for level in column.levels]:
+            kind = "ordinal:" + "<".join(levels)
+            return {"kinds": {**choice.kinds, column.name: kind}}
+    return {}
+
+
+def _pairs(count: int) -> list[Any]:
+    return [place for _ in range(-(-count // 2)) for place in st.columns(2)]
+
+
 def column_table() -> pd.DataFrame:
     """One row for every column that could be a feature."""
     choice, data, table = session.choice(), session.dataset(), session.table()
@@ -115,7 +144,9 @@ def column_table() -> pd.DataFrame:
             {
                 "use": column.name not in choice.drop,
                 "column": column.name,
-                "kind": kinds.get(column.name, choice.kinds.get(column.name, "categorical")),
+                "kind": kinds.get(
+                    column.name, choice.kinds.get(column.name, "categorical").split(":")[0]
+                ),
                 "distinct": len(column.values) - len(empty),
                 "gaps": gaps,
                 "examples": ", ".join(text.printable(value, 24) for value in shown),

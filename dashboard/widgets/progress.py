@@ -8,7 +8,7 @@ from dashboard import cached, jobs, session, text
 from dashboard.figures.gap import convergence_data
 from dashboard.figures.live_gap import live_chart
 from dashboard.jobs import RunView
-from dashboard.widgets import run_summary
+from dashboard.widgets import family_view, run_summary
 from octcore.formulations.base import get_formulation
 
 SECONDS_BETWEEN = 1.0
@@ -27,6 +27,7 @@ def draw(run_id: str | None) -> None:
     if view is None:
         _nothing_yet(run_id)
         return
+    family_view.draw(view)
     interval = None if view.is_final else SECONDS_BETWEEN
     st.fragment(_live, run_every=interval)(view.id, view.is_final)
 

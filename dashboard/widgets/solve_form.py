@@ -9,9 +9,10 @@ import streamlit as st
 
 from dashboard import cached, session, text
 from dashboard.recipes import command_line, python_recipe
-from dashboard.widgets import settings_form
+from dashboard.widgets import rows_form, settings_form
 from dashboard.widgets.constraint_form import WHOLE_NUMBERS, constraint_form
 from dashboard.widgets.parameter_form import input_key, parameter_form
+from dashboard.widgets.rows_form import Rows
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.program import ModelSize
@@ -20,7 +21,7 @@ FORMULATION, DEPTH, LIMIT, SHARE, SEED = "formulation", "depth", "time_limit", "
 AUTO = settings_form.AUTO
 
 
-def draw(data: Dataset) -> tuple[dict[str, Any], Any]:
+def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
     """Draw the form.
 
     Parameters
@@ -30,9 +31,9 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any]:
 
     Returns
     -------
-    tuple of dict and container
-        Keywords of `octcore.solve`, defaults left out; and the place for the button, near the top
-        so that it is seen without scrolling.
+    tuple of dict, container and Rows
+        Keywords of `octcore.solve`, defaults left out; the place for the button, near the top so
+        that it is seen without scrolling; and the rows to solve.
     """
     _fill_in(session.take_offered_settings())
     info = settings_form.formulation_input(FORMULATION)
@@ -49,16 +50,17 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any]:
     with second:
         settings |= settings_form.share_input(SHARE)
     place = st.container()
+    rows = rows_form.draw(info, data, depth)
     params = parameter_form(info.hyperparameters, info.key, str(info.reference))
     if params:
         settings["params"] = params
     with st.expander("Constraints", icon=":material/rule:"):
-        constraints = constraint_form(info, data) if info.constraints else {}
+        constraints = constraint_form(info, rows.data) if info.constraints else {}
         if not info.constraints:
             st.caption("This formulation takes no side constraints.")
     if constraints:
         settings["constraints"] = constraints
-    return settings | _solver(info), place
+    return settings | _solver(info), place, rows
 
 
 def _encoding_key(formulation: str) -> str:
