@@ -47,8 +47,8 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
     if sample_weight is not None:
         sample_weight = _checked_weights(sample_weight, train.n_samples)
     encoding = fit_encoding(settings.encoding, _repeated(train, sample_weight))
-    X = encoding.transform(train.frame)
-    is_binary = bool(np.isin(X, (0.0, 1.0)).all())
+    X = encoding.transform(train.frame, np.uint8 if encoding.is_binary else np.float64)
+    is_binary = encoding.is_binary or bool(np.isin(X, (0.0, 1.0)).all())
     if info.needs_binary_features and not is_binary:
         raise SettingsError(
             "ENCODING_NOT_BINARY",
@@ -61,7 +61,7 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
     if sample_weight is not None:
         weights = weights * sample_weight
     problem = Problem(
-        X=X.astype(np.uint8) if is_binary else X,
+        X=X.astype(np.uint8, copy=False) if is_binary else X,
         y=train.y,
         weights=weights,
         n_classes=train.n_classes,

@@ -153,7 +153,7 @@ class Encoding:
         position = {name: i for i, name in enumerate(self.raw_features)}
         return np.array([position[column.raw] for column in self.columns], dtype=np.int64)
 
-    def transform(self, frame: pd.DataFrame) -> npt.NDArray[np.float64]:
+    def transform(self, frame: pd.DataFrame, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
         """Encode rows given in raw columns.
 
         Values beyond the outermost edges fall into the outermost buckets; a category that was
@@ -163,11 +163,13 @@ class Encoding:
         ----------
         frame : pandas.DataFrame
             Rows with at least the raw columns that the encoding uses, typed as at training.
+        dtype : dtype
+            Of the result; bytes hold what is binary in an eighth of the memory.
 
         Returns
         -------
         numpy.ndarray
-            Shape ``(n_samples, n_columns)``, float64.
+            Shape ``(n_samples, n_columns)``.
 
         Raises
         ------
@@ -177,12 +179,12 @@ class Encoding:
         """
         groups = group_slices(self)
         if not groups:
-            return np.empty((len(frame), 0))
+            return np.empty((len(frame), 0), dtype)
         blocks = [
             _block([self.columns[j] for j in positions], _raw_values(frame, raw), raw)
             for raw, positions in groups.items()
         ]
-        encoded = np.concatenate(blocks, axis=1, dtype=np.float64)
+        encoded = np.concatenate(blocks, axis=1, dtype=dtype)
         order = np.concatenate([np.asarray(positions) for positions in groups.values()])
         return encoded if (np.diff(order) == 1).all() else encoded[:, np.argsort(order)]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from octcore.data.distinct import distinct_rows
 from octcore.tree.tree import Split, Tree
 
 
@@ -32,9 +33,9 @@ def confusion(tree: Tree, X: np.ndarray, y: np.ndarray) -> np.ndarray:
 def accuracy_ceiling(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Best accuracy that any classifier reaches: identical rows get the same prediction."""
     weights = np.ones(len(y)) if weights is None else weights
-    _, group = np.unique(X, axis=0, return_inverse=True)
-    table = np.zeros((int(group.max()) + 1, int(y.max()) + 1))
-    np.add.at(table, (group.ravel(), y), weights)
+    first, group = distinct_rows(X)
+    table = np.zeros((len(first), int(y.max()) + 1))
+    np.add.at(table, (group, y), weights)
     return float(table.max(axis=1).sum() / weights.sum())
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from pyomo.core.expr.numeric_expr import LinearExpression
 
+from octcore.data.distinct import distinct_rows
+
 
 @dataclass(frozen=True, eq=False)
 class MergedRows:
@@ -41,13 +43,7 @@ class MergedRows:
 
 def merge_rows(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> MergedRows:
     """Merge rows that agree in all columns and in the class."""
-    keyed = np.column_stack([y.astype(np.float64), X])
-    _, first, group_of = np.unique(keyed, axis=0, return_index=True, return_inverse=True)
-    group_of = group_of.ravel()
-    order = np.argsort(first)  # groups in the order of first appearance
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    first, group_of = first[order], rank[group_of]
+    first, group_of = distinct_rows(X, y)
     return MergedRows(
         X[first],
         y[first],

@@ -1,0 +1,37 @@
+"""Grouping equal rows: packed bits and plain columns give the same groups."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from octcore.data.distinct import distinct_rows
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+@pytest.mark.parametrize("with_classes", [False, True])
+def test_groups_are_equal_rows_in_order_of_appearance(dtype, with_classes):
+    generator = np.random.default_rng(3)
+    for n_features in range(12):
+        X = generator.integers(0, 2, (40, n_features)).astype(dtype)
+        y = generator.integers(0, 3, 40) if with_classes else None
+        first, group_of = distinct_rows(X, y)
+        rows = X if y is None else np.column_stack([X, y])
+        assert (np.diff(first) > 0).all()
+        assert (rows[first][group_of] == rows).all()
+        assert len(first) == len({tuple(row) for row in rows.tolist()})
+
+
+def test_bytes_that_are_no_bits_are_told_apart():
+    first, group_of = distinct_rows(np.array([[1], [2], [1]], dtype=np.uint8))
+    assert (first.tolist(), group_of.tolist()) == ([0, 1], [0, 1, 0])
+
+
+def test_wide_tables_of_bits_are_quick():
+    X = np.random.default_rng(0).integers(0, 2, (5000, 4000), dtype=np.uint8)
+    began = time.process_time()
+    first, _ = distinct_rows(X)
+    assert len(first) == 5000
+    assert time.process_time() - began < 1.0
