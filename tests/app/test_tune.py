@@ -1,0 +1,125 @@
+"""Tune, and what it brings to the Solve form; classes and rows of the Solve form; column order."""
+
+from __future__ import annotations
+
+import json
+
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from dashboard import jobs
+from dashboard.job_view import JobView
+from dashboard.task_job import TaskSnapshot
+from octcore.data.samples import load_sample
+from octcore.selection.tuning import tune
+from octcore.worker import JobState
+from tests.app.history_case import PATIENCE, button, open_page, shown
+
+
+def finished_task(server, monkeypatch):
+    """A model selection that has ended, as the supervisor would show it."""
+    data, parts = load_sample("iris"), []
+    settings = {"formulation": "path-search", "grid": {"depth": [1, 2]}, "protocol": "3-fold",
+                "choice": "accuracy", "depth": 2, "encoding": "auto", "params": {},
+                "time_limit": 10.0, "seed": 0}  # fmt: skip
+    done = tune(
+        data,
+        **settings,
+        on_fit=lambda fit, n, total: parts.append(
+            {"fit": {**vars(fit), "candidate": dict(fit.candidate)}, "done": n, "total": total}
+        ),
+    )
+    result = json.loads(json.dumps({"chosen": [dict(c) for c in done.chosen]}))
+    shot = TaskSnapshot(JobState.DONE, "working", 2.0, tuple(parts), result)
+    job = JobView("t", "me", "Exact search on iris", "done", 0, 0.0, 0.0, 2.0, settings, data,
+                  shot, None, "tune")  # fmt: skip
+    monkeypatch.setattr(server.supervisor, "get", lambda key: job if key == "t" else None)
+
+
+def test_the_form_counts_the_work_and_starts_it(server, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        server.supervisor, "submit_task", lambda *arguments: asked.append(arguments) or "t"
+    )
+    app = open_page("tune")
+    assert "9 candidates × 5 splits + 1 final training = **46 trainings**" in shown(app)
+    button(app, "Try 9 candidates").click().run()
+    _, data, task, settings, *_ = asked[0]
+    assert (data.name, task, settings["formulation"]) == ("iris", "tune", "path-search")
+    assert settings["grid"] == {"depth": [1, 2, 3], "leaf_penalty": [0.0, 0.01, 0.05]}
+    assert app.query_params["tuning"] == ["t"]
+
+
+def test_a_value_out_of_range_is_refused_before_the_button(server):
+    app = open_page("tune")
+    values = next(m for m in app.multiselect if m.label.startswith("Leaf penalty"))
+    values.set_value(["0.01", "3"]).run()
+    assert "leaf_penalty must be" in shown(app)
+    assert not any(b.label.startswith("Try") for b in app.button)
+
+
+def test_the_best_goes_to_the_solve_form(server, monkeypatch):
+    finished_task(server, monkeypatch)
+    app = open_page("tune", tuning="t")
+    assert "Chosen" in shown(app)
+    assert "depth 2" in shown(app)
+    button(app, "Solve with the best").click().run()
+    assert app.title[0].value == "Solve"
+    assert next(s for s in app.selectbox if s.label == "Formulation").value == "path-search"
+    assert next(n for n in app.number_input if n.label == "Depth").value == 2
+
+
+def test_a_link_to_a_model_selection_that_is_gone(server):
+    assert "does not keep any more" in shown(open_page("tune", tuning="gone"))
+
+
+def test_one_class_against_the_rest_and_one_tree_for_every_class(server):
+    app = open_page("solve")
+    next(s for s in app.selectbox if s.label == "Formulation").select("margot").run()
+    assert "MARGOT separates 2 classes; these data have 3." in shown(app)
+    next(s for s in app.selectbox if s.label == "Class").select("virginica").run()
+    button(app, "Find the optimal tree").click().run()
+    assert jobs.view(app.query_params["run"][0]).run.train.classes == ("not virginica", "virginica")
+    next(b for b in app.button_group if b.label == "Solve").set_value(
+        ["one tree for every class"]
+    ).run()
+    button(app, "Find the optimal tree").click().run()
+    assert not app.exception
+    assert len(server.submitted) == 4
+    assert "Together they are right for" in shown(app)
+
+
+def test_weights_of_classes_reach_the_solve(server):
+    app = open_page("solve")
+    next(s for s in app.selectbox if s.label == "Class weights").select("one for every class").run()
+    next(n for n in app.number_input if n.label == "Weight of virginica").set_value(3.0).run()
+    button(app, "Find the optimal tree").click().run()
+    weights = server.submitted[-1]["constraints"]["class_weight"]
+    assert weights == {"setosa": 1.0, "versicolor": 1.0, "virginica": 3.0}
+
+
+def order_page() -> None:
+    import streamlit as st
+
+    from dashboard import session
+    from dashboard.widgets import column_editor
+
+    if "read" not in st.session_state:
+        rows = "".join(f"{s},{i},{'ab'[i % 2]}\n" for i, s in enumerate(["low", "mid", "top"] * 8))
+        session.choose_upload(f"size,n,class\n{rows}".encode(), "own.csv")
+        session.change_choice(kinds={"size": "ordinal"})
+        st.session_state["read"] = True
+    column_editor.draw()
+    st.text(session.problem())
+
+
+def test_the_order_of_an_ordinal_column_is_stated_in_the_form():
+    app = AppTest.from_function(order_page, default_timeout=PATIENCE).run()
+    order = app.text_input[0]
+    assert order.label == "Order of size, smallest first"
+    order.set_value("top < mid < low").run()
+    assert app.text_input[0].value == "top < mid < low"
+    app.text_input[0].set_value("top < mid").run()
+    assert not app.exception
+    assert app.text[0].value
+    st.cache_resource.clear()

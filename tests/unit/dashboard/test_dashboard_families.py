@@ -1,0 +1,115 @@
+"""Solves that belong together, saved comparisons, folded history and the comparison's report."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from dashboard.compare_report import comparison_html
+from dashboard.families import Families, one_for_every_class, takes_too_few_classes
+from dashboard.figures.race import Entrant
+from dashboard.history import Entry
+from dashboard.own_presets import MOST, OwnPresets
+from dashboard.widgets.history_table import fold, history_frame
+from octcore.data.samples import load_sample
+from octcore.formulations.base import get_formulation
+from octcore.solving import solve
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_sample("iris")
+
+
+def test_one_tree_for_every_class_shares_the_held_out_rows(iris):
+    settings = {"formulation": "path-search", "depth": 1, "test_size": 0.2, "encoding": "QT-5"}
+    train, test, parts, each = one_for_every_class(iris, settings)
+    assert test.n_samples == 30
+    assert "test_size" not in each
+    assert [part.n_classes for part in parts] == [2, 2, 2]
+    assert all((part.frame.index == train.frame.index).all() for part in parts)
+    runs = [solve(part, **each) for part in parts]
+    families = Families()
+    family = families.add(["a", "b", "c"], train, test)
+    assert families.of("b") is family
+    assert families.of("d") is None
+    shares = family.together(runs)
+    assert 0.6 < shares[0] <= 1.0
+    assert shares[1] == pytest.approx(round(30 * shares[1]) / 30)
+
+
+def test_only_formulations_for_two_classes_ask(iris):
+    assert takes_too_few_classes(get_formulation("margot").info, iris)
+    assert not takes_too_few_classes(get_formulation("flow-oct").info, iris)
+
+
+def test_a_tree_of_selected_rows_is_judged_on_all(iris):
+    rows = np.arange(0, 150, 3)
+    run = solve(iris.subset(rows), "path-search", depth=2)
+    families = Families()
+    families.note_selection("x", iris, len(rows))
+    whole = families.selection("x").accuracy(run)
+    predicted = run.tree.predict_codes(run.encoding.transform(iris.frame))
+    assert whole == pytest.approx(np.mean(predicted == iris.y))
+
+
+def test_saved_comparisons_survive_a_restart_and_belong_to_a_browser(tmp_path):
+    path = tmp_path / "comparisons.json"
+    kept = OwnPresets(path)
+    entrants = [{"formulation": "flow-oct", "depth": 2}, {"formulation": "cart"}]
+    assert kept.save("me", "  mine  ", entrants) == "mine"
+    again = OwnPresets(path)
+    assert [preset.title for preset in again.of("me")] == ["mine"]
+    assert list(again.of("me")[0].entrants) == entrants
+    assert again.of("you") == ()
+    again.delete("me", "mine")
+    assert OwnPresets(path).of("me") == ()
+    for i in range(MOST + 3):
+        kept.save("me", f"set {i}", entrants)
+    assert len(kept.of("me")) == MOST
+    path.write_text("[1, 2", encoding="utf-8")
+    assert OwnPresets(path).of("me") == ()
+    assert OwnPresets(None).save("me", "x", entrants) == "x"
+
+
+def entry(name: str, seed: int, accuracy: float, depth: int = 2) -> Entry:
+    summary = {"test_accuracy": accuracy, "badge": "proven optimal", "seconds": 1.0}
+    settings = {"formulation": "cart", "depth": depth, "seed": seed}
+    return Entry(f"{name}{seed}{depth}", name, "done", 1000.0 + seed, settings, summary)
+
+
+def test_runs_on_repeated_splits_are_one_line_with_their_spread():
+    entries = [
+        entry("CART on iris, depth 2, split 2", 2, 0.8),
+        entry("CART on iris, depth 2, split 1", 1, 0.9),
+        entry("CART on iris, depth 3, split 1", 1, 0.7, depth=3),
+        entry("CART on iris, depth 2", 0, 0.95),
+    ]
+    lines = fold(entries)
+    assert [line.name for line in lines] == [
+        "CART on iris, depth 2", "CART on iris, depth 3, split 1", "CART on iris, depth 2",
+    ]  # fmt: skip
+    assert lines[0].is_folded
+    assert lines[0].state == "2 splits, 2 proven"
+    assert lines[0].mean("test_accuracy") == pytest.approx(0.85)
+    assert lines[0].spread("test_accuracy") == pytest.approx(0.05)
+    frame = history_frame(lines)
+    assert list(frame["held out"]) == pytest.approx([85.0, 70.0, 95.0])
+    assert frame["± held out"].isna().tolist() == [False, True, True]
+
+
+def test_the_report_of_a_comparison_is_one_escaped_file(iris):
+    runs = [solve(iris, "path-search", depth=d, test_size=0.25, encoding="QT-5") for d in (1, 2)]
+    labels = ["depth 1 <b>", "depth 2"]
+    entrants = [Entrant(label, run.trace, "accuracy", "same", run.objective, (0.0, 1.0))
+                for label, run in zip(labels, runs, strict=True)]  # fmt: skip
+    html = comparison_html(entrants, runs, labels, [runs, runs[:1]], 0.25)
+    assert "depth 1 &lt;b&gt;" in html
+    assert "<b>depth 1 <b>" not in html
+    assert html.count("<svg") >= 4
+    assert "What differs" in html
+    assert "Accuracy on repeated splits" in html
+    assert "<script" not in html
+    assert not re.search(r"(src|href)=.http", html)
