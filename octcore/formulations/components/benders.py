@@ -276,16 +276,21 @@ def _weighted(theta: Any, shares: np.ndarray, k: int, n_classes: int) -> Any:
 
 
 def estimate_size(reduced: ReducedProblem) -> ModelSize:
-    """Estimate the size of the master before it is built; cuts come later."""
+    """Estimate the size before the model is built: the master and one round of cuts.
+
+    A cut at a fractional point names at every branch node the columns that send its hit one way,
+    half of them on average, and without a cut per hit the model proves nothing.
+    """
     layout = reduced.layout
     rows, columns, nonzeros = (0, 0, 0)
     if reduced.problem.constraints.min_samples_leaf is not None:
         rows, columns, nonzeros = routing_size(reduced.problem)
     own = layout.n_branch + 2 * layout.n_nodes
     entries = layout.mass_start + layout.n_nodes * (layout.n_classes + 4)
+    cuts = layout.n_hits * (layout.n_nodes + layout.mass_start // 2)
     return ModelSize(
-        rows + own,
+        rows + own + layout.n_hits,
         columns + layout.n_variables,
         layout.mass_start + layout.n_nodes,
-        nonzeros + entries,
+        nonzeros + entries + cuts,
     )
