@@ -179,7 +179,7 @@ def _plane(
 
 
 def _gap(run_id: str, run: Run, frame: Frame, absolute: bool) -> None:
-    optimum = run.objective if run.is_optimal and run.certificate.proven else None
+    optimum, _ = convergence.known_optimum(run_id, run)
     objective = get_formulation(run.formulation).info.objective
     record = convergence_data(run.trace, "gap", objective, optimum, run.is_optimal)
     absolute = absolute or not any(gap is not None for gap in record.gap)

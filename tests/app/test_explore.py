@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from octcore.data.samples import load_sample
+from octcore.solving import solve
+from octcore.store import StoreState
 from tests.app.history_case import open_page, shown
 
 
@@ -107,3 +111,26 @@ def test_unknown_categories_extra_columns_and_labels_are_said(finches):
     assert "2 rows of column “habitat” have a category" in words
     assert "“note” is not a column of the model" in words
     assert "Right" in {m.label for m in app.metric}
+
+
+def test_optimum_that_another_run_proved_is_drawn_for_one_that_did_not(server):
+    data = load_sample("monks-1")
+    proven = solve(data, "path-search", depth=2)
+    given = {"formulation": "path-search", "encoding": "QT-5", "depth": 2}
+    first = server.store.begin(data, given, "the exact one", "me")
+    server.store.finish(first, StoreState.DONE, proven)
+    given = {**given, "formulation": "flow-oct"}
+    greedy = solve(data, "cart", encoding="QT-5", depth=2)
+    resolved = {**greedy.settings, "formulation": "flow-oct", "engine": "highs", "params": {}}
+    open_run = replace(greedy, settings=resolved)
+    second = server.store.begin(data, given, "unfinished", "me")
+    server.store.append(second, open_run.trace.events)
+    server.store.finish(second, StoreState.DONE, open_run)
+    app = open_page("explore", run=first)
+    assert "as the run" not in shown(app)
+    app.query_params["run"] = second
+    app.run()
+    assert not app.exception
+    words = shown(app)
+    assert "as the run the exact one proves" in words
+    assert "optimum" in words or "is optimal" in words
