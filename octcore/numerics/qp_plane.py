@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp import PIVOT_LIMIT, TOLERANCE, load_rows, refactor, solve_node
+from octcore.numerics.node_qp import PIVOT_LIMIT, TOLERANCE, solve_node
+from octcore.numerics.node_qp_rows import load_rows, refactor
 from octcore.numerics.qp_factor import NodeData, new_bank, node_of
 from octcore.numerics.qp_reference import NodePlane
 

@@ -9,12 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from octcore.numerics.node_qp import (
-    add_hinge,
-    add_route,
-    row_upper,
-    solve_node,
-)
+from octcore.numerics.node_qp import solve_node
+from octcore.numerics.node_qp_rows import add_hinge, add_route, row_upper
 from octcore.numerics.qp_factor import (
     DEPENDENT,
     N_ACTIVE,

@@ -84,5 +84,7 @@ def warm_up() -> float:
     problem = RoutingProblem(corners, xor, 2, 1.0, 100.0)
     _solve(problem, None, None, None, np.inf, 0.0)
     _solve(replace(problem, depth=3), None, None, None, 20, 0.0)
+    budgets = replace(problem, variant="hfs", budget_upper=1, budget_last=1)
+    _solve(budgets, None, None, None, 20, 0.0)
     _compile_seconds = time.monotonic() - begun
     return _compile_seconds

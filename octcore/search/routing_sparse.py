@@ -10,23 +10,27 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp import load_rows
-from octcore.numerics.qp_factor import node_of
-from octcore.numerics.qp_sparse import SparseNode, SparsePlane, solve_sparse_node
+from octcore.numerics.node_qp_rows import load_rows
+from octcore.numerics.node_qp_sparse import sparse_bound
+from octcore.numerics.qp_factor import N_ROWS, NodeData, copy_node, node_of
+from octcore.numerics.qp_sparse import SparseNode, solve_sparse_node
 from octcore.search.routing_branching import AGAIN, BRANCH, PRUNED, process
 from octcore.search.routing_core import RoutingSearch
 from octcore.search.routing_incumbent import Tracker
 from octcore.search.routing_records import Planes, RoutingProblem, Status
-from octcore.search.routing_start import node_membership, node_solver, svm_planes, tree_objective
+from octcore.search.routing_start import node_membership, node_solver, svm_planes
 from octcore.search.routing_state import clear_bank, pack, unpack
 
 # Branch on a feature when the budget costs a lower node this share of the room to the cutoff.
 _FEATURE_SHARE = 0.2
 _CACHE = 20_000
+# Work of one bound under a budget, in multiplications per pivot of a solve: some 0.2 seconds.
+_STEP_WORK = 5_000_000
 _EAGER_STATES, _EVERY = 100, 10
 
 
@@ -40,6 +44,13 @@ class SparseState:
     allowed: NDArray[np.bool_]
 
 
+class SparseBound(NamedTuple):
+    """Bound of a node problem under its budget, and the features of the best choice found."""
+
+    bound: float
+    chosen: NDArray[np.bool_]
+
+
 class SparseRoutingSearch(RoutingSearch):
     """One run of the search under feature budgets."""
 
@@ -48,40 +59,45 @@ class SparseRoutingSearch(RoutingSearch):
         super().__init__(problem, tracker, np.ones(shape, bool))
         self.budgets = problem.budgets()
         self.price = problem.alpha if problem.variant == "sfs" else np.inf
-        self.cache: dict[tuple[int, bytes, bytes, bytes], SparsePlane] = {}
+        self.cache: dict[tuple[int, bytes, bytes, bytes], SparseBound] = {}
         self.open: list[tuple[float, int, SparseState]] = []
         self.serial = 0
+        self.one_root_feature = (
+            problem.variant == "hfs" and problem.depth == 2 and self.budgets[0] == 1
+        )
 
     def start(self) -> None:
         """Local SVM tree under the budget, and the tree that splits nothing below the root."""
         problem, stop = self.problem, self.tracker.stop
         solve = node_solver(problem, problem.x, problem.y, self.penalties, stop)
         planes, routing = svm_planes(problem.x, problem.y, problem.depth, problem.epsilon, solve)
-        self.tracker.offer(self._objective(planes, routing), planes, routing, "warm start")
+        self.tracker.offer(self.objective(planes, routing), planes, routing, "warm start")
         plain = node_solver(
             replace(problem, variant="margot"), problem.x, problem.y, self.penalties, stop
         )
         _, other = svm_planes(problem.x, problem.y, problem.depth, problem.epsilon, plain)
-        self._allocate()
+        self.allocate()
+        self.masked = self.rows.copy()
+        self.scratch = node_of(self.trial, 0)
+        n, width = self.rows.shape
+        self.steps = int(np.clip(_STEP_WORK // (n * width + 4 * width * width), 50, 2000))
         clear_bank(self.warm)
         self.try_routing(routing, "warm start")
         self.try_routing(other, "warm start")
 
-    def _objective(self, planes: Planes, routing: NDArray[np.int64]) -> float:
-        used = np.count_nonzero(planes.weights, axis=1)
-        beyond = np.maximum(0, used - self.budgets)
-        charge = float(self.price * beyond.sum()) if beyond.any() else 0.0
-        problem = self.problem
-        plain = tree_objective(problem.x, problem.y, self.penalties, planes, routing)
-        return plain + charge
-
-    def _sparse_node(self, node: int, sides: NDArray[np.int8]) -> SparseNode:
-        here = np.flatnonzero(sides < 2)
-        problem = self.problem
-        routed = sides[here] if node < problem.n_upper else None
-        rows = (problem.x[here], problem.y[here], self.penalties[node, here], routed)
-        budget = int(self.budgets[node])
-        return SparseNode(*rows, problem.epsilon, budget, self.price, self.tracker.stop)
+    def _bound_node(
+        self,
+        node: int,
+        cutoff: float,
+        kept: NDArray[np.bool_],
+        allowed: NDArray[np.bool_],
+    ) -> SparseBound:
+        """Bound of the node problem whose rows the scratch QP holds, under the budget."""
+        data = NodeData(self.masked, self.data.y, self.data.upper[node], self.data.constants)
+        chosen = np.zeros(len(kept), np.bool_)
+        arguments = (kept, allowed, int(self.budgets[node]), self.price, cutoff, self.steps)
+        bound = sparse_bound(self.scratch, data, self.rows, *arguments, chosen)
+        return SparseBound(float(bound), chosen)
 
     def try_routing(self, routing: NDArray[np.int64], source: str) -> bool:
         """Solve the budgeted node problems of a routing and keep the tree if it is better."""
@@ -89,8 +105,9 @@ class SparseRoutingSearch(RoutingSearch):
         if key in self.seen or self.tracker.stop():
             return False
         self.seen.add(key)
-        problem = self.problem
-        weights, biases = np.zeros((problem.n_nodes, problem.x.shape[1])), np.zeros(problem.n_nodes)
+        problem, p = self.problem, self.problem.x.shape[1]
+        weights, biases = np.zeros((problem.n_nodes, p)), np.zeros(problem.n_nodes)
+        nothing, everything = np.zeros(p, np.bool_), np.ones(p, np.bool_)
         total = 0.0
         for node in range(problem.n_nodes):
             sides = node_membership(routing, node)
@@ -101,17 +118,26 @@ class SparseRoutingSearch(RoutingSearch):
             if node >= problem.n_upper and labels.max() == labels.min():
                 biases[node] = labels[0]
                 continue
-            room = self.tracker.objective - total
-            found = solve_sparse_node(self._sparse_node(node, sides), room)
-            if found.plane.value == np.inf:
+            load_rows(self.scratch, sides)
+            room = self.tracker.objective - total + self.correction()
+            found = self._bound_node(node, room, nothing, everything)
+            if found.bound >= room:
                 return False
-            total += found.value
-            weights[node], biases[node] = found.plane.weights, found.plane.bias
+            plane = self._sparse_node(node, sides).solve(np.flatnonzero(found.chosen))
+            if plane.value == np.inf:
+                return False
+            total += plane.value
+            weights[node], biases[node] = plane.weights, plane.bias
         planes = Planes(weights, biases)
-        return self.tracker.offer(self._objective(planes, routing), planes, routing, source)
+        return self.tracker.offer(self.objective(planes, routing), planes, routing, source)
 
-    def polish(self) -> None:
-        """Nothing to do: the node problems are solved accurately already."""
+    def _sparse_node(self, node: int, sides: NDArray[np.int8]) -> SparseNode:
+        here = np.flatnonzero(sides < 2)
+        problem = self.problem
+        routed = sides[here] if node < problem.n_upper else None
+        rows = (problem.x[here], problem.y[here], self.penalties[node, here], routed)
+        budget = int(self.budgets[node])
+        return SparseNode(*rows, problem.epsilon, budget, self.price, self.tracker.stop)
 
     # -- states -------------------------------------------------------------------------------
 
@@ -131,15 +157,15 @@ class SparseRoutingSearch(RoutingSearch):
             return self._stopped(0.0)
         bound, _ = self._bound(0.0, root)
         self._open(bound, self.prefix, root.kept, root.allowed)
-        self.report_bound(bound + self.correction())
+        self.report_bound(bound)
         self.improve()
         while True:
             lowest = self.open[0][0] if self.open else np.inf
-            self.report_bound(lowest + self.correction())
-            if lowest >= self.goal():
+            self.report_bound(lowest)
+            if lowest >= self.cutoff():
                 return "optimal" if self.abandoned >= self.cutoff() else "stalled"
             if self.tracker.stop():
-                return self._stopped(lowest + self.correction())
+                return self._stopped(lowest)
             if self.nodes >= node_limit:
                 return "node_limit"
             self._step()
@@ -176,7 +202,10 @@ class SparseRoutingSearch(RoutingSearch):
             return
         self.nodes += 1
         bound, costs = self._bound(bound, state)
-        if bound >= self.goal():
+        if bound >= self.cutoff():
+            return
+        if self.one_root_feature and state.allowed[0].sum() > 1:
+            self._split_feature(bound, 0, state)
             return
         axis = self._root_axis(state)
         if axis is not None and (self.prefix == 0).any():
@@ -207,48 +236,40 @@ class SparseRoutingSearch(RoutingSearch):
             code = process(*arguments, cutoff, ignored, self.pseudo, self.choice, self.rounds)
         return code
 
-    def goal(self) -> float:
-        """True value from which a state cannot hold a tree better than the gap allows."""
-        return self.tracker.objective * (1.0 - self.problem.gap)
-
     def _bound(self, inherited: float, state: SparseState) -> tuple[float, NDArray[np.float64]]:
-        """Bound of the current state, and what the budget costs each node above its plain QP.
-
-        The node problems are solved without a bias penalty, so no correction is due.
-        """
+        """Bound of the current state, and what the budget costs each node above its plain QP."""
         values = self.bank.value[:, 0].copy()
         costs, known = np.zeros(len(values)), values.copy()
         for node in range(len(values)):
-            sides = node_membership(self.prefix, node)
-            if not (sides < 2).any():
+            if self.bank.count[node, N_ROWS] == 0:
                 continue
             rest = float(known.sum() - known[node])
-            exact = self._exact(node, sides, state, max(0.0, 1.001 * self.goal() - rest))
-            known[node] = exact.bound
-            costs[node] = max(0.0, exact.bound - values[node])
-            if known.sum() - self.correction() >= self.goal():
-                return self.goal(), costs
+            found = self._budgeted(node, state, max(0.0, self.cutoff() - rest))
+            known[node] = max(found.bound, values[node])
+            costs[node] = known[node] - values[node]
+            if known.sum() >= self.cutoff():
+                break
         return max(inherited, float(known.sum())), costs
 
-    def _exact(
-        self, node: int, sides: NDArray[np.int8], state: SparseState, room: float
-    ) -> SparsePlane:
+    def _budgeted(self, node: int, state: SparseState, room: float) -> SparseBound:
+        """Bound of one node under its budget; exact only as far as ``room`` asks for."""
         kept, allowed = state.kept[node], state.allowed[node]
+        sides = node_membership(self.prefix, node)
         key = (node, sides.tobytes(), kept.tobytes(), allowed.tobytes())
         found = self.cache.get(key)
         if found is None:
-            found = solve_sparse_node(self._sparse_node(node, sides), room, kept, allowed)
+            copy_node(node_of(self.bank, node), self.scratch)
+            found = self._bound_node(node, room, kept, allowed)
             if len(self.cache) >= _CACHE:
                 self.cache.clear()
-            if found.plane.value < np.inf:
-                self.cache[key] = found
+            self.cache[key] = found
         return found
 
     def _branch(
         self, bound: float, costs: NDArray[np.float64], code: int, state: SparseState
     ) -> None:
         """Branch on a feature where the budget bites, else on the chosen sample."""
-        room = self.goal() - bound
+        room = self.cutoff() - bound
         if room <= 0.0:
             return
         open_features = (state.allowed & ~state.kept).any(axis=1)
@@ -259,7 +280,9 @@ class SparseRoutingSearch(RoutingSearch):
             self._split_feature(bound, node, state)
             return
         if code != BRANCH and not self._choose_nearest():
-            self.abandoned = min(self.abandoned, bound + self.correction())
+            bound = max(bound, self._accurate_bound(state) + self.correction())
+            if bound < self.cutoff():
+                self.abandoned = min(self.abandoned, bound)
             return
         sample, parent = self.choice[0], self.prefix[self.choice[0]]
         for child in (2 * parent + 1, 2 * parent + 2):
@@ -268,6 +291,16 @@ class SparseRoutingSearch(RoutingSearch):
             if self.data.twin[sample] >= 0:
                 prefix[self.data.twin[sample]] = child
             self._open(bound, prefix, state.kept, state.allowed)
+
+    def _accurate_bound(self, state: SparseState) -> float:
+        """Bound of a state without free samples by cold solves, where rounding spoils warm ones."""
+        total = 0.0
+        for node in range(self.problem.n_nodes):
+            sides = node_membership(self.prefix, node)
+            if (sides < 2).any():
+                masks = (state.kept[node], state.allowed[node])
+                total += solve_sparse_node(self._sparse_node(node, sides), np.inf, *masks).bound
+        return total
 
     def _root_axis(self, state: SparseState) -> NDArray[np.float64] | None:
         """Values of the only feature of the root plane (depth 2), or None."""
@@ -291,14 +324,11 @@ class SparseRoutingSearch(RoutingSearch):
 
     def _split_feature(self, bound: float, node: int, state: SparseState) -> None:
         """Feature in / out at a node that has features to decide."""
-        sides = node_membership(self.prefix, node)
-        found = self._exact(node, sides, state, np.inf)
+        found = self._budgeted(node, state, np.inf)
         free = state.allowed[node] & ~state.kept[node]
-        p = self.problem.x.shape[1]
-        weight = np.abs(found.plane.weights) * free
-        if not weight.any():
-            weight = np.abs(self.bank.vector[node, :p]) * free + 1e-12 * free
-        feature = int(np.argmax(weight))
+        chosen = free & found.chosen if (free & found.chosen).any() else free
+        weight = np.abs(self.bank.vector[node, : len(free)]) + 1e-12
+        feature = int(np.argmax(weight * chosen))
         kept, allowed = state.kept.copy(), state.allowed.copy()
         kept[node, feature] = True
         if self.price == np.inf and kept[node].sum() >= self.budgets[node]:

@@ -11,15 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from octcore.numerics.node_qp import (
-    CUTOFF,
+from octcore.numerics.node_qp import CUTOFF, solve_node
+from octcore.numerics.node_qp_rows import (
     add_hinge,
     add_route,
     clear_node,
     refactor,
     row_upper,
     score_all,
-    solve_node,
 )
 from octcore.numerics.qp_factor import (
     ABSENT,

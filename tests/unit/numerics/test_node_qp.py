@@ -7,7 +7,8 @@ import pytest
 
 from octcore.errors import EngineError
 from octcore.numerics import qp_reference
-from octcore.numerics.node_qp import CUTOFF, OPTIMAL, TOLERANCE, load_rows, refresh, solve_node
+from octcore.numerics.node_qp import CUTOFF, OPTIMAL, TOLERANCE, solve_node
+from octcore.numerics.node_qp_rows import load_rows, refresh
 from octcore.numerics.qp_factor import NodeData, new_bank, node_of
 from octcore.numerics.qp_plane import best_bias, padded_rows, solve_node_plane
 from octcore.numerics.qp_reference import solve_node_qp_reference

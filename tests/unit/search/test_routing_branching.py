@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octcore.numerics.node_qp import load_rows
+from octcore.numerics.node_qp_rows import load_rows
 from octcore.numerics.qp_factor import copy_node, node_of
 from octcore.search.routing_branching import trial_gain
 from octcore.search.routing_core import RoutingSearch
