@@ -122,7 +122,7 @@ def test_the_memory_limit_is_a_typed_error_and_the_tree_survives(pool):
 
 def test_a_memory_error_of_the_solve_is_the_same_typed_error(odd_pool):
     job = start(odd_pool, "memory error")
-    job.wait(30)
+    assert job.wait(60)
     assert job.snapshot().error.code == "MEMORY_LIMIT"
 
 
