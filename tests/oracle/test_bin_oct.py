@@ -7,8 +7,19 @@ import pytest
 
 from octcore.formulations.base import get_formulation
 from octcore.formulations.bin_oct import BinOCT
-from tests.brute import best_objective, make_problem, run, threshold_tree
-from tests.oracle.test_flow_oct import CONSTRAINTS, SEED, constrained_problem
+from tests.brute import make_problem, run, threshold_tree
+from tests.oracle.side_constraint_cases import (
+    CONSTRAINTS,
+    SEED,
+    check_against_enumeration,
+    constrained_problem,
+)
+
+EXPRESSIBLE = [
+    name
+    for name, wanted in CONSTRAINTS.items()
+    if set(wanted) <= get_formulation("bin-oct").info.constraints
+]
 
 
 def mixed_rows(seed: int, n: int = 12) -> tuple[np.ndarray, np.ndarray]:
@@ -58,22 +69,12 @@ def test_columns_without_two_values():
     assert recorder.objective == 1.0
 
 
-@pytest.mark.parametrize("name", sorted(set(CONSTRAINTS) - {"several"}))
+@pytest.mark.parametrize("name", EXPRESSIBLE)
 def test_side_constraints_equal_enumeration_on_binary_columns(name):
-    if not set(CONSTRAINTS[name]) <= get_formulation("bin-oct").info.constraints:
-        assert name in {"max_leaves", "max_splits", "feature_once_per_path"}
-        return
     for seed in (SEED, SEED + 1):
-        problem = constrained_problem(name, seed, "bin-oct")
-        evaluate = get_formulation("bin-oct").build(problem).evaluate
-        best = best_objective(problem, lambda tree, f=evaluate: _negated(f(tree)))
-        outcome, recorder, _ = run(problem, "bin-oct")
-        if best is None:
-            assert outcome.stop_reason == "infeasible"
-        else:
-            assert outcome.stop_reason == "optimal"
-            assert recorder.objective == pytest.approx(-best, abs=1e-9)
+        check_against_enumeration(constrained_problem(name, seed, "bin-oct"), "bin-oct")
 
 
-def _negated(value: float | None) -> float | None:
-    return None if value is None else -value
+def test_only_constraints_on_the_shape_are_beyond_a_balanced_tree():
+    missing = {"max_leaves", "max_splits", "feature_once_per_path", "several"}
+    assert set(CONSTRAINTS) - set(EXPRESSIBLE) == missing

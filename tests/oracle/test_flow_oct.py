@@ -6,20 +6,16 @@ import numpy as np
 import pytest
 
 from octcore.formulations.base import get_formulation
-from octcore.formulations.components.univariate import UnivariateObjective
-from octcore.search.enumeration import best_by_leaves
 from octcore.tree.tree import Tree
 from tests.brute import best_objective, make_problem, random_rows, run
-
-SEED = 20240
-TOLERANCE = 1e-9
-
-
-def optimum(problem) -> float:
-    """Largest objective over every number of leaves, by recursion over rows."""
-    objective = UnivariateObjective(problem)
-    found = best_by_leaves(problem.X, problem.y, problem.n_classes, problem.depth, problem.weights)
-    return max(objective.from_count(hits - objective.penalty * m) for m, (hits, _) in found.items())
+from tests.oracle.side_constraint_cases import (
+    CONSTRAINTS,
+    SEED,
+    TOLERANCE,
+    check_against_enumeration,
+    constrained_problem,
+    optimum,
+)
 
 
 @pytest.mark.parametrize("case", range(50))
@@ -50,52 +46,14 @@ def test_weights_are_optimised_exactly(case):
     assert recorder.objective == pytest.approx(optimum(problem), abs=TOLERANCE)
 
 
-CONSTRAINTS = {
-    "max_leaves": {"max_leaves": 2},
-    "max_splits": {"max_splits": 1},
-    "min_samples_leaf": {"min_samples_leaf": 4},
-    "max_features": {"max_features": 1},
-    "forbidden_features": {"forbidden_features": ["f0"]},
-    "forbidden_pairs": {"forbidden_pairs": [["f0", "f3"], ["f0", "f1"]]},
-    "root_feature": {"root_feature": "f2"},
-    "feature_once_per_path": {"feature_once_per_path": True},
-    "min_recall": {"min_recall": {0: 1.0}},
-    "statistical_parity": {"statistical_parity": {"attribute": "g", "max_gap": 0.05}},
-    "equal_opportunity": {"equal_opportunity": {"attribute": "g", "max_gap": 0.1}},
-    "predictive_equality": {"predictive_equality": {"attribute": "g", "max_gap": 0.05}},
-    "equalized_odds": {"equalized_odds": {"attribute": "g", "max_gap": 0.2}},
-    "conditional_parity": {"conditional_parity": {"attribute": "g", "max_gap": 0.2, "given": "s"}},
-    "several": {"max_leaves": 3, "min_samples_leaf": 3, "max_features": 2},
-}
-
-
-def constrained_problem(name: str, seed: int, formulation: str = "flow-oct", **params):
-    """Rows with two raw features behind four columns (two each where pairs must repeat)."""
-    rng = np.random.default_rng(seed)
-    X, y = random_rows(rng, 12, 4, 2)
-    groups = np.array([0, 0, 1, 1]) if name == "feature_once_per_path" else np.arange(4)
-    attributes = {"g": X[:, 0].astype(int), "s": rng.integers(0, 2, len(y))}
-    return make_problem(
-        X, y, 2, 2, params, CONSTRAINTS[name], attributes=attributes, groups=groups,
-        formulation=formulation,
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize("name", CONSTRAINTS)
 @pytest.mark.parametrize("regulariser", [{"leaf_penalty": 0.0}, {"split_weight": 0.05}])
 def test_side_constraints_equal_enumeration_and_bind(name, regulariser):
     binding = 0
     for seed in range(SEED, SEED + 3):
         problem = constrained_problem(name, seed, **regulariser)
-        evaluate = get_formulation("flow-oct").build(problem).evaluate
-        best = best_objective(problem, evaluate)
-        outcome, recorder, _ = run(problem)
-        if best is None:
-            assert outcome.stop_reason == "infeasible"
-            continue
-        assert outcome.stop_reason == "optimal", f"{name}, seed {seed}"
-        assert recorder.objective == pytest.approx(best, abs=TOLERANCE)
-        binding += best < optimum(problem) - TOLERANCE
+        best = check_against_enumeration(problem, "flow-oct")
+        binding += best is not None and best < optimum(problem) - TOLERANCE
     assert binding, "the constraint should matter in one case at least"
 
 

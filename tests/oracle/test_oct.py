@@ -5,10 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octcore.formulations.base import get_formulation
 from octcore.program import Problem
-from tests.brute import best_objective, make_problem, random_rows, run, threshold_tree
-from tests.oracle.test_flow_oct import CONSTRAINTS, SEED, TOLERANCE, constrained_problem, optimum
+from tests.brute import make_problem, random_rows, run, threshold_tree
+from tests.oracle.side_constraint_cases import (
+    CONSTRAINTS,
+    SEED,
+    TOLERANCE,
+    check_against_enumeration,
+    constrained_problem,
+    optimum,
+)
 
 
 def numeric_rows(seed: int, n: int = 11, classes: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -84,27 +90,10 @@ def test_oct_binary_equals_enumeration(case, disaggregated):
 def test_oct_binary_side_constraints_equal_enumeration(name):
     for seed in (SEED, SEED + 1):
         problem = constrained_problem(name, seed, "oct-binary", leaf_penalty=0.01)
-        best = best_objective(problem, get_formulation("oct-binary").build(problem).evaluate)
-        outcome, recorder, _ = run(problem, "oct-binary")
-        if best is None:
-            assert outcome.stop_reason == "infeasible"
-            continue
-        assert outcome.stop_reason == "optimal"
-        assert recorder.objective == pytest.approx(best, abs=TOLERANCE)
+        check_against_enumeration(problem, "oct-binary")
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_oct_side_constraints_equal_enumeration_on_binary_columns(name):
     problem = constrained_problem(name, SEED, "oct", alpha=0.02)
-    evaluate = get_formulation("oct").build(problem).evaluate
-    best = best_objective(problem, lambda tree: _negated(evaluate(tree)))
-    outcome, recorder, _ = run(problem, "oct")
-    if best is None:
-        assert outcome.stop_reason == "infeasible"
-    else:
-        assert outcome.stop_reason == "optimal"
-        assert recorder.objective == pytest.approx(-best, abs=TOLERANCE)
-
-
-def _negated(value: float | None) -> float | None:
-    return None if value is None else -value
+    check_against_enumeration(problem, "oct")

@@ -23,7 +23,7 @@ from octcore.program import Point, SearchState
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.greedy import greedy_starts, grow, prune, pruning_sequence
 from tests.brute import every_tree, make_problem, random_rows
-from tests.oracle.test_flow_oct import CONSTRAINTS, constrained_problem
+from tests.oracle.side_constraint_cases import CONSTRAINTS, constrained_problem
 
 KEYS = ("flow-oct", "oct-binary", "oct", "bin-oct")
 SEED = 511
@@ -47,22 +47,30 @@ def feasible_objective(built, program, tree) -> float:
     return program.scale * (float(compiled.cost @ x) + compiled.offset) + program.shift
 
 
-@pytest.mark.parametrize("key", KEYS)
-@pytest.mark.parametrize("name", ["none", *CONSTRAINTS])
+def _starts_cases() -> list[tuple[str, str]]:
+    """Formulations with every side constraint that they express, and with none."""
+    expressed = {key: get_formulation(key).info.constraints for key in KEYS}
+    return [(key, "none") for key in KEYS] + [
+        (key, name)
+        for key in KEYS
+        for name in CONSTRAINTS
+        if set(CONSTRAINTS[name]) <= expressed[key]
+    ]
+
+
+@pytest.mark.parametrize(("key", "name"), _starts_cases())
 def test_starts_satisfy_every_row_and_have_the_routed_objective(key, name):
     if name == "none":
         X, y = random_rows(np.random.default_rng(SEED))
         problem = make_problem(X, y, 3, 2, formulation=key)
-    elif set(CONSTRAINTS[name]) <= get_formulation(key).info.constraints:
-        problem = constrained_problem(name, SEED, key)
     else:
-        assert key == "bin-oct"
-        return
+        problem = constrained_problem(name, SEED, key)
     program = get_formulation(key).build(problem)
     built = program.build(lambda: None)
     trees = [tree for _, tree in program.starts() if program.evaluate(tree) is not None]
     for tree in trees:
         assert feasible_objective(built, program, tree) == pytest.approx(program.evaluate(tree))
+    assert trees
 
 
 def test_split_weight_starts_satisfy_every_row():
