@@ -51,9 +51,11 @@ def draw() -> None:
         changes = {"positive_class": positive}
     else:
         changes = _column_changes(table) or _order_changes(table)
-    if changes:
-        session.change_choice(**changes)
+    if changes and session.change_choice(**changes):
         st.rerun()
+    if changes:
+        # Refused: the input keeps what was written, to be corrected; a rerun would refuse it again.
+        st.error(text.markdown(session.problem(), 400), icon=":material/error:")
     _say_what_was_left_out(data.source.rows_dropped, data.source.columns_dropped)
 
 

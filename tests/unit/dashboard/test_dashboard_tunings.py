@@ -85,23 +85,9 @@ def standing(fits, state: JobState = JobState.RUNNING, result=None, iris=None) -
         for i, f in enumerate(fits)
     )
     shot = TaskSnapshot(state, "working", 3.0, parts, result)
-    return tunings.standing_of(
-        JobView(
-            "x",
-            "me",
-            "Exact search on iris",
-            state.value,
-            0,
-            0.0,
-            0.0,
-            None,
-            PLAN.settings,
-            iris,
-            shot,
-            None,
-            "tune",
-        )  # fmt: skip
-    )
+    name, settings = "Exact search on iris", PLAN.settings
+    view = JobView("x", "me", name, state.value, 0, 0.0, 0.0, None, settings, iris, shot)
+    return tunings.standing_of(view)
 
 
 def test_only_candidates_judged_equally_often_are_compared(iris):
