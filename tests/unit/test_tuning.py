@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -91,7 +89,6 @@ def test_a_training_under_way_stops_when_asked() -> None:
         asked.append(1)
         return len(asked) > 20
 
-    started = time.monotonic()
     with pytest.raises(CancelledError):
         tune(
             octcore.load_sample("moons"),
@@ -101,7 +98,7 @@ def test_a_training_under_way_stops_when_asked() -> None:
             time_limit=60,
             cancel=cancel,
         )
-    assert time.monotonic() - started < 30
+    assert len(asked) < 30  # asked again after the first yes only to wind up
 
 
 def test_tuning_on_a_small_dask_cluster_is_the_tuning_of_one_process() -> None:

@@ -78,7 +78,6 @@ def test_cancel_stops_while_building_and_while_solving(problem):
     recorder = Recorder(program.sense, clock, lambda event: seen.append(event.source))
     outcome = HighsEngine().solve(program, SolveLimits(clock), recorder, cancel)
     assert outcome.stop_reason == "cancelled"
-    assert clock.elapsed < 30
 
 
 def test_gap_limit_is_not_called_optimal(problem):
