@@ -17,6 +17,7 @@ from dashboard.figures.plane import (
 from dashboard.figures.row_path import row_of, used_columns, value_text
 from dashboard.widgets import chart, input_of_column, run_summary
 from octcore.run import Run
+from octcore.tree.tree import Tree
 
 
 def draw(run_id: str, run: Run, axes: tuple[str, str]) -> None:
@@ -35,10 +36,13 @@ def draw(run_id: str, run: Run, axes: tuple[str, str]) -> None:
     assert run.train is not None
     x, y = _axes(run_id, run, axes)
     held = _held(run_id, run, x, y)
-    tree, train = run.tree, run.train
+    train, tree = run.train, run.tree
+    recentred = _recentred(run_id, run)
+    if recentred is not None:
+        tree = recentred
     record = cached.once_per_run(
         run_id,
-        f"plane {x!r} {y!r} {sorted(held.items())!r}",
+        f"plane {x!r} {y!r} {sorted(held.items())!r} {recentred is not None}",
         lambda: plane_data(tree, run.encoding, train, x, y, held, run.formulation),
     )
     all_margins = False
@@ -68,6 +72,19 @@ def draw(run_id: str, run: Run, axes: tuple[str, str]) -> None:
 
     chart.show(figure, key=key, on_select=clicked, alt=plane_words(record))
     _slice_words(record)
+
+
+def _recentred(run_id: str, run: Run) -> Tree | None:
+    """Tree with every split in the middle of its own margin, if there is one and it is wanted."""
+    stored = run.values.get("recentred")
+    if stored is None or not st.toggle(
+        "Every split in the middle of its margin",
+        key=session.widget_key("recentred", run_id),
+        help="The formulation widens the narrowest margin only and leaves the other splits "
+        "anywhere within it. The picture changes, the rows' ways and the numbers do not.",
+    ):
+        return None
+    return Tree.from_dict(stored).named(run.classes, run.encoding.names)
 
 
 def _axes(run_id: str, run: Run, axes: tuple[str, str]) -> tuple[str, str]:

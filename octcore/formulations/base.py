@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,8 @@ class FormulationInfo:
         ``"max"`` or ``"min"``.
     objective : str
         The objective in words, for axis titles.
+    objective_with : callable or None
+        ``params -> (sense, words)`` where hyperparameters change what is optimised.
     max_classes : int or None
         Largest number of classes; None for any.
     max_depth : int
@@ -90,6 +92,13 @@ class FormulationInfo:
     has_margins: bool = False
     equations: tuple[tuple[str, str], ...] = ()
     good_at: str = ""
+    objective_with: Callable[[Mapping[str, Any]], tuple[str, str]] | None = None
+
+    def objective_of(self, params: Mapping[str, Any]) -> tuple[str, str]:
+        """Sense (``"max"`` or ``"min"``) and words of the objective under these hyperparameters."""
+        if self.objective_with is None:
+            return self.sense, self.objective
+        return self.objective_with(params)
 
     def parameter(self, name: str) -> Parameter:
         """Find a hyperparameter by name."""

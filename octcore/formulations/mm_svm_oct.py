@@ -98,7 +98,7 @@ INFO = FormulationInfo(
 
 @formulation(INFO)
 def build(problem: Problem) -> Program:
-    """Make the MM-SVM-OCT program of a problem."""
+    """Make the MM-SVM-OCT program of a problem; the run's values hold the re-centred tree."""
     judge = MMSVMTrees(problem)
     model = MMSVMModel(judge)
     # One class, or no column: no plane tells rows apart and a single leaf is the optimum.
@@ -116,4 +116,5 @@ def build(problem: Problem) -> Program:
         tolerance=GAP,
         bound=0.0 if leaf is None else judge.evaluate(leaf),
         claims=judge.claims,
+        describe=lambda tree: ({"recentred": judge.recentred(tree).to_dict()}, ()),
     )

@@ -17,8 +17,11 @@ instead of 2 (S-OCT's tightening).
 
 from __future__ import annotations
 
+import numpy as np
+
 from octcore.formulations.base import FormulationInfo, Reference, formulation
 from octcore.formulations.components.oblique import START_SECONDS
+from octcore.formulations.components.oblique_bounds import best_stump_errors, priced_bound
 from octcore.formulations.components.oct_h_model import OCTHModel
 from octcore.formulations.components.oct_h_trees import OCTHTrees, with_leaf_size
 from octcore.formulations.components.shattering_switch import SHATTERING
@@ -92,6 +95,20 @@ INFO = FormulationInfo(
 )
 
 
+def _bound(judge: OCTHTrees) -> float:
+    """What conflicting rows, the number of classes and the price of features allow."""
+    problem = judge.problem
+    X, y, weights = problem.X, problem.y, problem.weights
+    errors = priced_bound(
+        np.bincount(y, weights, minlength=problem.n_classes),
+        float(weights.sum() * (1 - metrics.accuracy_ceiling(X, y, weights))),
+        best_stump_errors(X, y, weights),
+        judge.price,
+        2**problem.depth - 1 if judge.most_splits is None else judge.most_splits,
+    )
+    return errors / judge.majority_errors
+
+
 @formulation(INFO)
 def build(problem: Problem) -> Program:
     """Make the OCT-H program of a problem."""
@@ -99,9 +116,6 @@ def build(problem: Problem) -> Program:
     model, problem = OCTHModel(judge), judge.problem
     unit = weight_unit(problem.weights) / judge.majority_errors
     most = len(model.J) * len(model.B)
-    least = problem.weights.sum() * (
-        1 - metrics.accuracy_ceiling(problem.X, problem.y, problem.weights)
-    )
     return Program(
         sense=Sense.MINIMISE,
         capabilities=(Capability.LINEAR,),
@@ -114,7 +128,7 @@ def build(problem: Problem) -> Program:
         granularity=smallest_step(unit, [judge.alpha * k for k in range(most + 1)]),
         starts=judge.starts,
         improve=judge.improve,
-        bound=float(least) / judge.majority_errors,
+        bound=_bound(judge),
         claims=(
             f"every split leaves a strip of width {judge.epsilon:g} empty (weights of 1-norm 1): "
             "epsilon-feasible trees only",

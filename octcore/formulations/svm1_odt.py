@@ -17,8 +17,11 @@ stay out of planes and norms; all numbers come from routing rows.
 
 from __future__ import annotations
 
+import numpy as np
+
 from octcore.formulations.base import FormulationInfo, Reference, formulation
 from octcore.formulations.components.oblique import START_SECONDS
+from octcore.formulations.components.oblique_bounds import unnamed_classes
 from octcore.formulations.components.shattering_switch import SHATTERING
 from octcore.formulations.components.svm1_model import SVM1Model
 from octcore.formulations.components.svm1_trees import SVM1Trees
@@ -129,6 +132,7 @@ def build(problem: Problem) -> Program:
     least = problem.weights.sum() * (
         1 - metrics.accuracy_ceiling(problem.X, problem.y, problem.weights)
     )
+    shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes)
     return Program(
         sense=Sense.MINIMISE,
         capabilities=(Capability.LINEAR,),
@@ -140,7 +144,7 @@ def build(problem: Problem) -> Program:
         starts=judge.starts,
         improve=judge.improve,
         # without strict mode the model itself may go below what any tree reaches
-        bound=float(least),
+        bound=max(float(least), unnamed_classes(shares, 2**problem.depth)),
         claims=judge.claims,
         findings=judge.findings,
     )

@@ -1,51 +1,59 @@
 """First trees for oblique formulations: greedy SVM trees, alternating re-assignment, restarts.
 
 After the greedy trees, the alternating search improves one plane at a time against the labels that
-the rest of the tree gives, and starts again from perturbed and random trees.  All of it optimises
-correct rows minus a price per split over trees whose node gaps reach epsilon.
+the rest of the tree gives; soft trees (see `soft_tree`) then trade errors for margins, moved on by
+kicks; and both start again from the best trees, perturbed ones, random ones and trees of less
+depth.  All of it optimises correct rows minus a price per split over trees whose node gaps reach
+epsilon.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from octcore.numerics.hulls import Gap, soft_margin_plane, widest_gap
+from octcore.numerics.hulls import soft_margin_plane
 from octcore.tree.tree import Tree
-from octcore.warmstart.plane_search import improve_plane, improve_strip, shift_into_gap
+from octcore.warmstart.plane_search import improve_plane
 from octcore.warmstart.points import (
     FloatArray,
     IntArray,
     PlaneTree,
     centred_planes,
-    leaf_counts,
-    leaf_labels,
     node_sides,
     to_tree,
 )
+from octcore.warmstart.soft_tree import TROUBLE, SoftTree, SoftTrees
 from octcore.warmstart.svm_greedy import GreedySvmTrees, Plane, TreeGoal, fit_machine
+from octcore.warmstart.tree_gaps import (
+    GAP_SLACK,
+    SOFT_MARGIN_SIZE,
+    GapRepair,
+    largest_norm,
+    side_gains,
+)
+
+__all__ = ["GAP_SLACK", "TreeGoal", "TreeSearch"]
 
 CRITERIA = ("error", "gini", "entropy")
 REFIT_PENALTIES = (1.0, 100.0, 1e4)
-SOFT_MARGIN_SIZE = 20_000
-"""Largest points x features for which the soft-margin LP is worth its time."""
-STRIP_STEPS = 100
-POLISH_STEPS = 400
-"""Random steps of a plane that must leave a gap: while it is repaired, and while it is improved."""
 POLISH_SECONDS = 1.0
-MOST_AXES = 64
-"""Coordinates tried as directions of a strip: sparse weights have the widest gaps."""
+FEW_ERRORS = 8.0
+"""Cost of a soft tree, in rows, up to which kicks pay; beyond it random turns of its planes do."""
 SLICE_SECONDS = 1.0
 """Longest time of one restart."""
 HEARTBEAT_SECONDS = 0.25
 """The caller of the starts hears from them at least that often, if restarts are short."""
-STALLED_RESTARTS = 60
+STALLED_RESTARTS = 200
 """Restarts without a better tree after which the search of the starts ends."""
-GAP_SLACK = 1e-3
-"""Relative: gaps are differences of scores computed with a solver's tolerance."""
+KICKS = 15
+"""Kicks of a soft tree without gain after which the search starts again."""
+SHALLOWER_SHARE = 0.3
+"""Share of the time for trees of one level less, which are starts as well."""
 
 
 class TreeSearch:
@@ -73,6 +81,14 @@ class TreeSearch:
         self.best_value = self.thin_value = -np.inf
         self.ceiling = goal.points.conflict_bound
         self._count = 0
+        self._gaps = GapRepair(goal, self.rng)
+        is_small = goal.points.X.size <= SOFT_MARGIN_SIZE
+        self._soft = SoftTrees(goal, self.rng) if is_small else None
+        self._kicked: SoftTree | None = None
+        self._idle_kicks = 0
+        self._shallower = (
+            TreeSearch(replace(goal, depth=goal.depth - 1)) if goal.depth > 2 else None
+        )
 
     @property
     def is_perfect(self) -> bool:
@@ -93,11 +109,19 @@ class TreeSearch:
                 yield f"greedy SVM tree ({criterion})", self.best_tree()
             if self.is_perfect or time.perf_counter() > deadline:
                 return
+        if self._shallower is not None:
+            for source, _ in self._shallower.trees(SHALLOWER_SHARE * seconds):
+                if self._take_shallower():
+                    yield f"{source}, one level less", self.best_tree()
+            if self.is_perfect:
+                return
+        yield from self._restarts(grown, deadline)
+
+    def _restarts(self, grown: list[PlaneTree], deadline: float) -> Iterator[tuple[str, Tree]]:
         seen, stalled = time.perf_counter(), 0
         while time.perf_counter() < deadline and stalled < STALLED_RESTARTS and not self.is_perfect:
             limit = min(deadline, time.perf_counter() + SLICE_SECONDS)
-            better = self._settle(self.alternate(grown.pop(0), limit)) if grown else False
-            better = better or self.restart(limit)
+            better = self._search(grown.pop(0), limit) if grown else self.restart(limit)
             stalled = 0 if better else stalled + 1
             if better or (self.best is not None and time.perf_counter() - seen > HEARTBEAT_SECONDS):
                 seen = time.perf_counter()
@@ -109,18 +133,77 @@ class TreeSearch:
         return to_tree(self.goal.points, self.best)
 
     def restart(self, deadline: float) -> bool:
-        """One restart; returns whether there is a new best tree."""
+        """Go on with the soft tree at hand, or start again; returns whether there is a new best."""
+        if self._kicked is not None:
+            return self._kick_on(deadline)
         self._count += 1
+        if self._shallower is not None and self._count % 4 == 0:
+            self._shallower.restart(deadline)
+            if self._take_shallower():
+                return True
         start = self._perturbed() if self._count % 2 and self.best is not None else self._random()
-        return self._settle(self.alternate(start, deadline))
+        return self._search(start, deadline)
 
     def improve(self, leaf: IntArray, deadline: float) -> bool:
         """Search from a routing; returns whether there is a new best tree."""
-        return self._settle(self.alternate(self._planes_of(leaf), deadline))
+        return self._search(self._planes_of(leaf), deadline)
+
+    def _search(self, start: PlaneTree, deadline: float) -> bool:
+        """Alternate from a start, then soften what comes out."""
+        planes = self.alternate(start, deadline)
+        if self._soft is None or time.perf_counter() > deadline:
+            return self._settle(planes)
+        self.thin_value = max(self.thin_value, self._value(planes))
+        tree = self._soft.settle(planes, deadline)
+        few = FEW_ERRORS * self.goal.points.total / max(1, len(self.goal.points))
+        if tree.cost > few:
+            return self._settle(tree.planes)
+        self._kicked, self._idle_kicks = tree, 0
+        return self._settle_soft(tree) or self._kick_on(deadline)
+
+    def _settle_soft(self, tree: SoftTree) -> bool:
+        """Keep a soft tree as the best if so few rows pay that repairing it may be worth it."""
+        self.thin_value = max(self.thin_value, self._value(tree.planes))
+        paying = float(self.goal.points.counts[tree.costs > TROUBLE].sum())
+        if self.best is not None and paying >= self.ceiling - self.best_value + 1e-9:
+            return False
+        return self._settle(tree.planes, polish=False)
+
+    def _value(self, planes: PlaneTree) -> float:
+        return self.goal.value(planes, planes.descend(self.goal.points.X))
+
+    def _kick_on(self, deadline: float) -> bool:
+        """Kick the soft tree at hand until nothing comes of it; returns as `restart`."""
+        assert self._soft is not None
+        better = False
+        while self._kicked is not None and not self.is_perfect and time.perf_counter() < deadline:
+            tree = self._kicked
+            trial = self._soft.kick(tree, deadline)
+            is_better = trial is not None and trial.cost < tree.cost - 1e-7
+            self._idle_kicks = 0 if is_better else self._idle_kicks + 1
+            if trial is not None:
+                better = self._settle_soft(trial) or better
+                if trial.cost <= tree.cost + 1e-9:
+                    self._kicked = trial
+            if self._idle_kicks >= KICKS:
+                self._kicked = None
+        return better
+
+    def _take_shallower(self) -> bool:
+        """Adopt the best tree of one level less, if it is better, with leaves as last level."""
+        search = self._shallower
+        assert search is not None
+        self.thin_value = max(self.thin_value, search.thin_value)
+        if search.best is None or search.best_value <= self.best_value + 1e-9:
+            return False
+        planes = PlaneTree.empty(self.goal.depth, self.goal.points.X.shape[1])
+        planes.weights[: len(search.best.weights)] = search.best.weights
+        planes.offsets[: len(search.best.offsets)] = search.best.offsets
+        return self._settle(planes)
 
     def repaired(self, leaf: IntArray) -> PlaneTree:
         """Tree near a routing that may not be realisable, with gaps that reach epsilon."""
-        return self._with_gaps(self._without_idle_splits(self._planes_of(leaf)))
+        return self._gaps.with_gaps(self._gaps.without_idle_splits(self._planes_of(leaf)))
 
     def _planes_of(self, leaf: IntArray) -> PlaneTree:
         planes, gaps = centred_planes(self.goal.points, leaf, self.goal.depth)
@@ -141,7 +224,7 @@ class TreeSearch:
         while improved and time.perf_counter() < deadline:
             improved = False
             for node in range(2**goal.depth - 1, 0, -1):
-                rows, gains = self._gains(planes, leaf, node)
+                rows, gains = side_gains(points, planes, leaf, node)
                 if not len(rows):
                     continue
                 for plane in self._node_planes(planes, node, rows, gains):
@@ -156,17 +239,6 @@ class TreeSearch:
                 if time.perf_counter() > deadline or value >= self.ceiling - 1e-9:
                     return planes
         return planes
-
-    def _gains(self, planes: PlaneTree, leaf: IntArray, node: int) -> tuple[IntArray, FloatArray]:
-        """Points at a node whose correctness depends on the side, and what right is worth."""
-        points, depth = self.goal.points, self.goal.depth
-        labels = leaf_labels(leaf_counts(points, leaf, depth), depth)
-        here = np.concatenate(node_sides(leaf, node, depth))
-        X, counts, at = points.X[here], points.counts[here], np.arange(len(here))
-        left = counts[at, labels[planes.descend(X, 2 * node)]]
-        right = counts[at, labels[planes.descend(X, 2 * node + 1)]]
-        matters = np.abs(right - left) > 1e-12
-        return here[matters], (right - left)[matters]
 
     def _node_planes(
         self, planes: PlaneTree, node: int, rows: IntArray, gains: FloatArray
@@ -187,22 +259,23 @@ class TreeSearch:
                 )
             )
         if X.size <= SOFT_MARGIN_SIZE:
-            found.append(soft_margin_plane(X, gains > 0, np.abs(gains), self._largest_norm))
+            found.append(
+                soft_margin_plane(X, gains > 0, np.abs(gains), largest_norm(self.goal.epsilon))
+            )
         worth = [float(gains[X @ w + b >= 0].sum()) for w, b in found]
         start = found[int(np.argmax(worth))]
         weights, offset, _ = improve_plane(X, *start, gains, self.rng)
         yield weights, offset
-
-    @property
-    def _largest_norm(self) -> float:
-        return 2.0 / max(self.goal.epsilon, 1e-4)
 
     def _soft_plane(self, left: IntArray, right: IntArray) -> Plane:
         points = self.goal.points
         rows = np.concatenate([left, right])
         goes_right = np.arange(len(rows)) >= len(left)
         return soft_margin_plane(
-            points.X[rows], goes_right, points.counts[rows].sum(axis=1), self._largest_norm
+            points.X[rows],
+            goes_right,
+            points.counts[rows].sum(axis=1),
+            largest_norm(self.goal.epsilon),
         )
 
     # -- restarts ----------------------------------------------------------------------------
@@ -220,138 +293,49 @@ class TreeSearch:
                 planes.weights[node] += strength * size * noise
                 planes.offsets[node] -= strength * size * float(noise @ point)
             elif splitting.sum() < self.goal.split_limit:
-                planes.set(node, *self._bisector(False))
+                ends = self.goal.points.X[self.rng.integers(len(self.goal.points), size=2)]
+                planes.set(node, *self._bisector(False, *ends))
                 splitting = planes.splitting
         return planes
 
     def _random(self) -> PlaneTree:
-        planes = PlaneTree.empty(self.goal.depth, self.goal.points.X.shape[1])
+        """Top-down: planes halfway between two points of different classes at their node."""
+        X, counts = self.goal.points.X, self.goal.points.counts
+        planes = PlaneTree.empty(self.goal.depth, X.shape[1])
         sparse = bool(self.rng.integers(2))
+        label = counts.argmax(axis=1)
         for node in range(1, self.goal.split_limit + 1):
-            planes.set(node, *self._bisector(sparse))
+            rows = np.concatenate(node_sides(planes.descend(X), node, self.goal.depth))
+            if len(rows) < 2:
+                continue
+            first = self.rng.choice(rows)
+            others = rows[label[rows] != label[first]]
+            second = self.rng.choice(others if len(others) else rows)
+            planes.set(node, *self._bisector(sparse, X[first], X[second]))
         return planes
 
-    def _bisector(self, sparse: bool) -> Plane:
-        """Plane halfway between two random points, perhaps on a part of the features only."""
-        X = self.goal.points.X
-        first, second = X[self.rng.integers(len(X), size=2)]
+    def _bisector(self, sparse: bool, first: FloatArray, second: FloatArray) -> Plane:
+        """Plane halfway between two points, perhaps on a part of the features only."""
         weights = first - second
         if sparse:
             weights = weights * (self.rng.random(len(weights)) < 0.5)
         return weights, -float(weights @ (first + second)) / 2
 
-    # -- gaps --------------------------------------------------------------------------------
-
-    def _settle(self, planes: PlaneTree) -> bool:
+    def _settle(self, planes: PlaneTree, polish: bool = True) -> bool:
         """Centre the planes, repair thin gaps, and keep the tree if it is the best so far."""
         goal = self.goal
-        planes = self._without_idle_splits(planes)
+        planes = self._gaps.without_idle_splits(planes)
         leaf = planes.descend(goal.points.X)
         value = goal.value(planes, leaf)
         self.thin_value = max(self.thin_value, value)
         if value <= self.best_value + 1e-9:
             return False
-        centred = self._with_gaps(planes)
+        centred = self._gaps.with_gaps(planes)
         reached = goal.value(centred, centred.descend(goal.points.X))
-        if reached < value - 1e-9:  # gaps cost something: try to win it back
-            centred = self._polished(centred, time.perf_counter() + POLISH_SECONDS)
+        if polish and reached < value - 1e-9:  # gaps cost something: try to win it back
+            centred = self._gaps.polished(centred, time.perf_counter() + POLISH_SECONDS)
             reached = goal.value(centred, centred.descend(goal.points.X))
-        value = reached
-        if value <= self.best_value + 1e-9:
+        if reached <= self.best_value + 1e-9:
             return False
-        self.best, self.best_value = centred, value
+        self.best, self.best_value = centred, reached
         return True
-
-    def _without_idle_splits(self, planes: PlaneTree) -> PlaneTree:
-        """Undo splits with an empty side, and those that are not worth their price."""
-        goal = self.goal
-        planes = planes.copy()
-        for node in range(2**goal.depth - 1, 0, -1):
-            leaf = planes.descend(goal.points.X)
-            left, right = node_sides(leaf, node, goal.depth)
-            if not len(left) or not len(right):
-                planes.set(node, 0.0, 1.0 if len(right) else -1.0)
-            elif goal.split_price > 0:
-                for offset in (-1.0, 1.0):
-                    trial = planes.copy()
-                    trial.set(node, 0.0, offset)
-                    trial_value = goal.value(trial, trial.descend(goal.points.X))
-                    if trial_value >= goal.value(planes, planes.descend(goal.points.X)):
-                        planes = trial
-        return planes
-
-    def _with_gaps(self, planes: PlaneTree) -> PlaneTree:
-        """Top-down, give every node its widest gap, or the best strip of width epsilon."""
-        goal, X = self.goal, self.goal.points.X
-        planes = planes.copy()
-        least = goal.epsilon * (1 - 0.5 * GAP_SLACK)
-        for node in range(1, 2**goal.depth):
-            if not planes.splitting[node]:
-                continue
-            leaf = planes.descend(X)
-            left, right = node_sides(leaf, node, goal.depth)
-            if not len(left) or not len(right):
-                planes.set(node, 0.0, 1.0 if len(right) else -1.0)
-                continue
-            found = widest_gap(X[left], X[right])
-            if found is not None and found.width >= least:
-                planes.set(node, *found.unit_margin)
-            else:
-                planes.set(node, *self._strip(planes, leaf, node, found))
-        return planes
-
-    def _strip(self, planes: PlaneTree, leaf: IntArray, node: int, found: Gap | None) -> Plane:
-        """Among some directions, the plane with an empty strip of width epsilon that gains most."""
-        goal, X = self.goal, self.goal.points.X
-        rows, gains = self._gains(planes, leaf, node)
-        here = np.concatenate(node_sides(leaf, node, goal.depth))
-        worth = np.zeros(len(X))
-        worth[rows] = gains
-        directions = [planes.weights[node]]
-        if found is not None:
-            directions.append(found.weights)
-        mixed = (gains > 0).any() and (gains < 0).any()
-        if mixed and X[rows].size <= SOFT_MARGIN_SIZE:
-            directions.append(
-                soft_margin_plane(X[rows], gains > 0, np.abs(gains), self._largest_norm)[0]
-            )
-        directions = [direction for direction in directions if direction.any()]
-        directions += list(np.eye(X.shape[1])[:MOST_AXES])
-        worths = [
-            shift_into_gap(X[here], direction / np.abs(direction).sum(), worth[here], goal.epsilon)
-            for direction in directions
-        ]
-        start = directions[int(np.argmax([value for _, value in worths]))]
-        return self._strip_plane(here, start, worth[here], STRIP_STEPS)
-
-    def _strip_plane(
-        self, here: IntArray, start: FloatArray, worth: FloatArray, steps: int
-    ) -> Plane:
-        """Plane with scores of at least 1 in size, turned for gain while its strip stays empty."""
-        X = self.goal.points.X[here]
-        weights, offset, _ = improve_strip(X, start, worth, self.goal.epsilon, self.rng, steps)
-        scale = 1.0 / np.abs(X @ weights + offset).min()
-        return weights * scale, offset * scale
-
-    def _polished(self, planes: PlaneTree, deadline: float) -> PlaneTree:
-        """Improve a tree with gaps node by node, without ever closing a gap."""
-        goal, X = self.goal, self.goal.points.X
-        value, improved = goal.value(planes, planes.descend(X)), True
-        while improved and time.perf_counter() < deadline:
-            improved = False
-            for node in range(2**goal.depth - 1, 0, -1):
-                leaf = planes.descend(X)
-                rows, gains = self._gains(planes, leaf, node)
-                if not planes.splitting[node] or not len(rows):
-                    continue
-                worth = np.zeros(len(X))
-                worth[rows] = gains
-                here = np.concatenate(node_sides(leaf, node, goal.depth))
-                trial = planes.copy()
-                start = planes.weights[node]
-                trial.set(node, *self._strip_plane(here, start, worth[here], POLISH_STEPS))
-                trial = self._with_gaps(trial)
-                trial_value = goal.value(trial, trial.descend(X))
-                if trial_value > value + 1e-9:
-                    planes, value, improved = trial, trial_value, True
-        return planes

@@ -104,7 +104,7 @@ class SearchRounding:
         Leaf of every data point at a point of the relaxation.
     """
 
-    SHARE = 0.15
+    SHARE = 0.5
     """Share of the time since the first call that the heuristic may take."""
     SLICE_SECONDS = 0.3
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
+import octcore
 from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
@@ -102,6 +105,24 @@ def test_polishing_never_worsens_and_recentring_keeps_the_routing():
         for node, rows in centred.node_rows(X).items():
             if node in upper:
                 np.testing.assert_array_equal(rows, upper[node])
+
+
+def test_a_run_holds_the_recentred_tree_for_the_margins_view():
+    run = octcore.solve(
+        octcore.load_sample("xor"), "mm-svm-oct", time_limit=4, params={"start_seconds": 1.0}
+    )
+    stored = Tree.from_dict(json.loads(json.dumps(run.values["recentred"])))
+    assert run.tree is not None
+    assert run.train is not None
+    rows = run.encoding.transform(run.train.frame)
+    assert set(stored.splits) == set(run.tree.splits)
+    for node, split in stored.splits.items():  # no margin is narrower than it was solved
+        old, new = (
+            np.linalg.norm([value for _, value in s.weights])
+            for s in (run.tree.splits[node], split)
+        )
+        assert new <= old * (1 + 1e-4)
+    assert (stored.predict_codes(rows) == run.tree.predict_codes(rows)).mean() > 0.9
 
 
 def test_identical_rows_of_two_classes_leave_one_error():

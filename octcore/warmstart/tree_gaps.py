@@ -1,0 +1,158 @@
+"""Trees whose splits leave gaps: the widest where they suffice, else the best empty strips."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from octcore.numerics.hulls import Gap, soft_margin_plane, widest_gap
+from octcore.warmstart.plane_search import improve_strip, shift_into_gap
+from octcore.warmstart.points import (
+    ClassCounts,
+    FloatArray,
+    IntArray,
+    PlaneTree,
+    leaf_counts,
+    leaf_labels,
+    node_sides,
+)
+from octcore.warmstart.svm_greedy import Plane, TreeGoal
+
+SOFT_MARGIN_SIZE = 20_000
+"""Largest points x features for which the soft-margin LP is worth its time."""
+STRIP_STEPS = 100
+POLISH_STEPS = 400
+"""Random steps of a plane that must leave a gap: while it is repaired, and while it is improved."""
+MOST_AXES = 64
+"""Coordinates tried as directions of a strip: sparse weights have the widest gaps."""
+GAP_SLACK = 1e-3
+"""Relative: gaps are differences of scores computed with a solver's tolerance."""
+
+
+def side_gains(
+    points: ClassCounts, planes: PlaneTree, leaf: IntArray, node: int
+) -> tuple[IntArray, FloatArray]:
+    """Points at a node whose correctness depends on the side, and what going right is worth."""
+    depth = planes.depth
+    labels = leaf_labels(leaf_counts(points, leaf, depth), depth)
+    here = np.concatenate(node_sides(leaf, node, depth))
+    X, counts, at = points.X[here], points.counts[here], np.arange(len(here))
+    left = counts[at, labels[planes.descend(X, 2 * node)]]
+    right = counts[at, labels[planes.descend(X, 2 * node + 1)]]
+    matters = np.abs(right - left) > 1e-12
+    return here[matters], (right - left)[matters]
+
+
+def largest_norm(epsilon: float) -> float:
+    """1-norm of weights with unit margins whose gap reaches epsilon."""
+    return 2.0 / max(epsilon, 1e-4)
+
+
+class GapRepair:
+    """Gives the nodes of a tree gaps that reach epsilon.
+
+    Parameters
+    ----------
+    goal : TreeGoal
+        Points, epsilon and the price of splits.
+    rng : numpy.random.Generator
+        Source of random turns.
+    """
+
+    def __init__(self, goal: TreeGoal, rng: np.random.Generator) -> None:
+        self.goal, self.rng = goal, rng
+
+    def without_idle_splits(self, planes: PlaneTree) -> PlaneTree:
+        """Undo splits with an empty side, and those that are not worth their price."""
+        goal = self.goal
+        planes = planes.copy()
+        for node in range(2**goal.depth - 1, 0, -1):
+            leaf = planes.descend(goal.points.X)
+            left, right = node_sides(leaf, node, goal.depth)
+            if not len(left) or not len(right):
+                planes.set(node, 0.0, 1.0 if len(right) else -1.0)
+            elif goal.split_price > 0:
+                for offset in (-1.0, 1.0):
+                    trial = planes.copy()
+                    trial.set(node, 0.0, offset)
+                    trial_value = goal.value(trial, trial.descend(goal.points.X))
+                    if trial_value >= goal.value(planes, planes.descend(goal.points.X)):
+                        planes = trial
+        return planes
+
+    def with_gaps(self, planes: PlaneTree) -> PlaneTree:
+        """Top-down, give every node its widest gap, or the best strip of width epsilon."""
+        goal, X = self.goal, self.goal.points.X
+        planes = planes.copy()
+        least = goal.epsilon * (1 - 0.5 * GAP_SLACK)
+        for node in range(1, 2**goal.depth):
+            if not planes.splitting[node]:
+                continue
+            leaf = planes.descend(X)
+            left, right = node_sides(leaf, node, goal.depth)
+            if not len(left) or not len(right):
+                planes.set(node, 0.0, 1.0 if len(right) else -1.0)
+                continue
+            found = widest_gap(X[left], X[right])
+            if found is not None and found.width >= least:
+                planes.set(node, *found.unit_margin)
+            else:
+                planes.set(node, *self._strip(planes, leaf, node, found))
+        return planes
+
+    def _strip(self, planes: PlaneTree, leaf: IntArray, node: int, found: Gap | None) -> Plane:
+        """Among some directions, the plane with an empty strip of width epsilon that gains most."""
+        goal, X = self.goal, self.goal.points.X
+        rows, gains = side_gains(goal.points, planes, leaf, node)
+        here = np.concatenate(node_sides(leaf, node, goal.depth))
+        worth = np.zeros(len(X))
+        worth[rows] = gains
+        directions = [planes.weights[node]]
+        if found is not None:
+            directions.append(found.weights)
+        mixed = (gains > 0).any() and (gains < 0).any()
+        if mixed and X[rows].size <= SOFT_MARGIN_SIZE:
+            directions.append(
+                soft_margin_plane(X[rows], gains > 0, np.abs(gains), largest_norm(goal.epsilon))[0]
+            )
+        directions = [direction for direction in directions if direction.any()]
+        directions += list(np.eye(X.shape[1])[:MOST_AXES])
+        worths = [
+            shift_into_gap(X[here], direction / np.abs(direction).sum(), worth[here], goal.epsilon)
+            for direction in directions
+        ]
+        start = directions[int(np.argmax([value for _, value in worths]))]
+        return self._strip_plane(here, start, worth[here], STRIP_STEPS)
+
+    def _strip_plane(
+        self, here: IntArray, start: FloatArray, worth: FloatArray, steps: int
+    ) -> Plane:
+        """Plane with scores of at least 1 in size, turned for gain while its strip stays empty."""
+        X = self.goal.points.X[here]
+        weights, offset, _ = improve_strip(X, start, worth, self.goal.epsilon, self.rng, steps)
+        scale = 1.0 / np.abs(X @ weights + offset).min()
+        return weights * scale, offset * scale
+
+    def polished(self, planes: PlaneTree, deadline: float) -> PlaneTree:
+        """Improve a tree with gaps node by node, without ever closing a gap."""
+        goal, X = self.goal, self.goal.points.X
+        value, improved = goal.value(planes, planes.descend(X)), True
+        while improved and time.perf_counter() < deadline:
+            improved = False
+            for node in range(2**goal.depth - 1, 0, -1):
+                leaf = planes.descend(X)
+                rows, gains = side_gains(goal.points, planes, leaf, node)
+                if not planes.splitting[node] or not len(rows):
+                    continue
+                worth = np.zeros(len(X))
+                worth[rows] = gains
+                here = np.concatenate(node_sides(leaf, node, goal.depth))
+                trial = planes.copy()
+                start = planes.weights[node]
+                trial.set(node, *self._strip_plane(here, start, worth[here], POLISH_STEPS))
+                trial = self.with_gaps(trial)
+                trial_value = goal.value(trial, trial.descend(X))
+                if trial_value > value + 1e-9:
+                    planes, value, improved = trial, trial_value, True
+        return planes
