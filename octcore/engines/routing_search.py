@@ -1,4 +1,4 @@
-"""Engine of the exact search over routings: its events become events of the trace."""
+"""Engine of the exact search over routings: starts go in, its events become events of the trace."""
 
 from __future__ import annotations
 
@@ -52,7 +52,15 @@ class RoutingSearchEngine:
                 recorder.bound(event.bound, event.nodes)
 
         limit = limits.node_limit or float("inf")
-        result = routing_search(task.problem, receive, cancel, limits.clock.remaining, limit)
+        start = None if recorder.tree is None else task.to_routing(recorder.tree)
+        result = routing_search(
+            task.problem,
+            receive,
+            cancel,
+            limits.clock.remaining,
+            limit,
+            () if start is None else (start,),
+        )
         recorder.bound(result.bound, result.nodes)
         return _outcome(result, compiling)
 

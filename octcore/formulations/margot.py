@@ -19,56 +19,32 @@ program as its definition, for export and for other solvers.
 
 from __future__ import annotations
 
-from octcore.formulations.base import FormulationInfo, formulation
-from octcore.formulations.components.margot_family import (
-    BIG_M,
-    EPSILON,
-    NORM,
-    PENALTIES,
-    REFERENCE,
-    MargotFamily,
-)
+from octcore.formulations.base import formulation
+from octcore.formulations.components.margot_declaration import MARGINS, NORM, declare
+from octcore.formulations.components.margot_family import MargotFamily
 from octcore.formulations.components.margot_model import make_program
 from octcore.program import Problem, Program
 
-ENGINES = ("routing-search", "outer-approximation", "highs", "scip", "gurobi")
-MARGIN_EQUATIONS = (
-    (
-        r"\min \sum_t \tfrac12 \lVert w_t \rVert^2 + C_t \sum_i \xi_{ti}",
-        "wide margins at every branch node, few slacks, at a price by level",
+INFO = declare(
+    "margot",
+    "MARGOT",
+    "Every branch node is a support vector machine, and all planes are found together with the "
+    "way that each row takes. Margins are part of the objective, so the picture generalises.",
+    extra=(NORM,),
+    equations=(
+        MARGINS,
+        (
+            r"y_i (w_t^\top x_i + b_t) \ge 1 - \xi_{ti}",
+            "rows that pass a node lie on the side of their class, up to their slack",
+        ),
+        (
+            r"w_t^\top x_i + b_t \ge 0 \ \text{(right)},\quad \le -\varepsilon \ \text{(left)}",
+            "upper planes route: no row lies in the strip",
+        ),
     ),
-    (
-        r"y_i (w_t^\top x_i + b_t) \ge 1 - \xi_{ti}",
-        "rows that pass a node lie on the side of their class, up to their slack",
-    ),
-    (
-        r"w_t^\top x_i + b_t \ge 0 \ \text{(right)},\quad \le -\varepsilon \ \text{(left)}",
-        "upper planes route: no row lies in the strip",
-    ),
-)
-
-INFO = FormulationInfo(
-    key="margot",
-    title="MARGOT",
-    summary=(
-        "Every branch node is a support vector machine, and all planes are found together with the "
-        "way that each row takes. Margins are part of the objective, so the picture generalises."
-    ),
-    reference=REFERENCE,
-    split_kind="oblique",
-    needs_binary_features=False,
-    default_encoding="scaled",
-    hyperparameters=(*PENALTIES, NORM, EPSILON, BIG_M),
-    constraints=frozenset({"class_weight"}),
-    engines=ENGINES,
-    sense="min",
-    objective="half the squared norms + C x slacks",
-    max_classes=2,
-    max_depth=4,
-    has_margins=True,
-    equations=MARGIN_EQUATIONS,
     good_at="Two-dimensional pictures with margins that a class can see; proves depth 2 in seconds "
     "on hundreds of rows.",
+    engines=("routing-search", "outer-approximation", "highs", "scip", "gurobi"),
 )
 
 

@@ -7,52 +7,28 @@ papers' value.
 
 from __future__ import annotations
 
-from octcore.formulations.base import FormulationInfo, formulation
-from octcore.formulations.components.margot_family import (
-    BIG_M,
-    EPSILON,
-    PENALTIES,
-    REFERENCE,
-    MargotFamily,
-    budget,
-)
+from octcore.formulations.base import formulation
+from octcore.formulations.components.margot_declaration import budgets, declare
+from octcore.formulations.components.margot_family import MargotFamily
 from octcore.formulations.components.margot_model import make_program
 from octcore.parameters import FloatRange
 from octcore.program import Problem, Program
 
-INFO = FormulationInfo(
-    key="sfs-margot",
-    title="SFS-MARGOT (soft feature selection)",
-    summary=(
-        "MARGOT whose planes pay for every feature beyond a budget, so that a feature is used "
-        "where it is worth its price. Fewer features make a tree that is easier to read."
-    ),
-    reference=REFERENCE,
-    split_kind="oblique",
-    needs_binary_features=False,
-    default_encoding="scaled",
-    hyperparameters=(
-        *PENALTIES,
-        budget("budget_upper", r"B_t,\ t \in T'", "above the last level", 1),
-        budget("budget_last", r"B_t,\ t \in T''", "on the last level", 1),
-        FloatRange(
-            "alpha",
-            32.0,
-            r"\alpha",
-            "Price of every feature beyond the budget; larger values give sparser planes.",
-            low=0.0,
-            high=1e9,
-        ),
-        EPSILON,
-        BIG_M,
-    ),
-    constraints=frozenset({"class_weight"}),
-    engines=("routing-search", "outer-approximation", "scip", "gurobi"),
-    sense="min",
-    objective="half the squared norms + C x slacks + alpha x extra features",
-    max_classes=2,
-    max_depth=4,
-    has_margins=True,
+PRICE = FloatRange(
+    "alpha",
+    32.0,
+    r"\alpha",
+    "Price of every feature beyond the budget; larger values give sparser planes.",
+    low=0.0,
+    high=1e9,
+)
+
+INFO = declare(
+    "sfs-margot",
+    "SFS-MARGOT (soft feature selection)",
+    "MARGOT whose planes pay for every feature beyond a budget, so that a feature is used "
+    "where it is worth its price. Fewer features make a tree that is easier to read.",
+    extra=(*budgets(1), PRICE),
     equations=(
         (
             r"\min \sum_t \tfrac12 \lVert w_t \rVert^2 + C_t \sum_i \xi_{ti} + \alpha \sum_t u_t",
@@ -63,7 +39,8 @@ INFO = FormulationInfo(
             "features beyond B are counted",
         ),
     ),
-    good_at="Shows which one or two columns decide at every node, with margins.",
+    good_at="Shows which columns decide at every node, and which are worth their price.",
+    price=" + alpha x extra features",
 )
 
 

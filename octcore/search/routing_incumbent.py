@@ -117,3 +117,10 @@ def merged_rows(problem: RoutingProblem) -> tuple[RoutingProblem, NDArray[np.int
         problem, x=np.ascontiguousarray(table[:, :-1]), y=table[:, -1].copy(), weights=weights
     )
     return merged, inverse
+
+
+def merged_routing(routing: NDArray[np.int64], inverse: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Routing of the caller's rows (1-based heap) as one of the merged rows (0-based)."""
+    merged = np.zeros(int(inverse.max()) + 1, np.int64)
+    merged[inverse] = np.asarray(routing, np.int64) - 1
+    return merged

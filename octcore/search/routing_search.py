@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from octcore.search.routing_core import RoutingSearch
-from octcore.search.routing_incumbent import Tracker, merged_rows
+from octcore.search.routing_incumbent import Tracker, merged_routing, merged_rows
 from octcore.search.routing_records import Cancel, OnEvent, RoutingProblem, RoutingResult
 from octcore.search.routing_sparse import SparseRoutingSearch
 
@@ -24,6 +26,7 @@ def routing_search(
     cancel: Cancel | None = None,
     time_limit: float | None = None,
     node_limit: float = np.inf,
+    starts: Sequence[NDArray[np.int64]] = (),
 ) -> RoutingResult:
     """Solve a MARGOT problem to the requested gap or until stopped.
 
@@ -39,6 +42,9 @@ def routing_search(
         Seconds, counted after the kernels are compiled (see `RoutingResult.compile_seconds`).
     node_limit : float
         States after which the search stops.
+    starts : sequence of ndarray of shape (n_samples,)
+        Routings to try before the search: the last-level node of each sample (1-based heap), as
+        in `RoutingResult.routing`; rows with equal features must go together.
 
     Returns
     -------
@@ -46,7 +52,7 @@ def routing_search(
         Always with a tree; its bound is valid whatever stopped the search.
     """
     compiled = warm_up()
-    return _solve(problem, on_event, cancel, time_limit, node_limit, compiled)
+    return _solve(problem, on_event, cancel, time_limit, node_limit, compiled, starts)
 
 
 def make_search(problem: RoutingProblem, tracker: Tracker) -> RoutingSearch:
@@ -63,11 +69,14 @@ def _solve(
     time_limit: float | None,
     node_limit: float,
     compiled: float,
+    starts: Sequence[NDArray[np.int64]] = (),
 ) -> RoutingResult:
     merged, inverse = merged_rows(problem)
     tracker = Tracker(inverse, on_event, cancel, time_limit)
     search = make_search(merged, tracker)
     search.start()
+    for routing in starts:
+        search.try_routing(merged_routing(routing, inverse), "warm start")
     status = search.run(node_limit)
     search.polish()
     return tracker.result(status, search.bound, search.nodes, search.pivots(), compiled)

@@ -11,6 +11,7 @@ from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
 from octcore.preparing import prepare
 from octcore.run import Run
+from octcore.search.routing_search import routing_search
 from octcore.settings import check_settings
 
 TOLERANCE = 2e-4
@@ -42,6 +43,23 @@ def test_outer_approximation_equals_the_routing_search(formulation: str, seed: i
     assert second.objective >= first.bound * (1 - TOLERANCE)
     if second.status == "optimal":
         assert second.objective == pytest.approx(first.objective, rel=TOLERANCE)
+
+
+def test_the_search_begins_with_the_best_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[object] = []
+
+    def spy(*arguments: object) -> object:
+        given.extend(arguments[-1])  # type: ignore[arg-type]
+        return routing_search(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("octcore.engines.routing_search.routing_search", spy)
+    run = solve(points(5), "margot", depth=2)
+    assert run.tree is not None
+    (routing,) = given
+    assert set(np.unique(np.asarray(routing))) <= {2, 3}
+    given.clear()
+    solve(points(5), "margot", depth=2, warm_start="none")
+    assert given == []
 
 
 def test_depth_one_is_a_support_vector_machine() -> None:

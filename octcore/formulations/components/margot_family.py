@@ -12,9 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from octcore.formulations.base import Reference
 from octcore.numerics.qp_plane import solve_node_plane
-from octcore.parameters import Choice, FloatRange, IntRange, Parameter
 from octcore.program import (
     Problem,
 )
@@ -24,71 +22,12 @@ from octcore.tree.planes import tree_from_planes
 from octcore.tree.tree import Tree
 from octcore.warmstart.local_svm import local_svm
 
-REFERENCE = Reference(
-    "D'Onofrio, F., Grani, G., Monaci, M. and Palagi, L.",
-    2024,
-    "Margin optimal classification trees",
-    "Computers & Operations Research",
-    "10.1016/j.cor.2023.106441",
-)
 BIG_M_WEIGHT = 50.0
 """M_w: largest weight that a chosen feature may have (the papers' value)."""
 GAP = 1e-4
 """Relative gap that counts as closed: the node problems are solved in floating point."""
 STRIP_TOLERANCE = 1e-7
 """Routed rows may miss an upper plane's strip by this much: half of HiGHS' tolerance."""
-PENALTIES: tuple[Parameter, ...] = (
-    FloatRange(
-        "C_upper",
-        100.0,
-        r"C_t,\ t \in T'",
-        "Price of slack above the last branching level; small values let upper planes only route.",
-        low=0.0,
-        low_open=True,
-        high=1e9,
-        log=True,
-    ),
-    FloatRange(
-        "C_last",
-        1000.0,
-        r"C_t,\ t \in T''",
-        "Price of slack on the last branching level, where the classes are decided.",
-        low=0.0,
-        low_open=True,
-        high=1e9,
-        log=True,
-    ),
-)
-EPSILON = FloatRange(
-    "epsilon",
-    1e-3,
-    r"\varepsilon",
-    "Width of the strip left of every upper plane that holds no row.",
-    low=1e-5,
-    high=1.0,
-    advanced=True,
-)
-BIG_M = FloatRange(
-    "big_m",
-    100.0,
-    "M_H",
-    "Bound on scores in the mixed-integer model (slacks get half of it); the routing search "
-    "needs none.",
-    low=1.0,
-    high=1e6,
-    advanced=True,
-)
-NORM = Choice(
-    "norm",
-    "l2",
-    help="Norm of the weights in the objective; 'l1' is linear and is not the published MARGOT.",
-    options=("l2", "l1"),
-)
-
-
-def budget(name: str, symbol: str, where: str, default: int) -> IntRange:
-    """Declare a feature budget per node."""
-    return IntRange(name, default, symbol, f"Features that a plane {where} may use.", low=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +119,16 @@ class MargotFamily:
         by_node = {t: (planes.weights[t - 1], float(planes.biases[t - 1])) for t in self.T}
         X = np.asarray(self.problem.X, dtype=np.float64)
         return tree_from_planes(by_node, labels, X, 2, unit_margin=True, tolerance=STRIP_TOLERANCE)
+
+    def routing(self, tree: Tree) -> np.ndarray | None:
+        """Last-level branch node of every row; None unless all branch nodes have planes."""
+        if set(tree.splits) != set(self.T):
+            return None
+        reached = np.zeros(self.problem.n_samples, dtype=np.int64)
+        rows = tree.node_rows(np.asarray(self.problem.X, dtype=np.float64))
+        for t in self.last:
+            reached[rows[t]] = t
+        return reached
 
     def refit(self, tree: Tree) -> Tree:
         """Give every node the plane that is best for the rows and sides of `tree`.

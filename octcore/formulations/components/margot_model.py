@@ -35,7 +35,7 @@ def make_program(family: MargotFamily) -> Program:
         build=model.build,
         starts=family.starts,
         improve=family.refit,
-        search=RoutingTask(family.search_problem(), family.tree),
+        search=RoutingTask(family.search_problem(), family.tree, family.routing),
         tolerance=GAP,
         bound=0.0,
         claims=family.claims,
