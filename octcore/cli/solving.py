@@ -67,7 +67,7 @@ def run_solve(arguments: argparse.Namespace) -> int:
     if arguments.classes:
         data = class_versus_rest(data, arguments.classes)
     if not arguments.select_rows:
-        run = _solve(data, settings, read_seconds)
+        run = _solve(data, settings, read_seconds, arguments.called)
         return _write(arguments, run, run.to_dict(), "")
     rounds = int(arguments.select_rounds)
     found = train_selected(data, settings, arguments.select_rows, rounds)
@@ -108,10 +108,12 @@ def run_compare(arguments: argparse.Namespace) -> int:
     return 0 if any(run.tree is not None for run in runs) else NO_TREE
 
 
-def _solve(data: Dataset, settings: dict[str, Any], read_seconds: float) -> Run:
+def _solve(
+    data: Dataset, settings: dict[str, Any], read_seconds: float, called: float | None = None
+) -> Run:
     line = ProgressLine()
     try:
-        run = solve_in_child(data, settings, on_phase=line)
+        run = solve_in_child(data, settings, on_phase=line, called=called)
     finally:
         line.close()
     return replace(run, timings={"read": read_seconds, **run.timings})

@@ -54,6 +54,7 @@ class WorkerPool:
         request: Request,
         on_event: Callable[[Event], None] | None = None,
         on_end: Callable[[Job], None] | None = None,
+        called: float | None = None,
     ) -> Job:
         """Start a solve on a warm worker, or on a new one.
 
@@ -63,11 +64,13 @@ class WorkerPool:
             What to solve.
         on_event, on_end : callable or None
             See `Job`.
+        called : float or None
+            See `Job`.
         """
         if self._closing.is_set():
             raise RuntimeError("The pool is closed.")
         process = self._take()
-        job = Job(request, process, on_event, on_end)
+        job = Job(request, process, on_event, on_end, called)
         with self._lock:
             self._jobs.add(job)
         return job
@@ -147,6 +150,7 @@ def solve_in_child(
     on_event: Callable[[Event], None] | None = None,
     on_phase: Callable[[Snapshot], None] | None = None,
     pool: WorkerPool | None = None,
+    called: float | None = None,
 ) -> Run:
     """Solve in a child process and wait; ends within the limit + max(5 s, 10 %) in every case.
 
@@ -164,6 +168,8 @@ def solve_in_child(
         Receives a snapshot a few times a second, from the calling thread.
     pool : WorkerPool or None
         Where to take the worker from; by default one is started.
+    called : float or None
+        `time.monotonic` of the moment from which the limit counts; now by default.
 
     Raises
     ------
@@ -174,7 +180,7 @@ def solve_in_child(
     check_against_data(check_settings(**checked), data)
     with contextlib.ExitStack() as stack:
         pool = pool or stack.enter_context(WorkerPool(idle=0))
-        job = pool.start(Request(data, settings), on_event)
+        job = pool.start(Request(data, settings), on_event, called=called)
         try:
             _follow(job, on_phase)
         except KeyboardInterrupt:

@@ -102,6 +102,8 @@ class Job:
         Called from the reading thread with every event.
     on_end : callable or None
         Called once with the job when its state is final.
+    called : float or None
+        `time.monotonic` of the moment from which the limit counts; now by default.
     """
 
     def __init__(
@@ -110,13 +112,14 @@ class Job:
         process: SolveProcess,
         on_event: Callable[[Event], None] | None = None,
         on_end: Callable[[Job], None] | None = None,
+        called: float | None = None,
     ) -> None:
         self.request = request
         self._process = process
         self._on_event, self._on_end = on_event, on_end
         self._lock = threading.Lock()
         self._final = threading.Event()
-        self._called = time.monotonic()
+        self._called = time.monotonic() if called is None else called
         self._ended_after: float | None = None
         self._events: list[Event] = []
         self._incumbent: Event | None = None
