@@ -67,6 +67,7 @@ def test_thresholds_lie_between_rows_and_constant_columns_are_harmless():
     X = np.column_stack([np.full(len(y), 0.5), X])
     problem = make_problem(X, y, 3, 2, {"alpha": 0.0}, formulation="oct")
     _, recorder, _ = run(problem, "oct")
+    assert recorder.tree.n_splits > 1
     for node, rows in recorder.tree.node_rows(X).items():
         split = recorder.tree.splits.get(node)
         if split is not None and len(rows):

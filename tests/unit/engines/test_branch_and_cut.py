@@ -173,6 +173,8 @@ def test_bound_and_incumbent_are_monotone_and_never_cross():
             assert after.incumbent >= before.incumbent
         if after.bound is not None and after.incumbent is not None:
             assert after.bound >= after.incumbent - 1e-9
+    assert events[-1].bound is not None
+    assert events[-1].incumbent is not None
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 3, 5])
