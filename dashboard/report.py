@@ -12,7 +12,7 @@ from dashboard.report_charts import convergence_svg, plane_svg
 from dashboard.report_page import escaped as _text
 from dashboard.report_page import page
 from dashboard.report_page import table as _table
-from octcore.formulations.base import get_formulation
+from octcore.formulations.base import get_formulation, objective_words
 from octcore.reports import export_tree
 from octcore.run import Run, versions
 from octcore.tree.wording import rules
@@ -93,7 +93,7 @@ def _plane(run: Run) -> str:
 
 
 def _convergence(run: Run) -> str:
-    objective = get_formulation(run.formulation).info.objective
+    objective = objective_words(run.settings)
     record = convergence_data(run.trace, "gap", objective, closed=run.is_optimal)
     charts = [convergence_svg(record, absolute) for absolute in (False, True)]
     pictures = "".join(f'<div class="picture chart">{c}</div>' for c in charts if c)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dashboard import text
 from dashboard.race_presets import flat_settings
-from octcore.formulations.base import get_formulation
+from octcore.formulations.base import objective_words
 from octcore.reports import comparison_table
 from octcore.run import Run
 
@@ -124,7 +124,7 @@ def _settings_facts(runs: Sequence[Run]) -> list[Fact]:
 
 
 def _objective(run: Run) -> str:
-    return get_formulation(run.formulation).info.objective
+    return objective_words(run.settings)
 
 
 def _setting(value: Any) -> str:

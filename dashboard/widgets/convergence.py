@@ -8,7 +8,7 @@ from dashboard import cached, jobs, session, text
 from dashboard.figures.gap import convergence_data, convergence_figure
 from dashboard.widgets import chart
 from dashboard.widgets.race_entrants import problem_of
-from octcore.formulations.base import get_formulation
+from octcore.formulations.base import objective_words
 from octcore.run import Run
 
 SAME = 1e-6
@@ -28,7 +28,7 @@ def draw(run_id: str, run: Run) -> None:
     absolute = scale_switch()
     optimum, by = known_optimum(run_id, run)
     record = convergence_data(
-        run.trace, "gap", get_formulation(run.formulation).info.objective, optimum, run.is_optimal
+        run.trace, "gap", objective_words(run.settings), optimum, run.is_optimal
     )
     if not absolute and not any(g is not None for g in record.gap):
         st.caption("This run has no bound, so there is no gap to draw; nothing is proven.")

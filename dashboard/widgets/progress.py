@@ -9,7 +9,7 @@ from dashboard.figures.gap import convergence_data
 from dashboard.figures.live_gap import live_chart
 from dashboard.jobs import RunView
 from dashboard.widgets import family_view, run_summary
-from octcore.formulations.base import get_formulation
+from octcore.formulations.base import objective_words
 
 SECONDS_BETWEEN = 1.0
 EXPLORE_PAGE = "pages/explore.py"
@@ -128,7 +128,7 @@ def _chart(view: RunView) -> None:
         )
         != "gap"
     )
-    objective = get_formulation(view.settings["formulation"]).info.objective
+    objective = objective_words(view.settings)
     record = convergence_data(view.trace, "gap", objective)
     if not any(g is not None for g in record.gap):
         st.caption("The chart starts with the first tree and the first bound.")

@@ -16,7 +16,7 @@ from dashboard.jobs import RunView
 from dashboard.race_presets import flat_settings, short_labels
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
-from octcore.formulations.base import get_formulation
+from octcore.formulations.base import objective_words
 from octcore.tree.tree import Tree
 
 COUNTS_FOR_THE_PROBLEM = ("encoding", "depth", "leaf_penalty", "split_weight", "alpha", "test_size")
@@ -54,7 +54,7 @@ def entrants_of(views: Sequence[RunView], with_accuracy: bool) -> tuple[Entrant,
         Entrant(
             label,
             view.trace,
-            get_formulation(view.settings["formulation"]).info.objective,
+            objective_words(view.settings),
             problem_of(view),
             _proven(view),
             _span(view),
@@ -85,7 +85,7 @@ def problem_of(view: RunView) -> str:
         return view.id
     train, encoding = part
     record: dict[str, Any] = {name: flat.get(name) for name in COUNTS_FOR_THE_PROBLEM}
-    record["objective"] = get_formulation(view.settings["formulation"]).info.objective
+    record["objective"] = objective_words(view.settings)
     record["constraints"] = view.settings.get("constraints") or {}
     record["columns"] = list(encoding.names)
     record["rows"] = cached.data_token(train)

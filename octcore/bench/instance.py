@@ -56,6 +56,9 @@ class Instance:
     grid : tuple of mapping
         Candidates of `params`; the best on the validation rows is trained again on training and
         validation rows.  Empty without a choice.
+    select : str
+        Rule by which training rows are selected (see `octcore.selection.data_selection`); empty to
+        train on all.  The accuracies of the line are then about all rows.
     """
 
     dataset: str
@@ -70,6 +73,7 @@ class Instance:
         default=None, repr=False
     )
     grid: tuple[Mapping[str, Any], ...] = ()
+    select: str = ""
 
     @property
     def parameters(self) -> str:

@@ -16,6 +16,7 @@ from octcore.bench.peers import PEERS, run_peer
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError, SettingsError
 from octcore.run import Run
+from octcore.selection.selected_training import solve_selected
 from octcore.settings import check_against_data, check_settings
 from octcore.solving import solve
 from octcore.tree import metrics
@@ -25,6 +26,8 @@ from octcore.worker.process import SolveProcess
 WARM_SECONDS = 180.0
 """The first compilation of all kernels on a machine takes about a minute."""
 POLL_SECONDS = 0.1
+SELECTION_TEST_SIZE = 0.25
+"""Share of the rows held out where rows are selected, as in the paper."""
 Solver = Callable[[Instance, Dataset, float], Run]
 """Solves an instance on some rows within a limit in seconds."""
 
@@ -139,6 +142,8 @@ def _solve(suite: str, instance: Instance, limit: float, solver: Solver) -> Line
     try:
         if instance.formulation in PEERS:
             return run_peer(instance, blank, limit)
+        if instance.select:
+            return _solve_selected(blank, instance, limit, solver)
         train, test, chosen = _prepared(instance, limit, solver)
         instance = replace(instance, settings={**instance.settings, "params": chosen})
         run = solver(instance, train, limit)
@@ -146,6 +151,34 @@ def _solve(suite: str, instance: Instance, limit: float, solver: Solver) -> Line
         return replace(blank, status="refused", note=error.message)
     note = f"chosen: {_words(chosen)}" if instance.grid else ""
     return replace(_filled(blank, run, test), note=note)
+
+
+def _solve_selected(blank: Line, instance: Instance, limit: float, solver: Solver) -> Line:
+    """Select rows here, train on them as usual, and judge on all rows."""
+
+    def on_selected(data: Dataset, cancel: object = None, **settings: Any) -> Run:
+        del cancel  # the bench stops between lines
+        within = settings.pop("time_limit")
+        return solver(replace(instance, settings=settings), data, within)
+
+    found = solve_selected(
+        instance.load(),
+        depth=instance.depth,
+        rule=instance.select,
+        time_limit=limit,
+        formulation=instance.formulation,
+        test_size=SELECTION_TEST_SIZE,
+        solver=on_selected,
+        **instance.settings,
+    )
+    return replace(
+        _filled(blank, found.run, None),
+        accuracy=found.accuracy,
+        test_accuracy=found.test_accuracy,
+        seconds=round(found.seconds, 4),
+        note=f"{len(found.selection.rows)} of {found.selection.n_samples} rows selected in "
+        f"{found.select_seconds:.1f} s, {found.selection.unfinished} clusters unfinished",
+    )
 
 
 def in_child(on_phase: Callable[[Instance, Snapshot], None] | None = None) -> Solver:

@@ -205,3 +205,15 @@ def get_formulation(key: str) -> Formulation:
     if key not in _REGISTRY:
         raise unknown_name("UNKNOWN_FORMULATION", "formulation", key, _REGISTRY, "octcore")
     return _REGISTRY[key]
+
+
+def objective_words(settings: Mapping[str, Any]) -> str:
+    """Words of what a solve with these settings optimises, for axis titles and tables.
+
+    Parameters
+    ----------
+    settings : mapping
+        With ``"formulation"`` and ``"params"``, as in `Run.settings`.
+    """
+    info = get_formulation(settings["formulation"]).info
+    return info.objective_of(settings.get("params") or {})[1]

@@ -44,7 +44,7 @@ CORRECT_ROWS = "correctly classified rows"
 
 def _objective(params: Mapping[str, Any]) -> tuple[str, str]:
     """Sense and words: objective A without a price of splits, B with one."""
-    if params.get("alpha", 0.0) == 0:
+    if not float(params.get("alpha") or 0.0) > 0:
         return "max", CORRECT_ROWS
     return "min", "share of errors + alpha x splits"
 

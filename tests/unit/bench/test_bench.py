@@ -21,8 +21,9 @@ from octcore.bench.profiles import (
     solved_against_time,
 )
 from octcore.bench.published_figures import published
-from octcore.bench.runner import existing_keys, run_suite
+from octcore.bench.runner import existing_keys, in_this_process, run_suite
 from octcore.bench.suite import get_suite, list_suites, pick
+from octcore.bench.suites import svm1_odt
 from octcore.bench.suites.accelerated import instances as accelerated
 from octcore.bench.suites.flow_oct import grid
 from octcore.bench.summary import summary
@@ -187,6 +188,23 @@ def test_files_are_read_as_the_papers_read_them(tmp_path):
     assert (two.n_samples, two.n_features, two.classes) == (2, 1, (0, 1))
     words = table(raw, "raw", -1, categorical=True)()
     assert words.n_samples == 3
+
+
+def test_selected_rows_are_trained_on_and_all_rows_judged() -> None:
+    small = replace(
+        svm1_odt.instances(Path(), "selection", ("svm1-odt",))[0],
+        dataset="small",
+        load=lambda: svm1_odt.three_regions(300, 2),
+        settings={"params": {"start_seconds": 1.0}},
+    )
+    (line,) = run_suite("svm1-odt", [small], 6, solver=in_this_process)
+    assert line.accuracy is not None
+    assert line.test_accuracy is not None
+    assert line.accuracy > 0.8
+    assert "of 225 rows selected" in line.note
+    assert int(line.note.split(" of ")[0]) < 225
+    sizes = [i.dataset for i in svm1_odt.instances(Path(), "selection", ("svm1-odt",))]
+    assert sizes == [f"three-regions-{n}x10" for n in (5000, 10000, 20000, 40000)]
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import octcore
-from octcore.formulations.base import get_formulation
+from octcore.formulations.base import get_formulation, objective_words
 from octcore.formulations.components.oblique_bounds import (
     best_stump_errors,
     priced_bound,
     unnamed_classes,
 )
 from octcore.preparing import prepare
+from octcore.program import Sense
 from octcore.settings import check_settings
 
 
@@ -51,3 +52,15 @@ def test_oct_h_starts_with_a_bound_above_zero(sample, least):
     for _, tree in itertools.islice(program.starts(), 3):
         objective = program.evaluate(tree)
         assert objective is None or objective >= program.bound
+
+
+def test_the_objective_of_s_oct_depends_on_alpha():
+    settings = check_settings("s-oct").to_dict()
+    assert objective_words(settings) == "correctly classified rows"
+    priced = check_settings("s-oct", params={"alpha": 0.01}).to_dict()
+    assert objective_words(priced) == "share of errors + alpha x splits"
+    info = get_formulation("s-oct").info
+    assert info.objective_of({"alpha": 0.01})[0] == "min"
+    problem = prepare(octcore.load_sample("iris"), check_settings(**priced)).problem
+    assert get_formulation("s-oct").build(problem).sense is Sense.MINIMISE
+    assert objective_words({"formulation": "cart"}) == get_formulation("cart").info.objective
