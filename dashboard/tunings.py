@@ -22,8 +22,8 @@ from octcore.selection.tuning import Candidate, Fit, TuneResult, choose, expand_
 MOST_CANDIDATES = 400
 TASK = "tune"
 CHOICES = {
-    "accuracy": "best mean accuracy",
-    "features": "fewest features within 2.5 % of the best",
+    "accuracy": "mean accuracy",
+    "features": "fewest features",
 }
 START_SECONDS = 60.0
 

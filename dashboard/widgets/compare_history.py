@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import history, jobs, session, text
-from dashboard.widgets.history_table import name_of, when
+from dashboard.widgets.history_table import SPLIT, name_of, when
 from octcore.errors import OctError
 
 
@@ -16,7 +16,12 @@ def draw() -> None:
     except OctError as error:
         st.warning(text.markdown(error.message, 400))
         return
-    known = {line.id: line for line in found if line.summary.get("objective") is not None}
+    known = {
+        line.id: line
+        for line in found
+        # Repetitions on other splits belong to the run that they repeat.
+        if line.summary.get("objective") is not None and not SPLIT.search(line.name)
+    }
     for run_id in (*session.run_ids(), *session.compared()):
         line = history.entry(jobs.supervisor(), run_id)
         if run_id not in known and line is not None and not line.is_open:

@@ -165,7 +165,7 @@ def _is_small(run: Run) -> bool:
     """Whether the tree is readable in a third of the page."""
     tree = run.tree
     return tree is None or (
-        tree.max_depth <= 2 and all(len(s.weights) == 1 for s in tree.splits.values())
+        tree.max_depth <= 1 and all(len(s.weights) == 1 for s in tree.splits.values())
     )
 
 

@@ -127,7 +127,8 @@ def _protocol(data: Dataset) -> tuple[str, str]:
         format_func=CHOICES.__getitem__,
         key="tune_choice",
         persist_state="session",
-        help="The second is the feature-driven choice of the MARGOT paper.",
+        help="Fewest features: among the candidates within 2.5 % of the best mean accuracy, the one "
+        "with fewest features, as in the MARGOT paper.",
     )
     return protocol, choice
 
