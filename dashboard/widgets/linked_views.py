@@ -9,8 +9,9 @@ from dashboard.figures.feature_usage import usage_data, usage_figure
 from dashboard.figures.plane import default_axes
 from dashboard.widgets import chart, node_panel, plane_panel, row_panel, run_summary
 from octcore.run import Run
+from octcore.tree.tree import Tree
 
-DEEPEST_BESIDE, LEAVES_BESIDE = 3, 8
+DEEPEST_BESIDE, LEAVES_BESIDE = 3, 5
 """A tree beyond these gets the whole width; the plane moves below."""
 NODE, ROW = "Rows of the node", "Path of one row"
 
@@ -33,7 +34,7 @@ def _views(run_id: str, run: Run) -> None:
     assert run.tree is not None
     assert run.train is not None
     axes = default_axes(run.tree, run.encoding, run.train)
-    is_wide = run.tree.max_depth > DEEPEST_BESIDE or run.tree.n_leaves > LEAVES_BESIDE
+    is_wide = needs_width(run.tree)
     path = row_panel.path_nodes(run_id, run)
     if is_wide or axes is None:
         run_summary.small_tree(run_id, run, path)
@@ -46,6 +47,11 @@ def _views(run_id: str, run: Run) -> None:
         if axes is not None:
             plane_panel.draw(run_id, run, axes)
         _usage(run_id, run)
+
+
+def needs_width(tree: Tree) -> bool:
+    """Whether a tree can be read only at the whole width of the page."""
+    return tree.max_depth > DEEPEST_BESIDE or tree.n_leaves > LEAVES_BESIDE
 
 
 def _panel(run_id: str, run: Run) -> None:

@@ -23,7 +23,7 @@ from dashboard.figures.replay import (
     replay_data,
 )
 from dashboard.figures.tree_view import component_data
-from dashboard.widgets import chart, convergence, run_summary
+from dashboard.widgets import chart, convergence, linked_views, run_summary
 from dashboard.widgets.tree_component import show_tree
 from octcore.formulations.base import get_formulation
 from octcore.run import Run
@@ -135,10 +135,11 @@ def _frames(run_id: str, run: Run, frames: tuple[Frame, ...]) -> None:
     assert run.train is not None
     assert run.tree is not None
     axes = default_axes(run.tree, run.encoding, run.train)
-    left, right = st.columns([3, 2], gap="medium") if axes else (st.container(), None)
+    is_beside = axes and not any(linked_views.needs_width(frame.tree) for frame in frames)
+    left, right = st.columns([3, 2], gap="medium") if is_beside else [st.container()] * 2
     with left:
         _tree(run_id, run, frames, position)
-    if right is not None and axes is not None:
+    if axes is not None:
         with right:
             _plane(run_id, run, frames, position, axes)
 
@@ -246,7 +247,6 @@ def _picture(run_id: str, run: Run, chosen: CutPicture) -> None:
         st.dataframe(
             alike_rows(chosen, run.train),
             hide_index=True,
-            height=220,
             key=session.widget_key("cut_rows", run_id),
             alt="Rows that look the same, with the columns in which they differ",
         )

@@ -76,7 +76,7 @@ def _steps(run_id: str, path: RowPath) -> None:
         table,
         hide_index=True,
         key=session.widget_key("steps", run_id),
-        column_config={"question": st.column_config.TextColumn(width="medium")},
+        column_config={"question": st.column_config.TextColumn(width="large")},
         alt="Questions on the way of the row and its answers",
     )
 
