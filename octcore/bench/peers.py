@@ -25,7 +25,7 @@ from octcore.bench.peer_programs import Answer, Parity, Question, leaf_count, ro
 from octcore.engines.events import relative_gap
 
 GRACE_SECONDS, GRACE_SHARE = 5.0, 0.1
-IMPORT_SECONDS = 60.0
+IMPORT_SECONDS = 180.0
 MEMORY_BYTES = 8 * 2**30
 TOLERANCE = 1e-6
 

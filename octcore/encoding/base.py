@@ -21,6 +21,8 @@ from octcore.errors import DataError, ModelFileError
 BINARY_KINDS = frozenset({"above", "bucket", "level"})
 KINDS = BINARY_KINDS | {"scaled", "value"}
 PLAIN = (str, int, float, bool, type(None))
+FEW_LEVELS = 8
+"""Up to so many levels of numbers are compared one by one, which is quicker than an index."""
 NO_VALUE = "has no value; fill or leave out the row"
 
 
@@ -306,10 +308,20 @@ def _block(
 
 def _codes(values: npt.NDArray[Any], levels: Iterable[Any]) -> npt.NDArray[np.int64]:
     """Position of every value among the levels, -1 where it is none of them."""
-    index = pd.Index(list(levels))
+    levels = list(levels)
+    if values.dtype.kind in "fiu" and len(levels) <= FEW_LEVELS and all(map(_is_number, levels)):
+        codes = np.full(len(values), -1, np.int64)
+        for position, level in enumerate(levels):
+            codes[values == level] = position
+        return codes
+    index = pd.Index(levels)
     if pd.api.types.is_numeric_dtype(index.dtype) and values.dtype == object:
         values = _parsed(values)
     return np.asarray(index.get_indexer(pd.Index(values)), dtype=np.int64)
+
+
+def _is_number(level: object) -> bool:
+    return isinstance(level, (int, float)) and not isinstance(level, bool)
 
 
 def _raw_values(frame: pd.DataFrame, raw: str) -> npt.NDArray[Any]:

@@ -121,7 +121,8 @@ def _varying(frame: pd.DataFrame, columns: Sequence[Column], labels: Labels | No
     kept = []
     for column in columns:
         values: Any = frame[column.name]
-        missing = np.flatnonzero(values.isna())
+        cells = values.to_numpy()
+        missing = np.flatnonzero(pd.isna(cells))
         if len(missing):
             raise DataError(
                 "MISSING_VALUE",
@@ -130,7 +131,8 @@ def _varying(frame: pd.DataFrame, columns: Sequence[Column], labels: Labels | No
                 line=int(missing[0]) + 1,
                 column=column.name,
             )
-        if values.nunique() > 1:
+        same = (cells == cells[0]).all() if cells.dtype.kind in "fiub" else values.nunique() < 2
+        if not same:
             kept.append(_Raw(column, values, labels))
     return kept
 
@@ -174,12 +176,13 @@ def _refuse_too_large(key: EncodingKey, varying: Sequence[_Raw], n_rows: int) ->
 
 def _most_columns(key: EncodingKey, raw: _Raw) -> int:
     """Largest number of encoded columns that a raw column can give."""
+    if raw.is_number and key.family not in {"QB", "QT", "class-change"}:
+        return 1
+    if raw.is_number and key.family == "QB":
+        return key.q  # bucket edges lie anywhere
     n_distinct = int(raw.values.nunique())
-    if not raw.is_number:
-        return n_distinct
-    # Midpoint quantiles lie on values or halfway between neighbours; bucket edges lie anywhere.
-    counts = {"QB": key.q, "QT": min(key.q, 2 * n_distinct), "class-change": n_distinct}
-    return counts.get(key.family, 1)
+    # Midpoint quantiles lie on values or halfway between neighbours.
+    return min(key.q, 2 * n_distinct) if raw.is_number and key.family == "QT" else n_distinct
 
 
 def _is_plain(raw: _Raw) -> bool:

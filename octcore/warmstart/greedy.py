@@ -123,23 +123,39 @@ def best_split(
     """Find the split with the least weighted Gini impurity; None if no column separates rows."""
     one_hot = np.zeros((len(y), n_classes))
     one_hot[np.arange(len(y)), y] = weights
-    total = one_hot.sum(axis=0)
     best: tuple[float, Split] | None = None
+    for j, purity, threshold in _candidates(X, one_hot, columns, rules.min_samples_leaf):
+        if best is None or purity > best[0] + 1e-12 * max(1.0, abs(best[0])):
+            best = (purity, Split.on_feature(j, threshold))
+    return None if best is None else best[1]
+
+
+def _candidates(
+    X: np.ndarray, one_hot: np.ndarray, columns: np.ndarray, smallest: int
+) -> Iterator[tuple[int, float, float]]:
+    """Yield column, purity and threshold of the best split of every column that has one."""
+    cells = X[:, columns]
+    if len(cells) and ((cells == 0) | (cells == 1)).all():
+        # All columns of 0 and 1 at once, by one matrix product.
+        right = cells.T.astype(np.float64) @ one_hot
+        size = np.count_nonzero(cells, axis=0)
+        purity = _purity(right) + _purity(one_hot.sum(axis=0) - right)
+        for i in np.flatnonzero(np.minimum(size, len(cells) - size) >= smallest):
+            yield int(columns[i]), float(purity[i]), 0.5
+        return
+    total = one_hot.sum(axis=0)
     for j in columns:
         order = np.argsort(X[:, j], kind="stable")
         values = X[order, j].astype(np.float64)
         ends = np.flatnonzero(values[1:] > values[:-1])
-        smallest = rules.min_samples_leaf
         ends = ends[(ends + 1 >= smallest) & (len(values) - ends - 1 >= smallest)]
         if not len(ends):
             continue
         left = np.cumsum(one_hot[order], axis=0)[ends]
         purity = _purity(left) + _purity(total - left)
         place = int(np.argmax(purity))
-        if best is None or purity[place] > best[0] + 1e-12 * max(1.0, abs(best[0])):
-            low, high = values[ends[place]], values[ends[place] + 1]
-            best = (float(purity[place]), Split.on_feature(int(j), float(low + (high - low) / 2)))
-    return None if best is None else best[1]
+        low, high = values[ends[place]], values[ends[place] + 1]
+        yield int(j), float(purity[place]), float(low + (high - low) / 2)
 
 
 def _purity(counts: np.ndarray) -> np.ndarray:

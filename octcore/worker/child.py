@@ -30,6 +30,8 @@ KERNELS = {
     "routing-search": "octcore.search.routing_search",
 }
 """By engine: the module whose optional ``warm_up()`` compiles its kernels or loads them."""
+REHEARSAL = "octcore.worker.rehearsal"
+"""Its ``warm_up()`` follows the kernels."""
 
 MESSAGE_KINDS = {"model": "built", "incumbent": "incumbent"}
 
@@ -90,6 +92,10 @@ def _import(channel: Channel, imports: Sequence[str]) -> None:
     channel.send("warming", what="importing libraries")
     for name in imports:
         importlib.import_module(name)
+    if imports:
+        from octcore.formulations.base import list_formulations
+
+        list_formulations()
 
 
 class Warmer:
@@ -126,7 +132,8 @@ class Warmer:
     def _run(self) -> None:
         try:
             self._channel.send("warming", what="compiling kernels")
-            self._load(list(self._kernels.values()), lambda: self._inbox.has_request)
+            names = [*self._kernels.values(), REHEARSAL] if self._kernels else []
+            self._load(names, lambda: self._inbox.has_request)
         except Exception:
             # The solve that needs a kernel will say what is wrong with it.
             traceback.print_exc()
