@@ -8,14 +8,12 @@ A fit that ends without a proof keeps its best tree, warns, and says so in ``is_
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import validation
 from sklearn.utils.multiclass import check_classification_targets
@@ -23,11 +21,19 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from octcore.data.dataset import Dataset
 from octcore.errors import EngineError, SettingsError
+from octcore.estimator_support import (
+    all_numbers,
+    leaf_shares,
+    raw_numbers,
+    require_two_classes,
+    require_weights,
+    seed_of,
+    warn_unproven,
+)
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.run import Run
 from octcore.solving import solve
 from octcore.tree.export.to_sklearn import to_sklearn
-from octcore.tree.metrics import node_summaries
 
 # scikit-learn gives these parameters text defaults, from which type checkers conclude text.
 check_array: Any = validation.check_array
@@ -151,14 +157,21 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         """
         info = get_formulation(self._formulation_key()).info
         X, y = self._checked(X, y)
-        _require_two_classes(info, len(self.classes_))
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
-        data = Dataset.from_arrays(X, y)
-        if weights is not None:
-            _require_weights(info)
-            if weights.ndim == 1 and not (weights > 0).all() and (weights >= 0).all():
-                data, weights = data.subset(weights > 0), weights[weights > 0]
-        run = solve(
+        require_two_classes(info, len(self.classes_))
+        data, weights = _weighted_rows(info, X, y, sample_weight)
+        run = self._solve(info, data, weights)
+        if run.tree is None:
+            raise EngineError("NO_TREE", f"No tree was found: {run.stop_reason}.")
+        warn_unproven(run)
+        self.run_, self.tree_, self.encoding_, self.trace_ = run, run.tree, run.encoding, run.trace
+        self.objective_, self.bound_, self.gap_ = run.objective, run.bound, run.gap
+        self.status_, self.is_optimal_ = run.status, run.is_optimal
+        self.solve_time_ = run.timings["total"]
+        self._shares = leaf_shares(run, data, weights)
+        return self
+
+    def _solve(self, info: FormulationInfo, data: Dataset, weights: np.ndarray | None) -> Run:
+        return solve(
             data,
             formulation=info.key,
             encoding=self.encoding,
@@ -170,21 +183,12 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             gap=self.gap,
             node_limit=self.node_limit,
             threads=self.threads,
-            seed=_seed(self.random_state),
+            seed=seed_of(self.random_state),
             sample_weight=weights,
         )
-        if run.tree is None:
-            raise EngineError("NO_TREE", f"No tree was found: {run.stop_reason}.")
-        _warn_unproven(run)
-        self.run_, self.tree_, self.encoding_, self.trace_ = run, run.tree, run.encoding, run.trace
-        self.objective_, self.bound_, self.gap_ = run.objective, run.bound, run.gap
-        self.status_, self.is_optimal_ = run.status, run.is_optimal
-        self.solve_time_ = run.timings["total"]
-        self._shares = _leaf_shares(self, data, weights)
-        return self
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
-        if isinstance(X, pd.DataFrame) and not _all_numbers(X):
+        if isinstance(X, pd.DataFrame) and not all_numbers(X):
             validate_data(self, X, skip_check_array=True)
             y = np.asarray(y)
         else:
@@ -200,7 +204,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "tree_")
         data = self.run_.train
         assert data is not None
-        if isinstance(X, pd.DataFrame) and not _all_numbers(X):
+        if isinstance(X, pd.DataFrame) and not all_numbers(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             frame = X
         else:
@@ -265,7 +269,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         data = self.run_.train
         assert data is not None
         assert data.y is not None
-        raw = None if encoded else _numbers(data.frame)
+        raw = None if encoded else raw_numbers(data.frame)
         X = self.encoding_.transform(data.frame)
         model: Any = to_sklearn(self.tree_, self.encoding_, X, data.y, raw)
         model.classes_ = self.classes_
@@ -281,83 +285,18 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _all_numbers(frame: pd.DataFrame) -> bool:
-    return all(pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes)
-
-
-def _seed(random_state: Any) -> Any:
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    return 0 if random_state is None else random_state
-
-
-def _numbers(frame: pd.DataFrame) -> np.ndarray:
-    """Raw columns as numbers, shape ``(n_samples, n_raw_features)``."""
-    for name in frame.columns:
-        if not pd.api.types.is_numeric_dtype(frame[name].dtype):
-            raise SettingsError(
-                "NOT_A_THRESHOLD",
-                f"Column {name!r} holds text, which scikit-learn's trees do not take; convert the "
-                "tree with encoded=True.",
-            )
-    return frame.to_numpy(dtype=np.float64)
-
-
-def _warn_unproven(run: Run) -> None:
-    """Say that a fit found no proof, unless its formulation never gives one."""
-    if run.is_optimal or run.certificate.method == "heuristic":
-        return
-    gap = "no bound" if run.gap is None else f"a gap of {run.gap:.2%}"
-    warnings.warn(
-        f"{run.formulation} stopped by {run.stop_reason} with {gap}: the tree is the best one "
-        "found and not proven optimal; raise time_limit or simplify the problem.",
-        ConvergenceWarning,
-        stacklevel=3,
-    )
-
-
-def _require_two_classes(info: FormulationInfo, n_classes: int) -> None:
-    """Refuse more classes than two in scikit-learn's own words, which its tools look for."""
-    if info.max_classes != 2 or n_classes <= 2:
-        return
-    able = [i.key for i in list_formulations() if i.max_classes is None]
-    raise SettingsError(
-        "TOO_MANY_CLASSES",
-        "Only binary classification is supported. The type of the target is multiclass: "
-        f"{info.key} separates 2 classes, y has {n_classes}; use {', '.join(able)}.",
-        "formulation",
-    )
-
-
-def _require_weights(info: FormulationInfo) -> None:
-    if "class_weight" in info.constraints:
-        return
-    able = [i.key for i in list_formulations() if "class_weight" in i.constraints]
-    raise SettingsError(
-        "WEIGHTS_NOT_EXPRESSIBLE",
-        f"{info.key} does not take sample weights; {', '.join(able)} do.",
-        "sample_weight",
-    )
-
-
-def _leaf_shares(
-    model: OptimalTreeClassifier, data: Dataset, weights: np.ndarray | None
-) -> dict[int, np.ndarray]:
-    """Weighted class shares per leaf; an empty leaf predicts its label for certain."""
-    X, tree = model.encoding_.transform(data.frame), model.tree_
-    assert data.y is not None
-    summaries = node_summaries(tree, X, data.y)
-    weights = np.ones(len(X)) if weights is None else weights
-    leaves, shares = tree.apply(X), {}
-    for leaf, label in tree.labels.items():
-        here = leaves == leaf
-        counts = np.bincount(data.y[here], weights[here], minlength=len(model.classes_))
-        if not summaries[leaf].n_samples:
-            counts[label] = 1.0
-        # The prediction is the label, also where a tie or a constraint chose another class.
-        counts[label] = max(counts[label], np.nextafter(counts.max(), np.inf))
-        shares[leaf] = counts / counts.sum()
-    return shares
+def _weighted_rows(
+    info: FormulationInfo, X: Any, y: np.ndarray, sample_weight: Any
+) -> tuple[Dataset, np.ndarray | None]:
+    """Rows and their weights; rows of weight zero count nowhere and are left out."""
+    data = Dataset.from_arrays(X, y)
+    if sample_weight is None:
+        return data, None
+    weights = _check_sample_weight(sample_weight, X)
+    require_weights(info)
+    if weights.ndim == 1 and not (weights > 0).all() and (weights >= 0).all():
+        data, weights = data.subset(weights > 0), weights[weights > 0]
+    return data, weights
 
 
 _CAPITALS = {"oct", "cart", "svm", "svm1", "odt", "s", "h", "hfs", "sfs", "mm"}

@@ -1,43 +1,34 @@
-"""The long measurements of `reliability.py`, with the goals as assertions."""
+"""The long measurements of `reliability.py` in full length; every goal must hold."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from tests.bench import reliability
+from tests.bench.reliability import FULL
+
+SCRIPT = Path(__file__).with_name("reliability.py")
+NEEDS_REFERENCE = {"files"}
 
 
 @pytest.mark.slow
-def test_stop_at_random_moments():
-    figures = reliability.stop(100)
-    assert figures["within_4_s"] == figures["tree_kept"] == 100
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.reference) if n in NEEDS_REFERENCE else n for n in FULL],
+)
+def test_every_goal_holds(name):
+    measure, times = FULL[name]
+    missed = [figure.line() for figure in measure(times) if not figure.holds]
+    assert missed == []
 
 
-@pytest.mark.slow
-def test_killed_servers_lose_nothing():
-    figures = reliability.server(50)
-    assert figures["nothing_lost"] == 50
-    assert figures["orphan_seconds"]["max"] <= 2.0
-
-
-@pytest.mark.slow
-def test_killed_writers_lose_no_commit():
-    figures = reliability.writers(60)
-    assert figures["kills"] == 60
-    assert figures["lost"] == figures["wrong_states"] == 0
-
-
-@pytest.mark.slow
-def test_every_death_is_known():
-    for name, figures in reliability.deaths(20).items():
-        assert figures["tree_kept"] == figures["of"], name
-        assert figures["max"] <= (11.5 if name == "freeze" else 1.0), name
-
-
-@pytest.mark.slow
-def test_many_solves_leave_nothing_behind():
-    figures = reliability.soak(200)
-    assert figures["memory_growth_mb"] <= 50
-    assert figures["handles"][1] <= figures["handles"][0] + 4
-    assert figures["children_after_close"] == 0
-    assert figures["states"] == {"done": 220}
+def test_the_command_prints_a_line_and_says_whether_the_goal_holds():
+    command = [sys.executable, str(SCRIPT), "mutations", "--times", "20"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    *_, line = done.stdout.splitlines()
+    assert line.startswith("| mutated files | 0 unhandled exceptions | 20 mutations")
+    assert line.endswith("| yes |")

@@ -1,0 +1,97 @@
+"""What the scikit-learn classes check before a fit and work out after it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+
+from octcore.data.dataset import Dataset
+from octcore.errors import SettingsError
+from octcore.formulations.base import FormulationInfo, list_formulations
+from octcore.run import Run
+from octcore.tree.metrics import node_summaries
+
+
+def all_numbers(frame: pd.DataFrame) -> bool:
+    """Whether every column holds numbers."""
+    return all(pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes)
+
+
+def seed_of(random_state: Any) -> Any:
+    """Seed that a random state of scikit-learn stands for."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    return 0 if random_state is None else random_state
+
+
+def raw_numbers(frame: pd.DataFrame) -> np.ndarray:
+    """Raw columns as numbers, shape ``(n_samples, n_raw_features)``."""
+    for name in frame.columns:
+        if not pd.api.types.is_numeric_dtype(frame[name].dtype):
+            raise SettingsError(
+                "NOT_A_THRESHOLD",
+                f"Column {name!r} holds text, which scikit-learn's trees do not take; convert the "
+                "tree with encoded=True.",
+            )
+    return frame.to_numpy(dtype=np.float64)
+
+
+def warn_unproven(run: Run) -> None:
+    """Say that a fit found no proof, unless its formulation never gives one."""
+    if run.is_optimal or run.certificate.method == "heuristic":
+        return
+    gap = "no bound" if run.gap is None else f"a gap of {run.gap:.2%}"
+    warnings.warn(
+        f"{run.formulation} stopped by {run.stop_reason} with {gap}: the tree is the best one "
+        "found and not proven optimal; raise time_limit or simplify the problem.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+def require_two_classes(info: FormulationInfo, n_classes: int) -> None:
+    """Refuse more classes than two in scikit-learn's own words, which its tools look for."""
+    if info.max_classes != 2 or n_classes <= 2:
+        return
+    able = [i.key for i in list_formulations() if i.max_classes is None]
+    raise SettingsError(
+        "TOO_MANY_CLASSES",
+        "Only binary classification is supported. The type of the target is multiclass: "
+        f"{info.key} separates 2 classes, y has {n_classes}; use {', '.join(able)}.",
+        "formulation",
+    )
+
+
+def require_weights(info: FormulationInfo) -> None:
+    """Refuse sample weights where the formulation has no use for them."""
+    if "class_weight" in info.constraints:
+        return
+    able = [i.key for i in list_formulations() if "class_weight" in i.constraints]
+    raise SettingsError(
+        "WEIGHTS_NOT_EXPRESSIBLE",
+        f"{info.key} does not take sample weights; {', '.join(able)} do.",
+        "sample_weight",
+    )
+
+
+def leaf_shares(run: Run, data: Dataset, weights: np.ndarray | None) -> dict[int, np.ndarray]:
+    """Weighted class shares per leaf; an empty leaf predicts its label for certain."""
+    X, tree = run.encoding.transform(data.frame), run.tree
+    assert data.y is not None
+    assert tree is not None
+    summaries = node_summaries(tree, X, data.y)
+    weights = np.ones(len(X)) if weights is None else weights
+    leaves, shares = tree.apply(X), {}
+    for leaf, label in tree.labels.items():
+        here = leaves == leaf
+        counts = np.bincount(data.y[here], weights[here], minlength=data.n_classes)
+        if not summaries[leaf].n_samples:
+            counts[label] = 1.0
+        # The prediction is the label, also where a tie or a constraint chose another class.
+        counts[label] = max(counts[label], np.nextafter(counts.max(), np.inf))
+        shares[leaf] = counts / counts.sum()
+    return shares
