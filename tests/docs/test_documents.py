@@ -75,6 +75,7 @@ def test_every_file_of_formulations_registers_one() -> None:
     files = {p.stem for p in (ROOT / "octcore" / "formulations").glob("*.py")}
     keys = {info.key.replace("-", "_") for info in base.list_formulations()}
     assert files - {"__init__", "base"} == keys
+    assert set(base.ORDER) == {info.key for info in base.list_formulations()}
 
 
 def test_the_import_contracts_name_every_formulation_and_module() -> None:
