@@ -127,7 +127,7 @@ def _protocol(data: Dataset) -> tuple[str, str]:
         format_func=CHOICES.__getitem__,
         key="tune_choice",
         persist_state="session",
-        help="Fewest features: among the candidates within 2.5 % of the best mean accuracy, the one "
+        help="Fewest features: of the candidates within 2.5 % of the best mean accuracy, the one "
         "with fewest features, as in the MARGOT paper.",
     )
     return protocol, choice
