@@ -270,7 +270,13 @@ class ConstraintContext:
     positive_class: int
 
     def class_index(self, label: Any) -> int:
-        """Index of a class label; labels given as text match by their text."""
+        """Index of a class label; labels given as text match by their text.
+
+        Raises
+        ------
+        SettingsError
+            If no class has the label.
+        """
         for k, known in enumerate(self.classes):
             if known == label or str(known) == str(label):
                 return k
@@ -279,7 +285,13 @@ class ConstraintContext:
         )
 
     def raw_index(self, name: str) -> int:
-        """Index of a raw feature by name."""
+        """Index of a raw feature by name.
+
+        Raises
+        ------
+        SettingsError
+            If no feature has the name; near matches are named.
+        """
         if name not in self.raw_features:
             raise unknown_name("UNKNOWN_COLUMN", "feature", name, self.raw_features, "the data")
         return self.raw_features.index(name)

@@ -84,7 +84,13 @@ class FloatRange(Parameter):
     log: bool = False
 
     def check(self, value: object) -> float | None:
-        """Return a finite float inside the range, or None if that is the default."""
+        """Return a finite float inside the range, or None if that is the default.
+
+        Raises
+        ------
+        SettingsError
+            If the value is of another type or not allowed; says what is.
+        """
         if value is None and self.default is None:
             return None
         number = _as_float(value)
@@ -114,7 +120,13 @@ class IntRange(Parameter):
     high: int | None = None
 
     def check(self, value: object) -> int | None:
-        """Return an int inside the range, or None if that is the default."""
+        """Return an int inside the range, or None if that is the default.
+
+        Raises
+        ------
+        SettingsError
+            If the value is of another type or not allowed; says what is.
+        """
         if value is None and self.default is None:
             return None
         number = _as_float(value)
@@ -139,7 +151,13 @@ class Choice(Parameter):
     options: tuple[str, ...] = ()
 
     def check(self, value: object) -> str | None:
-        """Return the option, or name near matches."""
+        """Return the option, or name near matches.
+
+        Raises
+        ------
+        SettingsError
+            If the value is of another type or not allowed; says what is.
+        """
         if value is None and self.default is None:
             return None
         if value not in self.options:
@@ -156,7 +174,13 @@ class Flag(Parameter):
     """A switch."""
 
     def check(self, value: object) -> bool:
-        """Accept booleans and the usual words for them."""
+        """Accept booleans and the usual words for them.
+
+        Raises
+        ------
+        SettingsError
+            If the value is of another type or not allowed; says what is.
+        """
         if isinstance(value, bool):
             return value
         if isinstance(value, (int, float)) and value in (0, 1):
@@ -181,7 +205,13 @@ class Names(Parameter):
     """A list of names, such as columns; text is split at commas."""
 
     def check(self, value: object) -> tuple[str, ...] | None:
-        """Return a tuple of distinct, non-empty names."""
+        """Return a tuple of distinct, non-empty names.
+
+        Raises
+        ------
+        SettingsError
+            If the value is of another type or not allowed; says what is.
+        """
         if value is None:
             return None
         parts: Iterable[object]

@@ -35,7 +35,22 @@ class Prepared:
 
 
 def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None = None) -> Prepared:
-    """Split, encode and check; nothing is built yet."""
+    """Split, encode and check; nothing is built yet.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows with classes.
+    settings : Settings
+        Checked settings.
+    sample_weight : numpy.ndarray or None
+        Weight of every row, shape ``(n_samples,)``; ones by default.
+
+    Raises
+    ------
+    SettingsError
+        If the settings do not fit the rows: classes, encoding, depth, weights beside held-out rows.
+    """
     start = time.perf_counter()
     check_against_data(settings, data)
     info = get_formulation(settings.formulation).info
@@ -111,6 +126,11 @@ def split_rows(
 
     Classes of one row stay in the training part.  When the test part is smaller than the number
     of classes it is drawn without stratification, and a finding says so.
+
+    Raises
+    ------
+    SettingsError
+        If too few rows would be left on one side.
     """
     if test_size == 0.0:
         return data, None, ()

@@ -58,6 +58,13 @@ def export_tree(run: Run, kind: str) -> str:
         A run with a tree.
     kind : str
         One of `EXPORTS`.
+
+    Raises
+    ------
+    ModelFileError
+        If the run has no tree.
+    SettingsError
+        If the format is unknown; near matches are named.
     """
     if run.tree is None:
         raise ModelFileError("NO_TREE", "This run has no tree to export.")

@@ -148,6 +148,11 @@ float or None
         -------
         numpy.ndarray
             Shape ``(n_samples,)``.
+
+        Raises
+        ------
+        ModelFileError
+            If the run has no tree.
         """
         if self.tree is None:
             raise ModelFileError("NO_TREE", "This run has no tree to predict with.")
@@ -191,7 +196,13 @@ float or None
         train: Dataset | None = None,
         test: Dataset | None = None,
     ) -> Run:
-        """Read a run back; rows and trace are kept apart from it and given here."""
+        """Read a run back; rows and trace are kept apart from it and given here.
+
+        Raises
+        ------
+        ModelFileError
+            If the record is no run, or of another version.
+        """
         if record.get("format") != "octcore-run" or record.get("version") != 1:
             raise ModelFileError("NOT_A_RUN", "Expected an octcore-run of version 1.")
         plain = {

@@ -216,6 +216,11 @@ def class_weights(constraints: Constraints, y: np.ndarray, classes: tuple[Any, .
     -------
     numpy.ndarray
         Shape ``(n_samples,)``.
+
+    Raises
+    ------
+    SettingsError
+        If a weight names a class that the data do not have, or all weights are zero.
     """
     asked = constraints.class_weight
     if asked is None:

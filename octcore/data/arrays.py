@@ -22,7 +22,13 @@ def columns_from_arrays(
     feature_names: Sequence[str] | None,
     kinds: Mapping[str, str] | None,
 ) -> tuple[pd.DataFrame, tuple[Column, ...]]:
-    """Return the frame and its columns (see `Dataset.from_arrays`)."""
+    """Return the frame and its columns (see `Dataset.from_arrays`).
+
+    Raises
+    ------
+    DataError
+        If there are not as many names as columns.
+    """
     raw = X.reset_index(drop=True) if isinstance(X, pd.DataFrame) else _frame_of(X)
     if feature_names is not None and len(feature_names) != raw.shape[1]:
         raise DataError(

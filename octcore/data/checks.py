@@ -1,6 +1,9 @@
 """Checks of a typed table: what a user should know before training.
 
 Every check takes the typed columns (and labels) and returns findings; none changes anything.
+
+Everywhere `codes` are class codes and `lines` lines of the file, one a row, shape ``(n_samples,)``;
+`values` are those of one numeric column.
 """
 
 from __future__ import annotations

@@ -110,7 +110,13 @@ class Dataset:
         return tuple(int(n) for n in np.bincount(self.y, minlength=self.n_classes))
 
     def column(self, name: str) -> Column:
-        """Return the column of that name, or raise `DataError`."""
+        """Return the column of that name, or raise `DataError`.
+
+        Raises
+        ------
+        DataError
+            If there is no such column; near matches are named.
+        """
         for column in self.columns:
             if column.name == name:
                 return column

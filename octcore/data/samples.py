@@ -49,7 +49,13 @@ class SampleInfo:
 
 
 def sample_folder() -> Path:
-    """Return the folder of the samples: in the installed package, or beside it in a checkout."""
+    """Return the folder of the samples: in the installed package, or beside it in a checkout.
+
+    Raises
+    ------
+    DataError
+        If the samples were not installed.
+    """
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "_sample_data", package.parent / "sample_data"):
         if (folder / "datasets.toml").is_file():

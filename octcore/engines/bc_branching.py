@@ -15,7 +15,17 @@ def fixings(
     upper: np.ndarray,
     integer: np.ndarray,
 ) -> tuple[Child, ...]:
-    """Bounds of binaries whose reduced cost alone would carry the LP value past the cutoff."""
+    """Bounds of binaries whose reduced cost alone would carry the LP value past the cutoff.
+
+    Parameters
+    ----------
+    value, cutoff : float
+        Value of the LP, and the value from which nothing is worth having.
+    costs, lower, upper : numpy.ndarray
+        Reduced costs and bounds of the columns, shape ``(n_columns,)``.
+    integer : numpy.ndarray
+        Columns that must be integral.
+    """
     free = integer[upper[integer] - lower[integer] > 0.5]
     slack = cutoff - value
     if not len(free) or not np.isfinite(slack):
@@ -31,7 +41,15 @@ def fixings(
 def default_children(
     x: np.ndarray, integer: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> list[Child]:
-    """Branch on the most fractional integer column; the rounded side comes first."""
+    """Branch on the most fractional integer column; the rounded side comes first.
+
+    Parameters
+    ----------
+    x, lower, upper : numpy.ndarray
+        Point and bounds of the columns, shape ``(n_columns,)``.
+    integer : numpy.ndarray
+        Columns that must be integral; one at least is fractional at `x`.
+    """
     values = x[integer]
     fraction = np.abs(values - np.rint(values))
     column = integer[int(fraction.argmax())]

@@ -145,7 +145,13 @@ class HighsModel:
             )
 
     def run(self, settings: SolverSettings, hooks: SolverHooks | None = None) -> SolverResult:
-        """Solve within the limits."""
+        """Solve within the limits.
+
+        Raises
+        ------
+        Exception
+            What a hook raised, after HiGHS has ended.
+        """
         self._apply(settings)
         relay = None
         if hooks is not None:

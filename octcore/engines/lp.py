@@ -117,7 +117,13 @@ class PersistentLp:
         return ids
 
     def delete_rows(self, positions: np.ndarray) -> None:
-        """Delete rows by position; positions below `n_base` are not allowed."""
+        """Delete rows by position; positions below `n_base` are not allowed.
+
+        Raises
+        ------
+        EngineError
+            If one of them is a row of the model itself.
+        """
         if len(positions) and positions.min() < self.n_base:
             raise EngineError("LP_ROWS", "Rows of the model itself may not be deleted.")
         self._highs.deleteRows(len(positions), positions.astype(np.int32))
@@ -152,6 +158,11 @@ class PersistentLp:
             The LP may stop as soon as its value is proven to reach this; infinite for none.
         remaining : callable
             Seconds that may still be used; zero or less stops the solve.
+
+        Raises
+        ------
+        EngineError
+            If HiGHS fails on the linear program.
         """
         highs = self._highs
         highs.setOptionValue("objective_bound", float(min(cutoff, INFINITY)))

@@ -55,7 +55,15 @@ class PyomoSolverEngine:
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
     ) -> Outcome:
-        """Build and solve; the tree and the bound arrive at the end."""
+        """Build and solve; the tree and the bound arrive at the end.
+
+        Raises
+        ------
+        SettingsError
+            If the package of the solver is not installed or has no licence.
+        TooLargeError
+            If the model does not fit into memory.
+        """
         solver = self.make_solver(limits)
         if not solver.available():
             raise SettingsError(

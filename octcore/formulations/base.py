@@ -101,7 +101,13 @@ class FormulationInfo:
         return self.objective_with(params)
 
     def parameter(self, name: str) -> Parameter:
-        """Find a hyperparameter by name."""
+        """Find a hyperparameter by name.
+
+        Raises
+        ------
+        SettingsError
+            If it declares no such parameter; near matches are named.
+        """
         for parameter in self.hyperparameters:
             if parameter.name == name:
                 return parameter

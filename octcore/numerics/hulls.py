@@ -160,6 +160,11 @@ def soft_margin_plane(
     -------
     tuple of (numpy.ndarray, float)
         ``a`` and ``b`` of the score ``a.x + b``.
+
+    Raises
+    ------
+    EngineError
+        If HiGHS does not solve the margin problem.
     """
     n, p = X.shape
     side = np.where(right, 1.0, -1.0)

@@ -1,6 +1,9 @@
 """Slow, obviously right enumeration of small trees: the oracle of the tests.
 
 Nothing here is fast or clever on purpose.
+
+Everywhere `X` holds zeros and ones, shape ``(n_samples, n_features)``, `y` class codes and
+`weights` weights of rows, both of shape ``(n_samples,)``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Numbers that describe a tree on data; all by routing rows, never from model variables."""
+"""Numbers that describe a tree on data; all by routing rows, never from model variables.
+
+Everywhere `X` holds encoded rows, shape ``(n_samples, n_features)``, `y` class codes and `weights`
+weights of rows, both of shape ``(n_samples,)``; without weights every row counts 1.
+"""
 
 from __future__ import annotations
 
