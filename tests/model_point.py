@@ -43,6 +43,14 @@ def largest_violation(built: PyomoModel) -> tuple[float, str]:
     return worst, where
 
 
+def check_starts(program: Program) -> int:
+    """Check every start that the program accepts; return how many there are."""
+    trees = [tree for _, tree in program.starts() if program.evaluate(tree) is not None]
+    for tree in trees:
+        check_start(program, tree)
+    return len(trees)
+
+
 def check_start(program: Program, tree: Tree, tolerance: float = 1e-6) -> None:
     """A tree that the program accepts is a feasible point of its model with the same objective."""
     value = program.evaluate(tree)

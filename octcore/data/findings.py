@@ -69,7 +69,13 @@ class UnusableTableError(DataError):
 
 
 def raise_if_unusable(findings: Iterable[Finding]) -> None:
-    """Raise `UnusableTableError` if one of the findings is an error."""
+    """Raise `UnusableTableError` if one of the findings is an error.
+
+    Raises
+    ------
+    UnusableTableError
+        With all errors, not only the first.
+    """
     found = tuple(findings)
     if any(finding.severity == "error" for finding in found):
         raise UnusableTableError(found)

@@ -1,5 +1,7 @@
 """Thresholds of numeric columns: quantile buckets, quantile thresholds, class changes.
 
+Everywhere `numbers` are the values of one column, shape ``(n_samples,)``, none of them missing.
+
 References
 ----------
 Rules 6 to 8 of the encodings used by the Accelerated BendOCT experiments: buckets between linearly

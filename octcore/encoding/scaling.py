@@ -1,4 +1,7 @@
-"""Numbers to [0, 1] for oblique formulations, and numbers that are used as they are."""
+"""Numbers to [0, 1] for oblique formulations, and numbers that are used as they are.
+
+`numbers` are the training values of one column, shape ``(n_samples,)``.
+"""
 
 from __future__ import annotations
 

@@ -69,7 +69,15 @@ def _fill(tree: PathTree, X: np.ndarray, rows: np.ndarray, labels: np.ndarray) -
 
 
 def leaf_sizes(tree: PathTree, X: np.ndarray) -> list[int]:
-    """Return the number of rows in every leaf, left to right."""
+    """Return the number of rows in every leaf, left to right.
+
+    Parameters
+    ----------
+    tree : PathTree
+        The tree.
+    X : numpy.ndarray
+        Zeros and ones, shape ``(n_samples, n_features)``.
+    """
     if isinstance(tree, Leaf):
         return [len(X)]
     right = X[:, tree.feature] > 0

@@ -131,7 +131,13 @@ def everything(condition: Condition) -> Condition:
 
 
 def meet(first: Condition, second: Condition) -> Condition:
-    """Return what holds when both conditions on one column hold."""
+    """Return what holds when both conditions on one column hold.
+
+    Raises
+    ------
+    TypeError
+        If one is a set of numbers and the other one of categories.
+    """
     if isinstance(first, Numbers) and isinstance(second, Numbers):
         return first.meet(second)
     if isinstance(first, Levels) and isinstance(second, Levels):

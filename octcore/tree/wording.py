@@ -208,7 +208,7 @@ def rules(
     encoding : Encoding
         The encoding of its columns.
     X, y : numpy.ndarray or None
-        Encoded rows and class codes to count; both or none.
+        Encoded rows, shape ``(n_samples, n_features)``, and class codes to count; both or none.
     max_name : int or None
         See `split_words`.
     """

@@ -2,6 +2,9 @@
 
 Every point has a gain (positive or negative) for going right.  Along a direction in the space of
 planes each score is linear in the step, so the best step follows from one sort (the idea of OC1).
+
+Everywhere `X` holds the points, shape ``(n_points, n_features)``, `gains` their gains, shape
+``(n_points,)``, and `weights` those of the plane, shape ``(n_features,)``.
 """
 
 from __future__ import annotations

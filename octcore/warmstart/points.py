@@ -3,6 +3,10 @@
 A perfect tree of planes is two arrays: row ``t`` of `weights` and entry ``t`` of `offsets` belong
 to branch node ``t``; a row goes right when its score ``w.x + b`` is not negative.  A node that does
 not split has zero weights and offset -1, so that everything goes left.
+
+Everywhere `leaf` is the terminal node of every point, shape ``(n_points,)``, `X` rows on the
+columns of the points, shape ``(n_samples, n_features)``; tables of nodes have one row per node
+number.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from octcore.store import RunStore, StoreState
 from octcore.worker import WorkerPool
 
 APP = str(Path(dashboard.__file__).parent / "app.py")
-PATIENCE = 60
+PATIENCE = 120
 
 
 class Server:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
-import dashboard
 from dashboard import jobs
 from octcore.data.samples import load_sample
 from octcore.solving import solve
-
-APP = str(Path(dashboard.__file__).parent / "app.py")
-PATIENCE = 120
+from tests.app.history_case import open_page, shown
 
 
 @pytest.fixture
@@ -38,21 +33,6 @@ def views(monkeypatch):
     monkeypatch.setattr(jobs, "view", known.get)
     yield known
     st.cache_resource.clear()
-
-
-def open_page(page: str, **query: str) -> AppTest:
-    app = AppTest.from_file(APP, default_timeout=PATIENCE).run()
-    app.switch_page(f"pages/{page}.py")
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.run()
-    assert not app.exception
-    return app
-
-
-def shown(app: AppTest) -> str:
-    parts = [*app.markdown, *app.caption, *app.info, *app.error, *app.warning]
-    return "\n".join(str(element.value) for element in parts).replace("\\", "")
 
 
 def test_without_a_run_it_says_what_to_do(views):
