@@ -43,7 +43,13 @@ class Parameter:
     advanced: bool = False
 
     def check(self, value: object) -> object:
-        """Return `value` in the parameter's own type, or raise `SettingsError`."""
+        """Return `value` in the parameter's own type.
+
+        Raises
+        ------
+        SettingsError
+            If the value is of another type or not allowed; says what is.
+        """
         return value
 
     def parse(self, text: str) -> object:
@@ -84,13 +90,7 @@ class FloatRange(Parameter):
     log: bool = False
 
     def check(self, value: object) -> float | None:
-        """Return a finite float inside the range, or None if that is the default.
-
-        Raises
-        ------
-        SettingsError
-            If the value is of another type or not allowed; says what is.
-        """
+        """Return a finite float inside the range, or None if that is the default."""
         if value is None and self.default is None:
             return None
         number = _as_float(value)
@@ -120,13 +120,7 @@ class IntRange(Parameter):
     high: int | None = None
 
     def check(self, value: object) -> int | None:
-        """Return an int inside the range, or None if that is the default.
-
-        Raises
-        ------
-        SettingsError
-            If the value is of another type or not allowed; says what is.
-        """
+        """Return an int inside the range, or None if that is the default."""
         if value is None and self.default is None:
             return None
         number = _as_float(value)
@@ -151,13 +145,7 @@ class Choice(Parameter):
     options: tuple[str, ...] = ()
 
     def check(self, value: object) -> str | None:
-        """Return the option, or name near matches.
-
-        Raises
-        ------
-        SettingsError
-            If the value is of another type or not allowed; says what is.
-        """
+        """Return the option, or name near matches."""
         if value is None and self.default is None:
             return None
         if value not in self.options:
@@ -174,13 +162,7 @@ class Flag(Parameter):
     """A switch."""
 
     def check(self, value: object) -> bool:
-        """Accept booleans and the usual words for them.
-
-        Raises
-        ------
-        SettingsError
-            If the value is of another type or not allowed; says what is.
-        """
+        """Accept booleans and the usual words for them."""
         if isinstance(value, bool):
             return value
         if isinstance(value, (int, float)) and value in (0, 1):
@@ -205,13 +187,7 @@ class Names(Parameter):
     """A list of names, such as columns; text is split at commas."""
 
     def check(self, value: object) -> tuple[str, ...] | None:
-        """Return a tuple of distinct, non-empty names.
-
-        Raises
-        ------
-        SettingsError
-            If the value is of another type or not allowed; says what is.
-        """
+        """Return a tuple of distinct, non-empty names."""
         if value is None:
             return None
         parts: Iterable[object]
