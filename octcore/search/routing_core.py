@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp import GAVE_UP, PIVOT_LIMIT
+from octcore.numerics.node_qp import GAVE_UP, OPTIMAL, PIVOT_LIMIT
 from octcore.numerics.node_qp_rows import load_rows
 from octcore.numerics.qp_factor import node_of
 from octcore.search.routing_branching import AGAIN, COMPLETE, PRUNED, branch, process
@@ -24,9 +24,9 @@ from octcore.search.routing_records import Status
 from octcore.search.routing_start import class_routing, node_solver, svm_planes
 from octcore.search.routing_state import (
     clear_bank,
-    lower_bound,
     pack,
     restart_node,
+    solve_all_chunks,
     solve_chunk,
     unpack,
 )
@@ -62,15 +62,15 @@ class RoutingSearch(RoutingFrame):
         clear_bank(self.bank)
         load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
         if not self._settle():
-            return self._stopped(lower_bound(self.bank))
-        self.report_bound(lower_bound(self.bank))
+            return self._stopped(self.value())
+        self.report_bound(self.value())
         self.improve()
         self.descend()
         self.heap: list[tuple[float, int, NDArray[np.int8], NDArray[np.uint8]]] = []
         alive = True
         while True:
             lowest = self.heap[0][0] if self.heap else np.inf
-            current = lower_bound(self.bank) if alive else np.inf
+            current = self.value() if alive else np.inf
             self.report_bound(min(lowest, current))
             if min(lowest, current) >= self.cutoff():
                 return "optimal" if self.abandoned >= self.cutoff() else "stalled"
@@ -92,16 +92,21 @@ class RoutingSearch(RoutingFrame):
 
         With ``cold``, QPs that rounding spoilt are solved once more from scratch.
         """
-        for node in range(self.problem.n_nodes):
-            for _ in range(2):
-                code = PIVOT_LIMIT
-                while code == PIVOT_LIMIT:
-                    code = solve_chunk(self.bank, self.data, node, np.inf, self.chunk)
-                    if code == PIVOT_LIMIT and self.tracker.stop():
-                        return False
-                if code != GAVE_UP or not cold:
-                    break
-                restart_node(self.bank, self.prefix, node)
+        code = solve_all_chunks(self.bank, self.data, self.chunk)
+        if code == OPTIMAL or (code == GAVE_UP and not cold):
+            return True
+        return all(self._settle_node(node, cold) for node in range(self.problem.n_nodes))
+
+    def _settle_node(self, node: int, cold: bool) -> bool:
+        for _ in range(2):
+            code = solve_chunk(self.bank, self.data, node, np.inf, self.chunk)
+            while code == PIVOT_LIMIT:
+                if self.tracker.stop():
+                    return False
+                code = solve_chunk(self.bank, self.data, node, np.inf, self.chunk)
+            if code != GAVE_UP or not cold:
+                break
+            restart_node(self.bank, self.prefix, node)
         return True
 
     def _pop(self) -> bool:
@@ -113,7 +118,7 @@ class RoutingSearch(RoutingFrame):
         if not self._settle():
             heapq.heappush(self.heap, (bound, -self.nodes, prefix, packed))
             return False
-        return lower_bound(self.bank) < self.cutoff()
+        return self.value() < self.cutoff()
 
     def _push(self, bound: float, prefix: NDArray[np.int64], packed: NDArray[np.uint8]) -> None:
         heapq.heappush(self.heap, (bound, self.nodes, prefix.astype(np.int8), packed))
@@ -144,7 +149,7 @@ class RoutingSearch(RoutingFrame):
             self._push(far, far_prefix, packed)
         if not near:
             return False
-        bound = lower_bound(self.bank)
+        bound = self.value()
         if self.heap:
             lowest = self.heap[0][0]
             if bound > lowest + _DIVE * (self.tracker.objective - lowest):
@@ -159,11 +164,11 @@ class RoutingSearch(RoutingFrame):
         settled = self._settle(cold=True)
         if settled:
             self.descend()
-        if lower_bound(self.bank) >= self.cutoff():
+        if self.value() >= self.cutoff():
             return False
         if settled and self._choose_nearest():
             return self._split()
-        self.abandoned = min(self.abandoned, lower_bound(self.bank))
+        self.abandoned = min(self.abandoned, self.value())
         return False
 
     def _choose_nearest(self) -> bool:

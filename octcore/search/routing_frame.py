@@ -6,6 +6,8 @@ the penalties can amount to is subtracted before a bound is published.
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -112,6 +114,10 @@ class RoutingFrame:
 
     # -- bounds -------------------------------------------------------------------------------
 
+    def value(self) -> float:
+        """Bound of the current state with its bias penalties."""
+        return float(self.bank.value.sum())
+
     def correction(self) -> float:
         """Most that the bias penalties of a tree worth the incumbent can add to its value.
 
@@ -119,7 +125,7 @@ class RoutingFrame:
         with ``sum ||w_t||^2 <= 2 UB``; squares are summed by Cauchy's inequality.
         """
         count, value = self.problem.n_nodes, 2.0 * self.tracker.objective
-        squares = count + 2.0 * self.radius * np.sqrt(count * value) + self.radius**2 * value
+        squares = count + 2.0 * self.radius * sqrt(count * value) + self.radius**2 * value
         return float(squares / (2.0 * self.scale**2))
 
     def cutoff(self) -> float:

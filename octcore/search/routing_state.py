@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from octcore.numerics.node_qp import CUTOFF, solve_node
+from octcore.numerics.node_qp import CUTOFF, GAVE_UP, OPTIMAL, PIVOT_LIMIT, solve_node
 from octcore.numerics.node_qp_rows import (
     add_hinge,
     add_route,
@@ -147,6 +147,20 @@ def solve_chunk(bank, data, node, cutoff, pivots):
     code = solve_node(qp, own, cutoff, pivots)
     score_all(qp, own)
     return code
+
+
+@kernel
+def solve_all_chunks(bank, data, pivots):
+    """Some pivots on every node; PIVOT_LIMIT if one needs more, else GAVE_UP if rounding won."""
+    worst = OPTIMAL
+    for node in range(bank.value.shape[0]):
+        qp = node_of(bank, node)
+        own = node_data(data, node)
+        code = solve_node(qp, own, np.inf, pivots)
+        score_all(qp, own)
+        if code == PIVOT_LIMIT or (code == GAVE_UP and worst == OPTIMAL):
+            worst = code
+    return worst
 
 
 @kernel
