@@ -120,7 +120,7 @@ INFO = FormulationInfo(
         (r"c_i \ge e_{il} - k_{l,y_i}", "a row in a leaf of another class is an error"),
     ),
     good_at="Many classes and categorical columns in one small oblique tree; on large data train "
-    "on selected rows (octcore.selection.data_selection).",
+    "on selected rows (`octcore.solve_selected`).",
 )
 
 

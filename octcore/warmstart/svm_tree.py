@@ -50,7 +50,7 @@ HEARTBEAT_SECONDS = 0.25
 """The caller of the starts hears from them at least that often, if restarts are short."""
 STALLED_RESTARTS = 200
 """Restarts without a better tree after which the search of the starts ends."""
-KICKS = 15
+KICKS = 8
 """Kicks of a soft tree without gain after which the search starts again."""
 SHALLOWER_SHARE = 0.3
 """Share of the time for trees of one level less, which are starts as well."""
@@ -86,14 +86,20 @@ class TreeSearch:
         self._soft = SoftTrees(goal, self.rng) if is_small else None
         self._kicked: SoftTree | None = None
         self._idle_kicks = 0
+        self._thin: PlaneTree | None = None
         self._shallower = (
-            TreeSearch(replace(goal, depth=goal.depth - 1)) if goal.depth > 2 else None
+            TreeSearch(replace(goal, depth=goal.depth - 1)) if goal.depth > 1 else None
         )
 
     @property
     def is_perfect(self) -> bool:
         """Whether the conflict bound is attained without a price of splits."""
         return self.goal.split_price == 0 and self.best_value >= self.ceiling - 1e-9
+
+    @property
+    def is_kicking(self) -> bool:
+        """Whether a promising soft tree waits for `restart` to go on with it."""
+        return self._kicked is not None
 
     def trees(self, seconds: float) -> Iterator[tuple[str, Tree]]:
         """Yield trees for `seconds`: greedy ones, improved ones, then restarts.
@@ -141,8 +147,15 @@ class TreeSearch:
             self._shallower.restart(deadline)
             if self._take_shallower():
                 return True
-        start = self._perturbed() if self._count % 2 and self.best is not None else self._random()
-        return self._search(start, deadline)
+        return self._search(self._next_start(), deadline)
+
+    def _next_start(self) -> PlaneTree:
+        """Starts of all kinds by turns."""
+        if self._count % 3 == 1:
+            grafted = self._grafted()
+            if grafted is not None:
+                return grafted
+        return self._perturbed() if self._count % 2 and self.best is not None else self._random()
 
     def improve(self, leaf: IntArray, deadline: float) -> bool:
         """Search from a routing; returns whether there is a new best tree."""
@@ -153,7 +166,7 @@ class TreeSearch:
         planes = self.alternate(start, deadline)
         if self._soft is None or time.perf_counter() > deadline:
             return self._settle(planes)
-        self.thin_value = max(self.thin_value, self._value(planes))
+        self._note(planes)
         tree = self._soft.settle(planes, deadline)
         few = FEW_ERRORS * self.goal.points.total / max(1, len(self.goal.points))
         if tree.cost > few:
@@ -163,14 +176,18 @@ class TreeSearch:
 
     def _settle_soft(self, tree: SoftTree) -> bool:
         """Keep a soft tree as the best if so few rows pay that repairing it may be worth it."""
-        self.thin_value = max(self.thin_value, self._value(tree.planes))
+        self._note(tree.planes)
         paying = float(self.goal.points.counts[tree.costs > TROUBLE].sum())
         if self.best is not None and paying >= self.ceiling - self.best_value + 1e-9:
             return False
         return self._settle(tree.planes, polish=False)
 
-    def _value(self, planes: PlaneTree) -> float:
-        return self.goal.value(planes, planes.descend(self.goal.points.X))
+    def _note(self, planes: PlaneTree) -> float:
+        """Remember the best tree whatever its gaps; returns the value."""
+        value = self.goal.value(planes, planes.descend(self.goal.points.X))
+        if value > self.thin_value + 1e-9:
+            self.thin_value, self._thin = value, planes.copy()
+        return value
 
     def _kick_on(self, deadline: float) -> bool:
         """Kick the soft tree at hand until nothing comes of it; returns as `restart`."""
@@ -179,7 +196,7 @@ class TreeSearch:
         while self._kicked is not None and not self.is_perfect and time.perf_counter() < deadline:
             tree = self._kicked
             trial = self._soft.kick(tree, deadline)
-            is_better = trial is not None and trial.cost < tree.cost - 1e-7
+            is_better = trial is not None and trial.cost < 0.98 * tree.cost
             self._idle_kicks = 0 if is_better else self._idle_kicks + 1
             if trial is not None:
                 better = self._settle_soft(trial) or better
@@ -298,6 +315,28 @@ class TreeSearch:
                 splitting = planes.splitting
         return planes
 
+    def _grafted(self) -> PlaneTree | None:
+        """The best tree of one level less, gaps aside, twice below a split between tight points.
+
+        Where such a tree is good but thin, dividing the points that make it thin widens its gaps.
+        """
+        search, X = self._shallower, self.goal.points.X
+        below = None if search is None else search._thin
+        if below is None or not below.splitting[1]:
+            return None
+        if 1 + 2 * int(below.splitting.sum()) > self.goal.split_limit:
+            return None
+        near = np.argsort(np.abs(X @ below.weights[1] + below.offsets[1]))[: 2 * X.shape[1] + 2]
+        first, second = self.rng.choice(near, size=2, replace=len(near) < 2)
+        planes = PlaneTree.empty(self.goal.depth, X.shape[1])
+        planes.set(1, *self._bisector(bool(self.rng.integers(2)), X[first], X[second]))
+        for node in range(1, len(below.offsets)):
+            level = node.bit_length() - 1
+            for child in (2, 3):
+                at = (child << level) + node - (1 << level)
+                planes.set(at, below.weights[node], float(below.offsets[node]))
+        return planes
+
     def _random(self) -> PlaneTree:
         """Top-down: planes halfway between two points of different classes at their node."""
         X, counts = self.goal.points.X, self.goal.points.counts
@@ -325,9 +364,7 @@ class TreeSearch:
         """Centre the planes, repair thin gaps, and keep the tree if it is the best so far."""
         goal = self.goal
         planes = self._gaps.without_idle_splits(planes)
-        leaf = planes.descend(goal.points.X)
-        value = goal.value(planes, leaf)
-        self.thin_value = max(self.thin_value, value)
+        value = self._note(planes)
         if value <= self.best_value + 1e-9:
             return False
         centred = self._gaps.with_gaps(planes)

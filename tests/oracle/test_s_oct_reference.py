@@ -60,6 +60,6 @@ def test_iris_is_proven_by_cuts(reference, epsilon):
 
 
 def test_blood_transfusion_has_conflicting_rows(reference):
-    problem, program = program_of(reference, BLOOD, 2, epsilon=1e-5, start_seconds=30.0)
+    problem, program = program_of(reference, BLOOD, 2, epsilon=1e-5, start_seconds=20.0)
     assert program.bound == 697
     assert best_start(problem, program) >= 603

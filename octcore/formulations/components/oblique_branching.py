@@ -106,7 +106,8 @@ class SearchRounding:
 
     SHARE = 0.5
     """Share of the time since the first call that the heuristic may take."""
-    SLICE_SECONDS = 0.3
+    SLICE_SECONDS, LONGEST_SECONDS = 0.3, 1.0
+    """Time of one call: what its share allows, but between these."""
 
     def __init__(self, starts: Starts, leaves: Callable[[Point], IntArray]) -> None:
         self.starts, self.leaves = starts, leaves
@@ -118,15 +119,16 @@ class SearchRounding:
         """Return a new best tree, or None."""
         now = time.perf_counter()
         self._first = now if self._first is None else self._first
-        if self._spent > self.SHARE * (now - self._first) + 0.1:
+        allowed = self.SHARE * (now - self._first) + 0.1 - self._spent
+        if allowed < 0:
             return None
         search, leaf = self.starts.search, self.leaves(point)
-        key = leaf.tobytes()
-        deadline = now + self.SLICE_SECONDS
-        if key in self._seen:
-            better = search.restart(deadline)
-        else:
+        deadline = now + min(max(allowed, self.SLICE_SECONDS), self.LONGEST_SECONDS)
+        better, key = False, leaf.tobytes()
+        if key not in self._seen and not search.is_kicking:
             self._seen.add(key)
             better = search.improve(leaf, deadline)
+        while not better and not search.is_perfect and time.perf_counter() < deadline:
+            better = search.restart(deadline)
         self._spent += time.perf_counter() - now
         return search.best_tree() if better else None
