@@ -30,6 +30,7 @@ ARGUMENTS = [
 ]
 START_SECONDS = 90
 SOLVE_MILLISECONDS = 180_000
+PATIENCE = 90_000
 """Patience with a busy machine; a quiet one needs some seconds."""
 
 
@@ -105,6 +106,7 @@ class Watched:
 
     def __init__(self, context, address: str) -> None:
         self.page = context.new_page()
+        self.page.set_default_timeout(PATIENCE)
         self.address = address
         self.errors: list[str] = []
         self.foreign: list[str] = []
@@ -125,14 +127,14 @@ class Watched:
     def open(self, path: str = "/"):
         """Open a path and wait until a page has been drawn."""
         self.page.goto(self.address + path)
-        self.page.get_by_role("heading", level=1).first.wait_for(timeout=60_000)
+        self.page.get_by_role("heading", level=1).first.wait_for()
         return self.page
 
     def settle(self) -> None:
         """Wait until no script runs."""
         self.page.wait_for_timeout(400)
         self.page.wait_for_function(
-            "() => !document.querySelector('[data-testid=stStatusWidget]')", timeout=60_000
+            "() => !document.querySelector('[data-testid=stStatusWidget]')", timeout=PATIENCE
         )
         self.page.wait_for_timeout(300)
 

@@ -20,7 +20,7 @@ def explore(visit, solved):
     def make(tab: str | None = None):
         watched = visit(viewport={"width": 1280, "height": 1300})
         page = watched.open("/explore" + solved)
-        page.locator("g.node").first.wait_for(timeout=60_000)
+        page.locator("g.node").first.wait_for()
         watched.settle()
         if tab:
             page.get_by_role("tab", name=tab).click()
@@ -38,12 +38,12 @@ def marked_edges(page) -> int:
 def test_a_picked_row_is_followed_through_the_tree(explore):
     watched, page = explore()
     page.get_by_text("Path of one row").click()
-    page.get_by_text(re.compile("Training row 1 ends in")).wait_for(timeout=30_000)
+    page.get_by_text(re.compile("Training row 1 ends in")).wait_for()
     assert marked_edges(page) == 2
     number = page.get_by_role("spinbutton", name=re.compile("Number, 1 to"))
     number.fill("101")
     number.press("Enter")
-    page.get_by_text(re.compile("Training row 101 ends in.*virginica")).wait_for(timeout=30_000)
+    page.get_by_text(re.compile("Training row 101 ends in.*virginica")).wait_for()
     assert page.locator('g.node[data-node="7"]').first.get_attribute("aria-selected") == "true"
     watched.assert_clean()
 
@@ -52,11 +52,11 @@ def test_a_typed_row_changes_its_leaf(explore):
     watched, page = explore()
     page.get_by_text("Path of one row").click()
     page.get_by_text("Typed row").click()
-    page.get_by_text(re.compile("The typed row ends in.*setosa")).wait_for(timeout=30_000)
+    page.get_by_text(re.compile("The typed row ends in.*setosa")).wait_for()
     width = page.get_by_role("spinbutton", name=re.compile("petal width"))
     width.fill("2.4")
     width.press("Enter")
-    page.get_by_text(re.compile("The typed row ends in.*virginica")).wait_for(timeout=30_000)
+    page.get_by_text(re.compile("The typed row ends in.*virginica")).wait_for()
     watched.assert_clean()
 
 
@@ -64,12 +64,12 @@ def test_the_slice_moves_with_the_values_of_the_other_features(explore):
     watched, page = explore()
     page.get_by_role("combobox", name=re.compile("Across")).click()
     page.get_by_role("option", name="petal length (cm)").click()
-    page.get_by_text(re.compile("Regions are a slice at")).wait_for(timeout=30_000)
+    page.get_by_text(re.compile("Regions are a slice at")).wait_for()
     page.get_by_role("button", name="Values of the other features").click()
     value = page.get_by_role("spinbutton", name=re.compile("sepal width|petal width")).first
     value.fill("2.25")
     value.press("Enter")
-    page.get_by_text(re.compile(r"slice at .*= 2\.25")).wait_for(timeout=30_000)
+    page.get_by_text(re.compile(r"slice at .*= 2\.25")).wait_for()
     watched.assert_clean()
 
 
@@ -80,7 +80,7 @@ def test_a_second_file_is_scored_and_saved_with_guarded_cells(explore, tmp_path)
         head + "5,3.5,1.4,0.2,setosa,=1+1\n6.5,3,5.5,2.2,setosa,b\n", encoding="utf-8"
     )
     page.locator("input[type=file]").set_input_files(tmp_path / "new.csv")
-    page.get_by_text("Mean confidence").wait_for(timeout=30_000)
+    page.get_by_text("Mean confidence").wait_for()
     page.get_by_text("50.0 %").first.wait_for()
     page.get_by_text(re.compile("note.*is not a column of the model")).wait_for()
     with page.expect_download() as waiting:
@@ -93,7 +93,7 @@ def test_a_second_file_is_scored_and_saved_with_guarded_cells(explore, tmp_path)
     assert all(0 < float(row["confidence"]) <= 1 for row in rows)
     (tmp_path / "bad.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     page.locator("input[type=file]").set_input_files(tmp_path / "bad.csv")
-    page.get_by_text(re.compile("lack 4 columns")).wait_for(timeout=30_000)
+    page.get_by_text(re.compile("lack 4 columns")).wait_for()
     watched.assert_clean()
 
 
@@ -111,12 +111,12 @@ def test_replay_plays_to_the_last_tree_by_itself(visit):
     page.get_by_role("button", name="Explore this tree").click(timeout=SOLVE_MILLISECONDS)
     page.get_by_role("tab", name="Replay").click()
     last = page.get_by_text(re.compile(r"Tree (\d+) of \1,"))
-    last.wait_for(timeout=60_000)
+    last.wait_for()
     page.get_by_role("button", name="Play").click()
-    page.get_by_text(re.compile(r"Tree 1 of \d+,")).wait_for(timeout=30_000)
-    page.get_by_text(re.compile(r"Tree 2 of \d+,")).wait_for(timeout=30_000)
-    last.wait_for(timeout=60_000)
-    page.get_by_role("button", name="Play").wait_for(timeout=30_000)
+    page.get_by_text(re.compile(r"Tree 1 of \d+,")).wait_for()
+    page.get_by_text(re.compile(r"Tree 2 of \d+,")).wait_for()
+    last.wait_for()
+    page.get_by_role("button", name="Play").wait_for()
     assert page.locator("g.node").count() >= 7
     watched.assert_clean()
 
