@@ -16,7 +16,7 @@ from octcore.worker import process as process_module
 from tests.unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
 
 PATIENCE = 60.0
-"""Reported figure is 1 s on a quiet machine; tests run beside other work."""
+"""Seconds to wait for what a quiet machine does at once; the bench measures how long it takes."""
 
 
 @pytest.fixture(scope="module")
