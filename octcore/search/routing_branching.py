@@ -80,19 +80,12 @@ def _one_step(qp, own, row, sample, sign, target, upper):
 
 
 @kernel
-def _step_gain(bank, data, prefix, sample, side):
+def _step_gain(child_qp, child, parent_qp, parent, sample, side):
     """One-step gain of sending a sample to a side: hinge below plus routing row here."""
-    n = data.y.shape[0]
-    parent = prefix[sample]
-    child = 2 * parent + (2 if side > 0 else 1)
-    own = node_data(data, child)
-    upper = own.upper[sample]
-    qp = node_of(bank, child)
-    gain = _one_step(qp, own, sample, sample, data.y[sample], 1.0, upper)
-    target = data.constants[0] if side < 0 else 0.0
-    qp = node_of(bank, parent)
-    here = node_data(data, parent)
-    return gain + _one_step(qp, here, n + sample, sample, float(side), target, np.inf)
+    gain = _one_step(child_qp, child, sample, sample, child.y[sample], 1.0, child.upper[sample])
+    target = parent.constants[0] if side < 0 else 0.0
+    row = parent.y.shape[0] + sample
+    return gain + _one_step(parent_qp, parent, row, sample, float(side), target, np.inf)
 
 
 @kernel
@@ -137,36 +130,40 @@ def _rate_candidates(bank, trial, data, prefix, n_upper, cutoff, ignored, pseudo
 
     Returns the number of candidates, -1 when the state is pruned, -2 when samples were fixed.
     """
-    n = prefix.shape[0]
     room = cutoff - lower_bound(bank)
     found, fixed = 0, False
-    for sample in range(n):
-        parent = prefix[sample]
-        if parent >= n_upper:
-            continue
-        paid = _payment(bank, data, sample, parent, n_upper)
-        if 0.0 <= paid <= ignored:
-            continue
-        closed = 0
-        for which in range(2):
-            side = 2 * which - 1
-            gain = _step_gain(bank, data, prefix, sample, side)
-            if gain >= room:
-                gain = trial_gain(bank, trial, data, prefix, sample, side, room, _CONFIRM_PIVOTS)
+    for parent in range(n_upper):
+        # One set of views per parent: making them costs more than a step on a small node.
+        nodes = (node_of(bank, 2 * parent + 1), node_of(bank, 2 * parent + 2))
+        owns = (node_data(data, 2 * parent + 1), node_data(data, 2 * parent + 2))
+        qp, own = node_of(bank, parent), node_data(data, parent)
+        for sample in range(prefix.shape[0]):
+            if prefix[sample] != parent:
+                continue
+            paid = _payment(bank, data, sample, parent, n_upper)
+            if 0.0 <= paid <= ignored:
+                continue
+            closed = 0
+            for which in range(2):
+                gain = _step_gain(nodes[which], owns[which], qp, own, sample, 2 * which - 1)
                 if gain >= room:
-                    closed += 1 if which == 0 else 2
-            if pseudo[2 + which, sample] > 0.0:
-                gain = max(gain, pseudo[which, sample] / pseudo[2 + which, sample])
-            rating[which, found] = min(gain, room)
-        if closed == 3:
-            return -1
-        if closed > 0:
-            extend_path(bank, data, prefix, sample, 1 if closed == 1 else -1)
-            fixed = True
-            continue
-        rating[2, found] = _hinge_product(bank, data, prefix, sample)
-        rating[3, found] = sample
-        found += 1
+                    side = 2 * which - 1
+                    pivots = _CONFIRM_PIVOTS
+                    gain = trial_gain(bank, trial, data, prefix, sample, side, room, pivots)
+                    if gain >= room:
+                        closed += 1 if which == 0 else 2
+                if pseudo[2 + which, sample] > 0.0:
+                    gain = max(gain, pseudo[which, sample] / pseudo[2 + which, sample])
+                rating[which, found] = min(gain, room)
+            if closed == 3:
+                return -1
+            if closed > 0:
+                extend_path(bank, data, prefix, sample, 1 if closed == 1 else -1)
+                fixed = True
+                continue
+            rating[2, found] = _hinge_product(bank, data, prefix, sample)
+            rating[3, found] = sample
+            found += 1
     return -2 if fixed else found
 
 
