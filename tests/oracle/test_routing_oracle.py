@@ -24,6 +24,7 @@ OPTIMA = {
     "Ionosphere": 614.461,
     "Parkinsons": 183.721,
     "Sonar": 0.16580,
+    "SPECTF H.": 15.2141,
     "Tic-Tac-Toe": 84.000,
     "Wholesale": 91504.5,
 }
@@ -89,7 +90,7 @@ def test_local_svm_of_sfs_is_at_most_the_published(reference: Path, title: str):
 def check_optimum(reference: Path, title: str) -> None:
     warm_up()
     problem = margot_problem(reference, title)
-    result = routing_search(problem, time_limit=200.0)
+    result = routing_search(problem, time_limit=600.0)
     assert result.status == "optimal"
     assert result.objective == pytest.approx(OPTIMA[title], rel=2e-4)
     penalties = problem.penalties(np.ones(len(problem.y)))
@@ -114,3 +115,28 @@ def test_optimum_is_proven_and_confirmed(reference: Path, title: str):
 @pytest.mark.parametrize("title", [title for title in OPTIMA if title not in QUICK])
 def test_longer_optimum_is_proven_and_confirmed(reference: Path, title: str):
     check_optimum(reference, title)
+
+
+@pytest.mark.slow
+@pytest.mark.reference
+@pytest.mark.parametrize("title", ["Breast Cancer W.", "Parkinsons", "Wholesale"])
+def test_hard_budgets_are_proven_and_confirmed(reference: Path, title: str):
+    """The planes of the features that were chosen, by the independent solver."""
+    warm_up()
+    problem = budget_problem(reference, title, "hfs")
+    result = routing_search(problem, time_limit=60.0)
+    assert result.status == "optimal"
+    penalties = problem.penalties(np.ones(len(problem.y)))
+    confirmed = 0.0
+    for node in range(problem.n_nodes):
+        used = np.flatnonzero(result.planes.weights[node])
+        assert len(used) <= problem.budgets()[node]
+        sides = node_membership(result.routing - 1, node)
+        here = sides < 2
+        labels = problem.y[here]
+        if node >= problem.n_upper and (len(labels) == 0 or labels.max() == labels.min()):
+            continue
+        routed = sides[here] if node < problem.n_upper else None
+        rows = (problem.x[here][:, used], labels, penalties[node, here], routed)
+        confirmed += solve_node_qp_reference(*rows, problem.epsilon).value
+    assert result.objective == pytest.approx(confirmed, rel=1e-5)
