@@ -112,7 +112,8 @@ class Supervisor:
         OctError
             If settings or data are refused, or too many solves wait already.
         """
-        check_against_data(check_settings(**settings), data)
+        accepted = check_against_data(check_settings(**settings), data)
+        settings = {**settings, "time_limit": accepted.time_limit}
         entry = Entry(str(uuid.uuid4()), session, name, data, dict(settings), time.time())
         with self._lock:
             self._refuse_flood(session)

@@ -177,7 +177,9 @@ def solve_in_child(
         If the settings or data are refused, or the worker died with nothing to return.
     """
     checked = {name: value for name, value in settings.items() if name != "sample_weight"}
-    check_against_data(check_settings(**checked), data)
+    accepted = check_against_data(check_settings(**checked), data)
+    # As a number, also where the command line gave text: the hard deadline is made of it.
+    settings = {**settings, "time_limit": accepted.time_limit}
     with contextlib.ExitStack() as stack:
         pool = pool or stack.enter_context(WorkerPool(idle=0))
         job = pool.start(Request(data, settings), on_event, called=called)

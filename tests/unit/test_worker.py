@@ -222,3 +222,11 @@ def test_the_limit_counts_from_the_moment_that_is_told(pool):
     assert job.wait(60)
     assert job.snapshot().run.stop_reason == "time_limit"
     assert job.snapshot().elapsed > 330.0
+
+
+def test_a_limit_given_as_text_counts_like_a_number(pool):
+    """As the command line gives it; the start of the worker and the hard deadline hang on it."""
+    settings = {**SETTINGS, "time_limit": "300"}
+    run = solve_in_child(rows("deaf"), settings, pool=pool, called=time.monotonic() - 330.0)
+    assert run.stop_reason == "time_limit"
+    assert run.settings["time_limit"] == 300.0
