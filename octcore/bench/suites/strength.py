@@ -2,6 +2,12 @@
 
 The comparison of interest is the column `root_bound` with the optimum (reference objective, from
 exact search in this run) and the columns `rows` and `binaries`; so one node is enough.
+
+For the BendOCT models `root_bound` is the bound of the root's linear program after all rounds of
+separation (the objective itself where that program cannot beat the known tree).  HiGHS solves OCT
+and FlowOCT; theirs is what HiGHS proves at the root, its own cuts and presolve included, so it is
+at most the bound of the linear program.  FlowOCT without them has the root bound of the
+line ``bend-oct plain``, its projection.
 """
 
 from __future__ import annotations

@@ -260,6 +260,19 @@ def test_summary_has_medians():
     assert summary(lines) == "flow-oct D=2: 3 of 3 proven, median seconds 3, median gap 0"
 
 
+def test_summary_tells_variants_apart_and_measures_the_root():
+    plain = Line("s", "d", "none", "bend-oct", 2, "plain leaf_penalty=0.01", "feasible")
+    strong = replace(plain, parameters="value rows leaf_penalty=0.01 value_row=True")
+    lines = [
+        replace(plain, reference_objective=0.5, root_bound=0.75),
+        replace(strong, reference_objective=0.5, root_bound=0.5),
+    ]
+    assert summary(lines).splitlines() == [
+        "bend-oct D=2 plain: 0 of 1 proven, median root gap 0.5",
+        "bend-oct D=2 value rows: 0 of 1 proven, median root gap 0",
+    ]
+
+
 def test_command_refuses_in_one_sentence(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("OCT_REFERENCE", raising=False)
     for arguments in (
