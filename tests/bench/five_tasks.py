@@ -72,10 +72,7 @@ def margins_on_four_partitions(user: User) -> None:
     """(c) MARGOT on 4-partitions, with its margins in the plane."""
     user.pick("Sample data", re.compile("4-partitions|four partitions", re.I))
     user.page.get_by_text("4-partitions").first.wait_for()
-    user.go("Solve")
-    user.pick("Formulation", "MARGOT")
-    user.page.get_by_text("Every branch node is a support vector machine").wait_for()
-    user.click(user.page.get_by_role("button", name="Find the optimal tree"))
+    user.click(user.page.get_by_role("button", name="Find a tree with margins"))
     user.click(user.page.get_by_role("button", name="Explore this tree"))
     user.page.locator(".js-plotly-plot").first.wait_for(timeout=SOLVE_MILLISECONDS)
 
