@@ -9,7 +9,7 @@ from dashboard.figures.class_bars import ClassBars, class_bars_figure
 from dashboard.widgets import chart, column_editor, dataset_input, encoding_preview
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.lazy_tabs import lazy_tabs
-from dashboard.widgets.start import start_button
+from dashboard.widgets.start import MARGIN_SETTINGS, start_button, suits_margins
 
 draw_title("Data")
 left, right = st.columns([3, 2], gap="large")
@@ -31,6 +31,8 @@ with right:
             alt="Rows of every class as bars",
         )
     start_button("Find an optimal tree", key="start_from_data")
+    if data.y is not None and suits_margins(data):
+        start_button("Find a tree with margins", "start_margins", MARGIN_SETTINGS, is_first=False)
 
 lazy_tabs(
     {

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import jobs, session, text
+from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 
 SOLVE_PAGE = "pages/solve.py"
@@ -32,20 +33,43 @@ def start(settings: Mapping[str, Any]) -> bool:
     return True
 
 
-def start_button(label: str, key: str) -> None:
-    """Draw a button that starts a solve with the settings used last and opens the Solve page."""
+MARGIN_SETTINGS: dict[str, Any] = {**FIRST_SETTINGS, "formulation": "margot"}
+MOST_MARGIN_ROWS = 500
+"""Up to about so many rows MARGOT is proven while one waits."""
+
+
+def suits_margins(data: Dataset) -> bool:
+    """Whether a tree of planes with margins is worth a button of its own."""
+    numbers = sum(column.kind == "numeric" for column in data.columns)
+    return data.n_classes == 2 and numbers >= 2 and data.n_samples <= MOST_MARGIN_ROWS
+
+
+def start_button(
+    label: str, key: str, given: Mapping[str, Any] | None = None, is_first: bool = True
+) -> None:
+    """Draw a button that starts a solve and opens the Solve page.
+
+    Parameters
+    ----------
+    label, key : str
+        Words on the button and its key.
+    given : mapping or None
+        Keywords of `octcore.solve`; by default the settings used last.
+    is_first : bool
+        Whether it is what most people want.
+    """
     data = session.dataset()
     if st.button(
         label,
         key=key,
-        type="primary",
+        type="primary" if is_first else "secondary",
         icon=":material/play_arrow:",
         width="stretch",
         disabled=data.y is None,
         help=None if data.y is not None else "Choose the column to predict first.",
     ):
         # Settings of other data (columns in constraints, say) may not fit these.
-        settings = dict(session.last_settings() or FIRST_SETTINGS)
+        settings = dict(given or session.last_settings() or FIRST_SETTINGS)
         settings.pop("constraints", None)
         if not start(settings):
             return

@@ -99,7 +99,7 @@ def lesson_as_a_link(user: User) -> None:
     other = user.page.context.browser.new_context()
     page = other.new_page()
     page.goto(address)
-    page.get_by_role("heading").first.wait_for(timeout=PATIENCE)
+    page.get_by_role("button", name="Present").wait_for(timeout=PATIENCE)
     other.close()
 
 
