@@ -113,6 +113,7 @@ class SearchRounding:
         self.starts, self.leaves = starts, leaves
         self._first: float | None = None
         self._spent = 0.0
+        self._is_rounding = False
         self._seen: set[bytes] = set()
 
     def __call__(self, point: Point) -> Tree | None:
@@ -125,7 +126,9 @@ class SearchRounding:
         search, leaf = self.starts.search, self.leaves(point)
         deadline = now + min(max(allowed, self.SLICE_SECONDS), self.LONGEST_SECONDS)
         better, key = False, leaf.tobytes()
-        if key not in self._seen and not search.is_kicking:
+        # By turns: points of the relaxation come without end, and restarts find what they do not.
+        self._is_rounding = not self._is_rounding
+        if self._is_rounding and key not in self._seen and not search.is_kicking:
             self._seen.add(key)
             better = search.improve(leaf, deadline)
         while not better and not search.is_perfect and time.perf_counter() < deadline:
