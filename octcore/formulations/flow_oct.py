@@ -130,9 +130,11 @@ class FlowOCT:
 
     @cached_property
     def sets(self) -> TreeSets:
-        """I: rows that count in the objective; F: columns that may be tested."""
+        """I: rows that count in the objective or a recall floor; F: columns that may be tested."""
         problem = self.problem
         counts = problem.weights > 0
+        if problem.constraints.min_recall:  # floors count rows, whatever their weight
+            counts = np.ones_like(counts)
         rows = merge_rows(problem.X[counts], problem.y[counts], problem.weights[counts])
         return TreeSets(rows, side.allowed_columns(problem), problem.depth, problem.n_classes)
 

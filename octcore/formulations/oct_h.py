@@ -100,7 +100,7 @@ def _bound(judge: OCTHTrees) -> float:
     problem = judge.problem
     X, y, weights = problem.X, problem.y, problem.weights
     errors = priced_bound(
-        np.bincount(y, weights, minlength=problem.n_classes),
+        np.bincount(y, weights, minlength=problem.n_classes).astype(float),
         float(weights.sum() * (1 - metrics.accuracy_ceiling(X, y, weights))),
         best_stump_errors(X, y, weights),
         judge.price,

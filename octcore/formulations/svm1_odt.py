@@ -132,7 +132,7 @@ def build(problem: Problem) -> Program:
     least = problem.weights.sum() * (
         1 - metrics.accuracy_ceiling(problem.X, problem.y, problem.weights)
     )
-    shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes)
+    shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes).astype(float)
     return Program(
         sense=Sense.MINIMISE,
         capabilities=(Capability.LINEAR,),
