@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import octcore
-from octcore import Dataset
+from octcore.data.dataset import Dataset
 
 
 @pytest.mark.parametrize("formulation", ["flow-oct", "bend-oct", "oct-binary"])
