@@ -9,10 +9,13 @@ from sklearn.svm import SVC
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
+from octcore.formulations.components.margot_family import MargotFamily
 from octcore.preparing import prepare
 from octcore.run import Run
+from octcore.search.routing_records import Planes
 from octcore.search.routing_search import routing_search
 from octcore.settings import check_settings
+from octcore.tree.planes import drop_pass_through
 
 TOLERANCE = 2e-4
 """Both engines close to a relative gap of 1e-4."""
@@ -124,3 +127,11 @@ def test_starts_satisfy_the_model(formulation: str) -> None:
         )  # fmt: skip
         assert worst < 1e-5
         assert pyo.value(built.model.objective) == pytest.approx(program.evaluate(tree), rel=1e-6)
+
+
+def test_a_plane_that_separates_nothing_is_no_split() -> None:
+    settings = check_settings(formulation="margot", depth=2)
+    problem = prepare(points(7), settings).problem
+    weights = np.array([[3.0, 1.0], [1e-10, -2e-10], [1.0, 4.0]])
+    tree = MargotFamily(problem, "margot").tree(Planes(weights, np.array([-2.0, 1.0, -2.0])))
+    assert sorted(drop_pass_through(tree).splits) == [1, 3]

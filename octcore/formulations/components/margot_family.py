@@ -13,9 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from octcore.numerics.qp_plane import solve_node_plane
-from octcore.program import (
-    Problem,
-)
+from octcore.program import Problem
 from octcore.search.routing_records import Planes, RoutingProblem, Variant
 from octcore.tree import topology
 from octcore.tree.planes import tree_from_planes
@@ -28,6 +26,8 @@ GAP = 1e-4
 """Relative gap that counts as closed: the node problems are solved in floating point."""
 STRIP_TOLERANCE = 1e-7
 """Routed rows may miss an upper plane's strip by this much: half of HiGHS' tolerance."""
+NULL_WEIGHTS = 1e-8
+"""1-norm of a plane whose score is the same everywhere on columns in [0, 1]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,10 @@ class MargotFamily:
         """Make the tree of the planes of all branch nodes."""
         positive = self.problem.context.positive_class
         labels = {2 * t: 1 - positive for t in self.last} | {2 * t + 1: positive for t in self.last}
-        by_node = {t: (planes.weights[t - 1], float(planes.biases[t - 1])) for t in self.T}
+        # A node that all rows pass on one side has weight zero up to the solver's tolerance.
+        null = np.abs(planes.weights).sum(axis=1) <= NULL_WEIGHTS
+        weights = np.where(null[:, None], 0.0, planes.weights)
+        by_node = {t: (weights[t - 1], float(planes.biases[t - 1])) for t in self.T}
         X = np.asarray(self.problem.X, dtype=np.float64)
         return tree_from_planes(by_node, labels, X, 2, unit_margin=True, tolerance=STRIP_TOLERANCE)
 
