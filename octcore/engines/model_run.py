@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +16,26 @@ from octcore.engines.compile import CompiledModel, InfeasibleModelError, compile
 from octcore.engines.events import Recorder
 from octcore.errors import CancelledError, EngineError, TooLargeError
 from octcore.program import ModelSize, Program, PyomoModel
+
+
+PYOMO_LOGGERS = ("pyomo.core", "pyomo.core.base")
+
+
+@contextmanager
+def _ends_without_a_log() -> Iterator[None]:
+    """Keep Pyomo from logging the end of the time, or a stop, as errors of the model's rules."""
+
+    def is_news(record: logging.LogRecord) -> bool:
+        return not isinstance(sys.exc_info()[1], TimeUpError | CancelledError)
+
+    loggers = [logging.getLogger(name) for name in PYOMO_LOGGERS]
+    for logger in loggers:
+        logger.addFilter(is_news)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(is_news)
 
 
 @dataclass(eq=False)
@@ -101,7 +123,7 @@ class ModelRun:
         """
         if self.program.build is None:
             raise EngineError("NO_MODEL", "This engine needs a program with a model.")
-        with self.phase("build"):
+        with self.phase("build"), _ends_without_a_log():
             built = self.program.build(self.guard)
             self.values.update(built.values)
             for source, tree in built.starts:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import octcore
+from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
 from octcore.errors import SettingsError
 from octcore.preparing import split_rows
@@ -159,3 +161,27 @@ def test_balanced_class_weights_change_the_accuracy_term() -> None:
     assert run.tree is not None
     balanced = metrics.balanced_accuracy(run.tree, X, y)
     assert run.objective == pytest.approx(balanced)
+
+
+def test_a_stop_while_the_model_is_built_is_no_error_in_the_log(caplog):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (600, 12)), rng.integers(0, 2, 600)
+    data = Dataset.from_arrays(pd.DataFrame(X, columns=list("abcdefghijkl")), y)
+    phases = []
+    asked = []
+
+    def stop():
+        if "build" in phases:
+            asked.append(True)
+        return len(asked) > 3  # the rules of the model have begun
+
+    run = octcore.solve(
+        data,
+        "flow-oct",
+        encoding="none",
+        on_event=lambda event: phases.append(event.source) if event.kind == "phase" else None,
+        cancel=stop,
+    )
+    assert run.stop_reason == "cancelled"
+    assert "build" in phases
+    assert not [r for r in caplog.records if r.name.startswith("pyomo")]
