@@ -17,7 +17,6 @@ from octcore.engines.events import Recorder
 from octcore.errors import CancelledError, EngineError, TooLargeError
 from octcore.program import ModelSize, Program, PyomoModel
 
-
 PYOMO_LOGGERS = ("pyomo.core", "pyomo.core.base")
 
 
