@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from octcore.data.dataset import Dataset
 from octcore.encoding import Encoding, fit_encoding
+from octcore.encoding.base import as_numbers
 from octcore.errors import DataError
 from octcore.tree import topology
-from octcore.tree.conditions import Condition, meet
+from octcore.tree.conditions import Condition, Levels, meet
 from octcore.tree.export import node_records, to_graphviz, to_svg, to_text
 from octcore.tree.geometry import leaf_regions
 from octcore.tree.margins import node_margins, split_lines
@@ -104,7 +105,19 @@ def test_routing_partitions_the_rows(case: tuple[Dataset, Encoding, Tree]) -> No
 
 
 def holds(condition: Condition, frame: pd.DataFrame) -> np.ndarray:
-    return condition.holds(frame[condition.raw].to_numpy())
+    """Which rows satisfy a condition, by its definition."""
+    values = frame[condition.raw].to_numpy()
+    if isinstance(condition, Levels):
+        known = np.zeros(len(values), dtype=bool)
+        for level in condition.levels:
+            known |= np.asarray(values == level, dtype=bool)
+        return known if condition.inside else ~known
+    numbers = as_numbers(values, condition.raw, condition.levels)
+    inside = np.zeros(len(numbers), dtype=bool)
+    for (low, above), (high, through) in condition.intervals:
+        from_low = numbers > low if above else numbers >= low
+        inside |= from_low & (numbers <= high if through else numbers < high)
+    return inside
 
 
 @given(trees(oblique=False), SEEDS)

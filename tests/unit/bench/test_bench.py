@@ -290,7 +290,7 @@ def test_command_refuses_in_one_sentence(tmp_path, capsys, monkeypatch):
 @pytest.mark.reference
 @pytest.mark.parametrize(
     ("suite", "count"),
-    [("accelerated", 320), ("flow-oct", 800), ("peers", 270), ("margot", 30), ("s-oct", 30),
+    [("accelerated", 320), ("flow-oct", 800), ("peers", 324), ("margot", 30), ("s-oct", 30),
      ("svm1-odt", 80)],
 )  # fmt: skip
 def test_suites_list_the_published_instances(reference: Path, suite: str, count: int):
