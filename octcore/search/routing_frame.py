@@ -52,7 +52,7 @@ class RoutingFrame:
         self.tracker = tracker
         self.penalties = problem.penalties(np.asarray(problem.weights, float))
         self.masks = feature_masks
-        self.nodes = 0
+        self.nodes: int = 0
         self.seen: set[bytes] = set()
         self.bound = 0.0
         # Least bound of states that rounding kept from being decided.
