@@ -162,6 +162,9 @@ class LiteralNode:
         stump = np.empty((size, size))
         stump[:, 0::2] = literals.side_cost[:, 0]
         stump[:, 1::2] = literals.side_cost[:, 1]
+        # No information, not impossibility: a literal may hold all rows of another one, or leave
+        # too few on the other side, and its pair is still reached from the other literal.
+        stump[stump >= INFEASIBLE] = 0.0
         chosen = self.subset[rows.minority[self.subset] > 0]
         on = rows.columns[:, chosen].astype(np.float64)
         both = np.empty((size, len(chosen)))
