@@ -1,0 +1,9 @@
+"""Independent verification: the optimum that a run claims is derived again by plain means.
+
+Nothing here is shared with the code that made the claim: no search, engine, separation, warm start
+or kernel is imported, only numpy, the tree and the error messages.
+"""
+
+from octcore.verification.base import Verdict, Verification
+
+__all__ = ["Verdict", "Verification"]
