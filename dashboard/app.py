@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import jobs
+from dashboard.server import jobs
 from dashboard.widgets.browser_identity import remember_browser
 from dashboard.widgets.frame import draw_style
 

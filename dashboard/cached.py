@@ -15,11 +15,11 @@ from octcore.encoding import fit_encoding
 from octcore.encoding.base import Encoding
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
-from octcore.preparing import prepare, split_rows
 from octcore.program import ModelSize
-from octcore.run import Run, digest
-from octcore.settings import check_settings
-from octcore.solving import solve
+from octcore.solving.prepare import prepare, split_rows
+from octcore.solving.run import Run, digest
+from octcore.solving.settings import check_settings
+from octcore.solving.solve import solve
 
 KEEP = 64
 T = TypeVar("T")

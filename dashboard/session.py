@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dashboard.palette import Palette, palette_for
 from octcore.data.dataset import Dataset
 from octcore.data.reading import make_dataset, read_table
 from octcore.data.samples import list_samples, read_sample_table, sample_info
 from octcore.data.table import RawTable
 from octcore.errors import OctError
+from octcore.plotting.palette import Palette, palette_for
 
 if TYPE_CHECKING:
-    from dashboard.figures.row_path import ChosenRow
-    from dashboard.lessons import Lesson
+    from dashboard.teaching.lessons import Lesson
+    from octcore.plotting.row_path import ChosenRow
 
 FIRST_SAMPLE = "iris"
 """Opens by itself: small enough that plain FlowOCT proves depth 2 within seconds."""

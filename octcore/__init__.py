@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     )
     from octcore.estimator import OptimalTreeClassifier
     from octcore.formulations.base import list_formulations as formulations
-    from octcore.model_file import load_model
-    from octcore.run import Run
+    from octcore.models.file import load_model
     from octcore.selection.data_selection import select_rows
     from octcore.selection.one_vs_rest import solve_one_vs_rest
     from octcore.selection.penalty_path import penalty_path
     from octcore.selection.selected_training import solve_selected
     from octcore.selection.tuning import tune
-    from octcore.solving import solve
+    from octcore.solving.run import Run
+    from octcore.solving.solve import solve
     from octcore.tree.tree import Split, Tree
 
 _HOME = {
@@ -39,19 +39,19 @@ _HOME = {
     "OptimalTreeClassifier": "octcore.estimator",
     "QuantileBuckets": "octcore.encoding.transformers",
     "QuantileThresholds": "octcore.encoding.transformers",
-    "Run": "octcore.run",
+    "Run": "octcore.solving.run",
     "SettingsError": "octcore.errors",
     "Split": "octcore.tree.tree",
     "TooLargeError": "octcore.errors",
     "Tree": "octcore.tree.tree",
     "class_versus_rest": "octcore.data.grouping",
     "list_samples": "octcore.data.samples",
-    "load_model": "octcore.model_file",
+    "load_model": "octcore.models.file",
     "load_sample": "octcore.data.samples",
     "penalty_path": "octcore.selection.penalty_path",
     "read_csv": "octcore.data.reading",
     "select_rows": "octcore.selection.data_selection",
-    "solve": "octcore.solving",
+    "solve": "octcore.solving.solve",
     "solve_one_vs_rest": "octcore.selection.one_vs_rest",
     "solve_selected": "octcore.selection.selected_training",
     "tune": "octcore.selection.tuning",

@@ -31,8 +31,8 @@ from octcore.estimator_support import (
     warn_unproven,
 )
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
-from octcore.run import Run
-from octcore.solving import solve
+from octcore.solving.run import Run
+from octcore.solving.solve import solve
 from octcore.tree.export.to_sklearn import to_sklearn
 
 # scikit-learn gives these parameters text defaults, from which type checkers conclude text.

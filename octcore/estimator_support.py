@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, list_formulations
-from octcore.run import Run
+from octcore.solving.run import Run
 from octcore.tree.metrics import node_summaries
 
 

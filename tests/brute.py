@@ -15,7 +15,7 @@ from octcore.formulations.base import get_formulation
 from octcore.parameters import check_all
 from octcore.program import Problem
 from octcore.search.enumeration import all_trees
-from octcore.search.path_convert import to_tree
+from octcore.search.univariate.convert import to_tree
 from octcore.tree.tree import Tree
 
 

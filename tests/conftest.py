@@ -36,7 +36,8 @@ def _leave_out(item: pytest.Item, required_by: str, reason: str) -> None:
 @pytest.fixture(scope="session")
 def compiled_kernels() -> None:
     """Compile the search kernels once, so that no test spends its time limit on it."""
-    from octcore.search import path_search, routing_search
+    from octcore.search.margot import search as routing_search
+    from octcore.search.univariate import search as path_search
 
     path_search.warm_up()
     routing_search.warm_up()

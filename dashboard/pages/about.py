@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import text
 from dashboard.widgets.formulation_card import draw_card, overview
 from dashboard.widgets.frame import stay_in_app
-from octcore.documents import formulation_page
+from octcore.docs.generated import formulation_page
 from octcore.formulations.base import list_formulations
+from octcore.plotting import text
 
 stay_in_app()
 st.title("Formulations")

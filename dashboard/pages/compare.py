@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import jobs, session
-from dashboard.widgets import (
-    compare_download,
-    compare_history,
-    profile_upload,
-    race_form,
-    race_view,
-    repeats,
-)
-from dashboard.widgets import side_by_side as beside
+from dashboard import session
+from dashboard.server import jobs
+from dashboard.views.compare import download as compare_download
+from dashboard.views.compare import history as compare_history
+from dashboard.views.compare import profile_upload, race_form, race_view, repeats
+from dashboard.views.compare import side_by_side as beside
+from dashboard.views.compare.race_entrants import labels_of
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.lazy_tabs import lazy_tabs
-from dashboard.widgets.race_entrants import labels_of
 
 draw_title("Compare")
 views = [view for key in session.compared() if (view := jobs.view(key)) is not None]

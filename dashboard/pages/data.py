@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import session, text
-from dashboard.figures.class_bars import ClassBars, class_bars_figure
-from dashboard.widgets import chart, column_editor, dataset_input, encoding_preview
+from dashboard import session
+from dashboard.views.data import column_editor, dataset_input, encoding_preview
+from dashboard.widgets import chart
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.lazy_tabs import lazy_tabs
 from dashboard.widgets.start import MARGIN_SETTINGS, start_button, suits_margins
+from octcore.plotting import text
+from octcore.plotting.class_bars import ClassBars, class_bars_figure
 
 draw_title("Data")
 left, right = st.columns([3, 2], gap="large")

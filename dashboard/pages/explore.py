@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import session, text
-from dashboard.widgets import (
-    convergence,
-    downloads,
-    linked_views,
-    metrics_view,
-    replay,
-    run_picker,
-    scoring,
-)
+from dashboard import session
+from dashboard.views.explore import convergence, linked_views, metrics_view, replay, scoring
+from dashboard.views.runs import downloads
+from dashboard.widgets import run_picker
 from dashboard.widgets.frame import draw_title, stay_in_app
 from dashboard.widgets.lazy_tabs import lazy_tabs
 from dashboard.widgets.start import start_button
+from octcore.plotting import text
 
 stay_in_app()
 head = st.container()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import session
-from dashboard.widgets import path_view
+from dashboard.views.size import view as path_view
 from dashboard.widgets.frame import draw_title
 
 draw_title("Accuracy against size")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import history, jobs, session, text
-from dashboard.widgets import history_table, run_actions
+from dashboard import session
+from dashboard.server import history, jobs
+from dashboard.views.runs import history_table, run_actions
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.start import start_button
 from octcore.errors import OctError
+from octcore.plotting import text
 
 draw_title("Runs")
 supervisor = jobs.supervisor()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import session
-from dashboard.widgets import progress, rows_form, solve_form
+from dashboard.views.solve import progress, rows_form, solve_form
 from dashboard.widgets.frame import draw_title
 
 draw_title("Solve")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dashboard.widgets import lesson_bar, lesson_points, lesson_trees
+from dashboard.views.teach import bar as lesson_bar
+from dashboard.views.teach import points as lesson_points
+from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets.frame import stay_in_app
 
 stay_in_app()

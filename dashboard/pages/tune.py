@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import jobs, session
-from dashboard.widgets import tune_form, tune_view
+from dashboard import session
+from dashboard.server import jobs
+from dashboard.views.tune import form as tune_form
+from dashboard.views.tune import view as tune_view
 from dashboard.widgets.frame import draw_title
 
 draw_title("Tune")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import session
-from dashboard.widgets import run_picker, what_if_view
+from dashboard.views.what_if import view as what_if_view
+from dashboard.widgets import run_picker
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.start import start_button
 

@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard.figures.layout import CONFIG
+from octcore.plotting.layout import CONFIG
 
 
 def show(

@@ -8,10 +8,11 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import session, text
+from dashboard import session
 from octcore.constraints import FAIRNESS
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import FormulationInfo
+from octcore.plotting import text
 
 MOST_PAIR_FEATURES = 20
 MOST_CLASSES = 12

@@ -33,7 +33,7 @@ def show_board(data: dict[str, Any], key: str, on_points: Callable[[int, list[An
     Parameters
     ----------
     data : dict
-        From `dashboard.figures.drawing.board_data`.
+        From `dashboard.teaching.drawing.board_data`.
     key : str
         Key of the element.
     on_points : callable

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import session, text
+from dashboard import session
 from octcore.formulations.base import FormulationInfo
+from octcore.plotting import text
 
 
 def overview(infos: Sequence[FormulationInfo]) -> None:

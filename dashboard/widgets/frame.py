@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
-from dashboard import session, text
+from dashboard import session
 from octcore.data.dataset import Dataset
+from octcore.plotting import text
 
 STYLE = """
 <style>

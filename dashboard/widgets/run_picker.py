@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import jobs, session
-from dashboard.jobs import RunView
+from dashboard import session
+from dashboard.server import jobs
+from dashboard.server.jobs import RunView
 
 
 def draw(current: str | None) -> RunView | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import cached, session, text
-from dashboard.figures.tree_view import TreeView, component_data, tree_view_data
-from dashboard.palette import Palette
+from dashboard import cached, session
 from dashboard.widgets.tree_component import show_tree
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
-from octcore.run import Run
+from octcore.plotting import text
+from octcore.plotting.palette import Palette
+from octcore.plotting.tree_view import TreeView, component_data, tree_view_data
+from octcore.solving.run import Run
 from octcore.tree.margins import node_margins
 from octcore.tree.tree import Tree
 from octcore.tree.wording import split_words

@@ -8,13 +8,13 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import text
 from dashboard.widgets.parameter_form import parameter_form
 from octcore.data.dataset import Dataset
 from octcore.encoding.keys import encoding_keys
 from octcore.errors import OctError
 from octcore.formulations.base import FormulationInfo, list_formulations
-from octcore.settings import check_against_data, check_settings
+from octcore.plotting import text
+from octcore.solving.settings import check_against_data, check_settings
 
 FIRST_FORMULATION = "flow-oct"
 AUTO = "auto"

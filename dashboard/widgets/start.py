@@ -7,9 +7,11 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import jobs, session, text
+from dashboard import session
+from dashboard.server import jobs
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
+from octcore.plotting import text
 
 SOLVE_PAGE = "pages/solve.py"
 FIRST_SETTINGS: dict[str, Any] = {

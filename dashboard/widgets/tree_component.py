@@ -35,7 +35,7 @@ def show_tree(data: dict[str, Any], key: str, on_node: Callable[[int], None]) ->
     Parameters
     ----------
     data : dict
-        From `dashboard.figures.tree_view.component_data`.
+        From `octcore.plotting.tree_view.component_data`.
     key : str
         Key of the element.
     on_node : callable

@@ -15,10 +15,10 @@ from octcore.bench.instance import COLUMNS, Instance, Line
 from octcore.bench.peers import PEERS, run_peer
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError, SettingsError
-from octcore.run import Run
 from octcore.selection.selected_training import solve_selected
-from octcore.settings import check_against_data, check_settings
-from octcore.solving import solve
+from octcore.solving.run import Run
+from octcore.solving.settings import check_against_data, check_settings
+from octcore.solving.solve import solve
 from octcore.tree import metrics
 from octcore.worker import Job, Request, Snapshot
 from octcore.worker.process import SolveProcess

@@ -18,7 +18,7 @@ from octcore.cli.progress import CLEAR, progress_text
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import unknown_name
-from octcore.settings import check_settings
+from octcore.solving.settings import check_settings
 from octcore.worker import Snapshot
 
 

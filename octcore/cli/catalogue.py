@@ -8,9 +8,9 @@ from typing import Any
 
 from octcore.cli.output import write_text
 from octcore.data.samples import list_samples, sample_bytes
-from octcore.documents import formulation_page
+from octcore.docs.generated import formulation_page
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
-from octcore.run import jsonable
+from octcore.solving.run import jsonable
 
 
 def add_commands(commands: Any) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from octcore.cli.output import write_text
 from octcore.data.export import frame_to_csv
 from octcore.data.reading import read_table
-from octcore.model_file import load_model
-from octcore.scoring import score
+from octcore.models.file import load_model
+from octcore.models.scoring import score
 
 
 def add_commands(commands: Any) -> None:

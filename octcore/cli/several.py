@@ -11,12 +11,12 @@ from octcore.cli.output import write_text
 from octcore.cli.progress import ProgressLine
 from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
-from octcore.reports import run_report
-from octcore.run import Run
+from octcore.reports.tables import run_report
 from octcore.selection.data_selection import RULES
 from octcore.selection.one_vs_rest import OneVsRest, solve_one_vs_rest
 from octcore.selection.selected_training import SelectedRun, check_formulation, solve_selected
-from octcore.settings import check_settings
+from octcore.solving.run import Run
+from octcore.solving.settings import check_settings
 from octcore.worker import solve_in_child
 
 ONE_VS_REST = "one-vs-rest"

@@ -23,10 +23,10 @@ from octcore.cli.several import (
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.errors import SettingsError
-from octcore.model_file import model_to_dict
+from octcore.models.file import model_to_dict
 from octcore.parameters import unknown_name
-from octcore.reports import EXPORTS, comparison_table, export_tree, run_report
-from octcore.run import Run
+from octcore.reports.tables import EXPORTS, comparison_table, export_tree, run_report
+from octcore.solving.run import Run
 from octcore.worker import solve_in_child
 
 NO_TREE = 3

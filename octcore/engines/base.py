@@ -93,7 +93,7 @@ class Outcome:
     stop_reason : StopReason
         Why it stopped.
     method : str
-        What proves the bound; see `octcore.run.Certificate`.
+        What proves the bound; see `octcore.solving.run.Certificate`.
     root_bound : float or None
         Bound of the root relaxation after its cuts; None where there is no LP.
     size : ModelSize or None

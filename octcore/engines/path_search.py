@@ -10,9 +10,9 @@ import numpy as np
 from octcore.engines.base import Outcome, SolveLimits, StopReason
 from octcore.engines.events import Recorder
 from octcore.program import Capability, Program
-from octcore.search.path_convert import from_tree, to_tree
-from octcore.search.path_problem import PathEvent, PathProblem, PathSearchResult
-from octcore.search.path_search import path_search
+from octcore.search.univariate.convert import from_tree, to_tree
+from octcore.search.univariate.problem import PathEvent, PathProblem, PathSearchResult
+from octcore.search.univariate.search import path_search
 
 
 class PathSearchEngine:

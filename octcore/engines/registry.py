@@ -26,7 +26,7 @@ ENGINES = {
     "greedy": EngineEntry("greedy", "GreedyEngine", frozenset({Capability.GREEDY})),
     "highs": EngineEntry("monolithic", "HighsEngine", _LINEAR),
     "branch-and-cut": EngineEntry(
-        "branch_and_cut", "BranchAndCutEngine", frozenset({Capability.SEPARATION})
+        "branch_and_cut.engine", "BranchAndCutEngine", frozenset({Capability.SEPARATION})
     ),
     "path-search": EngineEntry(
         "path_search", "PathSearchEngine", frozenset({Capability.PATH_SEARCH})

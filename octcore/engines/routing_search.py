@@ -8,8 +8,8 @@ from dataclasses import replace
 from octcore.engines.base import Outcome, SolveLimits, StopReason
 from octcore.engines.events import Recorder
 from octcore.program import Capability, Program
-from octcore.search.routing_records import RoutingEvent, RoutingIncumbent, RoutingResult
-from octcore.search.routing_search import routing_search, warm_up
+from octcore.search.margot.records import RoutingEvent, RoutingIncumbent, RoutingResult
+from octcore.search.margot.search import routing_search, warm_up
 
 SHARE = 0.9
 """The search closes to less than what counts as closed, so that rounding cannot undo it."""

@@ -187,7 +187,7 @@ def _load() -> None:
     import octcore.formulations as package
 
     for module in pkgutil.iter_modules(package.__path__):
-        if module.name not in {"base", "components"}:
+        if module.name not in {"base", "shared"}:
             importlib.import_module(f"octcore.formulations.{module.name}")
 
 

@@ -31,13 +31,13 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, formulation
-from octcore.formulations.components import side_constraints as side
-from octcore.formulations.components import terminals
-from octcore.formulations.components import tree_equations as equations
-from octcore.formulations.components.error_weights import fewest_errors, tree_errors
-from octcore.formulations.components.rows import MergedRows, linear
-from octcore.formulations.components.tree_sets import TreeSets
-from octcore.formulations.components.univariate import (
+from octcore.formulations.shared import side_constraints as side
+from octcore.formulations.shared import terminals
+from octcore.formulations.shared import tree_equations as equations
+from octcore.formulations.shared.error_weights import fewest_errors, tree_errors
+from octcore.formulations.shared.rows import MergedRows, linear
+from octcore.formulations.shared.tree_sets import TreeSets
+from octcore.formulations.shared.univariate import (
     drop_idle_splits,
     weight_unit,
     with_best_labels,

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from octcore.formulations.base import FormulationInfo, Reference, formulation
-from octcore.formulations.components.univariate import UnivariateObjective
+from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import Choice, FloatRange
 from octcore.program import Capability, Problem, Program, Sense
 from octcore.tree.tree import Split, Tree

@@ -29,17 +29,17 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, formulation
-from octcore.formulations.components import side_constraints as side
-from octcore.formulations.components.class_cuts import ClassCuts
-from octcore.formulations.components.root_values import (
+from octcore.formulations.shared import side_constraints as side
+from octcore.formulations.shared.class_cuts import ClassCuts
+from octcore.formulations.shared.root_values import (
     STRENGTHENING,
     RootValues,
     is_wanted,
     proof_method,
 )
-from octcore.formulations.components.rows import linear, merge_rows
-from octcore.formulations.components.tree_sets import TreeSets
-from octcore.formulations.components.univariate import (
+from octcore.formulations.shared.rows import linear, merge_rows
+from octcore.formulations.shared.tree_sets import TreeSets
+from octcore.formulations.shared.univariate import (
     REGULARISERS,
     UnivariateObjective,
     read_splits,

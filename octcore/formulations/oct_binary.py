@@ -26,12 +26,12 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, formulation
-from octcore.formulations.components import side_constraints as side
-from octcore.formulations.components import terminals
-from octcore.formulations.components import tree_equations as equations
-from octcore.formulations.components.rows import linear
-from octcore.formulations.components.tree_sets import TreeSets
-from octcore.formulations.components.univariate import (
+from octcore.formulations.shared import side_constraints as side
+from octcore.formulations.shared import terminals
+from octcore.formulations.shared import tree_equations as equations
+from octcore.formulations.shared.rows import linear
+from octcore.formulations.shared.tree_sets import TreeSets
+from octcore.formulations.shared.univariate import (
     REGULARISERS,
     UnivariateObjective,
     read_splits,

@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from octcore.formulations.base import FormulationInfo, Reference, formulation
-from octcore.formulations.components.univariate import REGULARISERS, UnivariateObjective
+from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.parameters import Flag
 from octcore.program import Capability, Problem, Program, Sense
-from octcore.search.path_convert import path_problem
-from octcore.search.path_problem import PathProblem
+from octcore.search.univariate.convert import path_problem
+from octcore.search.univariate.problem import PathProblem
 from octcore.warmstart.greedy import greedy_starts
 
 INFO = FormulationInfo(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from octcore.search.path_tree import (
+from octcore.search.univariate.tree import (
     Branch,
     Leaf,
     PathTree,

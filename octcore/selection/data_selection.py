@@ -16,9 +16,9 @@ import numpy as np
 from octcore.data.dataset import Dataset
 from octcore.errors import CancelledError, SettingsError
 from octcore.numerics.hull_membership import balanced_choice, split_hull
-from octcore.preparing import prepare
 from octcore.program import Problem
-from octcore.settings import check_settings
+from octcore.solving.prepare import prepare
+from octcore.solving.settings import check_settings
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import grow
 

@@ -12,8 +12,8 @@ from joblib import Parallel, delayed, parallel_config
 
 from octcore.data.dataset import Dataset
 from octcore.errors import CancelledError, OctError, SettingsError
-from octcore.run import Run
-from octcore.solving import solve
+from octcore.solving.run import Run
+from octcore.solving.solve import solve
 from octcore.tree import metrics
 
 Candidate = tuple[tuple[str, Any], ...]

@@ -13,12 +13,12 @@ import pandas as pd
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
-from octcore.preparing import Prepared, prepare
-from octcore.run import jsonable
-from octcore.search.path_convert import to_tree
-from octcore.search.path_frontier import optimal_by_leaves, penalty_breakpoints
-from octcore.search.path_problem import PathProblem
-from octcore.settings import check_settings
+from octcore.search.univariate.convert import to_tree
+from octcore.search.univariate.frontier import optimal_by_leaves, penalty_breakpoints
+from octcore.search.univariate.problem import PathProblem
+from octcore.solving.prepare import Prepared, prepare
+from octcore.solving.run import jsonable
+from octcore.solving.settings import check_settings
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 

@@ -12,8 +12,6 @@ import numpy as np
 from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.preparing import split_rows
-from octcore.run import Certificate, Run, jsonable
 from octcore.selection.data_selection import (
     Selection,
     Thresholds,
@@ -21,7 +19,9 @@ from octcore.selection.data_selection import (
     select_again,
     select_rows,
 )
-from octcore.solving import solve
+from octcore.solving.prepare import split_rows
+from octcore.solving.run import Certificate, Run, jsonable
+from octcore.solving.solve import solve
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 

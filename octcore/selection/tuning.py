@@ -15,10 +15,10 @@ from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import unknown_name
-from octcore.run import Run, jsonable
 from octcore.selection.fits import Candidate, Fit, Runner
 from octcore.selection.protocols import OuterSplit, get_protocol
-from octcore.settings import check_against_data, check_settings
+from octcore.solving.run import Run, jsonable
+from octcore.solving.settings import check_against_data, check_settings
 
 NEAR_BEST = 0.975
 """The feature-driven choice keeps candidates within this share of the best accuracy (MARGOT)."""

@@ -29,7 +29,7 @@ from typing import Protocol
 
 import numpy as np
 
-from octcore.search.path_tree import Branch, PathTree
+from octcore.search.univariate.tree import Branch, PathTree
 from octcore.separation.tree_rows import Instance, RowBuilder, Rows, TreeLayout, TreePoint
 
 LIFE = 200

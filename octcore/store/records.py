@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from octcore.engines.events import Event, relative_gap
-from octcore.run import Run
+from octcore.solving.run import Run
 
 SUMMARY = (
     "status", "stop_reason", "objective", "bound", "gap", "accuracy", "test_accuracy",

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.search.routing_records import Planes, RoutingProblem
-from octcore.search.routing_start import node_solver, svm_planes, tree_objective
+from octcore.search.margot.records import Planes, RoutingProblem
+from octcore.search.margot.start import node_solver, svm_planes, tree_objective
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,15 @@ from octcore.worker.protocol import PROTOCOL, ProtocolError, error_fields
 
 if TYPE_CHECKING:
     from octcore.engines.events import Event
-    from octcore.run import Run
+    from octcore.solving.run import Run
 
 EXIT_DONE, EXIT_ERROR = 0, 1
 LEAST_SECONDS = 0.05
 
-IMPORTS = ("pandas", "sklearn.tree", "highspy", "pyomo.environ", "octcore.solving")
+IMPORTS = ("pandas", "sklearn.tree", "highspy", "pyomo.environ", "octcore.solving.solve")
 KERNELS = {
-    "path-search": "octcore.search.path_search",
-    "routing-search": "octcore.search.routing_search",
+    "path-search": "octcore.search.univariate.search",
+    "routing-search": "octcore.search.margot.search",
 }
 """By engine: the module whose optional ``warm_up()`` compiles its kernels or loads them."""
 REHEARSAL = "octcore.worker.rehearsal"
@@ -159,11 +159,11 @@ def _answer(
     cancel: Callable[[], bool],
 ) -> dict[str, Any]:
     """Solve with the time that is left; times in events and result count from the call."""
-    from octcore.run import jsonable
+    from octcore.solving.run import jsonable
     from octcore.worker.request import read_request
 
     if solve is None:
-        from octcore.solving import solve
+        from octcore.solving.solve import solve
     request, called = read_request(line)
     watch.limit_memory(request.memory_limit)
     settings = request.settings

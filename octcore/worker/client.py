@@ -9,8 +9,8 @@ from typing import Any
 
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
-from octcore.run import Run
-from octcore.settings import check_against_data, check_settings
+from octcore.solving.run import Run
+from octcore.solving.settings import check_against_data, check_settings
 from octcore.worker.job import Job, JobState, Snapshot
 from octcore.worker.process import COMMAND, SolveProcess
 from octcore.worker.request import Request

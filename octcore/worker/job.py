@@ -14,8 +14,8 @@ from typing import Any
 from octcore.engines.base import StopReason
 from octcore.engines.events import Event
 from octcore.errors import EngineError, OctError
-from octcore.recovery import read_back, run_from_incumbent
-from octcore.run import Run
+from octcore.solving.recover import read_back, run_from_incumbent
+from octcore.solving.run import Run
 from octcore.worker.process import SolveProcess
 from octcore.worker.protocol import EVENT_KINDS, make_error
 from octcore.worker.request import Request

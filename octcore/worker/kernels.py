@@ -65,7 +65,7 @@ def _marker() -> Path:
     """File that stands for "compiled"; its name changes with sources, numba, Python and machine."""
     package = Path(__file__).resolve().parents[1]
     state = hashlib.sha256(f"{sys.version}|{platform.machine()}|{_numba_version()}".encode())
-    for source in sorted([*package.glob("search/*.py"), *package.glob("numerics/*.py")]):
+    for source in sorted([*package.glob("search/**/*.py"), *package.glob("numerics/**/*.py")]):
         status = source.stat()
         state.update(f"{source}|{status.st_size}|{status.st_mtime_ns}".encode())
     return _folder() / f"kernels-{state.hexdigest()[:16]}"

@@ -10,8 +10,8 @@ SEED, ROWS, DEPTH, SECONDS = 0, 24, 3, 5.0
 def warm_up() -> None:
     """Solve a set of a few rows and throw the result away."""
     from octcore.data.dataset import Dataset
-    from octcore.run import jsonable
-    from octcore.solving import solve
+    from octcore.solving.run import jsonable
+    from octcore.solving.solve import solve
 
     rng = np.random.default_rng(SEED)
     X = np.column_stack([rng.random(ROWS), rng.integers(0, 2, (ROWS, 3))])

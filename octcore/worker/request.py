@@ -11,7 +11,7 @@ from typing import Any
 
 from octcore.data.dataset import Dataset
 from octcore.data.packing import pack, unpack
-from octcore.run import jsonable
+from octcore.solving.run import jsonable
 from octcore.worker.protocol import PROTOCOL, ProtocolError
 
 DEFAULT_TIME_LIMIT = 60.0

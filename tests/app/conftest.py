@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import streamlit as st
 
-from dashboard import jobs
+from dashboard.server import jobs
 from tests.app.history_case import Server
 
 

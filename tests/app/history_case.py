@@ -8,10 +8,10 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 import dashboard
-from dashboard.supervisor import Supervisor
+from dashboard.server.supervisor import Supervisor
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
-from octcore.solving import solve
+from octcore.solving.solve import solve
 from octcore.store import RunStore, StoreState
 from octcore.worker import WorkerPool
 

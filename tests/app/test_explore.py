@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from octcore.data.samples import load_sample
-from octcore.solving import solve
+from octcore.solving.solve import solve
 from octcore.store import StoreState
 from tests.app.history_case import open_page, shown
 

@@ -10,10 +10,10 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import dashboard
-from dashboard import jobs
+from dashboard.server import jobs
 from octcore.data.samples import load_sample
 from octcore.formulations.base import list_formulations
-from octcore.solving import solve
+from octcore.solving.solve import solve
 
 APP = str(Path(dashboard.__file__).parent / "app.py")
 PATIENCE = 60

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from dashboard import history
-from dashboard.supervisor import Supervisor
+from dashboard.server import history
+from dashboard.server.supervisor import Supervisor
 from octcore.data.samples import load_sample
 from octcore.store import RunStore
 from octcore.worker import WorkerPool
@@ -96,7 +96,7 @@ def test_open_leads_to_explore(server, iris):
 
 
 def test_broken_history_is_one_sentence_and_everything_else_works(server, tmp_path, monkeypatch):
-    from dashboard import jobs
+    from dashboard.server import jobs
 
     path = tmp_path / "broken.db"
     path.write_bytes(b"this is no database" * 100)

@@ -9,8 +9,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import dashboard
-from dashboard import jobs, lessons
-from octcore.solving import solve
+from dashboard.server import jobs
+from dashboard.teaching import lessons
+from octcore.solving.solve import solve
 
 APP = str(Path(dashboard.__file__).parent / "app.py")
 PATIENCE = 120

@@ -7,8 +7,8 @@ import json
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard.job_view import JobView
-from dashboard.task_job import TaskSnapshot
+from dashboard.server.job_view import JobView
+from dashboard.server.task_job import TaskSnapshot
 from octcore.data.samples import load_sample
 from octcore.selection.tuning import tune
 from octcore.worker import JobState
@@ -101,7 +101,7 @@ def order_page() -> None:
     import streamlit as st
 
     from dashboard import session
-    from dashboard.widgets import column_editor
+    from dashboard.views.data import column_editor
 
     if "read" not in st.session_state:
         rows = "".join(f"{s},{i},{'ab'[i % 2]}\n" for i, s in enumerate(["low", "mid", "top"] * 8))

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 import streamlit as st
 
-from dashboard import jobs
+from dashboard.server import jobs
 from octcore.data.samples import load_sample
-from octcore.solving import solve
+from octcore.solving.solve import solve
 from tests.app.history_case import open_page, shown
 
 

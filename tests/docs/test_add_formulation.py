@@ -14,7 +14,7 @@ import octcore
 from octcore import estimator
 from octcore.cli import main
 from octcore.data.dataset import Dataset
-from octcore.documents import formulation_page
+from octcore.docs.generated import formulation_page
 from octcore.errors import SettingsError
 from octcore.formulations import base
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from octcore.cli import main
-from octcore.documents import formulation_page, refresh
+from octcore.docs.generated import formulation_page, refresh
 from octcore.formulations import base
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +42,7 @@ def test_octcore_commands_run(
 
 
 def test_the_table_of_formulations_is_up_to_date() -> None:
-    assert refresh(README) == README, "run python -m octcore.documents README.md"
+    assert refresh(README) == README, "run python -m octcore.docs.generated README.md"
 
 
 @pytest.mark.parametrize("info", base.list_formulations(), ids=lambda info: info.key)

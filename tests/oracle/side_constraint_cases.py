@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from octcore.formulations.base import get_formulation
-from octcore.formulations.components.univariate import UnivariateObjective
+from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Problem, Sense
 from octcore.search.enumeration import best_by_leaves
 from octcore.tree.tree import Tree

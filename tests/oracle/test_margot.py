@@ -9,12 +9,12 @@ from sklearn.svm import SVC
 import octcore
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
-from octcore.formulations.components.margot_family import MargotFamily
-from octcore.preparing import prepare
-from octcore.run import Run
-from octcore.search.routing_records import Planes
-from octcore.search.routing_search import routing_search
-from octcore.settings import check_settings
+from octcore.formulations.margot.family import MargotFamily
+from octcore.search.margot.records import Planes
+from octcore.search.margot.search import routing_search
+from octcore.solving.prepare import prepare
+from octcore.solving.run import Run
+from octcore.solving.settings import check_settings
 from octcore.tree.planes import drop_pass_through
 
 TOLERANCE = 2e-4

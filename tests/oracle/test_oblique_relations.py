@@ -7,7 +7,7 @@ import pytest
 
 from octcore.data.grouping import class_versus_rest
 from octcore.data.samples import load_sample
-from octcore.solving import solve
+from octcore.solving.solve import solve
 from tests.brute import make_problem, run
 
 

@@ -8,11 +8,11 @@ import pytest
 import octcore
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.formulations.components.columns_search import ColumnsSearch
-from octcore.formulations.components.columns_space import ColumnsProblem
-from octcore.formulations.components.univariate import UnivariateObjective
-from octcore.search.path_columns import pair_scores
-from octcore.search.path_convert import to_tree
+from octcore.formulations.path_columns.search import ColumnsSearch
+from octcore.formulations.path_columns.space import ColumnsProblem
+from octcore.formulations.shared.univariate import UnivariateObjective
+from octcore.search.univariate.columns import pair_scores
+from octcore.search.univariate.convert import to_tree
 from tests.brute import best_objective, make_problem, random_rows, run
 from tests.oracle.side_constraint_cases import (
     CONSTRAINTS,

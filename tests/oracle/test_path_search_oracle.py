@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from octcore.search.path_problem import PathProblem
-from octcore.search.path_search import path_search
+from octcore.search.univariate.problem import PathProblem
+from octcore.search.univariate.search import path_search
 
 REFERENCE = os.environ.get("OCT_REFERENCE")
 TOLERANCE = 1e-6

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from octcore.numerics.qp_reference import solve_node_qp_reference
-from octcore.search.routing_records import RoutingProblem
-from octcore.search.routing_search import routing_search, warm_up
-from octcore.search.routing_start import node_membership
+from octcore.numerics.node_qp.reference import solve_node_qp_reference
+from octcore.search.margot.records import RoutingProblem
+from octcore.search.margot.search import routing_search, warm_up
+from octcore.search.margot.start import node_membership
 from octcore.warmstart.local_svm import local_svm
 from tests.oracle.margot_reference import FILES, oracle, setting, training_part
 

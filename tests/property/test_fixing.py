@@ -7,18 +7,18 @@ import pytest
 
 from octcore.engines.base import Outcome
 from octcore.formulations.base import get_formulation
-from octcore.formulations.components.fixing import (
+from octcore.formulations.shared.fixing import (
     SEARCH_SECONDS,
     SLACK,
     Fixing,
     find_fixing,
     pair_values,
 )
-from octcore.formulations.components.root_values import RootValues
-from octcore.formulations.components.univariate import UnivariateObjective
+from octcore.formulations.shared.root_values import RootValues
+from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Problem
 from octcore.search.enumeration import best_by_leaves
-from octcore.search.path_warm_up import warm_up
+from octcore.search.univariate.warm_up import warm_up
 from tests.brute import best_objective, every_tree, make_problem, random_rows, run
 
 SAME = 1e-9

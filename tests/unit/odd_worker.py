@@ -12,7 +12,7 @@ from octcore.worker import child
 def solve(data, *, on_event, cancel, **settings):
     from octcore.engines.events import Event
     from octcore.formulations.base import list_formulations
-    from octcore.solving import solve as real_solve
+    from octcore.solving.solve import solve as real_solve
 
     list_formulations()
     on_event(Event(0.0, "phase", source="being odd"))

@@ -14,8 +14,8 @@ from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
 from octcore.encoding import fit_encoding
 from octcore.errors import DataError, ModelFileError
-from octcore.model_file import MODEL_SCHEMA, load_model, model_to_dict
-from octcore.run import Certificate
+from octcore.models.file import MODEL_SCHEMA, load_model, model_to_dict
+from octcore.solving.run import Certificate
 from octcore.tree.tree import Split, Tree
 
 

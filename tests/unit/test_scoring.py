@@ -10,9 +10,9 @@ import pytest
 
 from octcore.data.samples import load_sample
 from octcore.errors import DataError
-from octcore.model_file import load_model, model_to_dict
-from octcore.scoring import score
-from octcore.solving import solve
+from octcore.models.file import load_model, model_to_dict
+from octcore.models.scoring import score
+from octcore.solving.solve import solve
 from octcore.tree.metrics import node_summaries
 
 

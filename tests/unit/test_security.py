@@ -25,9 +25,9 @@ from octcore.cli.app import server_flags
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv, guard_cell
 from octcore.engines.trace import Trace
-from octcore.model_file import model_to_dict
-from octcore.reports import EXPORTS, export_tree, run_report
-from octcore.run import Run
+from octcore.models.file import model_to_dict
+from octcore.reports.tables import EXPORTS, export_tree, run_report
+from octcore.solving.run import Run
 from octcore.store.runs import RunStore
 from octcore.tree.export import to_graphviz, to_svg, to_text
 
@@ -113,7 +113,7 @@ def test_every_tree_file_of_the_command_line_is_written(run: Run) -> None:
 
 
 def test_exported_cells_never_start_a_formula(run: Run) -> None:
-    from dashboard.widgets.node_panel import node_rows
+    from dashboard.views.explore.node_panel import node_rows
 
     assert run.train is not None
     _assert_guarded(frame_to_csv(node_rows(run, run.train, 1)))

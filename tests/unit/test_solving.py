@@ -12,8 +12,8 @@ import octcore
 from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
 from octcore.errors import SettingsError
-from octcore.preparing import split_rows
-from octcore.run import Run
+from octcore.solving.prepare import split_rows
+from octcore.solving.run import Run
 from octcore.tree import metrics
 
 IRIS = octcore.load_sample("iris")

@@ -8,7 +8,7 @@ import sqlite3
 import pytest
 
 from octcore.errors import StoreError
-from octcore.solving import solve
+from octcore.solving.solve import solve
 from octcore.store import RunStore, StoreState, default_path
 from octcore.store import database as database_module
 from tests.unit.store_kills import kill_writers, start_writer
@@ -46,7 +46,7 @@ def count(path, table: str) -> int:
 def test_a_run_is_read_back_without_solving(store, path, monkeypatch):
     run_id, run = solve_into(store, "first try", test_size=0.2)
     store.close()
-    monkeypatch.setattr("octcore.solving._run_engine", None)
+    monkeypatch.setattr("octcore.solving.solve._run_engine", None)
     again = RunStore(path)
     loaded = again.load(run_id)
     assert loaded.to_dict() == run.to_dict()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.supervisor import QUEUED_PER_SESSION, Supervisor, fair_order
+from dashboard.server.supervisor import QUEUED_PER_SESSION, Supervisor, fair_order
 from octcore.errors import SettingsError, StoreError
 from octcore.store import RunStore, StoreState
 from octcore.worker import WorkerPool
@@ -124,13 +124,13 @@ def _set_query_only(supervisor: Supervisor, value: str) -> None:
 
 def test_trouble_with_the_history_ends_no_solve_and_loses_no_run(supervisor, monkeypatch):
     """All of two runs happens while nothing can be written, and is written afterwards."""
-    monkeypatch.setattr("dashboard.run_writer.RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("dashboard.server.run_writer.RETRY_SECONDS", 0.1)
     begun = supervisor.submit("me", rows("sleep"), SETTINGS, "before")
     wait_for_tree(supervisor, begun)
     assert supervisor._writer.drain()
     _set_query_only(supervisor, "ON")
-    monkeypatch.setattr("dashboard.run_writer.LASTING", frozenset())
-    monkeypatch.setattr("dashboard.run_writer.PASSING", frozenset({"READ_ONLY"}))
+    monkeypatch.setattr("dashboard.server.run_writer.LASTING", frozenset())
+    monkeypatch.setattr("dashboard.server.run_writer.PASSING", frozenset({"READ_ONLY"}))
     later = supervisor.submit("me", rows("sleep"), SETTINGS, "meanwhile")
     wait_for_tree(supervisor, later)
     wait_until(lambda: supervisor.history_problem != "", 10)
@@ -164,7 +164,7 @@ def test_a_history_that_was_removed_takes_up_the_runs_that_go_on(supervisor, tmp
 
 
 def test_a_run_that_the_history_lacks_is_not_forgotten(supervisor, monkeypatch):
-    monkeypatch.setattr("dashboard.supervisor.KEPT", 1)
+    monkeypatch.setattr("dashboard.server.supervisor.KEPT", 1)
     _set_query_only(supervisor, "ON")
     ids = [supervisor.submit("me", rows("kill"), SETTINGS) for _ in range(4)]
     for job_id in ids:
@@ -201,7 +201,7 @@ def test_the_fair_order_alternates_between_sessions():
 
 SERVER = """
 import sys, time
-from dashboard.supervisor import Supervisor
+from dashboard.server.supervisor import Supervisor
 from octcore.worker import WorkerPool
 from tests.unit.worker_case import FAKE_COMMAND, SETTINGS, rows
 supervisor = Supervisor(2, sys.argv[1], WorkerPool(idle=1, command=FAKE_COMMAND))

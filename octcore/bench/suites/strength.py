@@ -20,8 +20,8 @@ from typing import Any
 from octcore.bench.data_files import encoded, encoded_file
 from octcore.bench.instance import Instance, Published
 from octcore.bench.suite import Suite
-from octcore.search.path_problem import PathProblem
-from octcore.search.path_search import path_search
+from octcore.search.univariate.problem import PathProblem
+from octcore.search.univariate.search import path_search
 
 SETS = (
     ("monk1", "none"), ("monk2", "none"), ("monk3", "none"), ("hayes-roth", "none"),

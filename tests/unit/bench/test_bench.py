@@ -30,7 +30,7 @@ from octcore.bench.summary import summary
 from octcore.cli import main
 from octcore.data.dataset import Dataset
 from octcore.errors import DataError, SettingsError
-from octcore.settings import check_settings
+from octcore.solving.settings import check_settings
 
 SEED = 77
 AGREED = (

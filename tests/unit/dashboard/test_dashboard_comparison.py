@@ -9,18 +9,18 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from dashboard.figures.accuracy_plot import spread_data, spread_figure
-from dashboard.figures.compare_table import comparison_data
-from dashboard.figures.feature_usage import usage_data
-from dashboard.figures.gap import convergence_data
-from dashboard.figures.heat_map_runs import heat_map_data, heat_map_figure
-from dashboard.figures.profile_plot import profile_data, profile_figure
-from dashboard.palette import LIGHT
-from dashboard.report import report_html
-from dashboard.report_charts import convergence_svg, plane_svg, ticks
+from dashboard.reports.charts import convergence_svg, plane_svg, ticks
+from dashboard.reports.run_report import report_html
+from dashboard.views.compare.table import comparison_data
 from octcore.data.dataset import Dataset
 from octcore.errors import DataError
-from octcore.solving import solve
+from octcore.plotting.accuracy_plot import spread_data, spread_figure
+from octcore.plotting.feature_usage import usage_data
+from octcore.plotting.gap import convergence_data
+from octcore.plotting.heat_map_runs import heat_map_data, heat_map_figure
+from octcore.plotting.palette import LIGHT
+from octcore.plotting.profile_plot import profile_data, profile_figure
+from octcore.solving.solve import solve
 from tests.unit.dashboard.hostile import HOSTILE
 
 HEADER = "suite,dataset,encoding,formulation,depth,parameters,status,objective,bound,gap,seconds"
@@ -160,7 +160,7 @@ def test_report_without_a_tree_or_a_plane_is_still_a_report(square):
 
 
 def test_static_charts_are_well_formed(oblique, trace):
-    from dashboard.figures.plane import plane_data
+    from octcore.plotting.plane import plane_data
 
     tree, encoding, data = oblique
     for picture in (

@@ -1,10 +1,10 @@
 import pytest
 
-from dashboard.figures.gap import GAP_FLOOR, convergence_data, convergence_figure
-from dashboard.figures.live_gap import MOST_POINTS, live_chart, live_rows
-from dashboard.palette import DARK, LIGHT
+from dashboard.views.solve.live_gap import MOST_POINTS, live_chart, live_rows
 from octcore.engines.events import Event
 from octcore.engines.trace import Trace
+from octcore.plotting.gap import GAP_FLOOR, convergence_data, convergence_figure
+from octcore.plotting.palette import DARK, LIGHT
 
 
 def test_record_has_steps_marks_and_phases(trace):

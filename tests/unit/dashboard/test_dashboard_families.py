@@ -7,15 +7,15 @@ import re
 import numpy as np
 import pytest
 
-from dashboard.compare_report import comparison_html
-from dashboard.families import Families, one_for_every_class, takes_too_few_classes
-from dashboard.figures.race import Entrant
-from dashboard.history import Entry
-from dashboard.own_presets import MOST, OwnPresets
-from dashboard.widgets.history_table import fold, history_frame
+from dashboard.reports.compare_report import comparison_html
+from dashboard.server.families import Families, one_for_every_class, takes_too_few_classes
+from dashboard.server.history import Entry
+from dashboard.views.compare.own_presets import MOST, OwnPresets
+from dashboard.views.runs.history_table import fold, history_frame
 from octcore.data.samples import load_sample
 from octcore.formulations.base import get_formulation
-from octcore.solving import solve
+from octcore.plotting.race import Entrant
+from octcore.solving.solve import solve
 
 
 @pytest.fixture(scope="module")

@@ -1,19 +1,19 @@
 import numpy as np
 import pytest
 
-from dashboard import text
-from dashboard.figures.class_bars import ClassBars, class_bars_figure
-from dashboard.figures.confusion import confusion_data, confusion_figure
-from dashboard.figures.encoding_plot import (
+from octcore.data.dataset import Dataset
+from octcore.encoding import fit_encoding
+from octcore.plotting import text
+from octcore.plotting.class_bars import ClassBars, class_bars_figure
+from octcore.plotting.confusion import confusion_data, confusion_figure
+from octcore.plotting.encoding_plot import (
     MOST_LEVELS,
     encoding_plot_data,
     encoding_plot_figure,
 )
-from dashboard.figures.feature_usage import usage_data, usage_figure
-from dashboard.figures.tree_view import component_data, tree_view_data
-from dashboard.palette import CLASS_MARKERS, DARK, LIGHT, ink_on, palette_for, translucent
-from octcore.data.dataset import Dataset
-from octcore.encoding import fit_encoding
+from octcore.plotting.feature_usage import usage_data, usage_figure
+from octcore.plotting.palette import CLASS_MARKERS, DARK, LIGHT, ink_on, palette_for, translucent
+from octcore.plotting.tree_view import component_data, tree_view_data
 from tests.unit.dashboard.hostile import HOSTILE
 
 

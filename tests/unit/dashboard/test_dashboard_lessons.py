@@ -8,8 +8,8 @@ import urllib.parse
 import numpy as np
 import pytest
 
-from dashboard import lessons
-from dashboard.figures.drawing import (
+from dashboard.teaching import lessons
+from dashboard.teaching.drawing import (
     Truth,
     add_truth,
     board_data,
@@ -17,13 +17,13 @@ from dashboard.figures.drawing import (
     lesson_plane,
     truth_data,
 )
-from dashboard.figures.plane import plane_figure
-from dashboard.palette import DARK, LIGHT
-from dashboard.teaching_texts import TEXTS, text_for
+from dashboard.teaching.texts import TEXTS, text_for
 from octcore.data.synthetic import list_generators
 from octcore.errors import SettingsError
 from octcore.formulations.base import list_formulations
-from octcore.solving import solve
+from octcore.plotting.palette import DARK, LIGHT
+from octcore.plotting.plane import plane_figure
+from octcore.solving.solve import solve
 
 DRAWN = ((100, 100, 0), (200, 900, 1), (900, 200, 1), (800, 800, 0))
 

@@ -6,15 +6,15 @@ from itertools import pairwise
 
 import pytest
 
-from dashboard.figures.penalty_path import (
+from dashboard.server.path_jobs import PathJobs, read_path
+from dashboard.server.supervisor import Supervisor
+from octcore.data.samples import load_sample
+from octcore.plotting.palette import LIGHT
+from octcore.plotting.penalty_path import (
     penalty_path_data,
     penalty_path_figure,
     winners_figure,
 )
-from dashboard.palette import LIGHT
-from dashboard.path_jobs import PathJobs, read_path
-from dashboard.supervisor import Supervisor
-from octcore.data.samples import load_sample
 from octcore.selection.penalty_path import penalty_path
 from octcore.worker import WorkerPool
 

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from dashboard.figures.plane import (
+from octcore.data.dataset import Dataset
+from octcore.plotting.palette import LIGHT
+from octcore.plotting.plane import (
     MOST_POINTS,
     _visits,
     default_axes,
@@ -9,8 +11,6 @@ from dashboard.figures.plane import (
     plane_figure,
     typical_values,
 )
-from dashboard.palette import LIGHT
-from octcore.data.dataset import Dataset
 from octcore.tree.polygons import area
 from tests.regions import region_of
 from tests.unit.dashboard.hostile import HOSTILE

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.figures.gap import GAP_FLOOR
-from dashboard.figures.race import (
-    Entrant,
-    known_optimum,
-    race_data,
-    race_figure,
-    ran_together,
-)
-from dashboard.figures.race_live import race_chart
-from dashboard.palette import DARK, LIGHT
-from dashboard.race_presets import (
+from dashboard.views.compare.presets import (
     PRESETS,
     fitting_presets,
     flat_settings,
     short_labels,
     start_order,
 )
+from dashboard.views.compare.race_live import race_chart
 from octcore.data.samples import load_sample
 from octcore.engines.trace import Trace
-from octcore.settings import check_settings
+from octcore.plotting.gap import GAP_FLOOR
+from octcore.plotting.palette import DARK, LIGHT
+from octcore.plotting.race import (
+    Entrant,
+    known_optimum,
+    race_data,
+    race_figure,
+    ran_together,
+)
+from octcore.solving.settings import check_settings
 from tests.unit.dashboard.hostile import HOSTILE
 
 

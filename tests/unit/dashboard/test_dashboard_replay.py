@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dashboard.figures.cut_tree import cut_tree_figure, place_of
-from dashboard.figures.plane import plane_data, plane_figure
-from dashboard.figures.replay import (
+from dashboard.views.explore import replay as replay_widget
+from octcore.engines.events import Event
+from octcore.engines.trace import Trace
+from octcore.plotting.cut_tree import cut_tree_figure, place_of
+from octcore.plotting.palette import LIGHT
+from octcore.plotting.plane import plane_data, plane_figure
+from octcore.plotting.replay import (
     CutPicture,
     alike_rows,
     counts_figure,
@@ -16,10 +20,6 @@ from dashboard.figures.replay import (
     points_only,
     replay_data,
 )
-from dashboard.palette import LIGHT
-from dashboard.widgets import replay as replay_widget
-from octcore.engines.events import Event
-from octcore.engines.trace import Trace
 from octcore.tree.tree import Tree
 from tests.unit.dashboard.hostile import HOSTILE
 

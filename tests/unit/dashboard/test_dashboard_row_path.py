@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dashboard.figures.row_path import (
+from dashboard.widgets.run_summary import split_texts
+from octcore.plotting.row_path import (
     class_shares,
     node_counts,
     row_of,
@@ -14,7 +15,6 @@ from dashboard.figures.row_path import (
     typed_row,
     used_columns,
 )
-from dashboard.widgets.run_summary import split_texts
 from octcore.tree.raw_units import raw_plane
 from tests.unit.dashboard.hostile import HOSTILE
 

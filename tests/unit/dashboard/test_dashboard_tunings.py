@@ -6,20 +6,28 @@ import time
 
 import pytest
 
-from dashboard import tunings
-from dashboard.figures.tuning_plot import tuning_data, tuning_figure
-from dashboard.job_view import JobView
-from dashboard.palette import LIGHT
-from dashboard.supervisor import Supervisor
-from dashboard.task_job import TaskSnapshot
-from dashboard.tunings import Plan, Standing, axes_of, first_axes, suggested, values_of, work_of
-from dashboard.widgets.tune_form import work_words
-from dashboard.widgets.tune_view import progress_words, shown_table
+from dashboard.server import tunings
+from dashboard.server.job_view import JobView
+from dashboard.server.supervisor import Supervisor
+from dashboard.server.task_job import TaskSnapshot
+from dashboard.server.tunings import (
+    Plan,
+    Standing,
+    axes_of,
+    first_axes,
+    suggested,
+    values_of,
+    work_of,
+)
+from dashboard.views.tune.form import work_words
+from dashboard.views.tune.view import progress_words, shown_table
 from octcore.data.samples import load_sample
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation, list_formulations
+from octcore.plotting.palette import LIGHT
+from octcore.plotting.tuning_plot import tuning_data, tuning_figure
 from octcore.selection.tuning import Fit, tune
-from octcore.settings import check_settings
+from octcore.solving.settings import check_settings
 from octcore.worker import JobState, WorkerPool
 
 GRID = {"depth": (1, 2), "leaf_penalty": (0.0, 0.05)}

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard import what_if
-from dashboard.figures.difference import (
+from dashboard.server.jobs import RunView
+from dashboard.views.what_if import questions as what_if
+from octcore.data.samples import load_sample
+from octcore.plotting.difference import (
     change_words,
     difference_data,
     mark,
     price_data,
     price_words,
 )
-from dashboard.figures.root_values import root_values_data, root_values_figure
-from dashboard.jobs import RunView
-from dashboard.palette import LIGHT
-from octcore.data.samples import load_sample
-from octcore.solving import solve
+from octcore.plotting.palette import LIGHT
+from octcore.plotting.root_values import root_values_data, root_values_figure
+from octcore.solving.solve import solve
 from octcore.tree.tree import Split, Tree
 
 

@@ -11,12 +11,12 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from octcore.engines.base import SolveLimits, StopReason
-from octcore.engines.bc_branching import default_children, fixings
-from octcore.engines.bc_rows import CutPool
-from octcore.engines.bc_search import SearchOptions
-from octcore.engines.branch_and_cut import BranchAndCutEngine
+from octcore.engines.branch_and_cut.branching import default_children, fixings
+from octcore.engines.branch_and_cut.engine import BranchAndCutEngine
+from octcore.engines.branch_and_cut.lp import LpData, LpStatus, PersistentLp
+from octcore.engines.branch_and_cut.rows import CutPool
+from octcore.engines.branch_and_cut.search import SearchOptions
 from octcore.engines.events import Clock, Recorder
-from octcore.engines.lp import LpData, LpStatus, PersistentLp
 from octcore.errors import EngineError
 from octcore.program import Capability, Cuts, Program, PyomoModel, Sense
 from octcore.tree.tree import Split, Tree

@@ -9,16 +9,16 @@ import pytest
 from octcore.engines.compile import compile_model
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.formulations.components.class_cuts import ClassCuts
-from octcore.formulations.components.rows import merge_rows
-from octcore.formulations.components.univariate import (
+from octcore.formulations.flow_oct import FlowOCT
+from octcore.formulations.shared.class_cuts import ClassCuts
+from octcore.formulations.shared.rows import merge_rows
+from octcore.formulations.shared.univariate import (
     UnivariateObjective,
     drop_idle_splits,
     smallest_step,
     tidy,
     weight_unit,
 )
-from octcore.formulations.flow_oct import FlowOCT
 from octcore.program import Point, SearchState
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.greedy import greedy_starts, grow, prune, pruning_sequence

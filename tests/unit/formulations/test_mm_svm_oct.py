@@ -11,8 +11,8 @@ import octcore
 from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.formulations.components.mm_svm_trees import MMSVMTrees
-from octcore.solving import solve
+from octcore.formulations.mm_svm_oct.trees import MMSVMTrees
+from octcore.solving.solve import solve
 from octcore.tree.tree import Split, Tree
 from tests.brute import make_problem, run
 from tests.model_point import check_start, check_starts

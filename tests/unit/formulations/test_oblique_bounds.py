@@ -9,14 +9,14 @@ import pytest
 
 import octcore
 from octcore.formulations.base import get_formulation, objective_words
-from octcore.formulations.components.oblique_bounds import (
+from octcore.formulations.shared.oblique_bounds import (
     best_stump_errors,
     priced_bound,
     unnamed_classes,
 )
-from octcore.preparing import prepare
 from octcore.program import Sense
-from octcore.settings import check_settings
+from octcore.solving.prepare import prepare
+from octcore.solving.settings import check_settings
 
 
 def test_stump_errors_are_those_of_trying_every_split():

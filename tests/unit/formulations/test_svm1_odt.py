@@ -12,7 +12,7 @@ from octcore.engines.compile import compile_model
 from octcore.engines.highs import HighsModel, SolverSettings
 from octcore.formulations.base import get_formulation
 from octcore.program import Point
-from octcore.solving import solve
+from octcore.solving.solve import solve
 from octcore.tree.tree import Split, Tree
 from tests.brute import make_problem, run
 from tests.model_point import check_start, check_starts

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octcore.search.depth_two import DepthTwo
 from octcore.search.enumeration import best_tree, tree_value
-from octcore.search.path_tree import Branch, Leaf
+from octcore.search.univariate.depth_two import DepthTwo
+from octcore.search.univariate.tree import Branch, Leaf
 from tests.unit.search.depth_two_reference import reference_scores
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from octcore.errors import CancelledError
 from octcore.search.enumeration import best_by_leaves
-from octcore.search.path_frontier import optimal_by_leaves, penalty_breakpoints
-from octcore.search.path_problem import PathProblem
-from octcore.search.path_search import path_search
-from octcore.search.path_tree import count_leaves
+from octcore.search.univariate.frontier import optimal_by_leaves, penalty_breakpoints
+from octcore.search.univariate.problem import PathProblem
+from octcore.search.univariate.search import path_search
+from octcore.search.univariate.tree import count_leaves
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])

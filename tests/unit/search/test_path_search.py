@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from octcore.search.enumeration import best_by_leaves
-from octcore.search.path_problem import PathEvent, PathProblem
-from octcore.search.path_search import path_search
-from octcore.search.path_tree import (
+from octcore.search.univariate.problem import PathEvent, PathProblem
+from octcore.search.univariate.search import path_search
+from octcore.search.univariate.tree import (
     Branch,
     Leaf,
     PathTree,

@@ -9,9 +9,16 @@ import pytest
 
 from octcore.errors import DataError, SettingsError
 from octcore.search.enumeration import best_tree
-from octcore.search.path_problem import PathProblem
-from octcore.search.path_search import path_search
-from octcore.search.path_tree import Branch, Leaf, PathTree, canonical_key, count_leaves, tree_depth
+from octcore.search.univariate.problem import PathProblem
+from octcore.search.univariate.search import path_search
+from octcore.search.univariate.tree import (
+    Branch,
+    Leaf,
+    PathTree,
+    canonical_key,
+    count_leaves,
+    tree_depth,
+)
 
 
 def test_constant_features_and_one_class() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octcore.search.path_problem import PathProblem
-from octcore.search.path_search import path_search
+from octcore.search.univariate.problem import PathProblem
+from octcore.search.univariate.search import path_search
 
 
 def _columns(*rows: str) -> np.ndarray:

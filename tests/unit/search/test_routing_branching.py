@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octcore.numerics.node_qp_rows import load_rows
-from octcore.numerics.qp_factor import copy_node, node_of
-from octcore.search.routing_branching import trial_gain
-from octcore.search.routing_core import RoutingSearch
-from octcore.search.routing_incumbent import Tracker, merged_rows
-from octcore.search.routing_records import RoutingProblem
-from octcore.search.routing_state import clear_bank, extend_path, lower_bound, solve_bank
+from octcore.numerics.node_qp.factor import copy_node, node_of
+from octcore.numerics.node_qp.rows import load_rows
+from octcore.search.margot.branching import trial_gain
+from octcore.search.margot.core import RoutingSearch
+from octcore.search.margot.incumbent import Tracker, merged_rows
+from octcore.search.margot.records import RoutingProblem
+from octcore.search.margot.state import clear_bank, extend_path, lower_bound, solve_bank
 
 # Rise of the bound from which a side counts as closed.
 ROOM = 1e4

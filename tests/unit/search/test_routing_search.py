@@ -12,16 +12,16 @@ from sklearn.svm import SVC
 
 from octcore.data.synthetic import four_partitions, six_partitions
 from octcore.errors import EngineError, SettingsError
-from octcore.numerics.qp_reference import solve_node_qp_reference
-from octcore.search.routing_records import (
+from octcore.numerics.node_qp.reference import solve_node_qp_reference
+from octcore.search.margot.records import (
     Planes,
     RoutingBound,
     RoutingIncumbent,
     RoutingProblem,
     RoutingResult,
 )
-from octcore.search.routing_search import routing_search, warm_up
-from octcore.search.routing_start import node_membership, strip_shift, tree_objective
+from octcore.search.margot.search import routing_search, warm_up
+from octcore.search.margot.start import node_membership, strip_shift, tree_objective
 
 # The search stops at a relative gap of 1e-4.
 GAP = 1e-4

@@ -7,11 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from octcore.numerics.qp_sparse import SparseNode, solve_sparse_node
-from octcore.search.routing_records import RoutingProblem
-from octcore.search.routing_search import routing_search, warm_up
-from octcore.search.routing_sparse import half_lines
-from octcore.search.routing_start import node_membership, tree_objective
+from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
+from octcore.search.margot.records import RoutingProblem
+from octcore.search.margot.search import routing_search, warm_up
+from octcore.search.margot.sparse import half_lines
+from octcore.search.margot.start import node_membership, tree_objective
 
 GAP = 1e-4
 EXACT = 2e-6

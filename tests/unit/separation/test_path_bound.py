@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octcore.search.path_tree import Branch, Leaf, count_leaves, predict
+from octcore.search.univariate.tree import Branch, Leaf, count_leaves, predict
 from octcore.separation.path_bound import PathBoundCuts, PathBoundForms, TreePath
 from octcore.separation.tree_rows import TreePoint
 from octcore.separation.value_rows import ValueRows

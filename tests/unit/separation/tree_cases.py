@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from octcore.search.path_tree import Branch, Leaf, PathTree, predict
+from octcore.search.univariate.tree import Branch, Leaf, PathTree, predict
 from octcore.separation.tree_rows import Instance, TreeLayout, TreePoint
 
 

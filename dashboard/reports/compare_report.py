@@ -1,0 +1,146 @@
+"""A comparison as one self-contained HTML file: race, what differs, accuracy, trees, planes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from dashboard.reports.charts import plane_svg, race_svg
+from dashboard.reports.page import escaped, page, table
+from dashboard.views.compare.table import comparison_data
+from octcore.plotting import text
+from octcore.plotting.accuracy_plot import spread_data
+from octcore.plotting.plane import default_axes, plane_data
+from octcore.plotting.race import Entrant, known_optimum, race_data, ran_together
+from octcore.reports.tables import export_tree
+from octcore.solving.run import Run, versions
+
+
+def comparison_html(
+    entrants: Sequence[Entrant],
+    runs: Sequence[Run],
+    labels: Sequence[str],
+    repeats: Sequence[Sequence[Run]] = (),
+    share: float = 0.0,
+) -> str:
+    """Write the report of a comparison.
+
+    Parameters
+    ----------
+    entrants : sequence of Entrant
+        All solves, as the race chart draws them.
+    runs : sequence of Run
+        Those that have a result.
+    labels : sequence of str
+        Short names of the runs.
+    repeats : sequence of sequence of Run
+        Runs on further splits of the rows, one sequence for every run; may be empty.
+    share : float
+        Share of the rows that these splits hold out.
+    """
+    name = "Comparison: " + ", ".join(labels)
+    sections = [
+        _head(runs, labels),
+        _race(entrants),
+        _differences(runs, labels),
+        _accuracy(repeats, labels, share),
+        _pictures(runs, labels),
+        _certificates(runs, labels),
+        f'<p class="weak">Written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC with '
+        f"{escaped(', '.join(f'{k} {v}' for k, v in versions().items()))}. Accuracies and "
+        "objectives are recomputed by routing every row through the trees.</p>",
+    ]
+    return page(name, sections)
+
+
+def _head(runs: Sequence[Run], labels: Sequence[str]) -> str:
+    data = {str(dict(run.settings.get("data") or {}).get("name", "data")) for run in runs}
+    badges = "".join(
+        f"<li><b>{escaped(label)}</b> "
+        f'<span class="badge{" proven" if run.is_optimal and run.certificate.proven else ""}">'
+        f"{escaped(run.certificate.badge)}</span></li>"
+        for run, label in zip(runs, labels, strict=True)
+    )
+    return (
+        f"<h1>{len(runs)} trees on {escaped(', '.join(sorted(data)))}</h1>"
+        f'<ul style="line-height:2">{badges}</ul>'
+    )
+
+
+def _race(entrants: Sequence[Entrant]) -> str:
+    pictures = [race_svg(race_data(entrants, scale)) for scale in ("gap", "objective")]
+    drawn = [f'<div class="picture chart">{picture}</div>' for picture in pictures if picture]
+    if not drawn:
+        return ""
+    optimum, by = known_optimum(entrants)
+    words = [ran_together(entrants)]
+    if optimum is not None:
+        words.append(f"The optimum {optimum:.5g} is proven by {by}.")
+    words.append("Dashed lines are bounds; a mark at the end of a line is a proof.")
+    note = f'<p class="weak">{escaped(" ".join(words), 900)}</p>'
+    return "<h2>Race</h2>" + "".join(drawn) + note
+
+
+def _differences(runs: Sequence[Run], labels: Sequence[str]) -> str:
+    record = comparison_data(runs, labels)
+    rows = [(fact.name, *fact.values) for fact in record.differing]
+    same = [(fact.name, fact.values[0]) for fact in record.in_common]
+    return (
+        "<h2>What differs</h2>"
+        + table(("", *labels), rows)
+        + "<h2>The same for all</h2>"
+        + table(("", ""), same)
+    )
+
+
+def _accuracy(repeats: Sequence[Sequence[Run]], labels: Sequence[str], share: float) -> str:
+    if not any(repeats):
+        return ""
+    rows = [
+        (
+            record.label,
+            len(record.held_out),
+            *(text.percent(v) for v in _summary(record.held_out)),
+            text.percent(_summary(record.training)[0]),
+        )
+        for record in spread_data(repeats, labels)
+        if record.held_out
+    ]
+    head = ("", "splits", "held out, mean", "deviation", "worst", "best", "training, mean")
+    words = f"Each split holds out {100 * share:.0f} % of the rows; the same splits for all."
+    return f'<h2>Accuracy on repeated splits</h2>{table(head, rows)}<p class="weak">{words}</p>'
+
+
+def _summary(values: Sequence[float]) -> tuple[float, float, float, float]:
+    mean = sum(values) / len(values)
+    deviation = (sum((v - mean) ** 2 for v in values) / len(values)) ** 0.5
+    return mean, deviation, min(values), max(values)
+
+
+def _pictures(runs: Sequence[Run], labels: Sequence[str]) -> str:
+    parts = []
+    for run, label in zip(runs, labels, strict=True):
+        if run.tree is None:
+            continue
+        parts.append(
+            f"<h2>{escaped(label)}</h2>"
+            f'<div class="picture">{export_tree(run, "svg")}</div>{_plane(run)}'
+        )
+    return "".join(parts)
+
+
+def _plane(run: Run) -> str:
+    assert run.tree is not None
+    axes = None if run.train is None else default_axes(run.tree, run.encoding, run.train)
+    if run.train is None or axes is None:
+        return ""
+    record = plane_data(run.tree, run.encoding, run.train, *axes, formulation=run.formulation)
+    return f'<div class="picture chart">{plane_svg(record)}</div>'
+
+
+def _certificates(runs: Sequence[Run], labels: Sequence[str]) -> str:
+    parts = []
+    for run, label in zip(runs, labels, strict=True):
+        items = "".join(f"<li>{escaped(s, 900)}</li>" for s in run.certificate.statements)
+        parts.append(f"<h3>{escaped(label)}</h3><ul>{items}</ul>")
+    return "<h2>What is proven</h2>" + "".join(parts)

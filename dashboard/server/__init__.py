@@ -1,0 +1,1 @@
+"""What one server has once: supervisor, queue, history, jobs."""

@@ -1,0 +1,223 @@
+"""The one writer of the history: a thread, so that a slow disk never delays a solve or a page.
+
+When the history cannot be written, what is due is kept in memory and tried again, in order; when
+the file itself is the trouble it is opened anew, so that a file that was moved away or made
+writable takes everything that happened meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from octcore.data.dataset import Dataset
+from octcore.engines.events import Event
+from octcore.errors import StoreError
+from octcore.solving.run import Run
+from octcore.store import RunStore, StoreState
+
+BEAT_SECONDS = 2.0
+SWEEP_SECONDS = 10.0
+RETRY_SECONDS = 2.0
+MOST_EVENTS, MOST_RUNS = 20_000, 200
+"""What waits in memory at most while the history cannot be written."""
+
+PASSING = frozenset({"DISK_FULL", "BUSY", "IO_ERROR", "STORE_FAILED"})
+"""Troubles that may pass by themselves; the open file is tried again."""
+LASTING = frozenset({"READ_ONLY", "CANNOT_OPEN", "CORRUPT", "OTHER_VERSION"})
+"""Troubles with the file; it is opened anew before the next try."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """Something to write: what it is, for which run, and how."""
+
+    kind: str
+    run_id: str
+    write: Callable[[RunStore], object]
+
+
+class RunWriter:
+    """Writes in the order of the calls; trouble with the store delays it and is said.
+
+    Parameters
+    ----------
+    path : Path, str or None
+        File of the history; by default the user's.
+
+    Attributes
+    ----------
+    store : RunStore or None
+        None when the history cannot be opened.
+    problem : str
+        One sentence on what is wrong now; empty when everything gets written.
+    """
+
+    def __init__(self, path: Path | str | None = None) -> None:
+        self.store: RunStore | None = None
+        self.problem = ""
+        self._path = path
+        self._calls: deque[Call] = deque()
+        self._begun: dict[str, Call] = {}
+        self._changed = threading.Condition()
+        self._closing = threading.Event()
+        self._reopen = False
+        self._beaten = self._swept = time.monotonic()
+        self._open()
+        self._thread = threading.Thread(target=self._write, name="run-writer", daemon=True)
+        self._thread.start()
+
+    def begin(
+        self, run_id: str, data: Dataset, settings: Mapping[str, Any], name: str, session: str
+    ) -> None:
+        """Write down a queued solve."""
+        call = Call(
+            "begin",
+            run_id,
+            lambda store: store.begin(data, settings, name, session, run_id, StoreState.QUEUED),
+        )
+        self._begun[run_id] = call
+        self._put(call)
+
+    def start(self, run_id: str) -> None:
+        """Write down that it left the queue."""
+        self._put(Call("start", run_id, lambda store: store.start(run_id)))
+
+    def append(self, run_id: str, event: Event) -> None:
+        """Write down an event."""
+        self._put(Call("event", run_id, lambda store: store.append(run_id, (event,))))
+
+    def finish(self, run_id: str, state: StoreState, run: Run | None, error: str) -> None:
+        """Write down the end."""
+        self._put(Call("finish", run_id, lambda store: store.finish(run_id, state, run, error)))
+
+    def tick(self) -> None:
+        """Flush, give signs of life and look for runs of dead programs, each in its own time."""
+        now = time.monotonic()
+        if self.problem and self._calls:
+            return  # what waits is tried again anyway
+        if now - self._beaten >= BEAT_SECONDS:
+            self._beaten = now
+            self._put(Call("beat", "", lambda store: store.beat()))
+        if now - self._swept >= SWEEP_SECONDS:
+            self._swept = now
+            self._put(Call("sweep", "", lambda store: store.sweep()))
+
+    def is_waiting(self, run_id: str) -> bool:
+        """Whether something of this run is not in the history yet."""
+        with self._changed:
+            return any(call.run_id == run_id for call in self._calls)
+
+    def drain(self, timeout: float = 10.0) -> bool:
+        """Wait until everything so far is written; returns whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._calls, timeout)
+
+    def close(self) -> None:
+        """Write the rest and close the file."""
+        self._closing.set()
+        with self._changed:
+            self._changed.notify_all()
+        self._thread.join(10.0)
+        if self._calls:
+            logger.warning("%d records of the history could not be written.", len(self._calls))
+        store, self.store = self.store, None
+        if store is not None:
+            try:
+                store.close()
+            except StoreError as error:
+                logger.warning("%s", error.message)
+
+    def _put(self, call: Call) -> None:
+        with self._changed:
+            self._calls.append(call)
+            if self.problem:
+                self._make_room()
+            self._changed.notify_all()
+
+    def _make_room(self) -> None:
+        """Drop what memory cannot hold: events, which their run has too, then whole old runs."""
+        calls = self._calls
+        if len(calls) > MOST_EVENTS:
+            self._calls = deque(call for call in calls if call.kind != "event")
+        finished = [call.run_id for call in self._calls if call.kind == "finish"]
+        if len(finished) > MOST_RUNS:
+            logger.warning("Too much waits for the history; its oldest run is given up.")
+            self._calls = deque(call for call in self._calls if call.run_id != finished[0])
+            self._begun.pop(finished[0], None)
+
+    def _write(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._calls or self._closing.is_set())
+                if not self._calls:
+                    return
+                call = self._calls[0]
+            if not self._is_written(call):
+                # Once more at the very end, then the rest is lost.
+                if self._closing.wait(RETRY_SECONDS) and not self._is_written(call):
+                    return
+                continue
+            with self._changed:
+                if self._calls and self._calls[0] is call:
+                    self._calls.popleft()
+                self._changed.notify_all()
+
+    def _is_written(self, call: Call) -> bool:
+        """Carry out a call; whether it is done with, written or not worth another try."""
+        if (self.store is None or self._reopen) and not self._open():
+            return False
+        store = self.store
+        assert store is not None
+        try:
+            call.write(store)
+        except StoreError as error:
+            if error.code not in PASSING | LASTING:
+                logger.warning("%s", error.message)  # such as a run that was deleted meanwhile
+                return True
+            self._trouble(error)
+            # Events wait in the store itself, for the next call.
+            return call.kind == "event"
+        except Exception:
+            # One odd record must not end the history of the others.
+            logger.warning("A record could not be written.", exc_info=True)
+        if call.kind == "finish":
+            self._begun.pop(call.run_id, None)
+        self.problem = ""
+        return True
+
+    def _open(self) -> bool:
+        """Open the file, anew if need be, and take up the runs that go on."""
+        try:
+            store = RunStore(self._path)
+            with self._changed:
+                waiting = {call.run_id for call in self._calls if call.kind == "begin"}
+            for run_id, call in list(self._begun.items()):
+                if run_id not in waiting and not store.resume(run_id):
+                    call.write(store)
+        except StoreError as error:
+            self._trouble(error)
+            return False
+        old, self.store, self._reopen = self.store, store, False
+        if old is not None:
+            with contextlib.suppress(StoreError):
+                old.close()
+        return True
+
+    def _trouble(self, error: StoreError) -> None:
+        if not self.problem:
+            logger.warning("%s", error.message)
+        self._reopen = error.code in LASTING
+        self.problem = (
+            f"{error.message} Solving goes on without history: what could not be written is kept "
+            "in memory and tried again."
+        )

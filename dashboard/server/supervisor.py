@@ -1,0 +1,378 @@
+"""All solves of one server: a fair queue, at most as many at once as cores, and their history.
+
+No page and no Streamlit in here; the app keeps one `Supervisor` as a cached resource.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dashboard.server.job_view import Entry, JobView
+from dashboard.server.run_writer import RunWriter
+from dashboard.server.task_job import TaskJob, TaskRequest
+from octcore.data.dataset import Dataset
+from octcore.engines.events import Event
+from octcore.errors import EngineError, SettingsError, StoreError
+from octcore.solving.run import Run
+from octcore.solving.settings import check_against_data, check_settings
+from octcore.store import RunStore, StoreState
+from octcore.worker import Job, JobState, Request, WorkerPool
+
+QUEUED_PER_SESSION = 8
+QUEUED_ALTOGETHER = 100
+KEPT = 16
+"""Finished jobs kept in memory; older ones are read back from the history."""
+KEPT_TASKS = 64
+"""Finished tasks kept in memory; they are not in the history."""
+TICK_SECONDS = 0.5
+
+STORE_STATES = {
+    JobState.DONE: StoreState.DONE,
+    JobState.STOPPED: StoreState.STOPPED,
+    JobState.FAILED: StoreState.FAILED,
+}
+
+logger = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """Queue, start, stop and watch solves; every method may be called from any thread.
+
+    Parameters
+    ----------
+    cores : int or None
+        Solves at once; by default the cores of the machine.
+    store : Path, str or None
+        File of the history; by default the user's.
+    pool : WorkerPool or None
+        Where workers come from; by default one that keeps one worker warm.
+    """
+
+    def __init__(
+        self,
+        cores: int | None = None,
+        store: Path | str | None = None,
+        pool: WorkerPool | None = None,
+    ) -> None:
+        self.cores = cores or os.cpu_count() or 1
+        self._pool = pool or WorkerPool(idle=1)
+        self._writer = RunWriter(store)
+        self._lock = threading.RLock()
+        self._entries: dict[str, Entry] = {}
+        self._served: Counter[str] = Counter()
+        self._serial = 0
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
+        self._thread.start()
+        atexit.register(self.close)
+
+    @property
+    def store(self) -> RunStore | None:
+        """The history; None when it cannot be used, see `history_problem`."""
+        return self._writer.store
+
+    @property
+    def history_problem(self) -> str:
+        """One sentence on why there is no history; empty when there is one."""
+        return self._writer.problem
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether the next solve starts without delay."""
+        return self._pool.is_warm
+
+    def submit(
+        self, session: str, data: Dataset, settings: Mapping[str, Any], name: str = ""
+    ) -> str:
+        """Queue a solve; returns its id, a full UUID, which is the right to see it.
+
+        Parameters
+        ----------
+        session : str
+            The browser session that asks.
+        data : Dataset
+            Rows with a target.
+        settings : mapping
+            Keywords of `octcore.solve`.
+        name : str
+            Shown in the history.
+
+        Raises
+        ------
+        OctError
+            If settings or data are refused, or too many solves wait already.
+        """
+        accepted = check_against_data(check_settings(**settings), data)
+        settings = {**settings, "time_limit": accepted.time_limit}
+        entry = Entry(str(uuid.uuid4()), session, name, data, dict(settings), time.time())
+        with self._lock:
+            self._refuse_flood(session)
+            self._entries[entry.id] = entry
+        self._writer.begin(entry.id, data, entry.settings, name, session)
+        self._dispatch()
+        return entry.id
+
+    def submit_task(
+        self,
+        session: str,
+        data: Dataset,
+        task: str,
+        settings: Mapping[str, Any],
+        name: str = "",
+        seconds: float = 600.0,
+    ) -> str:
+        """Queue a task of `server.task_worker`, which counts as one solve; returns its id.
+
+        Parameters
+        ----------
+        session : str
+            The browser session that asks.
+        data : Dataset
+            Its rows.
+        task : str
+            What to do.
+        settings : mapping
+            Keywords of the task.
+        name : str
+            Shown to people.
+        seconds : float
+            After so long it is ended.
+
+        Raises
+        ------
+        SettingsError
+            If too many wait already.
+        """
+        entry = Entry(str(uuid.uuid4()), session, name, data, dict(settings), time.time())
+        entry.task, entry.seconds = task, seconds
+        with self._lock:
+            self._refuse_flood(session)
+            self._entries[entry.id] = entry
+        self._dispatch()
+        return entry.id
+
+    def get(self, job_id: str) -> JobView | None:
+        """How a job stands now; None for ids that this server does not hold in memory."""
+        with self._lock:
+            entry = self._entries.get(job_id)
+            if entry is None:
+                return None
+            order = self._order() if entry.is_waiting else ()
+            position = order.index(entry) + 1 if entry in order else 0
+            return entry.view(position)
+
+    def events(self, job_id: str, start: int = 0) -> tuple[Event, ...]:
+        """Events of a job from a position on."""
+        with self._lock:
+            entry = self._entries.get(job_id)
+        return () if entry is None or entry.job is None else entry.job.events(start)
+
+    def load(self, job_id: str) -> Run:
+        """The run of a finished job, from memory or from the history.
+
+        Raises
+        ------
+        OctError
+            If there is no such run, or it has no result.
+        """
+        view = self.get(job_id)
+        if view is not None and view.run is not None:
+            return view.run
+        if view is not None and view.error is not None:
+            raise view.error
+        if self.store is None:
+            raise StoreError("NO_SUCH_RUN", f"There is no run {job_id[:40]!r} on this server.")
+        return self.store.load(job_id)
+
+    def jobs(self, session: str | None = None) -> tuple[JobView, ...]:
+        """Jobs in memory, oldest first; of one session only if one is given."""
+        with self._lock:
+            ids = [e.id for e in self._entries.values() if session in (None, e.session)]
+        views = (self.get(job_id) for job_id in ids)
+        return tuple(view for view in views if view is not None)
+
+    def stop(self, job_id: str, wait: bool = False) -> None:
+        """Stop a job and keep its incumbent; a waiting one leaves the queue."""
+        with self._lock:
+            entry = self._entries.get(job_id)
+            if entry is None or entry.is_final:
+                return
+            job = entry.job
+            if job is None:
+                entry.end(JobState.STOPPED)
+                if not entry.task:
+                    self._writer.finish(entry.id, StoreState.STOPPED, None, "Stopped in the queue.")
+        if job is not None:
+            job.stop(wait=wait)
+
+    def rename(self, job_id: str, name: str) -> None:
+        """Give a run another name, in memory and in the history."""
+        with self._lock:
+            entry = self._entries.get(job_id)
+            if entry is not None:
+                entry.name = name
+        if self.store is not None:
+            self.store.rename(job_id, name)
+
+    def delete(self, job_id: str) -> None:
+        """Delete a run from memory and history; one that goes on must be stopped first."""
+        with self._lock:
+            entry = self._entries.get(job_id)
+            if entry is not None and not entry.is_final:
+                raise StoreError("RUN_ACTIVE", "This run is still being solved; stop it first.")
+            self._entries.pop(job_id, None)
+        if self.store is not None:
+            self.store.delete(job_id)
+
+    def wait(self, job_id: str, timeout: float) -> bool:
+        """Wait until a job is final; returns whether it is."""
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            view = self.get(job_id)
+            if view is None or view.is_final:
+                return True
+            time.sleep(0.02)
+        return False
+
+    def close(self) -> None:
+        """Stop everything, write the rest of the history; no worker is left."""
+        if self._closing.is_set():
+            return
+        self._closing.set()
+        atexit.unregister(self.close)
+        for view in self.jobs():
+            if view.state == "queued" or view.task:
+                self.stop(view.id)
+        self._pool.close()
+        self._thread.join(2.0)
+        self._writer.close()
+
+    def _refuse_flood(self, session: str) -> None:
+        waiting = [entry for entry in self._entries.values() if entry.is_waiting]
+        own = sum(entry.session == session for entry in waiting)
+        if own >= QUEUED_PER_SESSION or len(waiting) >= QUEUED_ALTOGETHER:
+            raise SettingsError(
+                "QUEUE_FULL",
+                f"{own} of your solves and {len(waiting)} altogether wait already; stop one or "
+                "wait for one to end.",
+            )
+
+    def _order(self) -> tuple[Entry, ...]:
+        """Waiting entries in the order in which they will start."""
+        waiting = [entry for entry in self._entries.values() if entry.is_waiting]
+        running = Counter(entry.session for entry in self._entries.values() if entry.is_running)
+        return fair_order(waiting, running, self._served)
+
+    def _dispatch(self) -> None:
+        with self._lock:
+            while not self._closing.is_set():
+                running = sum(entry.is_running for entry in self._entries.values())
+                order = self._order()
+                if running >= self.cores or not order:
+                    break
+                self._start(order[0])
+            self._forget_old()
+
+    def _start(self, entry: Entry) -> None:
+        self._serial += 1
+        self._served[entry.session] = self._serial
+        entry.begin()
+        if entry.task:
+            self._start_task(entry)
+            return
+        self._writer.start(entry.id)
+        try:
+            entry.job = self._pool.start(
+                Request(entry.data, entry.settings),
+                lambda event: self._writer.append(entry.id, event),
+                lambda job: self._ended(entry, job),
+            )
+        except (OSError, RuntimeError) as error:
+            entry.error = EngineError("NO_WORKER", f"No worker could be started: {error}.")
+            entry.end(JobState.FAILED)
+            self._writer.finish(entry.id, StoreState.FAILED, None, entry.error.message)
+
+    def _start_task(self, entry: Entry) -> None:
+        request = TaskRequest(entry.task, entry.data, entry.settings, entry.seconds)
+        try:
+            entry.job = TaskJob(request, lambda job: self._task_ended(entry, job))
+        except OSError as error:
+            entry.error = EngineError("NO_WORKER", f"No worker could be started: {error}.")
+            entry.end(JobState.FAILED)
+
+    def _task_ended(self, entry: Entry, job: TaskJob) -> None:
+        with self._lock:
+            entry.job = job
+            entry.end(job.snapshot().state)
+        self._dispatch()
+
+    def _ended(self, entry: Entry, job: Job) -> None:
+        snapshot = job.snapshot()
+        message = "" if snapshot.error is None else snapshot.error.message
+        with self._lock:
+            entry.job = job
+            entry.end(snapshot.state)
+        self._writer.finish(entry.id, STORE_STATES[snapshot.state], snapshot.run, message)
+        self._dispatch()
+
+    def _forget_old(self) -> None:
+        for is_task, kept in ((False, KEPT), (True, KEPT_TASKS)):
+            final = [e for e in self._entries.values() if e.is_final and bool(e.task) == is_task]
+            for entry in sorted(final, key=lambda e: e.finished or 0.0)[:-kept]:
+                # One that the history lacks is nowhere else.
+                if not self._writer.is_waiting(entry.id):
+                    del self._entries[entry.id]
+
+    def _watch(self) -> None:
+        while not self._closing.wait(TICK_SECONDS):
+            # A defect here must not end the watch of the server's life.
+            with contextlib.suppress(Exception):
+                self._writer.tick()
+                self._check_tasks()
+                self._dispatch()
+
+    def _check_tasks(self) -> None:
+        with self._lock:
+            jobs = [entry.job for entry in self._entries.values() if entry.is_running]
+        for job in jobs:
+            if isinstance(job, TaskJob):
+                job.check()
+
+
+def fair_order(
+    waiting: Sequence[Entry], running: Mapping[str, int], served: Mapping[str, int]
+) -> tuple[Entry, ...]:
+    """Order waiting jobs fairly.
+
+    The session with the fewest running jobs comes first, then the one served longest ago.
+
+    Parameters
+    ----------
+    waiting : sequence of Entry
+        In the order of submission.
+    running : mapping of str to int
+        Running jobs by session.
+    served : mapping of str to int
+        Serial number of the last start by session.
+    """
+    left, order = list(waiting), []
+    count, last = Counter(running), Counter(served)
+    clock = max(last.values(), default=0)
+    while left:
+        chosen = min(left, key=lambda e: (count[e.session], last[e.session]))
+        left.remove(chosen)
+        order.append(chosen)
+        clock += 1
+        count[chosen.session] += 1
+        last[chosen.session] = clock
+    return tuple(order)

@@ -1,0 +1,368 @@
+"""Model selection as the pages see it: values to try, how much work that is, and what came out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dashboard.server.job_view import JobView
+from octcore.data.dataset import Dataset
+from octcore.encoding.keys import encoding_keys
+from octcore.errors import OctError, SettingsError
+from octcore.formulations.base import FormulationInfo, get_formulation
+from octcore.parameters import Choice, Flag, FloatRange, IntRange, Names, Parameter
+from octcore.selection.protocols import get_protocol
+from octcore.selection.tuning import Candidate, Fit, TuneResult, choose, expand_grid
+
+MOST_CANDIDATES = 400
+TASK = "tune"
+CHOICES = {
+    "accuracy": "mean accuracy",
+    "features": "fewest features",
+}
+START_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to try and how to judge it.
+
+    Parameters
+    ----------
+    formulation : str
+        Key of the formulation.
+    grid : mapping of str to tuple
+        Values by name of the setting.
+    protocol, choice : str
+        As in `octcore.tune`.
+    depth : int
+    encoding : str
+    params : mapping
+        What the grid does not vary.
+    time_limit : float
+        Seconds of every training.
+    seed : int
+        Of the splits.
+    """
+
+    formulation: str
+    grid: Mapping[str, tuple[Any, ...]]
+    protocol: str = "k-fold"
+    choice: str = "accuracy"
+    depth: int = 2
+    encoding: str = "auto"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    time_limit: float = 10.0
+    seed: int = 0
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Keywords of `octcore.tune`."""
+        return {
+            "formulation": self.formulation,
+            "grid": {name: list(values) for name, values in self.grid.items()},
+            "protocol": self.protocol,
+            "choice": self.choice,
+            "depth": self.depth,
+            "encoding": self.encoding,
+            "params": dict(self.params),
+            "time_limit": self.time_limit,
+            "seed": self.seed,
+        }
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of combinations."""
+        return math.prod(len(values) for values in self.grid.values())
+
+
+@dataclass(frozen=True)
+class Work:
+    """How much a plan is: candidates, validation trainings of each, and final trainings."""
+
+    candidates: int
+    folds: int
+    finals: int
+    time_limit: float
+
+    @property
+    def trainings(self) -> int:
+        """Trainings altogether."""
+        return self.candidates * self.folds + self.finals
+
+    @property
+    def longest(self) -> float:
+        """Seconds if every training takes its whole limit."""
+        return self.trainings * self.time_limit
+
+
+def work_of(plan: Plan, data: Dataset) -> Work:
+    """Count the trainings of a plan.
+
+    Raises
+    ------
+    OctError
+        If it has no or too many candidates, or the rows cannot be split so.
+    """
+    expand_grid(plan.grid)
+    if plan.n_candidates > MOST_CANDIDATES:
+        raise SettingsError(
+            "TOO_MANY_CANDIDATES",
+            f"These values make {plan.n_candidates} candidates; take at most {MOST_CANDIDATES}.",
+            "grid",
+        )
+    if data.y is None:
+        raise SettingsError("NO_TARGET", "Choose the column to predict first.", "target")
+    splits = get_protocol(plan.protocol).make(data.y, plan.seed)
+    folds = sum(len(split.inner) for split in splits)
+    return Work(plan.n_candidates, folds, len(splits), plan.time_limit)
+
+
+def axes_of(info: FormulationInfo) -> tuple[Parameter, ...]:
+    """What can be varied, as declarations: depth, encoding, hyperparameters, size limits."""
+    axes: list[Parameter] = [
+        IntRange("depth", 2, help="Largest number of splits on a path.", low=1, high=info.max_depth)
+    ]
+    axes += [
+        p
+        for p in info.hyperparameters
+        if not isinstance(p, Names) and p.name != "exact_root_values"
+    ]
+    axes.append(Parameter("encoding", "auto", help="How raw columns become what splits may test."))
+    axes += [
+        IntRange(name, None, help=words, low=1)
+        for name, words in (
+            ("max_leaves", "Largest number of leaves."),
+            ("min_samples_leaf", "Fewest training rows of a leaf."),
+            ("max_features", "Largest number of different raw columns."),
+        )
+        if name in info.constraints
+    ]
+    return tuple(axes)
+
+
+def first_axes(info: FormulationInfo) -> list[str]:
+    """What is varied at first: the depth and the first number that a formulation has."""
+    numbers = [p.name for p in info.hyperparameters if isinstance(p, FloatRange) and not p.advanced]
+    return ["depth", *numbers[:1]]
+
+
+def suggested(axis: Parameter, info: FormulationInfo) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Values to offer for a setting, and those that are chosen at first; as texts."""
+    if axis.name == "encoding":
+        keys = [k for k in encoding_keys() if not info.needs_binary_features or k != "scaled"]
+        return tuple(keys), tuple(keys[:2])
+    if axis.name == "depth":
+        options = tuple(str(depth) for depth in range(1, info.max_depth + 1))
+        return options, options[:3]
+    if isinstance(axis, Flag):
+        return ("false", "true"), ("false", "true")
+    if isinstance(axis, Choice):
+        return axis.options, axis.options
+    if isinstance(axis, IntRange):
+        return _whole_numbers(axis)
+    if isinstance(axis, FloatRange):
+        return _numbers(axis)
+    options = tuple(getattr(axis, "options", ()))
+    return options, options
+
+
+def _whole_numbers(axis: IntRange) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    first = axis.low if axis.default is None else int(axis.default)  # type: ignore[arg-type]
+    scale = (1, 2, 5, 10, 20, 50) if axis.name == "min_samples_leaf" else range(1, 9)
+    options = [v for v in sorted({axis.low, *scale, first}) if axis.high is None or v <= axis.high]
+    options = [v for v in options if v >= axis.low]
+    middle = options.index(first)
+    chosen = options[max(0, middle - 1) : max(0, middle - 1) + 3]
+    return tuple(map(str, options)), tuple(map(str, chosen))
+
+
+def _numbers(axis: FloatRange) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Powers of ten around the default, or a spread of shares, as far as they are allowed."""
+    default = 0.0 if axis.default is None else float(axis.default)  # type: ignore[arg-type]
+    if axis.high <= 1.0 and not axis.log:
+        numbers = {0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, default}
+        wanted = {0.0, 0.01, 0.05} | ({default} if default else set())
+    else:
+        base = default or 1.0
+        numbers = {base * 10.0**power for power in range(-3, 4)} | {default}
+        wanted = {base / 10, base, base * 10}
+    allowed = sorted(value for value in numbers if _fits(axis, value))
+    chosen = [value for value in allowed if value in wanted] or allowed[:1]
+    return tuple(f"{v:g}" for v in allowed), tuple(f"{v:g}" for v in chosen)
+
+
+def _fits(axis: Parameter, value: object) -> bool:
+    try:
+        axis.check(value)
+    except OctError:
+        return False
+    return True
+
+
+def values_of(axis: Parameter, texts: Sequence[str]) -> tuple[Any, ...]:
+    """Read the chosen values.
+
+    Raises
+    ------
+    SettingsError
+        If one is not allowed, or there is none.
+    """
+    if not texts:
+        raise SettingsError(
+            "EMPTY_GRID", f"Choose at least one value for {axis.name.replace('_', ' ')}.", axis.name
+        )
+    return tuple(dict.fromkeys(axis.parse(text) for text in texts))
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """A model selection at one moment.
+
+    Parameters
+    ----------
+    id, title, state : str
+        As of a job of the supervisor.
+    position : int
+        Place in the queue.
+    elapsed : float
+        Seconds since it started.
+    phase : str
+        What the worker does.
+    result : TuneResult
+        All trainings so far; `chosen` is empty until it is done.
+    total : int
+        Trainings altogether; 0 until the first one is done.
+    settings : mapping
+        Keywords of `octcore.tune`.
+    data : Dataset
+        The rows.
+    message : str
+        Why it failed, in one sentence.
+    """
+
+    id: str
+    title: str
+    state: str
+    position: int
+    elapsed: float
+    phase: str
+    result: TuneResult
+    total: int
+    settings: Mapping[str, Any]
+    data: Dataset
+    message: str = ""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing will change any more."""
+        return self.state in {"done", "stopped", "failed"}
+
+    @property
+    def fits(self) -> tuple[Fit, ...]:
+        """Trainings that are done."""
+        return self.result.fits
+
+    @property
+    def best(self) -> Candidate | None:
+        """The choice; before the end the best of those that were judged equally often."""
+        if self.result.chosen:
+            chosen = self.result.chosen
+            means = {c: self.mean(c) or 0.0 for c in chosen}
+            return max(means, key=lambda c: (chosen.count(c), means[c]))
+        return best_so_far(self.fits, self.result.choice)
+
+    def mean(self, candidate: Candidate) -> float | None:
+        """Mean validation accuracy of a candidate."""
+        scores = [f.accuracy for f in self.fits if f.candidate == candidate and f.inner >= 0]
+        known = [score for score in scores if score is not None]
+        return float(np.mean(known)) if known else None
+
+    def table(self) -> pd.DataFrame:
+        """One line per candidate that was judged at least once."""
+        if not any(fit.inner >= 0 for fit in self.fits):
+            return pd.DataFrame()
+        return self.result.table()
+
+    def solve_settings(self, candidate: Candidate) -> dict[str, Any]:
+        """Keywords of `octcore.solve` with a candidate in its place."""
+        names = {p.name for p in get_formulation(self.result.formulation).info.hyperparameters}
+        settings: dict[str, Any] = {
+            name: self.settings[name] for name in ("formulation", "depth", "encoding")
+        }
+        params, constraints = dict(self.settings.get("params", {})), {}
+        for name, value in candidate:
+            if name in names:
+                params[name] = value
+            elif name in settings:
+                settings[name] = value
+            else:
+                constraints[name] = value
+        settings |= {"time_limit": max(60.0, float(self.settings["time_limit"]))}
+        settings |= {"params": params} if params else {}
+        return settings | ({"constraints": constraints} if constraints else {})
+
+
+def best_so_far(fits: Sequence[Fit], choice: str) -> Candidate | None:
+    """Choose among the candidates that were judged most often; None when none was."""
+    judged = [fit for fit in fits if fit.inner >= 0]
+    counts: dict[Candidate, int] = {}
+    for fit in judged:
+        counts[fit.candidate] = counts.get(fit.candidate, 0) + 1
+    most = max(counts.values(), default=0)
+    fair = [fit for fit in judged if counts[fit.candidate] == most]
+    try:
+        return choose(fair, choice)
+    except SettingsError:
+        return None
+
+
+def standing_of(view: JobView) -> Standing:
+    """Read how a task of the supervisor stands."""
+    fits = tuple(
+        Fit(**{**part["fit"], "candidate": tuple(part["fit"]["candidate"].items())})
+        for part in view.parts
+        if "fit" in part
+    )
+    chosen = () if view.result is None else view.result["chosen"]
+    settings = dict(view.settings)
+    result = TuneResult(
+        str(settings["formulation"]),
+        str(settings["protocol"]),
+        str(settings["choice"]),
+        fits,
+        tuple(tuple(candidate.items()) for candidate in chosen),
+        (),
+        (),
+        int(settings.get("seed", 0)),
+    )
+    return Standing(
+        view.id,
+        view.name,
+        view.state,
+        view.position,
+        view.elapsed,
+        view.phase,
+        result,
+        int(view.parts[-1]["total"]) if view.parts else 0,
+        settings,
+        view.data,
+        "" if view.error is None else view.error.message,
+    )
+
+
+def candidate_words(candidate: Candidate) -> str:
+    """Name a candidate: its settings in words."""
+    return ", ".join(f"{name.replace('_', ' ')} {value_words(value)}" for name, value in candidate)
+
+
+def value_words(value: Any) -> str:
+    """A value of the grid in words."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, (int, float)) else str(value)

@@ -1,0 +1,1 @@
+"""Lessons, their texts and their drawings; no Streamlit."""

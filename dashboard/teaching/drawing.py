@@ -1,0 +1,310 @@
+"""The points of a lesson: what the drawing board shows, and their truth where it is known."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.teaching.lessons import CLASSES, GRID
+from octcore.data.dataset import Dataset
+from octcore.data.synthetic import SyntheticSet
+from octcore.encoding.base import Encoding
+from octcore.plotting.palette import Palette
+from octcore.plotting.plane import PlaneRecord, plane_data
+from octcore.tree.geometry import leaf_regions, node_cells
+from octcore.tree.margins import node_margins, split_lines
+from octcore.tree.plane_view import PlaneView
+from octcore.tree.polygons import Line, Polygon, Segment, box, clip, clip_segment
+from octcore.tree.tree import Tree
+
+BOX = (-0.02, 1.02)
+"""Visible part of both axes: points on the border stay whole."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The lines that made the labels, and the points whose label was turned over.
+
+    Parameters
+    ----------
+    segments : tuple of segments
+        Lines, each inside its own region.
+    regions : tuple of (polygon, int)
+        Regions with their class index.
+    flipped : tuple of (float, float)
+        Points with noise on their label.
+    """
+
+    segments: tuple[Segment, ...] = ()
+    regions: tuple[tuple[Polygon, int], ...] = ()
+    flipped: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is anything to lay over the picture."""
+        return bool(self.segments or self.flipped)
+
+
+def truth_data(made: SyntheticSet | None, labels_too: bool = True) -> Truth:
+    """Collect what is known about a generated set; nothing for points of one's own.
+
+    Parameters
+    ----------
+    made : SyntheticSet or None
+        The set.
+    labels_too : bool
+        Whether its points are those that are shown; else only its lines are the truth.
+    """
+    if made is None:
+        return Truth()
+    flipped = made.points[made.labels != made.true_labels] if labels_too else []
+    segments: list[Segment] = []
+    regions: list[tuple[Polygon, int]] = []
+    if made.planes:
+        _descend(made, 1, box(BOX, BOX), segments, regions)
+    return Truth(tuple(segments), tuple(regions), tuple((float(x), float(y)) for x, y in flipped))
+
+
+def _descend(
+    made: SyntheticSet,
+    node: int,
+    cell: Polygon,
+    segments: list[Segment],
+    regions: list[tuple[Polygon, int]],
+) -> None:
+    if not cell:
+        return
+    if node not in made.planes:
+        regions.append((cell, int(made.leaf_labels[node] > 0)))
+        return
+    (a, b), offset = made.planes[node]
+    line = Line(a, b, -offset)
+    segment = clip_segment(cell, line)
+    if segment is not None:
+        segments.append(segment)
+    _descend(made, 2 * node, clip(cell, line), segments, regions)
+    _descend(made, 2 * node + 1, clip(cell, line.flipped()), segments, regions)
+
+
+def board_data(
+    points: np.ndarray,
+    codes: np.ndarray,
+    truth: Truth,
+    palette: Palette,
+    accent: str,
+    origin: str,
+    serial: int,
+    tree: PlaneRecord | None = None,
+) -> dict[str, Any]:
+    """Make the plain data that the drawing board in the browser shows.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, 2)
+        In [0, 1].
+    codes : ndarray of int, shape (n,)
+        Classes.
+    truth : Truth
+        Overlay; empty to hide it.
+    palette : Palette
+        Colours.
+    accent : str
+        Colour of the cursor.
+    origin : str
+        Changes when the points come from somewhere else than the board itself.
+    serial : int
+        Number of the last change that the board reported; older echoes are ignored there.
+    tree : PlaneRecord or None
+        Plane of a tree to lay under the points.
+    """
+    thousandths = np.rint(points * GRID).astype(int)
+    return {
+        "origin": origin,
+        "serial": serial,
+        "grid": GRID,
+        "points": [[int(x), int(y), int(k)] for (x, y), k in zip(thousandths, codes, strict=True)],
+        "classes": [
+            {"name": name, "colour": palette.class_colour(k), "marker": palette.class_marker(k)}
+            for k, name in enumerate(CLASSES)
+        ],
+        "truth": [[list(start), list(end)] for start, end in truth.segments],
+        "regions": _region_data(truth, tree, palette),
+        "lines": _line_data(tree),
+        "ink": {
+            "text": palette.text,
+            "muted": palette.muted,
+            "grid": palette.grid,
+            "background": palette.background,
+            "outline": palette.outline,
+            "accent": accent,
+            "truth": palette.optimum,
+        },
+    }
+
+
+def _region_data(truth: Truth, tree: PlaneRecord | None, palette: Palette) -> list[dict[str, Any]]:
+    """Regions of the tree, else those of the truth."""
+    if tree is not None:
+        regions = [(region.polygon, region.code, 0.25) for region in tree.regions]
+    else:
+        regions = [(polygon, code, 0.13) for polygon, code in truth.regions]
+    return [
+        {"polygon": [list(p) for p in polygon], "colour": palette.class_tint(code, opacity)}
+        for polygon, code, opacity in regions
+    ]
+
+
+def _line_data(tree: PlaneRecord | None) -> list[list[list[float]]]:
+    if tree is None:
+        return []
+    return [[list(start), list(end)] for lines in tree.lines.values() for start, end in lines.line]
+
+
+def lesson_plane(tree: Tree, encoding: Encoding, data: Dataset) -> PlaneRecord:
+    """Return the plane of a tree on the whole unit square, whatever part the points fill."""
+    record = plane_data(tree, encoding, data, "x", "y")
+    view = PlaneView(encoding, "x", "y", BOX, BOX)
+    margins = node_margins(tree, encoding.transform(data.frame), data.y)
+    return replace(
+        record,
+        x_range=BOX,
+        y_range=BOX,
+        regions=leaf_regions(tree, view),
+        cells=node_cells(tree, view),
+        lines=split_lines(tree, view, margins),
+    )
+
+
+def add_truth(figure: go.Figure, truth: Truth, palette: Palette) -> go.Figure:
+    """Lay the true lines over a plane and ring the points whose label was turned over."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for (x1, y1), (x2, y2) in truth.segments:
+        x += [x1, x2, None]
+        y += [y1, y2, None]
+    if x:
+        figure.add_scatter(
+            x=x,
+            y=y,
+            mode="lines",
+            name="truth",
+            line={"color": palette.optimum, "width": 3, "dash": "dash"},
+            hoverinfo="skip",
+        )
+    if truth.flipped:
+        figure.add_scatter(
+            x=[p[0] for p in truth.flipped],
+            y=[p[1] for p in truth.flipped],
+            mode="markers",
+            name="label turned over",
+            hoverinfo="skip",
+            marker={"symbol": "diamond-open", "size": 16, "color": palette.optimum,
+                    "line": {"width": 2}},
+        )  # fmt: skip
+    return figure
+
+
+SHAPES = {
+    "circle": '<circle r="5"/>',
+    "square": '<rect x="-4.5" y="-4.5" width="9" height="9"/>',
+}
+
+
+def legend_parts(palette: Palette, with_truth: bool, truth: Truth) -> str:
+    """HTML of the legend of lesson planes; holds no text of users."""
+    entries = [
+        (
+            f'<g fill="{palette.class_colour(k)}" stroke="{palette.outline}">'
+            f"{SHAPES[palette.class_marker(k)]}</g>",
+            f"class {name}",
+        )
+        for k, name in enumerate(CLASSES)
+    ]
+    ink = f'stroke="{palette.text}" fill="none" stroke-width="2.6"'
+    entries.append((f'<path d="M-4,-4L4,4M-4,4L4,-4" {ink}/>', "misclassified"))
+    entries.append((f'<circle r="6" {ink}/>', "support vector"))
+    if with_truth:
+        ink = f'stroke="{palette.optimum}" fill="none" stroke-width="2.2"'
+        if truth.segments:
+            entries.append((f'<path d="M-8,0H8" stroke-dasharray="4 3" {ink}/>', "truth"))
+        if truth.flipped:
+            entries.append((f'<path d="M0,-7L7,0L0,7L-7,0Z" {ink}/>', "label turned over"))
+    return "".join(
+        '<span style="display:inline-flex;gap:6px;align-items:center">'
+        f'<img alt="" width="22" height="20" src="{_image(icon)}">{words}</span>'
+        for icon, words in entries
+    )
+
+
+def _image(icon: str) -> str:
+    """Return a small drawing as the address of an image; inline SVG is not let through."""
+    drawing = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-10 -9 20 18">{icon}</svg>'
+    return "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()
+
+
+@dataclass(frozen=True)
+class LessonNumbers:
+    """What stands below the picture of one tree."""
+
+    accuracy: float
+    errors: int
+    leaves: int
+    narrowest: float | None
+    seconds: float | None
+
+
+def lesson_numbers(
+    tree: Tree, encoding: Encoding, data: Dataset, timings: Mapping[str, float]
+) -> LessonNumbers:
+    """Accuracy, errors, size and narrowest margin, for thresholds and oblique trees alike."""
+    assert data.y is not None
+    X = encoding.transform(data.frame)
+    wrong = tree.predict_codes(X) != data.y
+    return LessonNumbers(
+        1.0 - float(wrong.mean()),
+        int(wrong.sum()),
+        tree.n_leaves,
+        narrowest_margin(tree, encoding, data),
+        timings.get("total"),
+    )
+
+
+def narrowest_margin(tree: Tree, encoding: Encoding, data: Dataset) -> float | None:
+    """Smallest width of the empty strip around a line right above two leaves, in axis units.
+
+    Only points that visit the node count.  Upper lines are left out: in margin trees they route
+    points, and may pass as close to them as they like.
+    """
+    X = encoding.transform(data.frame)
+    points = data.frame[["x", "y"]].to_numpy(dtype=float)
+    view = PlaneView(encoding, "x", "y", BOX, BOX)
+    widths = []
+    for node, lines in split_lines(tree, view, node_margins(tree, X, data.y)).items():
+        if not {2 * node, 2 * node + 1} <= set(tree.labels):
+            continue
+        here = np.array([node in path for path in _paths(tree, X)])
+        right = tree.splits[node].goes_right(X)
+        if not lines.line or not (here & right).any() or not (here & ~right).any():
+            continue
+        distance = np.min([_distance(points, segment) for segment in lines.line], axis=0)
+        widths.append(2 * min(float(distance[here & side].min()) for side in (right, ~right)))
+    return min(widths, default=None)
+
+
+def _paths(tree: Tree, X: np.ndarray) -> list[set[int]]:
+    paths = {leaf: {leaf >> k for k in range(leaf.bit_length())} for leaf in tree.labels}
+    return [paths[int(leaf)] for leaf in tree.apply(X)]
+
+
+def _distance(points: np.ndarray, segment: Segment) -> np.ndarray:
+    """Distance of points to the infinite line through a segment."""
+    (x1, y1), (x2, y2) = segment
+    direction = np.array([x2 - x1, y2 - y1])
+    offset = points - np.array([x1, y1])
+    length = max(float(np.hypot(*direction)), 1e-12)
+    return np.abs(offset[:, 0] * direction[1] - offset[:, 1] * direction[0]) / length

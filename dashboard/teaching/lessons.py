@@ -1,0 +1,350 @@
+"""A lesson: the recipe of a picture, small enough for a link, checked the same way from anywhere.
+
+A lesson is never a result.  It says how the points are made (generator and seed, or the points
+themselves when they were drawn by hand) and with what settings trees are grown on them, so that it
+gives the same picture on any machine.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.parse
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from octcore.data.dataset import Dataset
+from octcore.data.synthetic import Generator, SyntheticSet, generate, list_generators
+from octcore.errors import SettingsError
+from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
+from octcore.parameters import FloatRange, IntRange, Parameter
+from octcore.solving.run import digest
+
+FORMAT, VERSION = "octcore-lesson", 1
+CLASSES = ("A", "B")
+GRID = 1000
+"""Drawn points lie on thousandths: fine enough for a picture, short enough for a link."""
+MOST_POINTS = 400
+LONGEST_FILE = 200_000
+DRAWN = "drawn"
+FIRST_SET = "4-partitions"
+FIRST_FORMULATIONS = ("cart", "path-search", "margot")
+TIME_LIMIT = 30.0
+
+Points = tuple[tuple[int, int, int], ...]
+"""Drawn points: x and y in thousandths, class index."""
+
+SETTINGS: tuple[Parameter, ...] = (
+    IntRange("depth", 2, symbol="D", help="Levels of splits of every tree.", low=1, high=4),
+    FloatRange(
+        "leaf_penalty",
+        0.01,
+        symbol=r"\lambda",
+        help="Price of a leaf in accuracy, where a formulation has one.",
+        low=0.0,
+        high=1.0,
+    ),
+    FloatRange(
+        "C_upper",
+        1.0,
+        symbol="C_t",
+        help="Price of slack above the last level, for margin trees.",
+        low=1e-3,
+        high=1e6,
+        log=True,
+    ),
+    FloatRange(
+        "C_last",
+        1000.0,
+        symbol="C_t",
+        help="Price of slack on the last level, for margin trees; large values want every point "
+        "on its side.",
+        low=1e-3,
+        high=1e6,
+        log=True,
+    ),
+)
+PARAMETERS = {parameter.name: parameter for parameter in SETTINGS}
+IGNORED = frozenset({"run", "present"})
+"""Query parameters of the page that are no part of a lesson."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a lesson consists of.
+
+    Parameters
+    ----------
+    key : str
+        Generator, or ``"drawn"`` for points of one's own.
+    recipe : mapping
+        Settings of the generator.
+    points : tuple of (int, int, int) or None
+        Points drawn or moved by hand: x and y in thousandths, class index; None as generated.
+    settings : mapping
+        Depth, leaf penalty and prices of slack.
+    formulations : tuple of str
+        What grows a tree, in teaching order.
+    """
+
+    key: str = FIRST_SET
+    recipe: Mapping[str, float] = field(default_factory=dict)
+    points: Points | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    formulations: tuple[str, ...] = FIRST_FORMULATIONS
+
+    @property
+    def depth(self) -> int:
+        """Levels of splits."""
+        return int(self.settings["depth"])
+
+    @property
+    def token(self) -> str:
+        """Content hash: equal lessons give equal tokens."""
+        return digest(json.dumps(to_dict(self), sort_keys=True).encode())[:12]
+
+
+def generator(key: str) -> Generator | None:
+    """Return the recipe of a set; None for points of one's own.
+
+    Raises
+    ------
+    SettingsError
+        For an unknown key.
+    """
+    if key == DRAWN:
+        return None
+    known = {made.key: made for made in list_generators()}
+    if key not in known:
+        raise SettingsError(
+            "UNKNOWN_CHOICE",
+            f"There is no set {key[:40]!r}; choose one of {', '.join([*known, DRAWN])}.",
+            "set",
+        )
+    return known[key]
+
+
+def default_lesson(key: str = FIRST_SET) -> Lesson:
+    """Return the lesson of a set with the defaults of its declarations."""
+    return lesson_from({"set": key, **({"points": ""} if key == DRAWN else {})})
+
+
+def lesson_from(given: Mapping[str, Any]) -> Lesson:
+    """Check a lesson given by name, from a link, a file or a form.
+
+    Parameters
+    ----------
+    given : mapping
+        Flat: ``set``, settings of its generator, ``points``, ``show``, depth and prices.  What is
+        left out takes its default.
+
+    Raises
+    ------
+    SettingsError
+        For an unknown name or a value out of range, in one sentence.
+    """
+    given = {name: value for name, value in given.items() if name not in IGNORED}
+    key = str(given.pop("set", FIRST_SET))
+    made = generator(key)
+    declared = {} if made is None else {p.name: p for p in made.parameters}
+    points = _points(given.pop("points", None))
+    if made is None and points is None:
+        points = ()
+    shown = _formulations(given.pop("show", FIRST_FORMULATIONS))
+    for name in given:
+        if name not in declared and name not in PARAMETERS:
+            raise SettingsError(
+                "UNKNOWN_SETTING",
+                f"A lesson on {key} has no setting {str(name)[:40]!r}; it has "
+                f"{', '.join([*declared, *PARAMETERS])}, points and show.",
+                str(name),
+            )
+    recipe = {n: p.check(given.get(n, p.default)) for n, p in declared.items()}
+    settings = {n: p.check(given.get(n, p.default)) for n, p in PARAMETERS.items()}
+    return Lesson(key, recipe, points, settings, shown)  # type: ignore[arg-type]
+
+
+def _points(given: Any) -> Points | None:
+    if given is None:
+        return None
+    if isinstance(given, str):
+        given = [part.split("-") for part in given.split("_")] if given else []
+    try:
+        points = tuple((int(x), int(y), int(k)) for x, y, k in given)
+    except (TypeError, ValueError, OverflowError):
+        raise SettingsError(
+            "BAD_POINTS",
+            "The points of a lesson are x-y-class, joined by _, with x and y in thousandths; "
+            f"{str(given)[:40]!r} is not.",
+            "points",
+        ) from None
+    if len(points) > MOST_POINTS:
+        raise SettingsError(
+            "TOO_MANY_POINTS",
+            f"A lesson takes at most {MOST_POINTS} drawn points, but {len(points)} came.",
+            "points",
+        )
+    for x, y, k in points:
+        if not (0 <= x <= GRID and 0 <= y <= GRID and 0 <= k < len(CLASSES)):
+            raise SettingsError(
+                "BAD_POINTS",
+                f"The point {x}-{y}-{k} lies outside 0 to {GRID} or has a class other than 0 and "
+                "1.",
+                "points",
+            )
+    return points
+
+
+def _formulations(given: Any) -> tuple[str, ...]:
+    names = given.split(",") if isinstance(given, str) else given
+    known = [info.key for info in teachable()]
+    if not isinstance(names, (list, tuple)) or not names or len(names) > len(known):
+        raise SettingsError(
+            "BAD_CHOICE", "A lesson shows at least one formulation; give their keys.", "show"
+        )
+    for name in names:
+        if name not in known:
+            raise SettingsError(
+                "UNKNOWN_CHOICE",
+                f"There is no formulation {str(name)[:40]!r}; choose among {', '.join(known)}.",
+                "show",
+            )
+    return tuple(dict.fromkeys(str(name) for name in names))
+
+
+def teachable() -> tuple[FormulationInfo, ...]:
+    """Formulations in the order in which a lesson offers them."""
+    first = {key: k for k, key in enumerate(FIRST_FORMULATIONS)}
+    return tuple(sorted(list_formulations(), key=lambda info: first.get(info.key, len(first))))
+
+
+def to_query(lesson: Lesson) -> dict[str, str]:
+    """Query parameters of the link; what has its default is left out."""
+    query = {"set": lesson.key}
+    made = generator(lesson.key)
+    declared = {p.name: p for p in made.parameters} if made is not None else {}
+    for values, parameters in ((lesson.recipe, declared), (lesson.settings, PARAMETERS)):
+        for name, value in values.items():
+            if value != parameters[name].default:
+                query[name] = str(value)
+    if lesson.points is not None:
+        query["points"] = "_".join("-".join(map(str, point)) for point in lesson.points)
+    if lesson.formulations != FIRST_FORMULATIONS:
+        query["show"] = ",".join(lesson.formulations)
+    return query
+
+
+def link(lesson: Lesson, address: str) -> str:
+    """Return the address of the page with the lesson in it."""
+    base = address.split("?", 1)[0]
+    return f"{base}?{urllib.parse.urlencode(to_query(lesson), safe=',-_')}"
+
+
+def to_dict(lesson: Lesson) -> dict[str, Any]:
+    """Plain data for a file."""
+    record: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "set": lesson.key,
+        **dict(lesson.recipe),
+        **dict(lesson.settings),
+        "show": list(lesson.formulations),
+    }
+    if lesson.points is not None:
+        record["points"] = [list(point) for point in lesson.points]
+    return record
+
+
+def read_lesson(content: bytes) -> Lesson:
+    """Read a lesson file.
+
+    Raises
+    ------
+    SettingsError
+        If it is none, or a setting is out of range.
+    """
+    if len(content) > LONGEST_FILE:
+        raise SettingsError("TOO_LARGE", "The file is too large for a lesson; choose another one.")
+    try:
+        record = json.loads(content)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict) or record.pop("format", None) != FORMAT:
+        raise SettingsError("NOT_A_LESSON", "The file is not a lesson of this app.")
+    if record.pop("version", None) != VERSION:
+        raise SettingsError("NOT_A_LESSON", "The lesson was made by another version of this app.")
+    return lesson_from(record)
+
+
+def lesson_set(lesson: Lesson) -> SyntheticSet | None:
+    """Points and truth as generated; None for points of one's own."""
+    return None if lesson.key == DRAWN else generate(lesson.key, **lesson.recipe)
+
+
+def lesson_points(lesson: Lesson) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates in [0, 1], shape (n, 2), and class indices, shape (n,)."""
+    if lesson.points is not None:
+        table = np.array(lesson.points, dtype=float).reshape(-1, 3)
+        return table[:, :2] / GRID, table[:, 2].astype(np.int64)
+    made = lesson_set(lesson)
+    assert made is not None
+    return made.points, (made.labels > 0).astype(np.int64)
+
+
+def lesson_data(lesson: Lesson) -> Dataset:
+    """Make the data set of a lesson: columns x and y, classes A and B.
+
+    Raises
+    ------
+    OctError
+        If there are too few points, or points of one class only.
+    """
+    points, codes = lesson_points(lesson)
+    counts = np.bincount(codes, minlength=len(CLASSES))
+    if counts.min() < 1:
+        raise SettingsError(
+            "TOO_FEW_POINTS", "A tree needs points of both classes; draw some of each.", "points"
+        )
+    frame = pd.DataFrame(points, columns=["x", "y"])
+    kinds = {"x": "numeric", "y": "numeric"}
+    labels = np.array(CLASSES, dtype=object)[codes]
+    return Dataset.from_arrays(frame, labels, kinds=kinds, name=name_of(lesson))
+
+
+def name_of(lesson: Lesson) -> str:
+    """Short name of the points."""
+    return "drawn points" if lesson.points is not None else lesson.key
+
+
+def solve_settings(lesson: Lesson, key: str) -> dict[str, Any]:
+    """Keywords of `octcore.solve` for one formulation of a lesson.
+
+    Trees of thresholds choose among all middles between neighbours of different class, so that
+    greedy and optimal trees have the same choice.
+    """
+    info = get_formulation(key).info
+    univariate = info.needs_binary_features or key == "cart"
+    own = {parameter.name for parameter in info.hyperparameters}
+    params = {n: v for n, v in lesson.settings.items() if n in own and n != "depth"}
+    return {
+        "formulation": key,
+        "encoding": "class-change" if univariate else "auto",
+        "depth": min(lesson.depth, info.max_depth),
+        "params": params,
+        "time_limit": TIME_LIMIT,
+    }
+
+
+def run_key(lesson: Lesson, key: str) -> str:
+    """Content hash of one tree of a lesson: its points and the settings that matter to it."""
+    points, codes = lesson_points(lesson)
+    settings = json.dumps(solve_settings(lesson, key), sort_keys=True)
+    return digest(settings.encode(), points.tobytes(), codes.tobytes())
+
+
+def with_points(lesson: Lesson, points: Points) -> Lesson:
+    """Return the lesson on points drawn or moved by hand, checked as any other."""
+    return replace(lesson, points=_points(points))

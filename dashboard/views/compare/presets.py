@@ -1,0 +1,166 @@
+"""What is worth racing: ready-made comparisons, and short names that say what differs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from octcore.data.dataset import Dataset
+from octcore.errors import OctError
+from octcore.solving.settings import check_against_data, check_settings
+
+Settings = Mapping[str, Any]
+
+QUICK = ("path-search", "cart")
+"""They end at once; started first, they do not keep the others waiting."""
+
+CUSTOM = "Choose yourself"
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A comparison that answers one question.
+
+    Parameters
+    ----------
+    title : str
+        Name in the list.
+    question : str
+        What it shows.
+    entrants : tuple of mapping
+        Keywords of `octcore.solve` beyond the common ones, two to four.
+    """
+
+    title: str
+    question: str
+    entrants: tuple[Settings, ...]
+
+
+def _same(formulations: Sequence[str], **common: Any) -> tuple[Settings, ...]:
+    return tuple({"formulation": key, **common} for key in formulations)
+
+
+PRESETS = (
+    Preset(
+        "FlowOCT against accelerated BendOCT",
+        "What do stronger cuts bring on the same model? Exact search is the referee: it proves "
+        "the optimum that the other two work towards.",
+        _same(("flow-oct", "accelerated-bend-oct", "path-search"), depth=2),
+    ),
+    Preset(
+        "QB-5 against QT-5",
+        "Buckets or thresholds: how much does the encoding of numeric columns decide?",
+        tuple({"formulation": "flow-oct", "depth": 2, "encoding": key} for key in ("QB-5", "QT-5")),
+    ),
+    Preset(
+        "Greedy against optimal",
+        "CART beside the best tree of the same depth on the same features.",
+        _same(("cart", "path-search"), depth=2, encoding="QT-5"),
+    ),
+    Preset(
+        "Depth 1, 2 and 3",
+        "What does another level of splits bring?",
+        tuple({"formulation": "path-search", "depth": depth} for depth in (1, 2, 3)),
+    ),
+    Preset(
+        "The price of a leaf",
+        "Three leaf penalties: how accuracy is paid with leaves.",
+        tuple(
+            {"formulation": "path-search", "depth": 3, "params": {"leaf_penalty": penalty}}
+            for penalty in (0.0, 0.01, 0.05)
+        ),
+    ),
+    Preset(
+        "Axis-parallel against oblique",
+        "One threshold on one feature, or a weighted sum of several in every split.",
+        (
+            {"formulation": "path-search", "depth": 2},
+            {"formulation": "s-oct", "depth": 2},
+        ),
+    ),
+    Preset(
+        "MARGOT and its feature selection",
+        "Maximum margins with all features, with a budget of features, and with a price for them.",
+        _same(("margot", "hfs-margot", "sfs-margot"), depth=2),
+    ),
+)
+
+
+def fitting_presets(data: Dataset) -> tuple[Preset, ...]:
+    """Presets of which every entrant can be solved on the data."""
+    return tuple(preset for preset in PRESETS if all(fits(s, data) for s in preset.entrants))
+
+
+def fits(settings: Settings, data: Dataset) -> bool:
+    """Whether settings and data go together."""
+    try:
+        check_against_data(check_settings(**settings), data)
+    except OctError:
+        return False
+    return True
+
+
+def start_order(entrants: Sequence[Settings]) -> list[int]:
+    """Order of starting: exact search and CART first, so that they are no queue for the rest."""
+    return sorted(range(len(entrants)), key=lambda i: entrants[i]["formulation"] not in QUICK)
+
+
+def short_labels(settings: Sequence[Settings]) -> tuple[str, ...]:
+    """Name runs by what differs between them; equal ones get a number.
+
+    Parameters
+    ----------
+    settings : sequence of mapping
+        Keywords of `octcore.solve`.
+    """
+    flat = [flat_settings(entry) for entry in settings]
+    names = dict.fromkeys(name for entry in flat for name in entry)
+    differing = [n for n in names if len({str(entry.get(n)) for entry in flat}) > 1]
+    labels: list[str] = []
+    for entry in flat:
+        formulation = [str(entry["formulation"])] if "formulation" in differing else []
+        parts = formulation + [
+            _phrase(name, entry[name])
+            for name in differing
+            if name not in {"formulation", "engine", "data"} and entry.get(name) is not None
+        ]
+        label = ", ".join(parts[:4]) or str(entry["formulation"])
+        number = 2
+        while label in labels:
+            label, number = f"{', '.join(parts[:4]) or entry['formulation']} ({number})", number + 1
+        labels.append(label)
+    return tuple(labels)
+
+
+def flat_settings(settings: Settings) -> dict[str, Any]:
+    """Settings as one level: hyperparameters and constraints by their own names.
+
+    What stands at its default is left out, so that given and resolved settings look the same.
+    """
+    try:
+        checked = check_settings(**{k: v for k, v in settings.items() if k != "data"})
+    except OctError:
+        return {k: v for k, v in settings.items() if not isinstance(v, Mapping)}
+    plain = check_settings(checked.formulation, checked.encoding)
+    record, defaults = checked.to_dict(), plain.to_dict()
+    params, constraints = record.pop("params"), record.pop("constraints")
+    always = ("formulation", "encoding", "depth")
+    flat = {k: v for k, v in record.items() if k in always or v != defaults[k]}
+    flat |= {k: v for k, v in params.items() if v != defaults["params"].get(k)}
+    return flat | dict(constraints)
+
+
+def _phrase(name: str, value: Any) -> str:
+    if name == "encoding":
+        return str(value)
+    words = name.replace("_", " ")
+    if value is True:
+        return words
+    shown = f"{value:g}" if isinstance(value, float) else _plain(value)
+    return f"{words} {shown}"
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)

@@ -1,0 +1,179 @@
+"""Choose two to four solves and start them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from dashboard import session
+from dashboard.server import jobs
+from dashboard.views.compare.own_presets import LONGEST_NAME, OwnPresets
+from dashboard.views.compare.presets import CUSTOM, Preset, fitting_presets, start_order
+from dashboard.widgets import settings_form
+from octcore.data.dataset import Dataset
+from octcore.errors import OctError
+from octcore.plotting import text
+
+PRESET = "race_preset"
+FREE = Preset(
+    CUSTOM,
+    "Any formulations, encodings, depths or settings on the same rows.",
+    (
+        {"formulation": "flow-oct"},
+        {"formulation": "bend-oct"},
+        {"formulation": "path-search"},
+        {"formulation": "cart", "encoding": "QT-5"},
+    ),
+)
+
+
+def draw(data: Dataset) -> None:
+    """Draw the form; the button starts all runs and compares them from then on.
+
+    Parameters
+    ----------
+    data : Dataset
+        The current data.
+    """
+    if data.y is None:
+        st.warning("Choose the column to predict on the Data page first.")
+        return
+    own = own_presets().of(session.token())
+    presets = {preset.title: preset for preset in (*fitting_presets(data), *own, FREE)}
+    left, middle, right = st.columns([3, 1, 1])
+    chosen = session.take_offered_comparison()
+    if chosen in presets:
+        session.set_inputs({PRESET: chosen})
+    title = left.selectbox(
+        "What to compare",
+        list(presets),
+        format_func=lambda name: f"★ {name}" if presets[name] in own else name,
+        key=PRESET,
+        persist_state="session",
+    )
+    with middle:
+        limit = settings_form.limit_input("race_limit", words="For each run, from its own start.")
+    with right:
+        share = settings_form.share_input("race_share", 25, "The same rows for all runs.")
+    preset = presets[title]
+    st.caption(text.markdown(preset.question, 300))
+    common: dict[str, Any] = {"time_limit": limit, **share}
+    entrants = [{**entrant, **common} for entrant in _entrants(preset)]
+    problems = _problems(entrants, data)
+    for problem in problems:
+        st.error(text.markdown(problem, 400), icon=":material/error:")
+    start, keep, note = st.columns([2, 1, 3], vertical_alignment="center")
+    if start.button(
+        f"Start {len(entrants)} runs",
+        key="race_start",
+        type="primary",
+        icon=":material/play_arrow:",
+        width="stretch",
+        disabled=bool(problems),
+    ):
+        start_race(data, entrants)
+    with keep.popover("Save", icon=":material/bookmark:", width="stretch", key="race_keep"):
+        _keep(entrants, title if preset in own else "")
+    note.caption(_cores_words(len(entrants)))
+
+
+@st.cache_resource(show_spinner=False)
+def own_presets() -> OwnPresets:
+    """Return the saved comparisons of this server, beside its history."""
+    store = jobs.supervisor().store
+    return OwnPresets(None if store is None else store.path.with_name("comparisons.json"))
+
+
+def _keep(entrants: Sequence[Mapping[str, Any]], current: str) -> None:
+    """Draw the form that saves these settings under a name, and forgets a saved one."""
+    with st.form("race_keep_form", border=False):
+        name = st.text_input("Name", value=current, max_chars=LONGEST_NAME)
+        if st.form_submit_button("Save these settings", type="primary") and name.strip():
+            common = ("time_limit", "test_size")
+            kept = [{k: v for k, v in entry.items() if k not in common} for entry in entrants]
+            session.offer_comparison(own_presets().save(session.token(), name, kept))
+            st.rerun()
+    if current and st.button("Forget this set", icon=":material/delete:", key="race_forget"):
+        own_presets().delete(session.token(), current)
+        st.rerun()
+
+
+def _cores_words(n_runs: int) -> str:
+    cores = jobs.cores()
+    if n_runs <= cores:
+        return "All of them run side by side, each on a core of its own."
+    return (
+        f"This machine has {text.count(cores, 'core')}: {cores} run side by side, the others wait "
+        "in the queue and have a clock of their own."
+    )
+
+
+def _entrants(preset: Preset) -> list[dict[str, Any]]:
+    """Draw one column per run; returns their settings."""
+    count = len(preset.entrants)
+    if preset.title == CUSTOM:
+        count = st.segmented_control(
+            "Number of runs", [2, 3, 4], default=2, required=True, key="race_count"
+        )
+    found = []
+    for position, column in enumerate(st.columns(count)):
+        with column.container(border=True):
+            found.append(_entrant(preset, position))
+    return found
+
+
+def _entrant(preset: Preset, position: int) -> dict[str, Any]:
+    given = preset.entrants[position]
+
+    def key(*parts: object) -> str:
+        return session.widget_key("race", preset.title, position, *parts)
+
+    info = settings_form.formulation_input(
+        key("formulation"), given["formulation"], f"Run {position + 1}"
+    )
+    chosen = info.key
+    first, second = st.columns([3, 2])
+    with first:
+        encoding = settings_form.encoding_input(
+            info, key("encoding", chosen), given.get("encoding", settings_form.AUTO)
+        )
+    with second:
+        depth = settings_form.depth_input(info, key("depth", chosen), int(given.get("depth", 2)))
+    params = dict(given.get("params", {})) if chosen == given["formulation"] else {}
+    params = settings_form.params_popover(info, key(chosen), params)
+    settings = {"formulation": chosen, "encoding": encoding, "depth": depth}
+    settings |= {"constraints": given["constraints"]} if given.get("constraints") else {}
+    return settings | ({"params": params} if params else {})
+
+
+def _problems(entrants: Sequence[Mapping[str, Any]], data: Dataset) -> list[str]:
+    """Say what cannot be solved, in one sentence each."""
+    refusals = [settings_form.refusal(settings, data) for settings in entrants]
+    return [f"Run {number}: {words}" for number, words in enumerate(refusals, 1) if words]
+
+
+def start_race(data: Dataset, entrants: Sequence[Mapping[str, Any]]) -> None:
+    """Start all runs or none, and compare them from now on.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows for all.
+    entrants : sequence of mapping
+        Keywords of `octcore.solve`.
+    """
+    ids: dict[int, str] = {}
+    try:
+        for position in start_order(entrants):
+            ids[position] = jobs.submit(session.token(), data, entrants[position])
+    except OctError as error:
+        for run_id in ids.values():
+            jobs.stop(run_id)
+        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        return
+    for run_id in reversed([ids[i] for i in range(len(entrants))]):
+        session.look_at(run_id)
+    session.compare([ids[i] for i in range(len(entrants))])
+    st.rerun()

@@ -1,0 +1,143 @@
+"""A race: one chart for all runs, and below it how each of them stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dashboard import session
+from dashboard.server import jobs
+from dashboard.server.jobs import RunView
+from dashboard.views.compare.race_entrants import entrants_of
+from dashboard.views.compare.race_live import race_chart
+from dashboard.views.compare.swatch import swatch
+from dashboard.widgets import chart
+from octcore.plotting import text
+from octcore.plotting.race import (
+    Entrant,
+    Race,
+    Scale,
+    known_optimum,
+    race_data,
+    race_figure,
+    ran_together,
+)
+
+SECONDS_BETWEEN = 1.0
+SCALES: dict[str, Scale] = {
+    "relative gap": "gap",
+    "incumbent and bound": "objective",
+    "accuracy": "accuracy",
+}
+
+
+def draw(views: Sequence[RunView]) -> None:
+    """Draw the race; polls only while a run goes on.
+
+    Parameters
+    ----------
+    views : sequence of RunView
+        The runs.
+    """
+    done = all(view.is_final for view in views)
+    ids = tuple(view.id for view in views)
+    st.fragment(_live, run_every=None if done else SECONDS_BETWEEN)(ids, done)
+
+
+def _live(ids: Sequence[str], was_done: bool) -> None:
+    views = [view for key in ids if (view := jobs.view(key)) is not None]
+    done = all(view.is_final for view in views)
+    if done and not was_done:
+        # One full run: it ends the polling and draws trees and tables below.
+        st.rerun()
+    picked = st.segmented_control(
+        "Scale",
+        list(SCALES),
+        default="relative gap",
+        required=True,
+        key="race_scale",
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    scale = SCALES[picked]
+    entrants = entrants_of(views, scale == "accuracy")
+    _chart(race_data(entrants, scale), done)
+    _words(entrants, scale)
+    for place, view, entrant, index in zip(
+        st.columns(len(views)), views, entrants, range(len(views)), strict=True
+    ):
+        with place.container(border=True):
+            _standing(view, entrant, index)
+
+
+def _chart(race: Race, done: bool) -> None:
+    if not race.series:
+        words = "None of these runs has a bound, so there is no gap to draw; look at accuracy."
+        st.info(words if done else "The lines start with the first tree and the first bound.")
+        return
+    words = f"{race.title} of {len(race.labels)} runs over {text.seconds(race.end)}"
+    if done:
+        chart.show(race_figure(race, session.palette()), key=f"race_{race.scale}", alt=words)
+    else:
+        st.altair_chart(
+            race_chart(race, session.palette()),
+            width="stretch",
+            key=f"race_live_{race.scale}",
+            alt=words,
+        )
+    if race.left_out:
+        names = ", ".join(text.markdown(label) for label in race.left_out)
+        st.caption(
+            f"Not drawn: {names}. Their objective is another one; accuracy and gap compare all."
+        )
+
+
+def _words(entrants: Sequence[Entrant], scale: Scale) -> None:
+    words = [text.markdown(ran_together(entrants), 500)]
+    optimum, by = known_optimum(entrants)
+    if optimum is not None:
+        words.append(f"The optimum {optimum:.5g} is proven by {text.markdown(by)}.")
+        others = [text.markdown(e.label) for e in entrants if e.problem != entrants[0].problem]
+        if others:
+            words.append(
+                f"It is not that of {', '.join(others)}, with other features, depth or objective."
+            )
+    if scale == "objective":
+        words.append("Thin lines are bounds.")
+    if any(e.proven is not None for e in entrants):
+        words.append("A star marks a proof.")
+    st.caption(" ".join(words))
+
+
+def _standing(view: RunView, entrant: Entrant, index: int) -> None:
+    """Say how one run stands, with its own Stop."""
+    swatch(index, entrant.label)
+    last = view.trace.events[-1] if len(view.trace) else None
+    gap = view.run.gap if view.run is not None else (last.gap if last else None)
+    first, second = st.columns(2)
+    first.metric("Best tree", text.number(last.incumbent if last else None))
+    second.metric("Gap", text.gap(gap))
+    st.caption(f"{standing_words(view)} · {text.seconds(view.elapsed)}")
+    if not view.is_final and st.button(
+        "Stop",
+        key=session.widget_key("race_stop", view.id),
+        icon=":material/stop_circle:",
+        width="stretch",
+        disabled=view.state == "stopping",
+        help="Ends this run and keeps its best tree.",
+    ):
+        jobs.stop(view.id)
+        st.rerun()
+
+
+def standing_words(view: RunView) -> str:
+    """Say in a few words how a run stands."""
+    if view.state == "queued":
+        return f"waiting, place {view.position} in the queue"
+    if view.run is not None:
+        return text.markdown(view.run.certificate.badge)
+    if view.error is not None:
+        return text.markdown(view.error.message, 200)
+    phases = {"build": "building the model", "compile": "compiling the model"}
+    return text.markdown(phases.get(view.phase, view.phase) or view.state)

@@ -1,0 +1,145 @@
+"""Accuracy of compared runs, and its spread when they are repeated on other splits of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dashboard import session
+from dashboard.server import jobs
+from dashboard.views.compare.side_by_side import Finished
+from dashboard.widgets import chart
+from octcore.data.dataset import Dataset
+from octcore.errors import OctError, SettingsError
+from octcore.plotting import text
+from octcore.plotting.accuracy_plot import spread_data, spread_figure
+
+SECONDS_BETWEEN = 1.0
+
+
+def draw(runs: Sequence[Finished]) -> None:
+    """Draw the accuracies, and a button that repeats all runs on further random splits.
+
+    Parameters
+    ----------
+    runs : sequence of Finished
+        The compared runs.
+    """
+    ids = tuple(entry.id for entry in runs)
+    plan = session.repeats(ids)
+    if plan is None:
+        _accuracies([[entry.run] for entry in runs], [entry.label for entry in runs])
+        _offer(runs, ids)
+        return
+    done = all(_is_done(key) for row in plan[1] for key in row)
+    st.fragment(_progress, run_every=None if done else SECONDS_BETWEEN)(runs, ids)
+
+
+def _is_done(run_id: str) -> bool:
+    view = jobs.view(run_id) if run_id else None
+    return bool(run_id) and (view is None or view.is_final)
+
+
+def _accuracies(groups: Sequence[Sequence], labels: Sequence[str]) -> None:
+    records = spread_data(groups, labels)
+    words = "; ".join(record.words for record in records)
+    chart.show(
+        spread_figure(records, session.palette()), key="compare_accuracy", alt=f"Accuracy: {words}"
+    )
+    st.caption(f"{text.markdown(words, 600)}.")
+
+
+def _offer(runs: Sequence[Finished], ids: tuple[str, ...]) -> None:
+    st.markdown("**One split says little.** Repeat every run on further random splits of its rows:")
+    first, second, third = st.columns([1, 1, 2], vertical_alignment="bottom")
+    count = first.number_input("Splits", value=5, min_value=2, max_value=20, key="repeat_count")
+    share = second.slider(
+        "Held out", min_value=10, max_value=50, value=25, step=5, format="%d %%", key="repeat_share"
+    )
+    if third.button(
+        f"Repeat: {len(runs) * int(count)} runs", key="repeat_start", icon=":material/shuffle:"
+    ):
+        session.remember_repeats(ids, share / 100, [[""] * int(count)] * len(runs))
+        st.rerun()
+
+
+def _progress(runs: Sequence[Finished], ids: tuple[str, ...]) -> None:
+    plan = session.repeats(ids)
+    if plan is None:
+        st.rerun()
+    share, rows = plan
+    before = all(_is_done(key) for row in rows for key in row)
+    rows = _submit_more(runs, ids, share, rows)
+    keys = [key for row in rows for key in row]
+    done = sum(_is_done(key) for key in keys)
+    groups = [[view.run for key in row if (view := jobs.view(key or None)) and view.run]
+              for row in rows]  # fmt: skip
+    if done < len(keys):
+        st.progress(done / len(keys), text=f"{done} of {len(keys)} runs on other splits are done")
+        if st.button("Stop repeating", key="repeat_stop", icon=":material/stop_circle:"):
+            _stop(ids, share, rows)
+    _accuracies(groups, [entry.label for entry in runs])
+    st.caption(f"Every mark is one split with {share:.0%} held out; the upright line is the mean.")
+    if done == len(keys) and not before:
+        st.rerun()
+
+
+def _submit_more(
+    runs: Sequence[Finished],
+    ids: tuple[str, ...],
+    share: float,
+    rows: tuple[tuple[str, ...], ...],
+) -> tuple[tuple[str, ...], ...]:
+    """Queue as many as the queue takes: the first split of every run, then the second, …."""
+    found = [list(row) for row in rows]
+    try:
+        for split in range(len(rows[0])):
+            for position, entry in enumerate(runs):
+                if not found[position][split]:
+                    found[position][split] = _submit(entry, split, share)
+    except SettingsError:
+        pass  # The queue is full: the next look goes on from here.
+    except OctError as error:
+        st.error(text.markdown(error.message, 400), icon=":material/error:")
+    session.remember_repeats(ids, share, found)
+    return tuple(tuple(row) for row in found)
+
+
+def _submit(entry: Finished, split: int, share: float) -> str:
+    view = jobs.view(entry.id)
+    assert view is not None
+    settings = {k: v for k, v in view.settings.items() if k not in {"data", "seed", "test_size"}}
+    settings |= {"seed": split + 1, "test_size": share}
+    title = f"{view.title}, split {split + 1}"
+    return jobs.submit(session.token(), rows_of(entry.id), settings, title)
+
+
+def rows_of(run_id: str) -> Dataset:
+    """All rows that a run was given, from memory or from the history.
+
+    Parameters
+    ----------
+    run_id : str
+        The run.
+
+    Raises
+    ------
+    OctError
+        If they are not kept any more.
+    """
+    view = jobs.view(run_id)
+    if view is not None and view.data is not None:
+        return view.data
+    store = jobs.supervisor().store
+    if store is None:
+        raise SettingsError("NO_ROWS", "The rows of this run are not kept any more; solve again.")
+    return store.data(run_id)
+
+
+def _stop(ids: tuple[str, ...], share: float, rows: tuple[tuple[str, ...], ...]) -> None:
+    for key in (key for row in rows for key in row if key):
+        jobs.stop(key)
+    shortest = min(sum(bool(key) for key in row) for row in rows)
+    session.remember_repeats(ids, share, [row[: max(1, shortest)] for row in rows])
+    st.rerun()

@@ -1,0 +1,190 @@
+"""Finished runs beside each other: what differs, trees, planes, features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import streamlit as st
+
+from dashboard import session
+from dashboard.views.compare.swatch import swatch
+from dashboard.views.compare.table import Comparison, comparison_data
+from dashboard.views.explore import plane_panel
+from dashboard.widgets import chart, run_summary
+from octcore.data.export import frame_to_csv
+from octcore.plotting import text
+from octcore.plotting.feature_usage import usage_data
+from octcore.plotting.heat_map_runs import heat_map_data, heat_map_figure
+from octcore.plotting.plane import default_axes, numeric_columns, plane_data, plane_figure
+from octcore.solving.run import Run
+
+EXPLORE_PAGE = "pages/explore.py"
+
+
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """A finished run of a comparison: id, short name, position (for its colour), result."""
+
+    id: str
+    label: str
+    index: int
+    run: Run
+
+
+def differences(runs: Sequence[Finished]) -> None:
+    """Draw the table of what differs, and one line on what does not."""
+    record = comparison_data([f.run for f in runs], [f.label for f in runs])
+    everything = st.toggle("Show what is the same, too", key="compare_everything")
+    frame = record.frame(only_differences=not everything)
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height="content",
+        key="compare_table",
+        alt=f"{len(frame)} facts about {len(runs)} runs",
+        column_config={"": st.column_config.TextColumn(width=70)},
+    )
+    left, right = st.columns([4, 1], vertical_alignment="center")
+    if not everything:
+        left.caption(common_words(record))
+    right.download_button(
+        "Table as CSV",
+        data=lambda: frame_to_csv(record.frame(only_differences=False)),
+        file_name="comparison.csv",
+        key="compare_csv",
+        on_click="ignore",
+        icon=":material/download:",
+        width="stretch",
+    )
+
+
+def common_words(record: Comparison) -> str:
+    """Say in one line what all runs have in common."""
+    same = [
+        f"{fact.name} {fact.values[0]}" for fact in record.in_common if len(fact.values[0]) < 40
+    ]
+    return "The same for all: " + " · ".join(text.markdown(part, 80) for part in same)
+
+
+def trees(runs: Sequence[Finished]) -> None:
+    """Draw the trees; a click on a node opens nothing here, the Explore page has the details."""
+    for entry, place in _places(runs, all(_is_small(entry.run) for entry in runs)):
+        with place():
+            swatch(entry.index, entry.label)
+            if entry.run.tree is None:
+                st.info("This run ended without a tree.")
+                continue
+            run_summary.small_tree(entry.id, entry.run)
+            st.page_link(
+                EXPLORE_PAGE,
+                label="Explore this run",
+                icon=":material/account_tree:",
+                query_params={session.RUN_PARAMETER: entry.id},
+            )
+
+
+def planes(runs: Sequence[Finished]) -> None:
+    """Draw the planes of all trees on the same two axes."""
+    drawn = [f for f in runs if f.run.tree is not None and f.run.train is not None]
+    common = _common_numbers(drawn)
+    first = drawn[0].run if drawn else None
+    if len(common) < 2 or first is None or first.tree is None or first.train is None:
+        st.info("A plane needs two numeric columns that all runs have; these runs lack them.")
+        return
+    axes = default_axes(first.tree, first.encoding, first.train) or common[:2]
+    x, y = (axes[0], axes[1]) if set(axes) <= set(common) else common[:2]
+    if len(common) > 2:
+        left, right = st.columns(2)
+        x = left.selectbox("Across", common, index=common.index(x), key="compare_x")
+        others = [name for name in common if name != x]
+        y = right.selectbox(
+            "Up", others, index=others.index(y) if y in others else 0, key=f"compare_y_{x}"
+        )
+    palette = session.palette()
+    for entry, place in _places(drawn):
+        assert entry.run.tree is not None
+        assert entry.run.train is not None
+        record = plane_data(
+            entry.run.tree,
+            entry.run.encoding,
+            entry.run.train,
+            x,
+            y,
+            formulation=entry.run.formulation,
+        )
+        with place():
+            swatch(entry.index, entry.label)
+            chart.show(
+                plane_figure(record, palette, run_summary.accent(palette)),
+                key=session.widget_key("compare_plane", entry.id),
+                alt=plane_panel.plane_words(record),
+            )
+            if record.held:
+                held = ", ".join(text.markdown(name, 24) for name in record.held)
+                st.caption(f"A slice; also used: {held}, held at typical values.")
+
+
+def _common_numbers(runs: Sequence[Finished]) -> list[str]:
+    columns = [numeric_columns(f.run.train) for f in runs if f.run.train is not None]
+    return [n for n in columns[0] if all(n in names for names in columns)] if columns else []
+
+
+def features(runs: Sequence[Finished]) -> None:
+    """Draw node x feature weights of all runs on the same rows."""
+    drawn = [f for f in runs if f.run.tree is not None and f.run.tree.splits]
+    if not drawn:
+        st.info("None of these trees has a split, so no feature is used.")
+        return
+    usages = [usage_data(f.run.tree, f.run.encoding) for f in drawn if f.run.tree is not None]
+    record = heat_map_data(usages, [f.label for f in drawn])
+    words = ", ".join(f"{panel.label}: {panel.n_used}" for panel in record.panels)
+    chart.show(
+        heat_map_figure(record, session.palette()),
+        key="compare_features",
+        alt=f"Weight of every feature at every branch node; features used: {words}",
+    )
+    more = (
+        f" {record.n_hidden} features with little weight are not drawn." if record.n_hidden else ""
+    )
+    st.caption(
+        f"Share of the absolute weights in percent, on scaled columns. Features used: "
+        f"{text.markdown(words, 300)}.{more}"
+    )
+
+
+def certificates(runs: Sequence[Finished]) -> None:
+    """Say for every run what is proven, by what, and what the proof covers."""
+    for entry, place in _places(runs):
+        with place():
+            swatch(entry.index, entry.label)
+            run_summary.badge(entry.run)
+            run_summary.statements(entry.run)
+
+
+def _is_small(run: Run) -> bool:
+    """Whether the tree is readable in a third of the page."""
+    tree = run.tree
+    return tree is None or (
+        tree.max_depth <= 1 and all(len(s.weights) == 1 for s in tree.splits.values())
+    )
+
+
+def _places(runs: Sequence[Finished], narrow: bool = True) -> Iterator:
+    """Give every run its place: three beside each other if there are three and they are narrow."""
+    per_line = 3 if len(runs) == 3 and narrow else 2
+    columns: list = []
+    for position, entry in enumerate(runs):
+        if position % per_line == 0:
+            columns = st.columns(per_line, gap="medium")
+        yield entry, _in(columns[position % per_line])
+
+
+def _in(column):
+    @contextmanager
+    def place() -> Iterator[None]:
+        with column:
+            yield
+
+    return place

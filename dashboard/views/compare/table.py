@@ -1,0 +1,135 @@
+"""Runs side by side as a table of facts; what is the same for all can be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from dashboard.views.compare.presets import flat_settings
+from octcore.formulations.base import objective_words
+from octcore.plotting import text
+from octcore.reports.tables import comparison_table
+from octcore.solving.run import Run
+
+DASH = "–"
+PARTS = ("setting", "result", "proof", "effort")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line: its part of the table, its name, one text per run."""
+
+    part: str
+    name: str
+    values: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the runs do not all say the same."""
+        return len(set(self.values)) > 1
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The whole table: short names of the runs, and the facts."""
+
+    labels: tuple[str, ...]
+    facts: tuple[Fact, ...]
+
+    @property
+    def differing(self) -> tuple[Fact, ...]:
+        """Only what differs."""
+        return tuple(fact for fact in self.facts if fact.differs)
+
+    @property
+    def in_common(self) -> tuple[Fact, ...]:
+        """What is the same for all, empty lines left out."""
+        return tuple(f for f in self.facts if not f.differs and set(f.values) != {DASH})
+
+    def frame(self, only_differences: bool = True) -> pd.DataFrame:
+        """One row per fact, one column per run."""
+        facts = self.differing if only_differences else self.facts
+        columns = {"": [fact.part for fact in facts], "fact": [fact.name for fact in facts]}
+        taken = set(columns)
+        for position, label in enumerate(self.labels):
+            name = text.printable(label)
+            while name in taken:
+                name += "'"
+            taken.add(name)
+            columns[name] = [fact.values[position] for fact in facts]
+        return pd.DataFrame(columns)
+
+
+def comparison_data(runs: Sequence[Run], labels: Sequence[str]) -> Comparison:
+    """Collect settings, results, size and certificate of every run.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Finished.
+    labels : sequence of str
+        Their short names.
+    """
+    facts = _settings_facts(runs)
+    table = comparison_table(runs)
+    for part, name, column, show in RESULTS:
+        if column in table:
+            values = [None if pd.isna(v) else v for v in table[column]]
+            facts.append(Fact(part, name, tuple(DASH if v is None else show(v) for v in values)))
+    facts += [
+        Fact("proof", "certificate", tuple(run.certificate.badge for run in runs)),
+        Fact("proof", "what it covers", tuple(_statements(run) for run in runs)),
+    ]
+    facts = sorted(facts, key=lambda fact: PARTS.index(fact.part))
+    return Comparison(tuple(labels), tuple(fact for fact in facts if set(fact.values) != {DASH}))
+
+
+def _statements(run: Run) -> str:
+    return text.printable("; ".join(run.certificate.statements) or DASH, 300)
+
+
+Show = Callable[[Any], str]
+
+RESULTS: tuple[tuple[str, str, str, Show], ...] = (
+    ("result", "training accuracy", "accuracy", text.percent),
+    ("result", "held-out accuracy", "test_accuracy", text.percent),
+    ("result", "leaves", "leaves", lambda v: f"{v:.0f}"),
+    ("result", "features used", "features", lambda v: f"{v:.0f}"),
+    ("result", "objective", "objective", lambda v: text.number(v, 6)),
+    ("proof", "bound", "bound", lambda v: text.number(v, 6)),
+    ("proof", "gap", "gap", text.gap),
+    ("proof", "root bound", "root_bound", lambda v: text.number(v, 6)),
+    ("effort", "time", "seconds", text.seconds),
+    ("effort", "model rows", "rows", lambda v: f"{v:,.0f}"),
+    ("effort", "binary variables", "binaries", lambda v: f"{v:,.0f}"),
+)
+
+
+def _settings_facts(runs: Sequence[Run]) -> list[Fact]:
+    flat = [flat_settings(run.settings) for run in runs]
+    data: list[Mapping[str, Any]] = [dict(run.settings.get("data") or {}) for run in runs]
+    facts = [
+        Fact("setting", "data", tuple(text.printable(d.get("name", DASH)) for d in data)),
+        Fact("setting", "training rows", tuple(f"{run.n_train:,}" for run in runs)),
+        Fact("setting", "what is optimised", tuple(_objective(run) for run in runs)),
+    ]
+    names = dict.fromkeys(name for entry in flat for name in entry)
+    for name in names:
+        values = tuple(_setting(entry.get(name)) for entry in flat)
+        facts.append(Fact("setting", name.replace("_", " "), values))
+    return facts
+
+
+def _objective(run: Run) -> str:
+    return objective_words(run.settings)
+
+
+def _setting(value: Any) -> str:
+    if value is None:
+        return DASH
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else text.printable(value, 80)

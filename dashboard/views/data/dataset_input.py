@@ -1,0 +1,117 @@
+"""Choose a sample or upload a CSV file; say what was found in it."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import session
+from octcore.data.samples import list_samples, sample_info
+from octcore.plotting import text
+
+PREVIEW_ROWS = 200
+OWN_FILE = "(your own file)"
+
+
+def draw() -> None:
+    """Draw the choice of a sample and the uploader."""
+    choice = session.choice()
+    names = [sample.name for sample in list_samples()]
+    titles = {s.name: f"{s.title}, {s.rows} rows" for s in list_samples()}
+    options = names if choice.sample else [OWN_FILE, *names]
+    current = choice.sample or OWN_FILE
+    sample_column, upload_column = st.columns(2)
+    with sample_column:
+        picked = st.selectbox(
+            "Sample data",
+            options,
+            index=options.index(current),
+            format_func=lambda name: titles.get(name, choice.file_name or OWN_FILE),
+            key=session.widget_key("sample", current, choice.file_name),
+        )
+    if picked not in (current, OWN_FILE):
+        session.choose_sample(picked)
+        st.rerun()
+    with upload_column:
+        upload = st.file_uploader(
+            "Or your own CSV file",
+            type=["csv", "tsv", "txt"],
+            key=session.upload_key(),
+            help="Comma, semicolon, tab or | between the fields; the first line holds the names. "
+            "The rows stay on this machine.",
+        )
+    if upload is not None:
+        session.choose_upload(upload.getvalue(), upload.name)
+        session.forget_upload()
+        st.rerun()
+
+
+def describe_source() -> None:
+    """Say in two lines what the table is and where it comes from."""
+    choice, data = session.choice(), session.dataset()
+    if choice.sample:
+        info = sample_info(choice.sample)
+        st.markdown(f"**{text.markdown(info.title)}.** {text.markdown(info.summary, 300)}")
+        if info.ground_truth:
+            st.caption(f"Known: {text.markdown(info.ground_truth, 300)}")
+        st.caption(
+            f"{text.markdown(info.source, 200)} · {text.markdown(info.licence, 200)} · "
+            f"{text.markdown(info.citation, 400)}"
+        )
+    else:
+        size = data.source.n_bytes / 1024
+        st.markdown(f"**{text.markdown(choice.file_name, 80)}**, {size:,.0f} KiB")
+    _counts()
+
+
+def _counts() -> None:
+    data = session.dataset()
+    source = data.source
+    numbers = st.columns(4)
+    numbers[0].metric("Rows in use", f"{data.n_samples:,}")
+    numbers[1].metric("Rows left out", f"{source.n_rows_dropped:,}")
+    numbers[2].metric("Features", f"{data.n_features:,}")
+    numbers[3].metric("Classes", f"{data.n_classes:,}")
+    warned = sum(finding.severity == "warning" for finding in data.findings)
+    if warned:
+        st.caption(f":material/warning: {text.count(warned, 'warning')}; see Findings below.")
+
+
+def preview() -> None:
+    """Show the first rows as they are used."""
+    data = session.dataset()
+    shown = data.frame.head(PREVIEW_ROWS).copy()
+    if data.y is not None:
+        labels = [str(data.classes[k]) for k in data.y[:PREVIEW_ROWS]]
+        shown.insert(0, _free_name(f"→ {data.target_name}", shown), labels)
+    st.dataframe(
+        shown, hide_index=True, height=320, key="preview", alt="The first rows of the table"
+    )
+    if data.n_samples > PREVIEW_ROWS:
+        st.caption(f"The first {PREVIEW_ROWS} of {text.count(data.n_samples, 'row')}.")
+
+
+def _free_name(name: str, frame: pd.DataFrame) -> str:
+    while name in frame.columns:
+        name += "'"
+    return name
+
+
+def findings() -> None:
+    """List what reading noticed, errors and warnings first."""
+    found = session.dataset().findings
+    if not found:
+        st.success("Nothing to remark: the table is clean.", icon=":material/check_circle:")
+        return
+    order = {"error": 0, "warning": 1, "info": 2}
+    marks = {
+        "error": ":material/error:",
+        "warning": ":material/warning:",
+        "info": ":material/info:",
+    }
+    for finding in sorted(found, key=lambda f: order[f.severity]):
+        place = f" (line {finding.line})" if finding.line else ""
+        st.markdown(
+            f"{marks[finding.severity]} {text.markdown(finding.message, 600)}{place}  "
+            f":gray[`{finding.code}`]"
+        )

@@ -1,0 +1,50 @@
+"""Encoding preview: a raw column, its classes and the thresholds that would be put on it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import cached, session
+from dashboard.widgets import chart
+from octcore.encoding.keys import encoding_keys
+from octcore.plotting import text
+from octcore.plotting.encoding_plot import encoding_plot_data, encoding_plot_figure
+
+
+def draw() -> None:
+    """Draw the choice of encoding and column, the histogram and what the encoding remarks."""
+    data = session.dataset()
+    if not data.feature_names:
+        st.info("No feature column is left; take one back under Columns.")
+        return
+    first, second = st.columns(2)
+    column = first.selectbox(
+        "Column", data.feature_names, key=session.widget_key("preview", hash(data.feature_names))
+    )
+    keys = encoding_keys()
+    key = second.selectbox(
+        "Encoding",
+        keys,
+        index=keys.index("QT-5"),
+        key="preview_encoding",
+        help="QT-q puts q-1 thresholds at quantiles; QB-q makes q buckets between them; "
+        "class-change cuts between neighbours of different class.",
+        accept_new_options=True,
+    )
+    fitted = cached.encoding(data, cached.data_token(data), key or "QT-5")
+    if isinstance(fitted, str):
+        st.warning(text.markdown(fitted, 300))
+    record = encoding_plot_data(data, None if isinstance(fitted, str) else fitted, column)
+    chart.show(
+        encoding_plot_figure(record, session.palette()),
+        key="encoding_plot",
+        alt=f"Rows by value of the column, with {len(record.thresholds)} thresholds",
+    )
+    if isinstance(fitted, str):
+        return
+    st.caption(
+        f"{text.markdown(column)} becomes {text.count(record.n_encoded, 'encoded column')}; "
+        f"all columns together become {len(fitted.columns):,}."
+    )
+    for note in fitted.notes:
+        st.caption(f":material/info: {text.markdown(note, 400)}")

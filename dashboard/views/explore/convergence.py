@@ -1,0 +1,97 @@
+"""The convergence of a finished run."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import cached, session
+from dashboard.server import jobs
+from dashboard.views.compare.race_entrants import problem_of
+from dashboard.widgets import chart
+from octcore.formulations.base import objective_words
+from octcore.plotting import text
+from octcore.plotting.gap import convergence_data, convergence_figure
+from octcore.solving.run import Run
+
+SAME = 1e-6
+"""Objectives this close (relative) are equal; they are sums in another order."""
+
+
+def draw(run_id: str, run: Run) -> None:
+    """Draw gap or incumbent and bound over time, and where the time went.
+
+    Parameters
+    ----------
+    run_id : str
+        The run.
+    run : Run
+        Finished.
+    """
+    absolute = scale_switch()
+    optimum, by = known_optimum(run_id, run)
+    record = convergence_data(
+        run.trace, "gap", objective_words(run.settings), optimum, run.is_optimal
+    )
+    if not absolute and not any(g is not None for g in record.gap):
+        st.caption("This run has no bound, so there is no gap to draw; nothing is proven.")
+        absolute = True
+    chart.show(
+        convergence_figure([record], session.palette(), absolute),
+        key=session.widget_key("convergence", run_id, absolute),
+        alt=f"Convergence over {text.seconds(record.end)}; final gap {text.gap(run.gap)}",
+    )
+    if by and optimum is not None:
+        st.caption(text.markdown(f"{optimum_words(run, optimum)}, as the run {by} proves.", 300))
+    spent = [f"{name} {text.seconds(value)}" for name, value in run.timings.items()]
+    st.caption("Where the time went: " + ", ".join(spent) + ".")
+
+
+def known_optimum(run_id: str, run: Run) -> tuple[float | None, str]:
+    """True optimum of the problem of a run, and the title of the other run that proved it.
+
+    Parameters
+    ----------
+    run_id : str
+        The run; its own proof comes first, then those of the other runs of this session.
+    run : Run
+        Finished.
+    """
+    if run.is_optimal and run.certificate.proven:
+        return run.objective, ""
+    own = jobs.view(run_id)
+    if own is None:
+        return None, ""
+    problem = cached.once_per_run(run_id, "problem", lambda: problem_of(own))
+    for other in session.run_ids():
+        view = None if other == run_id else jobs.view(other)
+        if view is None or view.run is None:
+            continue
+        if not (view.run.is_optimal and view.run.certificate.proven):
+            continue
+        if cached.once_per_run(other, "problem", lambda view=view: problem_of(view)) == problem:
+            return view.run.objective, view.title
+    return None, ""
+
+
+def optimum_words(run: Run, optimum: float) -> str:
+    """Say how far the tree of a run is from an optimum that another run proved."""
+    if run.objective is None:
+        return f"The true optimum is {optimum:.6g}"
+    missing = abs(optimum - run.objective)
+    if missing <= SAME * max(1.0, abs(optimum)):
+        return f"The tree is optimal ({optimum:.6g}) although this run did not prove it"
+    return f"The true optimum is {optimum:.6g}, the tree of this run has {run.objective:.6g}"
+
+
+def scale_switch() -> bool:
+    """Draw the switch between the scales; returns whether absolute values are wanted."""
+    chosen = st.segmented_control(
+        "Scale",
+        ["relative gap (log)", "incumbent and bound"],
+        default="relative gap (log)",
+        required=True,
+        key=session.widget_key("gap_scale"),
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+    return chosen == "incumbent and bound"

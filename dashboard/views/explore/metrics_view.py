@@ -1,0 +1,170 @@
+"""Accuracy, confusion, CART beside the optimum, rules and the model card of a run."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import cached, session
+from dashboard.widgets import chart, run_summary
+from dashboard.widgets.tree_component import show_tree
+from octcore.formulations.base import get_formulation
+from octcore.plotting import text
+from octcore.plotting.confusion import confusion_data, confusion_figure
+from octcore.plotting.tree_view import component_data
+from octcore.solving.run import Run
+from octcore.tree import metrics
+from octcore.tree.wording import rules
+
+
+def draw(run: Run) -> None:
+    """Draw accuracy and confusion of training and held-out rows."""
+    assert run.tree is not None
+    parts = [("training rows", run.train, run.accuracy, run.balanced_accuracy)]
+    if run.test is not None:
+        parts.append(("held-out rows", run.test, run.test_accuracy, run.test_balanced_accuracy))
+    for place, (name, data, share, balanced) in zip(st.columns(2), parts, strict=False):
+        assert data is not None
+        with place:
+            st.markdown(f"**{name.capitalize()}** ({data.n_samples:,})")
+            first, second = st.columns(2)
+            first.metric("Accuracy", text.percent(share))
+            second.metric("Balanced accuracy", text.percent(balanced))
+            record = confusion_data(run.tree, run.encoding, data, name)
+            chart.show(
+                confusion_figure(record, session.palette()),
+                key=session.widget_key("confusion", name),
+                alt=f"Confusion of {name}: {record.n_errors} errors",
+            )
+    if run.test is None:
+        st.caption(
+            "All rows were used for training. Hold some out on the Solve page to see how the tree "
+            "does on rows it has not seen."
+        )
+    if run.accuracy_ceiling is not None and run.accuracy_ceiling < 1:
+        st.caption(
+            "Rows that the encoding cannot tell apart have different classes: no tree on these "
+            f"features exceeds {text.percent(run.accuracy_ceiling)} on the training rows."
+        )
+
+
+def greedy(run_id: str, run: Run) -> None:
+    """Draw CART on the same rows, encoding, depth and penalty beside the optimum."""
+    baseline = cached.greedy_baseline(run_id, run)
+    if isinstance(baseline, str):
+        st.warning(text.markdown(baseline, 300))
+        return
+    table = pd.DataFrame(
+        {"": _ROWS, run.formulation: _column(run, run), "CART": _column(baseline, run)}
+    )
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        st.dataframe(table, hide_index=True, key="greedy_table", alt="The optimum beside CART")
+        st.markdown(gain_words(run, baseline))
+    with right:
+        if baseline.tree is not None:
+            palette = session.palette()
+            data = component_data(
+                run_summary.tree_view(baseline), palette, run_summary.accent(palette), 0, run_id
+            )
+            show_tree(data, session.widget_key("cart_tree", run_id), lambda _: None)
+
+
+_ROWS = ("accuracy, training", "accuracy, held out", "splits", "leaves", "features used", "time")
+
+
+def _column(run: Run, rows_of: Run) -> list[str]:
+    assert run.tree is not None
+    held_out = None
+    if rows_of.test is not None and rows_of.test.y is not None:
+        X = run.encoding.transform(rows_of.test.frame)
+        held_out = metrics.accuracy(run.tree, X, rows_of.test.y)
+    used = {run.encoding.columns[j].raw for j in run.tree.used_features}
+    return [
+        text.percent(run.accuracy),
+        text.percent(held_out),
+        str(run.tree.n_splits),
+        str(run.tree.n_leaves),
+        str(len(used)),
+        text.seconds(run.timings.get("total")),
+    ]
+
+
+def gain_words(run: Run, baseline: Run) -> str:
+    """Say in one sentence what optimality brought on the training rows."""
+    if run.accuracy is None or baseline.accuracy is None:
+        return ""
+    gain = 100 * (run.accuracy - baseline.accuracy)
+    if abs(gain) < 0.05:
+        return "Greedy splitting found a tree of the same accuracy here; now that is *known*."
+    if gain > 0:
+        return f"The optimal tree is right on **{gain:.1f} points** more of the training rows."
+    return (
+        f"CART is right on {-gain:.1f} points more of the training rows: it weighs leaves or "
+        "features otherwise than the objective of this run."
+    )
+
+
+def rules_table(run: Run) -> None:
+    """List the leaves as IF-THEN rules in raw units."""
+    assert run.tree is not None
+    assert run.train is not None
+    assert run.train.y is not None
+    X = run.encoding.transform(run.train.frame)
+    found = rules(run.tree, run.encoding, X, run.train.y)
+    rows = [
+        {
+            "leaf": rule.leaf,
+            "if": text.words(" and ".join(rule.conditions)) or "always",
+            "then": str(rule.label),
+            "rows": rule.n_samples,
+            "right": _right_share(rule.class_counts, run, rule.leaf),
+        }
+        for rule in found
+    ]
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        key="rules",
+        column_config={"if": st.column_config.TextColumn(width="large")},
+        alt="Leaves as rules",
+    )
+
+
+def _right_share(counts: tuple[int, ...], run: Run, leaf: int) -> str:
+    assert run.tree is not None
+    total = sum(counts)
+    return text.percent(counts[run.tree.labels[leaf]] / total) if total else "–"
+
+
+def model_card(run: Run) -> None:
+    """Show what was solved: equations, size, root bound, settings and versions."""
+    info = get_formulation(run.formulation).info
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown(f"**{text.markdown(info.title)}** · {text.markdown(str(info.reference), 400)}")
+        for formula, words in info.equations:
+            st.latex(formula)
+            st.caption(text.markdown(words, 200))
+        for statement in run.certificate.statements:
+            st.markdown(f"- {text.markdown(statement, 400)}")
+    with right:
+        numbers = {
+            **{f"model {name}": f"{value:,}" for name, value in run.model_size.items()},
+            "root bound": text.number(run.root_bound, 6),
+            "final bound": text.number(run.bound, 6),
+            "objective": text.number(run.objective, 6),
+            "training rows": f"{run.n_train:,}",
+            "held-out rows": f"{run.n_test:,}",
+            "encoded columns": f"{len(run.encoding.columns):,}",
+            "accuracy ceiling": text.percent(run.accuracy_ceiling),
+        }
+        settings = {k: v for k, v in run.settings.items() if k != "data" and v not in ({}, None)}
+        table = [(k, v) for k, v in numbers.items()] + [(k, str(v)) for k, v in settings.items()]
+        st.dataframe(
+            pd.DataFrame(table, columns=["", "value"]),
+            hide_index=True,
+            height=420,
+            key="model_card",
+            alt="Size, bounds and settings of the run",
+        )

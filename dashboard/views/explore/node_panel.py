@@ -1,0 +1,150 @@
+"""The selected node: the way to it in words, its classes and its rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard import cached, session
+from octcore.data.dataset import Dataset
+from octcore.data.export import frame_to_csv
+from octcore.plotting import text
+from octcore.plotting.row_path import class_shares
+from octcore.solving.run import Run
+from octcore.tree.wording import path_words
+
+ROWS_SHOWN = 200
+
+
+def draw(run_id: str, run: Run) -> None:
+    """Draw the panel of the node that is selected in a run.
+
+    Parameters
+    ----------
+    run_id : str
+        The run.
+    run : Run
+        With tree and training rows.
+    """
+    assert run.tree is not None
+    assert run.train is not None
+    node = session.selected_node(run_id)
+    if node not in run.tree.nodes:
+        node = 1
+    train = run.train
+    frame = cached.once_per_run(run_id, f"rows {node}", lambda: node_rows(run, train, node))
+    st.markdown(f"**{_title(run, node)}** · {text.count(len(frame), 'row')}")
+    conditions = path_words(run.tree, run.encoding, node, merge=True, max_name=40)
+    if conditions:
+        st.caption(
+            "Reached when " + " and ".join(text.markdown(text.words(c), 200) for c in conditions)
+        )
+    draw_shares(run_id, run, node)
+    st.dataframe(
+        frame.head(ROWS_SHOWN),
+        hide_index=True,
+        height=220,
+        key=session.widget_key("rows", run_id, node),
+        alt=f"Training rows at node {node}",
+    )
+    left, right = st.columns([3, 1], vertical_alignment="center")
+    if len(frame) > ROWS_SHOWN:
+        left.caption(f"The first {ROWS_SHOWN} rows; errors come first.")
+    right.download_button(
+        "Rows as CSV",
+        data=lambda: frame_to_csv(frame),
+        file_name=f"node-{node}.csv",
+        mime="text/csv",
+        key=session.widget_key("save_rows", run_id, node),
+        on_click="ignore",
+        width="stretch",
+    )
+
+
+def draw_shares(run_id: str, run: Run, node: int) -> None:
+    """Draw the classes at a node: at a leaf, how sure its prediction is.
+
+    Parameters
+    ----------
+    run_id : str
+        The run.
+    run : Run
+        With tree and training rows.
+    node : int
+        Node number.
+    """
+    assert run.tree is not None
+    assert run.train is not None
+    tree, train = run.tree, run.train
+    shares = cached.once_per_run(
+        run_id, "class shares", lambda: class_shares(tree, run.encoding, train, run.test)
+    )[node]
+    columns = {
+        "class": [("→ " if tree.labels.get(node) == k else "") + s.label
+                  for k, s in enumerate(shares)],
+        "training": [s.train for s in shares],
+        "share of training rows": [s.train_share for s in shares],
+    }  # fmt: skip
+    if run.test is not None:
+        columns["held out"] = [s.test for s in shares]
+        columns["share of held-out rows"] = [s.test_share for s in shares]
+    bar = {"format": "percent", "min_value": 0.0, "max_value": 1.0}
+    st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        key=session.widget_key("shares", run_id),
+        column_config={
+            name: st.column_config.ProgressColumn(**bar) for name in columns if "share" in name
+        },
+        alt=f"Rows of every class at node {node}",
+    )
+
+
+def _title(run: Run, node: int) -> str:
+    assert run.tree is not None
+    if node in run.tree.labels:
+        label = run.classes[run.tree.labels[node]] if run.classes else run.tree.labels[node]
+        return f"Leaf {node}: predicts {text.markdown(label)}"
+    return "Root: all training rows" if node == 1 else f"Node {node}"
+
+
+def node_rows(run: Run, data: Dataset, node: int) -> pd.DataFrame:
+    """Rows of a data set that visit a node, wrong ones first, with line, class and prediction.
+
+    Parameters
+    ----------
+    run : Run
+        With a tree.
+    data : Dataset
+        Rows with a target.
+    node : int
+        Node number.
+    """
+    assert run.tree is not None
+    assert data.y is not None
+    X = run.encoding.transform(data.frame)
+    rows = run.tree.node_rows(X)[node]
+    predicted = run.tree.predict_codes(X)[rows]
+    wrong = predicted != data.y[rows]
+    order = np.argsort(~wrong, kind="stable")
+    rows, predicted, wrong = rows[order], predicted[order], wrong[order]
+    labels = np.array([str(label) for label in data.classes], dtype=object)
+    about = pd.DataFrame(
+        {
+            "line": data.row_lines[rows],
+            "true": labels[data.y[rows]],
+            "predicted": labels[predicted],
+            "right": np.where(wrong, "✗", "✓"),
+        }
+    )
+    values = data.frame.iloc[rows].reset_index(drop=True)
+    taken = set(values.columns)
+    about.columns = [_free(name, taken) for name in about.columns]
+    return pd.concat([about, values], axis=1)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name = f"{name}'"
+    return name

@@ -1,0 +1,171 @@
+"""The plane of two chosen columns; the others are held at values that can be chosen, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard import cached, session
+from dashboard.views.explore import input_of_column
+from dashboard.widgets import chart, run_summary
+from octcore.plotting import text
+from octcore.plotting.plane import (
+    PlaneRecord,
+    numeric_columns,
+    plane_data,
+    plane_figure,
+    typical_values,
+)
+from octcore.plotting.row_path import row_of, used_columns, value_text
+from octcore.solving.run import Run
+from octcore.tree.tree import Tree
+
+
+def draw(run_id: str, run: Run, axes: tuple[str, str]) -> None:
+    """Draw the plane; a click on a row shows its path.
+
+    Parameters
+    ----------
+    run_id : str
+        The run.
+    run : Run
+        With tree and training rows.
+    axes : (str, str)
+        Columns to begin with.
+    """
+    assert run.tree is not None
+    assert run.train is not None
+    x, y = _axes(run_id, run, axes)
+    held = _held(run_id, run, x, y)
+    train, tree = run.train, run.tree
+    recentred = _recentred(run_id, run)
+    if recentred is not None:
+        tree = recentred
+    record = cached.once_per_run(
+        run_id,
+        f"plane {x!r} {y!r} {sorted(held.items())!r} {recentred is not None}",
+        lambda: plane_data(tree, run.encoding, train, x, y, held, run.formulation),
+    )
+    all_margins = False
+    if record.has_margins:
+        all_margins = st.toggle(
+            "Margins of all nodes",
+            key=session.widget_key("margins", run_id),
+            help="By default only splits right above leaves show their margin band; the bands of "
+            "upper nodes are wide and overlap.",
+        )
+    palette = session.palette()
+    key = session.widget_key("plane", run_id)
+    figure = plane_figure(
+        record,
+        palette,
+        run_summary.accent(palette),
+        session.selected_node(run_id),
+        all_margins,
+        _place_of_row(run_id, x, y),
+    )
+
+    def clicked() -> None:
+        points = st.session_state[key]["selection"]["points"]
+        if points and points[0].get("customdata"):
+            leaf, number = points[0]["customdata"][:2]
+            session.choose_row(run_id, row_of(train, int(number) - 1, "training"), int(leaf))
+
+    chart.show(figure, key=key, on_select=clicked, alt=plane_words(record))
+    _slice_words(record)
+
+
+def _recentred(run_id: str, run: Run) -> Tree | None:
+    """Tree with every split in the middle of its own margin, if there is one and it is wanted."""
+    stored = run.values.get("recentred")
+    if stored is None or not st.toggle(
+        "Every split in the middle of its margin",
+        key=session.widget_key("recentred", run_id),
+        help="The formulation widens the narrowest margin only and leaves the other splits "
+        "anywhere within it. The picture changes, the rows' ways and the numbers do not.",
+    ):
+        return None
+    return Tree.from_dict(stored).named(run.classes, run.encoding.names)
+
+
+def _axes(run_id: str, run: Run, axes: tuple[str, str]) -> tuple[str, str]:
+    assert run.train is not None
+    x, y = axes
+    names = numeric_columns(run.train)
+    if len(names) <= 2:
+        return x, y
+    first, second = st.columns(2)
+    x = first.selectbox(
+        "Across", names, index=names.index(x), key=session.widget_key("plane_x", run_id)
+    )
+    others = [name for name in names if name != x]
+    y = second.selectbox(
+        "Up",
+        others,
+        index=others.index(y) if y in others else 0,
+        key=session.widget_key("plane_y", run_id, x),
+    )
+    return x, y
+
+
+def _held(run_id: str, run: Run, x: str, y: str) -> dict[str, Any]:
+    """Values of the columns that the tree tests besides the axes: typical, typed or of a row."""
+    assert run.tree is not None
+    assert run.train is not None
+    train = run.train
+    names = [name for name in used_columns(run.tree, run.encoding) if name not in (x, y)]
+    if not names:
+        return {}
+    row = session.chosen_row(run_id)
+    if row is not None and st.toggle(
+        "Slice through the chosen row",
+        value=True,
+        key=session.widget_key("slice_row", run_id),
+        help="Holds the other features at the values of the row, so that its region is true.",
+    ):
+        return {name: row.frame[name].iloc[0] for name in names}
+    typical = cached.once_per_run(
+        run_id, f"typical {names!r}", lambda: typical_values(train, names)
+    )
+    with st.popover("Values of the other features", icon=":material/tune:", width="stretch"):
+        st.caption("The plane is a slice at these values; at first the median or most common.")
+        return {
+            name: input_of_column.draw(
+                train, name, typical[name], session.widget_key("held", run_id, name)
+            )
+            for name in names
+        }
+
+
+def _place_of_row(run_id: str, x: str, y: str) -> tuple[float, float] | None:
+    row = session.chosen_row(run_id)
+    if row is None:
+        return None
+    return float(row.frame[x].iloc[0]), float(row.frame[y].iloc[0])
+
+
+def plane_words(record: PlaneRecord) -> str:
+    """Describe the plane for readers who do not see it."""
+    wrong = int(record.dots.wrong.sum())
+    return (
+        f"Plane of {record.x} and {record.y}: {len(record.regions)} regions, "
+        f"{len(record.dots.row)} rows, {wrong} of them misclassified"
+    )
+
+
+def _slice_words(record: PlaneRecord) -> None:
+    if record.held:
+        held = ", ".join(
+            f"{text.markdown(name)} = {text.markdown(value_text(value))}"
+            for name, value in record.held.items()
+        )
+        st.caption(
+            f"Regions are a slice at {held}; the rows have their own values there, so some dots "
+            "lie on regions of another class without being errors. Errors carry a cross."
+        )
+    if len(record.dots.row) < record.n_rows:
+        st.caption(
+            f"{len(record.dots.row):,} of {record.n_rows:,} rows are drawn, chosen at random; all "
+            "numbers count all rows."
+        )

@@ -1,0 +1,112 @@
+"""A second file through the tree: predictions, leaves and confidence to look at and to save."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import streamlit as st
+
+from dashboard import cached, session
+from octcore.data.export import frame_to_csv
+from octcore.data.reading import read_table
+from octcore.errors import OctError
+from octcore.models.file import StoredModel, load_model, model_to_dict
+from octcore.models.scoring import Scored, score
+from octcore.plotting import text
+from octcore.plotting.row_path import node_counts
+from octcore.solving.run import Run
+
+ROWS_SHOWN = 200
+
+
+def draw(run_id: str, run: Run) -> None:
+    """Draw the uploader, and what the tree says about the rows of the file.
+
+    Parameters
+    ----------
+    run_id : str
+        The run.
+    run : Run
+        With tree and training rows.
+    """
+    model, counts = cached.once_per_run(run_id, "stored model", lambda: _model(run))
+    names = ", ".join(text.markdown(column.name, 40) for column in model.needed[:12])
+    more = f" and {len(model.needed) - 12} more" if len(model.needed) > 12 else ""
+    st.caption(
+        f"A CSV file with the columns {names}{more}. Further columns do no harm; with "
+        f"{text.markdown(model.target or 'the target')} in it you also see how many are right."
+    )
+    upload = st.file_uploader(
+        "Rows to score", type=["csv", "tsv", "txt"], key=session.widget_key("score_file", run_id)
+    )
+    if upload is None:
+        return
+    try:
+        table = read_table(upload.getvalue(), file_name=upload.name)
+        scored = score(model, table.frame(), counts, skip_incomplete=True)
+    except OctError as error:
+        st.error(text.markdown(error.message, 500), icon=":material/error:")
+        return
+    _show(run_id, scored, upload.name)
+
+
+def _model(run: Run) -> tuple[StoredModel, Mapping[int, tuple[int, ...]]]:
+    """The model as `octcore predict` reads it, and the training rows by class of its leaves."""
+    assert run.tree is not None
+    return load_model(model_to_dict(run)), node_counts(run.tree, run.encoding, run.train)
+
+
+def _show(run_id: str, scored: Scored, file_name: str) -> None:
+    with st.container(horizontal=True, gap="medium"):
+        st.metric("Rows", f"{len(scored.frame):,}", width="content")
+        if scored.accuracy is not None:
+            st.metric(
+                "Right",
+                text.percent(scored.accuracy),
+                width="content",
+                help=f"Of {text.count(scored.n_judged, 'row')} with a label in the file.",
+            )
+        if scored.confidence is not None and np.isfinite(scored.confidence).any():
+            st.metric(
+                "Mean confidence",
+                text.percent(float(np.nanmean(scored.confidence))),
+                width="content",
+                help="Share of the predicted class among the training rows of the leaf. Far above "
+                "the share that is right: the file is unlike the training rows.",
+            )
+    for remark in scored.remarks:
+        st.warning(text.markdown(remark, 300), icon=":material/info:")
+    table = scored.table()
+    columns = [*table.columns[-3:], *table.columns[:-3]]
+    st.dataframe(
+        table.head(ROWS_SHOWN)[columns],
+        hide_index=True,
+        height=320,
+        key=session.widget_key("scored", run_id),
+        column_config={
+            columns[1]: st.column_config.ProgressColumn(
+                format="percent", min_value=0.0, max_value=1.0
+            )
+        },
+        alt="Rows of the file with prediction, confidence and leaf",
+    )
+    left, right = st.columns([3, 1], vertical_alignment="center")
+    if len(table) > ROWS_SHOWN:
+        left.caption(f"The first {ROWS_SHOWN} of {len(table):,} rows; the download has all.")
+    right.download_button(
+        "Scored rows as CSV",
+        data=lambda: frame_to_csv(table),
+        file_name=f"scored-{_stem(file_name)}.csv",
+        mime="text/csv",
+        key=session.widget_key("save_scored", run_id),
+        on_click="ignore",
+        width="stretch",
+        icon=":material/download:",
+    )
+
+
+def _stem(file_name: str) -> str:
+    """File name without its ending, letters and digits only."""
+    stem = file_name.rsplit(".", 1)[0]
+    return "".join(c if c.isalnum() else "-" for c in stem)[:60] or "rows"

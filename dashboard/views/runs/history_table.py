@@ -1,0 +1,183 @@
+"""The list of runs: one line each, any number of them selected."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.server.history import Entry
+from octcore.plotting import text
+
+STATES = {
+    "queued": "⏳ waiting",
+    "running": "▶ running",
+    "stopping": "▶ stopping",
+    "stopped": "■ stopped",
+    "failed": "✗ failed",
+    "interrupted": "⚡ interrupted",
+}
+
+SPLIT = re.compile(r", split \d+$")
+"""End of the name of a run that repeats another one on a further split."""
+
+
+def name_of(entry: Entry) -> str:
+    """Name of a run, made of its settings when it has none."""
+    return text.printable(entry.name or str(entry.settings.get("formulation", "run")), 80)
+
+
+def when(created: float) -> str:
+    """Day and time in UTC, as the server does not know the zone of the browser."""
+    return datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def state_words(entry: Entry) -> str:
+    """Say how a run stands: its proof when it is done."""
+    badge = str(entry.summary.get("badge", ""))
+    if entry.state == "done":
+        return f"★ {badge}" if badge.startswith("proven") else badge or "done"
+    return STATES.get(entry.state, entry.state)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the list: a run, or runs that differ only in the split of their rows.
+
+    Parameters
+    ----------
+    name : str
+        Of the run, or what the runs have in common.
+    entries : tuple of Entry
+        Newest first.
+    """
+
+    name: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether it stands for several runs."""
+        return len(self.entries) > 1
+
+    @property
+    def state(self) -> str:
+        """How it stands, or how many of the runs are proven."""
+        if not self.is_folded:
+            return state_words(self.entries[0])
+        proven = sum(state_words(entry).startswith("★") for entry in self.entries)
+        return f"{len(self.entries)} splits, {proven} proven"
+
+    def mean(self, fact: str) -> float | None:
+        """Mean of a number over the runs that have it."""
+        values = self.values(fact)
+        return sum(values) / len(values) if values else None
+
+    def spread(self, fact: str) -> float | None:
+        """Standard deviation of a number over the runs; None for a single one."""
+        values = self.values(fact)
+        if len(values) < 2:
+            return None
+        mean = sum(values) / len(values)
+        return (sum((value - mean) ** 2 for value in values) / len(values)) ** 0.5
+
+    def values(self, fact: str) -> list[float]:
+        """Numbers of the runs that have it."""
+        found = (entry.summary.get(fact) for entry in self.entries)
+        return [float(value) for value in found if value is not None]
+
+
+def fold(entries: Sequence[Entry]) -> tuple[Line, ...]:
+    """Put runs on repeated splits into one line, in the place of the newest.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        Newest first.
+    """
+    groups: dict[str, list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(_group(entry), []).append(entry)
+    lines = []
+    for members in groups.values():
+        name = name_of(members[0])
+        lines.append(Line(SPLIT.sub("", name) if len(members) > 1 else name, tuple(members)))
+    return tuple(lines)
+
+
+def _group(entry: Entry) -> str:
+    """Equal for runs that differ only in their split; the id for all others."""
+    if not SPLIT.search(entry.name):
+        return entry.id
+    settings = {k: v for k, v in entry.settings.items() if k != "seed"}
+    return SPLIT.sub("", entry.name) + json.dumps(settings, sort_keys=True, default=str)
+
+
+def history_frame(lines: Sequence[Line]) -> pd.DataFrame:
+    """Make one row per line, with numbers as numbers so that columns sort."""
+    leaves = [line.mean("n_leaves") for line in lines]
+    return pd.DataFrame(
+        {
+            "name": [line.name for line in lines],
+            "state": [line.state for line in lines],
+            "accuracy": [_percent(line.mean("accuracy")) for line in lines],
+            "held out": [_percent(line.mean("test_accuracy")) for line in lines],
+            "± held out": [_percent(line.spread("test_accuracy")) for line in lines],
+            "gap": [text.gap(line.mean("gap")) for line in lines],
+            "leaves": leaves,
+            "seconds": [line.mean("seconds") for line in lines],
+            "started (UTC)": [datetime.fromtimestamp(line.entries[0].created, UTC)
+                              for line in lines],
+        }
+    )  # fmt: skip
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else 100 * value
+
+
+def draw(entries: Sequence[Entry]) -> list[Entry]:
+    """Draw the table; returns the selected runs.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        Newest first.
+    """
+    lines = fold(entries)
+    if len(lines) < len(entries) and not st.toggle(
+        "Runs on repeated splits as one line, with the mean over the splits",
+        value=True,
+        key="history_fold",
+        persist_state="session",
+    ):
+        lines = tuple(Line(name_of(entry), (entry,)) for entry in entries)
+    share = st.column_config.NumberColumn(format="%.1f %%", width="small")
+    frame = history_frame(lines)
+    if not any(line.is_folded for line in lines):
+        frame = frame.drop(columns="± held out")
+    picked = st.dataframe(
+        frame,
+        hide_index=True,
+        height=min(420, 38 + 35 * len(lines)),
+        key="history_table",
+        on_select="rerun",
+        selection_mode="multi-row",
+        alt=f"History of {len(entries)} runs",
+        column_config={
+            "name": st.column_config.TextColumn(width="medium"),
+            "accuracy": share,
+            "held out": share,
+            "± held out": st.column_config.NumberColumn(format="%.1f", width="small"),
+            "leaves": st.column_config.NumberColumn(format="%.3g", width="small"),
+            "seconds": st.column_config.NumberColumn(format="%.2f", width="small"),
+            "started (UTC)": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss"),
+        },
+    )
+    rows = picked["selection"]["rows"]
+    return [entry for row in rows if row < len(lines) for entry in lines[row].entries]

@@ -1,0 +1,159 @@
+"""What can be done with runs of the history: open, compare, rename, export, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dashboard import session
+from dashboard.server import history, jobs
+from dashboard.server.history import Entry
+from dashboard.server.supervisor import Supervisor
+from dashboard.views.runs import exports
+from dashboard.views.runs.history_table import name_of, state_words, when
+from dashboard.widgets import run_summary
+from octcore.errors import OctError
+from octcore.plotting import text
+
+EXPLORE_PAGE, COMPARE_PAGE, SOLVE_PAGE = "pages/explore.py", "pages/compare.py", "pages/solve.py"
+
+
+def draw(selected: Sequence[Entry]) -> None:
+    """Draw the selected runs: one with its tree, several with what they can do together.
+
+    Parameters
+    ----------
+    selected : sequence of Entry
+        At least one.
+    """
+    if len(selected) == 1:
+        _one(selected[0])
+    else:
+        _several(selected)
+
+
+def _several(selected: Sequence[Entry]) -> None:
+    st.subheader(f"{len(selected)} runs selected", anchor=False)
+    left, middle, _ = st.columns([2, 2, 3])
+    comparable = [entry for entry in selected if not entry.is_open]
+    if left.button(
+        "Compare side by side",
+        key="compare_selected",
+        type="primary",
+        icon=":material/compare:",
+        width="stretch",
+        disabled=not 2 <= len(comparable) <= session.MOST_COMPARED,
+        help=f"Two to {session.MOST_COMPARED} runs that have ended.",
+    ):
+        session.compare([entry.id for entry in comparable])
+        st.switch_page(COMPARE_PAGE, query_params=session.compare_query())
+    if middle.button("Delete", key="delete_selected", icon=":material/delete:", width="stretch"):
+        _confirm(selected)
+
+
+def _one(entry: Entry) -> None:
+    st.subheader(text.markdown(name_of(entry), 90), anchor=False)
+    st.caption(f"{text.markdown(state_words(entry), 100)} · started {when(entry.created)} UTC")
+    view = None if entry.is_open else jobs.view(entry.id)
+    run = None if view is None else view.run
+    first, second, third, fourth = st.columns(4)
+    page, label = (SOLVE_PAGE, "Watch it") if entry.is_open else (EXPLORE_PAGE, "Open in Explore")
+    if first.button(
+        label, key="open_run", type="primary", icon=":material/account_tree:", width="stretch"
+    ):
+        session.look_at(entry.id)
+        st.switch_page(page, query_params=session.run_query())
+    with second.popover("Rename", icon=":material/edit:", width="stretch"):
+        _rename(entry)
+    with third.popover(
+        "Export", icon=":material/download:", width="stretch", disabled=not run or not run.tree
+    ):
+        if run is not None and run.tree is not None:
+            exports.draw(entry.id, name_of(entry), run)
+    if fourth.button(
+        "Delete", key="delete_run", icon=":material/delete:", width="stretch",
+        disabled=entry.is_open,
+    ):  # fmt: skip
+        _confirm([entry])
+    if entry.error:
+        st.warning(text.markdown(entry.error, 500), icon=":material/bolt:")
+    if run is not None:
+        run_summary.numbers(run)
+        if run.tree is not None:
+            run_summary.small_tree(entry.id, run)
+
+
+def _rename(entry: Entry) -> None:
+    with st.form(session.widget_key("rename", entry.id), border=False):
+        name = st.text_input("New name", value=entry.name, max_chars=120)
+        if st.form_submit_button("Save", type="primary") and name.strip():
+            try:
+                jobs.supervisor().rename(entry.id, name.strip())
+            except OctError as error:
+                st.error(text.markdown(error.message, 400))
+            else:
+                st.rerun()
+
+
+@st.dialog("Delete for good?")
+def _confirm(selected: Sequence[Entry]) -> None:
+    """Ask before anything is deleted."""
+    open_runs = [entry for entry in selected if entry.is_open]
+    for entry in selected[:8]:
+        st.markdown(f"- {text.markdown(name_of(entry), 80)} · {when(entry.created)}")
+    if len(selected) > 8:
+        st.markdown(f"- and {len(selected) - 8} more")
+    if open_runs:
+        st.caption("Runs that still go on are kept; stop them first.")
+    st.caption("Their trees, traces and, when no other run uses them, their rows are removed.")
+    left, right = st.columns(2)
+    closed = [entry for entry in selected if not entry.is_open]
+    if left.button(
+        "Delete",
+        key="delete_yes",
+        type="primary",
+        width="stretch",
+        on_click=_delete,
+        args=(closed,),
+    ):
+        st.rerun()
+    if right.button("Keep", key="delete_no", width="stretch"):
+        st.rerun()
+
+
+def _delete(entries: Sequence[Entry]) -> None:
+    for entry in entries:
+        try:
+            jobs.delete(entry.id)
+        except OctError as error:
+            st.error(text.markdown(error.message, 400))
+        else:
+            session.forget_run(entry.id)
+
+
+def storage_line(supervisor: Supervisor) -> None:
+    """Say how much is kept on disk.
+
+    Parameters
+    ----------
+    supervisor : Supervisor
+        Of this server.
+    """
+    try:
+        size = history.size(supervisor)
+    except OctError as error:
+        st.caption(text.markdown(error.message, 400))
+        return
+    if size is None:
+        st.caption("There is no history on disk; runs are gone when the server stops.")
+        return
+    st.caption(
+        f":material/save: The history of this server keeps {text.count(size.n_runs, 'run')}: "
+        f"{_bytes(size.rows_bytes)} of rows, {_bytes(size.file_bytes)} on disk. Only the runs of "
+        "this browser are listed; another one opens by its full link."
+    )
+
+
+def _bytes(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.0f} kB"

@@ -1,0 +1,236 @@
+"""The penalty path in the app: settings, both charts, and the tree of a chosen size."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from dashboard import cached, session
+from dashboard.server.jobs import supervisor
+from dashboard.server.path_jobs import PathJob, PathJobs
+from dashboard.widgets import chart, run_summary
+from dashboard.widgets.tree_component import show_tree
+from octcore.data.dataset import Dataset
+from octcore.plotting import text
+from octcore.plotting.penalty_path import (
+    PathPoint,
+    PathRecord,
+    penalty_path_data,
+    penalty_path_figure,
+    winners_figure,
+)
+from octcore.plotting.tree_view import component_data, tree_view_data
+from octcore.selection.penalty_path import PenaltyPath
+from octcore.solving.prepare import split_rows
+
+SECONDS_BETWEEN = 0.8
+TIME_LIMIT = 120.0
+ENCODINGS = ("QT-5", "QB-5", "QT-8", "QB-8", "class-change", "one-hot")
+FIRST_ENCODINGS = ("QT-5", "QB-5")
+SEED = 0
+CHART = "path_chart"
+
+
+@st.cache_resource(show_spinner=False)
+def path_jobs() -> PathJobs:
+    """Return the paths of this server."""
+    return PathJobs(supervisor())
+
+
+def draw(data: Dataset) -> None:
+    """Draw settings and result.
+
+    Parameters
+    ----------
+    data : Dataset
+        With a target.
+    """
+    settings, encodings, pressed = _form(data)
+    keys = {name: _key(data, {**settings, "encoding": name}) for name in encodings}
+    if pressed:
+        for name, key in keys.items():
+            path_jobs().start(key, data, {**settings, "encoding": name}, session.token())
+    jobs = {name: path_jobs().get(key) for name, key in keys.items()}
+    found = {name: job for name, job in jobs.items() if job is not None}
+    if len(found) < len(jobs) or not found:
+        st.info(
+            "Press **Compute**: every number of leaves gets its optimal tree, and you see what "
+            "another leaf buys."
+        )
+        return
+    is_live = any(not job.is_final for job in found.values())
+    st.fragment(_live if is_live else _result, run_every=SECONDS_BETWEEN if is_live else None)(
+        data, settings, found
+    )
+
+
+def _key(data: Dataset, settings: Mapping[str, Any]) -> str:
+    return cached.data_token(data) + json.dumps(dict(settings), sort_keys=True)
+
+
+def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
+    places = st.columns([4, 2, 2, 2], vertical_alignment="bottom")
+    encodings = places[0].multiselect(
+        "Encodings",
+        ENCODINGS,
+        default=FIRST_ENCODINGS,
+        max_selections=3,
+        key="path_encodings",
+        persist_state="session",
+        help="QT-q: thresholds at quantiles. QB-q: buckets between them. Each gets its own line.",
+    )
+    depth = places[1].number_input(
+        "Depth",
+        value=3,
+        min_value=1,
+        max_value=5,
+        step=1,
+        key="path_depth",
+        persist_state="session",
+    )
+    share = places[2].select_slider(
+        "Held out",
+        (0, 10, 20, 30, 40),
+        value=30,
+        format_func=lambda v: f"{v} %",
+        key="path_held",
+        persist_state="session",
+        help="Rows that the search never sees; stratified by class.",
+    )
+    pressed = places[3].button(
+        "Compute",
+        type="primary",
+        icon=":material/stairs:",
+        width="stretch",
+        key="path_compute",
+        disabled=data.y is None or not encodings,
+    )
+    settings = {
+        "depth": int(depth),
+        "time_limit": TIME_LIMIT,
+        "test_size": share / 100,
+        "seed": SEED,
+    }
+    return settings, list(encodings), pressed
+
+
+def _live(data: Dataset, settings: Mapping[str, Any], jobs: Mapping[str, PathJob]) -> None:
+    if all(job.is_final for job in jobs.values()):
+        st.rerun()
+    longest = max(job.elapsed for job in jobs.values())
+    waiting = max(job.position for job in jobs.values())
+    queued = f"; the last one waits at place {waiting} of the queue" if waiting else ""
+    st.info(
+        f"Searching the optimal tree of every size, {text.seconds(longest)}{queued}",
+        icon=":material/hourglass_top:",
+    )
+    if st.button("Stop", key="path_stop", icon=":material/stop_circle:"):
+        for job in jobs.values():
+            job.stop()
+
+
+def _result(data: Dataset, settings: Mapping[str, Any], jobs: Mapping[str, PathJob]) -> None:
+    for name, job in jobs.items():
+        if job.error:
+            st.warning(f"{text.markdown(name)}: {text.markdown(job.error, 400)}")
+    paths = {name: job.path for name, job in jobs.items() if job.path is not None}
+    if not paths:
+        return
+    record = penalty_path_data(paths)
+    selected = _selected(record)
+    palette = session.palette()
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.markdown("**Accuracy against size**")
+        chart.show(
+            penalty_path_figure(record, palette, selected),
+            key=CHART,
+            alt="Accuracy of the optimal tree for every number of leaves: "
+            + "; ".join(
+                f"{name} up to {text.percent(p[-1].accuracy)}" for name, p in record.items()
+            ),
+            on_select=_clicked,
+        )
+    with right:
+        st.markdown("**Which size wins at which price of a leaf**")
+        chart.show(
+            winners_figure(record, palette),
+            key="path_winners",
+            alt="Leaves of the optimal tree against the leaf penalty, steps at the breakpoints",
+        )
+        st.caption(
+            "Filled points win for some leaf penalty, open ones never do. "
+            f"Every tree is proven optimal for its size; {_seconds_words(paths)}."
+        )
+    _chosen(data, settings, paths[selected[0]], record, selected)
+
+
+def _seconds_words(paths: Mapping[str, PenaltyPath]) -> str:
+    return ", ".join(f"{text.markdown(n)} in {text.seconds(p.seconds)}" for n, p in paths.items())
+
+
+def _clicked() -> None:
+    points = st.session_state[CHART]["selection"]["points"]
+    if points and points[0].get("customdata"):
+        label, leaves = points[0]["customdata"][:2]
+        session.select_path_step(str(label), int(leaves))
+
+
+def _selected(record: PathRecord) -> tuple[str, int]:
+    """The chosen point; at first the smallest tree within one point of the best held-out one."""
+    label, leaves = session.path_step()
+    if label in record and any(p.leaves == leaves for p in record[label]):
+        return label, leaves
+    label = next(iter(record))
+    points = record[label]
+
+    def worth(point: PathPoint) -> float:
+        return point.accuracy if point.test_accuracy is None else point.test_accuracy
+
+    best = max(worth(point) for point in points)
+    winners = [p for p in points if p.wins] or list(points)
+    good = [p.leaves for p in winners if worth(p) >= best - 0.01]
+    return label, good[0] if good else winners[-1].leaves
+
+
+def _chosen(
+    data: Dataset,
+    settings: Mapping[str, Any],
+    path: PenaltyPath,
+    record: PathRecord,
+    selected: tuple[str, int],
+) -> None:
+    label, leaves = selected
+    options = [(name, point.leaves) for name, points in record.items() for point in points]
+    picked = st.selectbox(
+        "Tree",
+        options,
+        index=options.index(selected),
+        format_func=lambda o: f"{o[0]}, {text.count(o[1], 'leaf')}",
+        key=session.widget_key("path_tree", label, leaves),
+        help="Or click a point in the chart.",
+    )
+    if picked != selected:
+        session.select_path_step(*picked)
+        st.rerun()
+    point = next(p for p in record[label] if p.leaves == leaves)
+    step = next(s for s in path.steps if s.leaves == leaves)
+    held = "" if point.test_accuracy is None else f", {text.percent(point.test_accuracy)} held out"
+    st.markdown(f"**{text.percent(point.accuracy)} right{held}**; {point.range_words}.")
+    train = split_rows(data, float(settings["test_size"]), int(settings["seed"]))[0]
+    view = tree_view_data(
+        step.tree,
+        path.encoding,
+        train,
+        run_summary.split_texts(step.tree, path.encoding),
+        f"proven optimal with {text.count(leaves, 'leaf')}",
+        True,
+    )
+    palette = session.palette()
+    key = session.widget_key("path_step", label, leaves)
+    show_tree(
+        component_data(view, palette, run_summary.accent(palette), 0, key), key, lambda _: None
+    )

@@ -1,0 +1,87 @@
+"""What a solve belongs to: the trees of the other classes, or all rows of a selection."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import cached, session
+from dashboard.server import jobs
+from dashboard.server.jobs import RunView
+from octcore.plotting import text
+
+SECONDS_BETWEEN = 1.0
+
+
+def draw(view: RunView) -> None:
+    """Draw what belongs to a run above it; nothing for most.
+
+    Parameters
+    ----------
+    view : RunView
+        The run that the page shows.
+    """
+    selected = jobs.families().selection(view.id)
+    if selected is not None:
+        words = f"Trained on {selected.n_selected:,} of {selected.whole.n_samples:,} rows."
+        if view.is_final and view.run is not None:
+            run = view.run
+            share = cached.once_per_run(view.id, "all rows", lambda: selected.accuracy(run))
+            words += f" On all of them the tree is right for **{text.percent(share)}**."
+        st.info(words, icon=":material/filter_alt:")
+    family = jobs.families().of(view.id)
+    if family is not None:
+        views = [jobs.view(run) for run in family.runs]
+        done = all(v is None or v.is_final for v in views)
+        st.fragment(_family, run_every=None if done else SECONDS_BETWEEN)(view.id, done)
+
+
+def _family(run_id: str, was_done: bool) -> None:
+    family = jobs.families().of(run_id)
+    if family is None:
+        return
+    views = [view for run in family.runs if (view := jobs.view(run)) is not None]
+    done = all(view.is_final for view in views)
+    if done and not was_done:
+        st.rerun()
+    labels = [text.printable(label, 40) for label in family.train.classes]
+    st.markdown(f"**One tree for each of {len(labels)} classes**")
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "class": labels[: len(views)],
+                "state": [_state(view) for view in views],
+                "accuracy": [None if v.run is None else text.percent(v.run.accuracy)
+                             for v in views],
+                "gap": ["–" if v.run is None else text.gap(v.run.gap) for v in views],
+            }
+        ),
+        hide_index=True,
+        key=session.widget_key("family", family.id),
+        alt="The trees of all classes",
+    )  # fmt: skip
+    runs = [view.run for view in views if view.run is not None and view.run.tree is not None]
+    if len(runs) == len(family.runs) and done:
+        train, test = cached.once_per_run(family.id, "together", lambda: family.together(runs))
+        held = "" if test is None else f", {text.percent(test)} of the held-out rows"
+        st.markdown(
+            f"Together they are right for **{text.percent(train)}** of the training rows{held}; "
+            "nothing is proven about them together."
+        )
+    picked = st.segmented_control(
+        "Show the tree of",
+        list(range(len(views))),
+        default=family.runs.index(run_id),
+        required=True,
+        format_func=lambda i: labels[i],
+        key=session.widget_key("family_pick", run_id),
+    )
+    if family.runs[picked] != run_id:
+        session.look_at(family.runs[picked])
+        st.rerun()
+
+
+def _state(view: RunView) -> str:
+    if view.run is not None:
+        return view.run.certificate.badge
+    return f"place {view.position} in the queue" if view.position else view.phase or view.state

@@ -1,0 +1,171 @@
+"""Progress of a solve: phase, time, incumbent, bound and gap, live; Stop keeps the incumbent."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import cached, session
+from dashboard.server import jobs
+from dashboard.server.jobs import RunView
+from dashboard.views.solve import family_view
+from dashboard.views.solve.live_gap import live_chart
+from dashboard.widgets import run_summary
+from octcore.formulations.base import objective_words
+from octcore.plotting import text
+from octcore.plotting.gap import convergence_data
+
+SECONDS_BETWEEN = 1.0
+EXPLORE_PAGE = "pages/explore.py"
+
+
+def draw(run_id: str | None) -> None:
+    """Draw the run that the session looks at; polls only while it goes on.
+
+    Parameters
+    ----------
+    run_id : str or None
+        The run, None when there is none yet.
+    """
+    view = jobs.view(run_id)
+    if view is None:
+        _nothing_yet(run_id)
+        return
+    family_view.draw(view)
+    interval = None if view.is_final else SECONDS_BETWEEN
+    st.fragment(_live, run_every=interval)(view.id, view.is_final)
+
+
+def _nothing_yet(run_id: str | None) -> None:
+    if run_id is not None:
+        st.warning(
+            "This link names a run that this server does not have; it may have been started "
+            "before the server was restarted. Solve again."
+        )
+    else:
+        st.info(
+            "Press **Find the optimal tree**: a first tree appears within seconds, then the bound "
+            "closes in until the tree is proven optimal.",
+            icon=":material/arrow_back:",
+        )
+
+
+def _live(run_id: str, was_final: bool) -> None:
+    view = jobs.view(run_id)
+    if view is None:
+        st.rerun()
+        return
+    if view.is_final and not was_final:
+        # One full run: it ends the polling and opens what needs a finished run.
+        st.rerun()
+    if view.is_final:
+        _finished(view)
+    else:
+        _running(view)
+
+
+def _running(view: RunView) -> None:
+    left, right = st.columns([3, 1], vertical_alignment="center")
+    left.subheader(text.markdown(view.title, 90), anchor=False)
+    if right.button(
+        "Stop",
+        key=session.widget_key("stop", view.id),
+        icon=":material/stop_circle:",
+        width="stretch",
+        disabled=view.state == "stopping",
+        help="Ends the solve and keeps the best tree so far.",
+    ):
+        jobs.stop(view.id)
+        # Not of the fragment alone: pressed while the page is redrawn, the button is part of that.
+        st.rerun()
+    limit = float(view.settings.get("time_limit", 60.0))
+    st.progress(
+        min(1.0, view.elapsed / limit),
+        text=f":material/autorenew: **{_phase_words(view)}**, {text.seconds(view.elapsed)} "
+        f"of {text.seconds(limit)}",
+    )
+    _numbers(view)
+    _chart(view)
+    _incumbent_tree(view)
+
+
+def _phase_words(view: RunView) -> str:
+    if view.state == "queued":
+        return f"waiting, place {view.position} in the queue"
+    if view.state == "stopping":
+        return "stopping"
+    words = {"build": "building the model", "compile": "compiling the model", "solve": "solving"}
+    return text.markdown(words.get(view.phase, view.phase))
+
+
+def _numbers(view: RunView) -> None:
+    last = view.trace.events[-1] if len(view.trace) else None
+    columns = st.columns(4)
+    columns[0].metric("Best tree", text.number(last.incumbent if last else None))
+    columns[1].metric("Bound", text.number(last.bound if last else None))
+    columns[2].metric("Gap", text.gap(last.gap if last else None))
+    columns[3].metric("Trees found", len(view.trace.incumbents))
+
+
+def _incumbent_tree(view: RunView) -> None:
+    found = view.trace.incumbents
+    if not found or found[-1].tree is None:
+        return
+    if view.data is None:
+        return
+    part = cached.training_part(view.data, cached.data_token(view.data), view.settings)
+    if part is not None:
+        words = f"best so far, found by {found[-1].source}; not proven"
+        run_summary.incumbent_tree(view.id, found[-1].tree, *part, words)
+
+
+def _chart(view: RunView) -> None:
+    absolute = (
+        st.segmented_control(
+            "Chart",
+            ["gap", "incumbent and bound"],
+            default="gap",
+            required=True,
+            key=session.widget_key("live_scale"),
+            label_visibility="collapsed",
+            persist_state="session",
+        )
+        != "gap"
+    )
+    objective = objective_words(view.settings)
+    record = convergence_data(view.trace, "gap", objective)
+    if not any(g is not None for g in record.gap):
+        st.caption("The chart starts with the first tree and the first bound.")
+        return
+    st.altair_chart(
+        live_chart([record], session.palette(), absolute),
+        width="stretch",
+        key=session.widget_key("live", view.id),
+        alt="Relative gap over time" if not absolute else "Incumbent and bound over time",
+    )
+
+
+def _finished(view: RunView) -> None:
+    left, right = st.columns([2, 1], vertical_alignment="center")
+    left.subheader(text.markdown(view.title, 90), anchor=False)
+    if view.run is not None and view.run.tree is not None:
+        if right.button(
+            "Explore this tree",
+            key=session.widget_key("explore", view.id),
+            icon=":material/account_tree:",
+            type="primary",
+            width="stretch",
+        ):
+            st.switch_page(EXPLORE_PAGE, query_params=session.run_query())
+    if view.error is not None:
+        st.error(text.markdown(view.error.message, 500), icon=":material/error:")
+    if view.run is None:
+        if view.error is None:
+            st.info("The solve was stopped before there was a tree.")
+        return
+    run_summary.numbers(view.run)
+    if view.run.tree is None:
+        run_summary.badge(view.run)
+    else:
+        run_summary.small_tree(view.id, view.run)
+    run_summary.statements(view.run)
+    _chart(view)

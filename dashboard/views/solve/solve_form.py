@@ -1,0 +1,164 @@
+"""The settings of one solve, generated from the declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from dashboard import cached, session
+from dashboard.recipes import command_line, python_recipe
+from dashboard.views.solve import rows_form
+from dashboard.views.solve.rows_form import Rows
+from dashboard.widgets import settings_form
+from dashboard.widgets.constraint_form import WHOLE_NUMBERS, constraint_form
+from dashboard.widgets.parameter_form import input_key, parameter_form
+from octcore.data.dataset import Dataset
+from octcore.formulations.base import FormulationInfo, get_formulation
+from octcore.plotting import text
+from octcore.program import ModelSize
+
+FORMULATION, DEPTH, LIMIT, SHARE, SEED = "formulation", "depth", "time_limit", "test_share", "seed"
+AUTO = settings_form.AUTO
+
+
+def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
+    """Draw the form.
+
+    Parameters
+    ----------
+    data : Dataset
+        The current data: features and classes for the constraints.
+
+    Returns
+    -------
+    tuple of dict, container and Rows
+        Keywords of `octcore.solve`, defaults left out; the place for the button, near the top so
+        that it is seen without scrolling; and the rows to solve.
+    """
+    _fill_in(session.take_offered_settings())
+    info = settings_form.formulation_input(FORMULATION)
+    st.caption(f"{text.markdown(info.summary, 600)}")
+    first, second = st.columns(2)
+    with first:
+        depth = settings_form.depth_input(info, DEPTH)
+    with second:
+        encoding = settings_form.encoding_input(info, _encoding_key(info.key))
+    settings: dict[str, Any] = {"formulation": info.key, "encoding": encoding, "depth": depth}
+    first, second = st.columns(2)
+    with first:
+        settings["time_limit"] = settings_form.limit_input(LIMIT)
+    with second:
+        settings |= settings_form.share_input(SHARE)
+    place = st.container()
+    rows = rows_form.draw(info, data, depth)
+    params = parameter_form(info.hyperparameters, info.key, str(info.reference))
+    if params:
+        settings["params"] = params
+    with st.expander("Constraints", icon=":material/rule:"):
+        constraints = constraint_form(info, rows.data) if info.constraints else {}
+        if not info.constraints:
+            st.caption("This formulation takes no side constraints.")
+    if constraints:
+        settings["constraints"] = constraints
+    return settings | _solver(info), place, rows
+
+
+def _encoding_key(formulation: str) -> str:
+    return session.widget_key("encoding", formulation)
+
+
+def _fill_in(offered: Mapping[str, Any] | None) -> None:
+    """Put the settings that another page offers into the inputs, before they are drawn."""
+    if not offered:
+        return
+    formulation = str(offered["formulation"])
+    values: dict[str, Any] = {FORMULATION: formulation, DEPTH: int(offered.get("depth", 2))}
+    values[_encoding_key(formulation)] = offered.get("encoding", settings_form.AUTO)
+    values[SHARE] = round(100 * float(offered.get("test_size", 0.0)) / 5) * 5
+    values[LIMIT] = float(offered.get("time_limit", 60.0))
+    values[SEED] = int(offered.get("seed", 0))
+    given = dict(offered.get("params", {}))
+    for parameter in get_formulation(formulation).info.hyperparameters:
+        key = input_key(formulation, parameter.name)
+        values[key] = given.get(parameter.name, parameter.default)
+    limits = dict(offered.get("constraints", {}))
+    for name in WHOLE_NUMBERS:
+        values[session.widget_key("constraint", name)] = limits.get(name)
+    session.set_inputs(values)
+
+
+def _solver(info: FormulationInfo) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    with st.expander("Solver", icon=":material/tune:"):
+        engine = st.selectbox(
+            "Engine",
+            [AUTO, *info.engines],
+            key=session.widget_key("engine", info.key),
+            persist_state="session",
+            format_func=lambda key: f"auto ({info.engines[0]})" if key == AUTO else key,
+            help="Only engines that can solve this formulation are offered.\n\n`engine`",
+        )
+        seed = st.number_input(
+            "Seed", value=0, min_value=0, max_value=2**31 - 1, key=SEED, persist_state="session"
+        )
+        start_from_tree = st.toggle(
+            "Start from a heuristic tree", value=True, key="warm_start", persist_state="session"
+        )
+    if engine != AUTO:
+        settings["engine"] = engine
+    if seed:
+        settings["seed"] = int(seed)
+    if not start_from_tree:
+        settings["warm_start"] = "none"
+    return settings
+
+
+def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
+    """Draw the estimate of the model and the button; returns whether it was pressed.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows to solve.
+    settings : mapping
+        From `draw`.
+    """
+    if data.y is None:
+        st.warning("Choose the column to predict on the Data page first.")
+        return False
+    estimate = cached.size_estimate(data, cached.data_token(data), settings)
+    refused = isinstance(estimate, str)
+    pressed = st.button(
+        "Find the optimal tree",
+        type="primary",
+        icon=":material/play_arrow:",
+        width="stretch",
+        key="solve",
+        disabled=refused,
+    )
+    if isinstance(estimate, str):
+        st.error(text.markdown(estimate, 400), icon=":material/error:")
+    elif estimate is not None:
+        st.caption(size_words(estimate))
+    return pressed
+
+
+def size_words(size: ModelSize) -> str:
+    """Say how large a model will be, with a word of warning where that matters."""
+    words = (
+        f"The model will have about {size.rows:,} rows, {size.columns:,} columns "
+        f"({size.binaries:,} binary) and {size.nonzeros:,} non-zeros."
+    )
+    if size.bytes > 2e9:
+        words += f" Building it needs about {size.bytes / 1e9:.1f} GB."
+    return words
+
+
+def copy_as(settings: Mapping[str, Any]) -> None:
+    """Offer the settings as Python and as a command line."""
+    with st.expander("Copy as Python or command line", icon=":material/content_copy:"):
+        choice = session.choice()
+        st.code(python_recipe(choice, settings), language="python")
+        st.code(command_line(choice, settings), language="bash")

@@ -1,0 +1,227 @@
+"""The first step of a lesson: the points, by recipe or by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard import session
+from dashboard.server import jobs
+from dashboard.server.jobs import RunView
+from dashboard.teaching import lessons
+from dashboard.teaching.drawing import Truth, board_data, lesson_plane
+from dashboard.teaching.lessons import CLASSES, MOST_POINTS, Lesson
+from dashboard.teaching.texts import text_for
+from dashboard.views.teach import bar as lesson_bar
+from dashboard.views.teach import trees as lesson_trees
+from dashboard.widgets import run_summary
+from dashboard.widgets.drawing_board import show_board
+from dashboard.widgets.parameter_form import help_of, label_of
+from octcore.errors import OctError
+from octcore.formulations.base import get_formulation
+from octcore.parameters import FloatRange, IntRange, Parameter
+from octcore.plotting import text
+from octcore.plotting.plane import PlaneRecord
+
+LABELS = {
+    "n": "Number of points",
+    "gamma": "Room at the lines",
+    "noise": "Noise on the place",
+    "flip": "Noise on the class",
+    "seed": "Seed",
+    "depth": "Depth of the trees",
+    "leaf_penalty": "Price of a leaf",
+    "C_upper": "Price of slack, upper lines",
+    "C_last": "Price of slack, last lines",
+}
+WAIT_SECONDS = 0.5
+MOST_SLIDER = 400
+"""Sliders end here even where a recipe takes more: more points hide each other."""
+
+
+def draw(lesson: Lesson) -> None:
+    """Draw board and sliders.
+
+    Parameters
+    ----------
+    lesson : Lesson
+        As chosen so far.
+    """
+    left, right = st.columns([3, 2], gap="large")
+    if not lesson_bar.is_presenting():
+        with right:
+            lesson = _settings(lesson)
+    live = _live_tree(lesson)
+    with left:
+        _board(lesson, live)
+    with right:
+        _summary(lesson)
+        _watch(lesson, live)
+        lesson_trees.grow_button(lesson)
+
+
+def _settings(lesson: Lesson) -> Lesson:
+    made = lessons.generator(lesson.key)
+    record = {k: v for k, v in lessons.to_dict(lesson).items() if k not in {"format", "version"}}
+    before = dict(record)
+    if made is not None:
+        st.caption(text.markdown(made.summary, 200))
+    if made is not None and lesson.points is not None:
+        st.caption(":material/draw: Edited by hand.")
+        if st.button("As generated again", key="regenerate", icon=":material/restart_alt:"):
+            record.pop("points")
+    declared = () if made is None else made.parameters
+    simple = [p for p in lessons.SETTINGS if not p.name.startswith("C_")]
+    columns = st.columns(2)
+    for position, parameter in enumerate((*declared, *simple)):
+        with columns[position % 2]:
+            record[parameter.name] = _slider(parameter, record[parameter.name], lesson.key)
+    with st.expander("Margin trees"):
+        for place, parameter in zip(st.columns(2), lessons.SETTINGS[len(simple) :], strict=True):
+            with place:
+                record[parameter.name] = _slider(parameter, record[parameter.name], lesson.key)
+    if record != before:
+        if any(record[p.name] != before[p.name] for p in declared):
+            record.pop("points", None)
+        try:
+            lesson = lessons.lesson_from(record)
+            lessons.lesson_points(lesson)
+        except OctError as error:
+            st.error(text.markdown(error.message, 300), icon=":material/error:")
+            return session.lesson() or lesson
+        lesson_bar.keep(lesson)
+    return lesson
+
+
+def _label(parameter: Parameter) -> str:
+    symbol = f" $\\,{parameter.symbol}$" if parameter.symbol else ""
+    name = LABELS.get(parameter.name)
+    return label_of(parameter) if name is None else name + symbol
+
+
+def _slider(parameter: Parameter, value: Any, owner: str) -> Any:
+    common: dict[str, Any] = {
+        "label": _label(parameter),
+        "key": session.widget_key("lesson", session.lesson_opened(), owner, parameter.name),
+        "help": help_of(parameter),
+    }
+    if parameter.name == "seed" and isinstance(parameter, IntRange):
+        return st.number_input(value=value, min_value=0, max_value=parameter.high, **common)
+    if isinstance(parameter, IntRange):
+        high = min(parameter.high or MOST_SLIDER, max(MOST_SLIDER, int(value)))
+        return st.slider(value=int(value), min_value=parameter.low, max_value=high, **common)
+    assert isinstance(parameter, FloatRange)
+    if parameter.log:
+        return st.number_input(
+            value=float(value), min_value=parameter.low, max_value=parameter.high,
+            step=float(value), format="%g", **common,
+        )  # fmt: skip
+    high = 0.2 if parameter.name == "leaf_penalty" else parameter.high
+    step = 0.005 if high <= 0.2 else 0.01
+    return st.slider(
+        value=float(value), min_value=parameter.low, max_value=max(high, float(value)), step=step,
+        **common,
+    )  # fmt: skip
+
+
+def _live_key(lesson: Lesson) -> str:
+    return session.widget_key("lesson_live", ",".join(lesson.formulations))
+
+
+def _live_tree(lesson: Lesson) -> RunView | None:
+    """The tree under the points, started anew after every change of them."""
+    key = st.session_state.get(_live_key(lesson))
+    if key is None:
+        return None
+    known = lesson_trees.run_view(lesson, key)
+    if known is None and lesson_trees.can_grow(lesson):
+        before = jobs.view(session.side_run("live"))
+        if before is not None and not before.is_final:
+            jobs.stop(before.id)  # its points have changed
+        if lesson_trees.grow(lesson, (key,)):
+            known = lesson_trees.run_view(lesson, key)
+            session.remember_side_run(known.id if known else "", "live")
+    return known
+
+
+def _watch(lesson: Lesson, live: RunView | None) -> None:
+    """Draw the choice of the tree under the points; looks again until it is there."""
+    names = {
+        key: text_for(key, get_formulation(key).info.title).name for key in lesson.formulations
+    }
+    st.pills(
+        "Live tree under the points",
+        list(names),
+        format_func=lambda key: names[key],
+        key=_live_key(lesson),
+        persist_state="session",
+        help="Grows again whenever you move a point.",
+    )
+    if live is None:
+        return
+    if live.run is not None and live.is_final:
+        st.caption(f"{text.percent(live.run.accuracy)} right, {live.run.certificate.badge}.")
+    elif not live.is_final:
+        st.fragment(_wait, run_every=WAIT_SECONDS)(live.id)
+
+
+def _wait(run_id: str) -> None:
+    view = jobs.view(run_id)
+    if view is None or view.is_final:
+        st.rerun()
+    st.caption(f"Growing, {text.seconds(view.elapsed)} …")
+
+
+def _board(lesson: Lesson, live: RunView | None) -> None:
+    points, codes = lessons.lesson_points(lesson)
+    palette = session.palette()
+    truth = lesson_trees.truth_of(lesson) if lesson_trees.shows_truth(lesson) else Truth()
+    if len(points) > MOST_POINTS:
+        st.info(
+            f"Up to {MOST_POINTS} points can be moved by hand; these are {len(points)}. Choose "
+            "fewer points to draw."
+        )
+        return
+    origin = session.widget_key(session.lesson_opened(), lesson.key, sorted(lesson.recipe.items()))
+    key = session.widget_key("board", session.lesson_opened())
+    data = board_data(
+        points,
+        codes,
+        truth,
+        palette,
+        run_summary.accent(palette),
+        origin,
+        session.board_serial(origin),
+        _plane_of(live),
+    )
+    show_board(data, key, lambda serial, drawn: _drawn(lesson, origin, serial, drawn))
+
+
+def _plane_of(live: RunView | None) -> PlaneRecord | None:
+    run = live.run if live is not None and live.is_final else None
+    if run is None or run.tree is None or run.train is None:
+        return None
+    return lesson_plane(run.tree, run.encoding, run.train)
+
+
+def _drawn(lesson: Lesson, origin: str, serial: int, points: list[Any]) -> None:
+    session.keep_board_serial(origin, serial)
+    try:
+        lesson_bar.keep(lessons.with_points(lesson, tuple(tuple(p) for p in points)))
+    except OctError as error:
+        st.error(text.markdown(error.message, 300))
+
+
+def _summary(lesson: Lesson) -> None:
+    _, codes = lessons.lesson_points(lesson)
+    counts = [int((codes == k).sum()) for k in range(len(CLASSES))]
+    parts = [f"{n} of class {name}" for n, name in zip(counts, CLASSES, strict=True)]
+    st.markdown(f"**{text.count(sum(counts), 'point')}**: {', '.join(parts)}")
+    if lesson_trees.truth_of(lesson).is_known and not lesson_bar.is_presenting():
+        st.toggle(
+            "Show the truth",
+            key=session.widget_key("truth", lesson.key),
+            persist_state="session",
+            help="The lines that made the labels, and points whose label was turned over.",
+        )

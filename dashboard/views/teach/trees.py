@@ -1,0 +1,239 @@
+"""The trees of a lesson: one at a time with its text, or all side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from dashboard import session
+from dashboard.server import jobs
+from dashboard.server.jobs import RunView
+from dashboard.teaching import lessons
+from dashboard.teaching.drawing import (
+    LessonNumbers,
+    Truth,
+    add_truth,
+    legend_parts,
+    lesson_numbers,
+    lesson_plane,
+    truth_data,
+)
+from dashboard.teaching.lessons import Lesson
+from dashboard.teaching.texts import text_for
+from dashboard.views.teach import bar as lesson_bar
+from dashboard.widgets import chart, run_summary
+from octcore.errors import OctError
+from octcore.formulations.base import get_formulation
+from octcore.plotting import text
+from octcore.plotting.plane import PlaneRecord, plane_figure
+from octcore.solving.run import Run
+
+SECONDS_BETWEEN = 0.8
+PER_LINE = 3
+ALL_NUMBERS = ("Right", "Errors", "Leaves", "Margin")
+EXPLORE_PAGE = "pages/explore.py"
+
+
+def truth_of(lesson: Lesson) -> Truth:
+    """What is known about the points; nothing once they were moved by hand but the lines."""
+    return truth_data(lessons.lesson_set(lesson), labels_too=lesson.points is None)
+
+
+def shows_truth(lesson: Lesson) -> bool:
+    """Whether the overlay is switched on."""
+    return bool(st.session_state.get(session.widget_key("truth", lesson.key)))
+
+
+def run_view(lesson: Lesson, key: str) -> RunView | None:
+    """How the tree of a formulation stands; None when it was not asked for yet."""
+    return jobs.view(session.side_run("lesson", lessons.run_key(lesson, key)))
+
+
+def can_grow(lesson: Lesson) -> bool:
+    """Whether there are points of every class."""
+    return len(set(lessons.lesson_points(lesson)[1].tolist())) == len(lessons.CLASSES)
+
+
+def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
+    """Start what is missing; says in a sentence why it cannot.  Returns whether all started.
+
+    Parameters
+    ----------
+    lesson : Lesson
+        Points and settings.
+    keys : tuple of str
+        Formulations; by default all of the lesson.
+    """
+    try:
+        data = lessons.lesson_data(lesson)
+        for key in keys or lesson.formulations:
+            if run_view(lesson, key) is None:
+                run = jobs.submit(session.token(), data, lessons.solve_settings(lesson, key))
+                session.remember_side_run(run, "lesson", lessons.run_key(lesson, key))
+    except OctError as error:
+        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        return False
+    return True
+
+
+def grow_button(lesson: Lesson) -> None:
+    """Draw the button that starts what is missing, or says that the trees are there."""
+    missing = [key for key in lesson.formulations if run_view(lesson, key) is None]
+    if not missing:
+        if st.session_state.get(lesson_bar.step_key(lesson)) == lesson_bar.POINTS:
+            st.caption(":material/check: The trees of these points are grown; press Next.")
+        return
+    if st.button(
+        "Grow the trees", type="primary", icon=":material/park:", width="stretch", key="grow"
+    ) and grow(lesson):
+        st.rerun()
+
+
+def _views(lesson: Lesson, keys: tuple[str, ...]) -> dict[str, RunView] | None:
+    found = {key: run_view(lesson, key) for key in keys}
+    if any(view is None for view in found.values()):
+        st.info("These points have no trees yet. Press the button, or move some points first.")
+        grow_button(lesson)
+        return None
+    return {key: view for key, view in found.items() if view is not None}
+
+
+def one(lesson: Lesson, key: str) -> None:
+    """Draw one tree, large, with its text."""
+    views = _views(lesson, (key,))
+    if views is not None:
+        is_live = not views[key].is_final
+        st.fragment(_one, run_every=SECONDS_BETWEEN if is_live else None)(lesson, key, is_live)
+
+
+def _one(lesson: Lesson, key: str, was_live: bool) -> None:
+    view = run_view(lesson, key)
+    if view is None or (was_live and view.is_final):
+        st.rerun()
+    words = text_for(key, get_formulation(key).info.title)
+    left, right = st.columns([6, 5], gap="large")
+    with right:
+        st.subheader(text.markdown(words.name), anchor=False)
+        st.markdown(words.idea)
+        shown = view.run if view.is_final else None
+        if shown is not None and shown.tree is not None:
+            _numbers(_lesson_numbers(shown))
+            run_summary.badge(shown)
+            if words.look:
+                st.markdown(f":material/visibility: {words.look}")
+            if not lesson_bar.is_presenting():
+                run_summary.small_tree(view.id, shown)
+                _explore_link(view)
+    with left:
+        _legend(lesson)
+        _picture(lesson, key, view, height=540)
+
+
+def side_by_side(lesson: Lesson) -> None:
+    """Draw all trees of the lesson beside each other."""
+    views = _views(lesson, lesson.formulations)
+    if views is not None:
+        is_live = any(not view.is_final for view in views.values())
+        st.fragment(_all, run_every=SECONDS_BETWEEN if is_live else None)(lesson, is_live)
+
+
+def _all(lesson: Lesson, was_live: bool) -> None:
+    views = {key: run_view(lesson, key) for key in lesson.formulations}
+    if was_live and all(view is not None and view.is_final for view in views.values()):
+        st.rerun()
+    keys = list(views)
+    _legend(lesson)
+    for start in range(0, len(keys), PER_LINE):
+        line = keys[start : start + PER_LINE]
+        for place, key in zip(st.columns(min(PER_LINE, len(keys)), gap="medium"), line):  # noqa: B905
+            view = views[key]
+            if view is None:
+                continue
+            with place:
+                name = text_for(key, get_formulation(key).info.title).name
+                st.subheader(text.markdown(name), anchor=False)
+                _picture(lesson, key, view, height=400)
+                if view.is_final and view.run is not None and view.run.tree is not None:
+                    _numbers(_lesson_numbers(view.run), ("Right", "Errors", "Margin"))
+                    run_summary.badge(view.run)
+
+
+def _legend(lesson: Lesson) -> None:
+    """One legend for all pictures: they mean the same."""
+    parts = legend_parts(session.palette(), shows_truth(lesson), truth_of(lesson))
+    size = "1.05rem" if lesson_bar.is_presenting() else "0.9rem"
+    st.html(f'<div style="display:flex;flex-wrap:wrap;gap:4px 18px;font-size:{size}">{parts}</div>')
+
+
+def _picture(lesson: Lesson, key: str, view: RunView, height: int) -> None:
+    if not view.is_final:
+        place = f", place {view.position} in the queue" if view.position else ""
+        st.info(
+            f"Growing: {text.markdown(view.phase or view.state)}{place}, "
+            f"{text.seconds(view.elapsed)}",
+            icon=":material/hourglass_top:",
+        )
+        return
+    run = view.run
+    if run is None or run.tree is None or run.train is None:
+        message = view.error.message if view.error else "This ended without a tree."
+        st.warning(text.markdown(message, 400))
+        return
+    palette = session.palette()
+    record = lesson_plane(run.tree, run.encoding, run.train)
+    figure = plane_figure(record, palette, run_summary.accent(palette))
+    if shows_truth(lesson):
+        add_truth(figure, truth_of(lesson), palette)
+    _enlarge(figure, height)
+    chart.show(figure, key=session.widget_key("lesson_plane", key, height), alt=_words(key, record))
+
+
+def _enlarge(figure: go.Figure, height: int) -> None:
+    big = lesson_bar.is_presenting()
+    figure.update_layout(height=height, showlegend=False)
+    figure.update_layout(margin={"t": 8})
+    figure.update_yaxes(scaleanchor="x", constrain="domain")
+    if big:
+        figure.update_layout(font={"size": 18})
+        figure.update_xaxes(tickfont={"size": 18}, title_font={"size": 20})
+        figure.update_yaxes(tickfont={"size": 18}, title_font={"size": 20})
+
+
+def _words(key: str, record: PlaneRecord) -> str:
+    wrong = int(record.dots.wrong.sum())
+    return (
+        f"Plane of the lesson with the tree by {key}: {len(record.regions)} regions, "
+        f"{len(record.dots.row)} points, {wrong} of them misclassified"
+    )
+
+
+def _lesson_numbers(run: Run) -> LessonNumbers:
+    assert run.tree is not None
+    assert run.train is not None
+    return lesson_numbers(run.tree, run.encoding, run.train, run.timings)
+
+
+def _numbers(numbers: LessonNumbers, shown: Collection[str] = ALL_NUMBERS) -> None:
+    entries = (
+        ("Right", text.percent(numbers.accuracy), None),
+        ("Errors", str(numbers.errors), None),
+        ("Leaves", str(numbers.leaves), None),
+        (
+            "Margin",
+            text.number(numbers.narrowest, 2),
+            "Width of the narrowest empty strip around a line right above two leaves, in units of "
+            "the axes; points that do not come to that line do not count.",
+        ),
+    )
+    with st.container(horizontal=True, gap="small"):
+        for label, value, words in entries:
+            if label in shown:
+                st.metric(label, value, help=words, width="content")
+
+
+def _explore_link(view: RunView) -> None:
+    if st.button("Explore this tree", icon=":material/account_tree:", key=f"lesson:{view.id}"):
+        session.look_at(view.id)
+        st.switch_page(EXPLORE_PAGE, query_params=session.run_query())

@@ -1,0 +1,242 @@
+"""A model selection while it goes on and when it has ended: progress, chart, table, the best."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import session
+from dashboard.server import jobs
+from dashboard.server.tunings import Standing, candidate_words, value_words
+from dashboard.widgets import chart
+from octcore.data.export import frame_to_csv
+from octcore.plotting import text
+from octcore.plotting.tuning_plot import tuning_data, tuning_figure
+from octcore.selection.protocols import get_protocol
+from octcore.selection.tuning import Candidate
+
+SECONDS_BETWEEN = 1.0
+SOLVE_PAGE = "pages/solve.py"
+TABLE = "tune_table"
+
+
+def draw(tuning: str | None) -> None:
+    """Draw the model selection that the session looks at; polls only while it goes on.
+
+    Parameters
+    ----------
+    tuning : str or None
+        Its id, None when there is none yet.
+    """
+    standing = _pick(tuning)
+    if standing is None:
+        _nothing_yet(tuning)
+        return
+    interval = None if standing.is_final else SECONDS_BETWEEN
+    st.fragment(_live, run_every=interval)(standing.id, standing.is_final)
+
+
+def _pick(tuning: str | None) -> Standing | None:
+    """The current one; a list to choose from when this browser has several."""
+    known = {s.id: s for s in jobs.tunings(session.token(), session.tuning_ids())}
+    if tuning not in known:
+        return None
+    if len(known) > 1:
+        picked = st.selectbox(
+            "Model selection",
+            list(known),
+            index=list(known).index(tuning),
+            format_func=lambda key: f"{known[key].title} ({known[key].state})",
+            key=session.widget_key("tuning", tuning, len(known)),
+        )
+        if picked != tuning:
+            session.look_at_tuning(picked)
+            st.rerun()
+    return known[tuning]
+
+
+def _nothing_yet(tuning: str | None) -> None:
+    if tuning is not None:
+        st.warning(
+            "This link names a model selection that this server does not keep any more; start it "
+            "again."
+        )
+        return
+    st.info(
+        "Choose what to vary and press **Try**: every candidate is trained on some rows and judged "
+        "on others, the table fills as the trainings end, and the best goes to the Solve page "
+        "with one click.",
+        icon=":material/arrow_back:",
+    )
+
+
+def _live(tuning: str, was_final: bool) -> None:
+    standing = jobs.tuning(tuning)
+    if standing is None or (standing.is_final and not was_final):
+        st.rerun()
+    _head(standing)
+    if not standing.fits:
+        if not standing.is_final:
+            st.caption("The table starts with the first training.")
+        return
+    _choice(standing)
+    record = tuning_data(standing.fits, standing.best)
+    if record.scores:
+        chart.show(
+            tuning_figure(record, session.palette()),
+            key=session.widget_key("tune_chart", tuning),
+            alt=f"Mean validation accuracy of {len(record.scores)} candidates with its spread",
+        )
+        st.caption(
+            "Large marks are means over the splits, whiskers one standard deviation, small lines "
+            "single splits; the star is the choice."
+        )
+    _table(standing)
+
+
+def _head(standing: Standing) -> None:
+    left, right = st.columns([3, 1], vertical_alignment="center")
+    left.subheader(text.markdown(standing.title, 90), anchor=False)
+    if standing.is_final:
+        words = {"done": "done", "stopped": "stopped; what was trained is kept"}
+        left.caption(
+            f"{words.get(standing.state, standing.state)} · {len(standing.fits)} trainings in "
+            f"{text.seconds(standing.elapsed)} · {_protocol_words(standing)}"
+        )
+        if standing.message:
+            st.error(text.markdown(standing.message, 500), icon=":material/error:")
+        return
+    if right.button(
+        "Stop",
+        key=session.widget_key("tune_stop", standing.id),
+        icon=":material/stop_circle:",
+        width="stretch",
+        disabled=standing.state == "stopping",
+        help="Ends it and keeps what was trained.",
+    ):
+        jobs.stop(standing.id)
+        st.rerun()
+    done, total = len(standing.fits), standing.total
+    st.progress(done / total if total else 0.0, text=progress_words(standing))
+
+
+def progress_words(standing: Standing) -> str:
+    """Say how far it is and how long it will take at this pace."""
+    if standing.state == "queued":
+        return f"waiting, place {standing.position} in the queue"
+    done, total = len(standing.fits), standing.total
+    if not done:
+        return f":material/autorenew: {text.markdown(standing.phase)}"
+    left = (total - done) * sum(fit.seconds for fit in standing.fits) / done
+    rest = f", about {text.seconds(left)} to go" if done < total else ""
+    return (
+        f":material/autorenew: **{done} of {total}** trainings, {text.seconds(standing.elapsed)}"
+        f"{rest}"
+    )
+
+
+def _protocol_words(standing: Standing) -> str:
+    return text.markdown(get_protocol(standing.result.protocol).title, 80)
+
+
+def _choice(standing: Standing) -> None:
+    """Name the best, with the accuracy on rows that the choice has not seen where there are any."""
+    best = standing.best
+    if best is None:
+        st.warning("No candidate could be trained so far; the table says why.")
+        return
+    tested = standing.result.test_accuracies
+    first, second, third = st.columns([4, 2, 2], vertical_alignment="bottom")
+    title = "Best so far" if not standing.result.chosen else "Chosen"
+    first.markdown(f"**{title}**  \n{text.markdown(candidate_words(best), 120)}")
+    second.metric("Validation", text.percent(standing.mean(best)))
+    if tested:
+        mean = sum(tested) / len(tested)
+        span = f"{text.percent(min(tested))} to {text.percent(max(tested))}"
+        third.metric(
+            "Test",
+            text.percent(mean),
+            help=f"Rows that the choice has not seen, {text.count(len(tested), 'split')}: {span}.",
+        )
+    else:
+        third.metric("Test", "–", help="This protocol keeps no test rows.")
+    if standing.is_final:
+        _solve_with(standing, best, "Solve with the best", f"tune_solve:{standing.id}", "primary")
+
+
+def _solve_with(
+    standing: Standing, candidate: Candidate, label: str, key: str, kind: str = "secondary"
+) -> None:
+    if st.button(
+        label,
+        key=key,
+        type="primary" if kind == "primary" else "secondary",
+        icon=":material/play_circle:",
+        help="Opens the Solve page with these settings filled in.",
+    ):
+        session.offer_settings(standing.solve_settings(candidate))
+        st.switch_page(SOLVE_PAGE)
+
+
+def shown_table(standing: Standing) -> pd.DataFrame:
+    """The table for people: best first, shares in percent."""
+    table = standing.table()
+    names = [name for name, _ in standing.fits[0].candidate]
+    for name in names:
+        table[name] = [value_words(value) for value in table[name]]
+    table["mean %"] = 100 * table["accuracy"].astype(float)
+    table["± %"] = 100 * table["spread"].astype(float)
+    table["proven"] = [f"{p} of {n}" for p, n in zip(table["proven"], table["fits"], strict=True)]
+    columns = [*names, "mean %", "± %", "leaves", "features", "proven", "seconds"]
+    if standing.result.chosen and len(standing.result.chosen) > 1:
+        columns.append("chosen")
+    if any(table["error"]):
+        columns.append("error")
+    shown = table.loc[:, columns]
+    shown.columns = [name.replace("_", " ") for name in columns]
+    return shown
+
+
+def _table(standing: Standing) -> None:
+    table = shown_table(standing).sort_values("mean %", ascending=False, kind="stable")
+    decimals = st.column_config.NumberColumn(format="%.1f", width="small")
+    picked: Any = st.dataframe(
+        table,
+        hide_index=True,
+        height=min(420, 38 + 35 * len(table)),
+        key=session.widget_key(TABLE, standing.id),
+        on_select="rerun" if standing.is_final else "ignore",
+        selection_mode="single-row",
+        alt=f"{len(table)} candidates, best first",
+        column_config={name: decimals for name in ("mean %", "± %", "leaves", "features")}
+        | {"seconds": st.column_config.NumberColumn(format="%.2f", width="small")},
+    )
+    if not standing.is_final:
+        return
+    candidates = list(dict.fromkeys(fit.candidate for fit in standing.fits))
+    rows = picked["selection"]["rows"]
+    left, second, third = st.columns([2, 1, 1], vertical_alignment="center")
+    with left:
+        if rows and rows[0] < len(table):
+            chosen = candidates[int(table.index[rows[0]])]
+            _solve_with(standing, chosen, "Solve with this line", f"tune_line:{standing.id}")
+        else:
+            st.caption("Tick a line to solve with it instead.")
+    second.download_button(
+        "CSV", data=lambda: frame_to_csv(standing.table()), file_name="tuning.csv",
+        key="tune_csv", on_click="ignore", icon=":material/download:", width="stretch",
+        help="The table, one line per candidate.",
+    )  # fmt: skip
+    third.download_button(
+        "JSON", data=lambda: _json(standing), file_name="tuning.json", mime="application/json",
+        key="tune_json", on_click="ignore", icon=":material/download:", width="stretch",
+        help="Every training, the choice and the rows of every split.",
+    )  # fmt: skip
+
+
+def _json(standing: Standing) -> str:
+    whole = jobs.task_result(standing.id) or standing.result.to_dict()
+    return json.dumps({**whole, "settings": dict(standing.settings)}, indent=1, default=str)

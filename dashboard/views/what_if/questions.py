@@ -1,0 +1,194 @@
+"""What can be asked of a solved tree: settings of the run to compare with, and of the new one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from dashboard.server.jobs import RunView
+from octcore.data.dataset import Dataset
+from octcore.formulations.base import get_formulation, list_formulations
+from octcore.solving.run import Run
+
+ABLE = ("path-search", "path-columns", "accelerated-bend-oct", "flow-oct", "bend-oct")
+"""Formulations of one objective, accuracy minus a price per leaf, in the order of preference."""
+TIME_LIMIT = 60.0
+FALLBACK_ENCODING = "QT-5"
+
+
+def rows_of(view: RunView) -> Dataset | None:
+    """Rows to solve again: all of them while the server has them, else the training rows."""
+    if view.data is not None:
+        return view.data
+    return None if view.run is None else view.run.train
+
+
+def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
+    """Settings that the run and its variants share.
+
+    Parameters
+    ----------
+    run : Run
+        The solved tree.
+    data : Dataset
+        From `rows_of`; without the held-out rows nothing is held out again.
+    """
+    settings = run.settings
+    binary = all(column.is_binary for column in run.encoding.columns)
+    params = dict(settings.get("params", {}))
+    kept = {name: params[name] for name in ("leaf_penalty", "split_weight") if params.get(name)}
+    if "leaf_penalty" in params and "leaf_penalty" not in kept:
+        kept["leaf_penalty"] = params["leaf_penalty"] or 0.0
+    if "split_weight" in kept:
+        kept.pop("leaf_penalty", None)
+    has_all = data.n_samples == run.n_train + run.n_test
+    return {
+        "encoding": settings["encoding"] if binary else FALLBACK_ENCODING,
+        "depth": min(int(settings["depth"]), 5),
+        "params": kept,
+        "time_limit": TIME_LIMIT,
+        "test_size": float(settings.get("test_size", 0.0)) if has_all else 0.0,
+        "seed": int(settings.get("seed", 0)),
+    }
+
+
+def is_comparable(run: Run) -> bool:
+    """Whether the run itself is a proven optimum of the common objective."""
+    binary = all(column.is_binary for column in run.encoding.columns)
+    return run.formulation in ABLE and binary and run.is_optimal and run.certificate.proven
+
+
+def reference_settings(run: Run, data: Dataset) -> dict[str, Any]:
+    """The exact search that values every root feature and is compared with.
+
+    Constraints of the run that the search cannot express are left out.
+    """
+    settings = base_settings(run, data)
+    settings["params"] = {**settings["params"], "exact_root_values": True}
+    able = get_formulation("path-search").info.constraints
+    given = dict(run.settings.get("constraints", {}))
+    return settings | {
+        "formulation": "path-search",
+        "time_limit": 2 * TIME_LIMIT,
+        "constraints": {name: value for name, value in given.items() if name in able},
+    }
+
+
+def left_out(run: Run) -> dict[str, Any]:
+    """Constraints of the run that the search of the root values cannot express."""
+    able = get_formulation("path-search").info.constraints
+    given = dict(run.settings.get("constraints", {}))
+    return {name: value for name, value in given.items() if name not in able}
+
+
+def comparison_settings(run: Run, data: Dataset) -> dict[str, Any] | None:
+    """The optimum that prices count from, when neither the run nor the search is one.
+
+    It keeps to all constraints of the run.  None when no formulation can express them.
+    """
+    given = dict(run.settings.get("constraints", {}))
+    able = candidates(given, min(int(run.settings["depth"]), 5))
+    return variant_settings(run, data, {}, able[0]) if able else None
+
+
+def same_objective(before: Run, after: Run) -> bool:
+    """Whether objectives can be subtracted: class weights make them another scale."""
+    weights = [run.settings.get("constraints", {}).get("class_weight") for run in (before, after)]
+    return json.dumps(weights[0], default=str) == json.dumps(weights[1], default=str)
+
+
+def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) -> str:
+    """Say which two trees are compared, what both keep to, and what is proven of each.
+
+    Parameters
+    ----------
+    run : Run
+        The run that the question started from.
+    before : Run
+        The tree that the price counts from.
+    after : Run
+        The tree under the condition.
+    asked : mapping
+        The condition.
+    """
+    if before is run:
+        first = f"Compared are your tree ({_proof(before)})"
+    else:
+        why = "a heuristic's" if not run.is_optimal else "optimal in another family of trees"
+        if run.formulation in ABLE and not run.is_optimal:
+            why = "not proven optimal"
+        first = (
+            f"Your tree is {why}, so the price counts from the best tree of thresholds of this "
+            f"depth, {_percent(before.accuracy)} right ({_proof(before)})"
+        )
+    words = f"{first} and the best tree under the condition ({_proof(after)})."
+    kept = {n: v for n, v in run.settings.get("constraints", {}).items() if n not in asked}
+    if kept:
+        words += f" Both keep to what your run asked for: {constraint_words(kept)}."
+    else:
+        words += " Depth, columns, rows and the price of a leaf are the same for both."
+    return words
+
+
+def _proof(run: Run) -> str:
+    title = get_formulation(run.formulation).info.title
+    if run.is_optimal and run.certificate.proven:
+        return f"proven optimal by {title}"
+    return f"{title}, not proven: gap {'unknown' if run.gap is None else f'{100 * run.gap:.2g} %'}"
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def constraint_words(constraints: Mapping[str, Any]) -> str:
+    """Name constraints by their inputs, such as "max leaves 3, root feature age"."""
+    return ", ".join(_constraint(name, value) for name, value in constraints.items())
+
+
+def _constraint(name: str, value: Any) -> str:
+    words = name.replace("_", " ")
+    if value is True:
+        return words
+    if isinstance(value, Mapping):
+        return words + " " + ", ".join(f"{k} {v}" for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        parts = [" with ".join(map(str, v)) if isinstance(v, (list, tuple)) else v for v in value]
+        return f"{words} {', '.join(map(str, parts))}"
+    return f"{words} {value}"
+
+
+def candidates(constraints: Mapping[str, Any], depth: int) -> tuple[str, ...]:
+    """Formulations that can express all constraints at this depth, best first."""
+    infos = {info.key: info for info in list_formulations()}
+    return tuple(
+        key
+        for key in ABLE
+        if key in infos
+        and set(constraints) <= infos[key].constraints
+        and depth <= infos[key].max_depth
+    )
+
+
+def variant_settings(
+    run: Run, data: Dataset, asked: Mapping[str, Any], formulation: str
+) -> dict[str, Any]:
+    """Settings of the tree under the asked conditions, besides those that the run had."""
+    return base_settings(run, data) | {
+        "formulation": formulation,
+        "constraints": together(run, asked),
+    }
+
+
+def together(run: Run, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The run's own constraints and the asked ones; lists are joined, floors taken together."""
+    given = dict(run.settings.get("constraints", {}))
+    joined = {**given, **asked}
+    for name in ("forbidden_features", "forbidden_pairs"):
+        if name in given and name in asked:
+            entries = [tuple(e) if isinstance(e, list) else e for e in (*given[name], *asked[name])]
+            joined[name] = list(dict.fromkeys(entries))
+    if "min_recall" in given and "min_recall" in asked:
+        joined["min_recall"] = {**given["min_recall"], **asked["min_recall"]}
+    return joined

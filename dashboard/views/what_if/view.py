@@ -1,0 +1,324 @@
+"""The answer of a what-if: root values, price, and both trees with their differences."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import session
+from dashboard.server import jobs
+from dashboard.server.jobs import RunView
+from dashboard.views.what_if import form as what_if_form
+from dashboard.views.what_if import questions as what_if
+from dashboard.widgets import chart, run_summary
+from dashboard.widgets.tree_component import show_tree
+from octcore.data.dataset import Dataset
+from octcore.errors import OctError
+from octcore.formulations.base import get_formulation
+from octcore.plotting import text
+from octcore.plotting.difference import (
+    Difference,
+    change_words,
+    difference_data,
+    mark,
+    price_data,
+    price_words,
+)
+from octcore.plotting.root_values import RootValue, root_values_data, root_values_figure
+from octcore.plotting.tree_view import component_data
+from octcore.solving.run import Run
+
+SECONDS_BETWEEN = 0.8
+COMPILING = "compiling kernels"
+"""What a worker says while it does what is needed once per installation; takes up to a minute."""
+
+
+def draw(view: RunView, run: Run) -> None:
+    """Draw question and answer for a finished run.
+
+    Parameters
+    ----------
+    view : RunView
+        The run.
+    run : Run
+        Its result, with a tree.
+    """
+    data = what_if.rows_of(view)
+    if data is None or data.y is None:
+        st.warning("The rows of this run are gone; load the data and solve again.")
+        return
+    reference = _started("reference", view.id, data, what_if.reference_settings(run, data))
+    if reference is None:
+        return
+    base = reference
+    if not what_if.is_comparable(run) and what_if.left_out(run):
+        base = _started("base", view.id, data, what_if.comparison_settings(run, data))
+    answer = jobs.view(session.side_run("answer", view.id))
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.fragment(_question)(view.id)
+    with right:
+        st.fragment(_values, run_every=_pace(reference))(view.id, reference.is_final)
+    if answer is not None:
+        is_final = answer.is_final and (base is None or base.is_final)
+        pace = None if is_final else SECONDS_BETWEEN
+        st.fragment(_answer, run_every=pace)(view.id, is_final)
+
+
+def _pace(view: RunView) -> float | None:
+    return None if view.is_final else SECONDS_BETWEEN
+
+
+def _started(
+    what: str, run_id: str, data: Dataset, settings: dict[str, Any] | None
+) -> RunView | None:
+    """A solve that belongs to the question; started once for every run, whoever asks."""
+    followers = jobs.followers()
+    known = jobs.view(followers.get((what, run_id)))
+    if known is not None or settings is None:
+        return known
+    try:
+        started = jobs.submit(session.token(), data, settings)
+    except OctError as error:
+        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        return None
+    followers[what, run_id] = started
+    return jobs.view(started)
+
+
+def _follower(what: str, run_id: str) -> RunView | None:
+    return jobs.view(jobs.followers().get((what, run_id)))
+
+
+def _run_of(run_id: str) -> tuple[Run, Dataset]:
+    view = jobs.view(run_id)
+    data = None if view is None else what_if.rows_of(view)
+    if view is None or view.run is None or data is None:
+        st.rerun()
+    return view.run, data
+
+
+def _known_values(run_id: str, run: Run) -> tuple[RootValue, ...]:
+    """Root values of the search; only bounds where it leaves out constraints of the run."""
+    reference = _follower("reference", run_id)
+    searched = reference.run if reference is not None and reference.is_final else None
+    if searched is None:
+        return ()
+    values = root_values_data(searched.values, searched.encoding)
+    if what_if.left_out(run):
+        return tuple(replace(entry, is_exact=False, loss=None) for entry in values)
+    return values
+
+
+def _question(run_id: str) -> None:
+    run, data = _run_of(run_id)
+    st.subheader("Conditions", anchor=False)
+    asked = what_if_form.draw(run_id, run, data, _known_values(run_id, run))
+    _ask(run_id, run, data, asked)
+
+
+def _before(run_id: str, run: Run) -> Run | None:
+    """The tree that prices count from: an optimum under the run's own constraints."""
+    if what_if.is_comparable(run):
+        return run
+    what = "base" if what_if.left_out(run) else "reference"
+    view = _follower(what, run_id)
+    return view.run if view is not None and view.is_final else None
+
+
+def _ask(run_id: str, run: Run, data: Dataset, asked: dict[str, Any]) -> None:
+    together = what_if.together(run, asked)
+    able = what_if.candidates(together, min(int(run.settings["depth"]), 5))
+    if not asked:
+        st.caption("Choose at least one condition; the tree is then solved again under it.")
+        return
+    if not able:
+        st.warning("No formulation can express all of these at this depth; ask for less.")
+        return
+    titles = {key: get_formulation(key).info.title for key in able}
+    formulation = st.selectbox(
+        "Solved by",
+        able,
+        format_func=titles.__getitem__,
+        key=session.widget_key("whatif", run_id, "by", len(able)),
+        help="Formulations that can express these conditions, the quickest first; all have the "
+        "same objective.",
+    )
+    if st.button(
+        "What does it cost?",
+        type="primary",
+        icon=":material/sell:",
+        width="stretch",
+        key=session.widget_key("whatif", run_id, "ask"),
+    ):
+        try:
+            settings = what_if.variant_settings(run, data, asked, formulation)
+            started = jobs.submit(session.token(), data, settings)
+        except OctError as error:
+            st.error(text.markdown(error.message, 400), icon=":material/error:")
+            return
+        session.remember_side_run(started, "answer", run_id)
+        session.remember_side_run(json.dumps(asked, default=str), "asked", run_id)
+        st.rerun()
+
+
+def _values(run_id: str, was_final: bool) -> None:
+    reference = _follower("reference", run_id)
+    if reference is None or (reference.is_final and not was_final):
+        # One full run: it ends the polling and puts the values into the form.
+        st.rerun()
+    run, _ = _run_of(run_id)
+    values = _known_values(run_id, run)
+    st.subheader("Value of every root feature", anchor=False)
+    if not reference.is_final:
+        doing = f"place {reference.position} in the queue" if reference.position else ""
+        if reference.phase == COMPILING:
+            doing = "compiling the search first, once on this machine"
+        st.info(
+            "Searching the best tree for every root feature, "
+            + ", ".join(part for part in (doing, text.seconds(reference.elapsed)) if part),
+            icon=":material/hourglass_top:",
+        )
+        return
+    if not values:
+        message = reference.error.message if reference.error else "The search ended without values."
+        st.warning(text.markdown(message, 400))
+        if st.button("Search again", icon=":material/refresh:", key=f"again:{reference.id}"):
+            jobs.followers().pop(("reference", run_id), None)
+            st.rerun()
+        return
+    root = run.tree.splits.get(1) if run.tree is not None else None
+    chosen = None if root is None else run.encoding.columns[root.features[0]].raw
+    best = values[0]
+    chart.show(
+        root_values_figure(values, session.palette(), chosen),
+        key=session.widget_key("root_values", reference.id),
+        alt=f"Best objective by root feature; the best is {best.feature} with {best.value:.4g}",
+    )
+    words = "The feature at the root of your tree is green."
+    if any(not entry.is_exact for entry in values):
+        words += " Open triangles are upper bounds: no tree that starts there is better."
+    st.caption(words)
+    missing = what_if.left_out(run)
+    if missing:
+        st.warning(
+            "These values leave out what your run asked for and this search cannot express: "
+            f"{text.markdown(what_if.constraint_words(missing), 300)}. Trees that keep to it are "
+            "at most as good; prices below do count it.",
+            icon=":material/filter_alt_off:",
+        )
+
+
+def _answer(run_id: str, was_final: bool) -> None:
+    answer = jobs.view(session.side_run("answer", run_id))
+    base = _follower("base", run_id)
+    is_final = answer is not None and answer.is_final and (base is None or base.is_final)
+    if answer is None or (is_final and not was_final):
+        st.rerun()
+    run, _ = _run_of(run_id)
+    st.divider()
+    if not is_final:
+        _waiting([view for view in (base, answer) if view is not None and not view.is_final])
+        return
+    after, before = answer.run, _before(run_id, run)
+    if after is not None and after.status == "infeasible":
+        st.error("No tree of this depth can keep to these conditions; this is proven.")
+        return
+    if after is None or after.tree is None:
+        message = answer.error.message if answer.error else "There is no tree to compare with yet."
+        st.warning(text.markdown(message, 400))
+        return
+    if before is None or before.tree is None:
+        st.warning("There is no optimum under your run's own constraints to count the price from.")
+        return
+    asked = json.loads(session.side_run("asked", run_id) or "{}")
+    _price(run, before, after, asked)
+    _trees(run_id, before, after, answer.id)
+
+
+def _waiting(views: list[RunView]) -> None:
+    """Say what is being solved, with a Stop for each."""
+    for view in views:
+        what = text.markdown(view.phase or view.state)
+        if view.position:
+            what = f"place {view.position} in the queue"
+        title = get_formulation(view.settings["formulation"]).info.title
+        st.info(
+            f"Solving with {text.markdown(title)}: {what}, {text.seconds(view.elapsed)}",
+            icon=":material/hourglass_top:",
+        )
+        if st.button("Stop and take the best so far", key=session.widget_key("stop", view.id)):
+            jobs.stop(view.id)
+
+
+def _price(run: Run, before: Run, after: Run, asked: dict[str, Any]) -> None:
+    price = price_data(before, after, what_if.same_objective(before, after))
+    assert price is not None
+    words = text.markdown(price_words(price, change_words(asked)), 500)
+    st.markdown(f"### {words}")
+    st.caption(text.markdown(what_if.compared_words(run, before, after, asked), 600))
+
+
+def _trees(run_id: str, before: Run, after: Run, answer_id: str) -> None:
+    assert before.tree is not None
+    assert after.tree is not None
+    assert before.train is not None
+    difference = difference_data(
+        (before.tree, before.encoding), (after.tree, after.encoding), before.train
+    )
+    _difference_words(difference)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown("**Without the condition**")
+        _tree(before, difference.before, session.widget_key("whatif_before", run_id))
+    with right:
+        st.markdown("**With the condition**")
+        _tree(after, difference.after, session.widget_key("whatif_after", answer_id))
+    _table(before, after)
+
+
+def _difference_words(difference: Difference) -> None:
+    if difference.is_same:
+        st.caption("It is the same tree.")
+        return
+    st.caption(
+        f"Nodes with a dashed frame (≠) differ; {text.count(difference.rows, 'training row')} "
+        f"{'gets' if difference.rows == 1 else 'get'} another prediction."
+    )
+
+
+def _tree(run: Run, nodes: frozenset[int], key: str) -> None:
+    palette = session.palette()
+    view = run_summary.tree_view(run)
+    data = mark(component_data(view, palette, run_summary.accent(palette), 0, key), nodes)
+    show_tree(data, key, lambda _: None)
+
+
+def _table(before: Run, after: Run) -> None:
+    rows = [
+        ("Training accuracy", *(text.percent(r.accuracy) for r in (before, after))),
+        ("Held-out accuracy", *(text.percent(r.test_accuracy) for r in (before, after))),
+        ("Balanced accuracy", *(text.percent(r.balanced_accuracy) for r in (before, after))),
+        ("Leaves", *(str(r.tree.n_leaves) if r.tree else "–" for r in (before, after))),
+        ("Features used", *(_features(r) for r in (before, after))),
+        ("Objective", *(text.number(r.objective) for r in (before, after))),
+        ("Bound", *(text.number(r.bound) for r in (before, after))),
+        ("Proof", *(r.certificate.badge for r in (before, after))),
+    ]
+    st.dataframe(
+        pd.DataFrame(rows, columns=["", "Without the condition", "With the condition"]),
+        hide_index=True,
+        key=session.widget_key("whatif_table"),
+        alt="Both trees in numbers",
+    )
+
+
+def _features(run: Run) -> str:
+    if run.tree is None:
+        return "–"
+    used = {run.encoding.columns[j].raw for j in run.tree.used_features}
+    return ", ".join(sorted(text.printable(name, 30) for name in used)) or "none"

@@ -1,0 +1,1 @@
+"""Pages that are generated from declarations, and the written documentation."""

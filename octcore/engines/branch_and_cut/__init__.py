@@ -1,0 +1,1 @@
+"""LP-based branch and cut over one warm HiGHS LP."""

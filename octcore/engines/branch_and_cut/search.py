@@ -1,0 +1,378 @@
+"""The tree of an LP-based branch and cut; knows no formulation.
+
+Everything is minimised here: the value of a node is the value of its LP.  A node is closed when its
+value shows that it holds nothing better than the incumbent by at least the granularity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from octcore.engines.base import SolveLimits, StopReason, TimeUpError
+from octcore.engines.branch_and_cut.branching import default_children, fixings
+from octcore.engines.branch_and_cut.lp import LpData, LpStatus, PersistentLp
+from octcore.engines.branch_and_cut.nodes import Node, OpenNodes
+from octcore.engines.branch_and_cut.rows import CutPool
+from octcore.engines.events import Recorder, relative_gap
+from octcore.errors import CancelledError
+from octcore.program import Child, Columns, Cuts, Point, Program, PyomoModel, SearchState
+from octcore.tree.tree import Tree
+
+INTEGRAL = 1e-6
+"""Largest distance of a binary from an integer that counts as integral."""
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How the tree is searched.
+
+    Parameters
+    ----------
+    selection : str
+        ``"dive"``: go on with the first child, on a dead end with the best bound; or
+        ``"best-bound"``.
+    root_rounds, node_rounds : int
+        Most separation rounds at fractional points.
+    root_stalls : int
+        Rounds with little progress after which the root is left.
+    fixing : bool
+        Whether reduced costs fix binaries.
+    """
+
+    selection: str = "dive"
+    root_rounds: int = 50
+    node_rounds: int = 3
+    root_stalls: int = 4
+    fixing: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """The compiled model and the way from LP values to objective values.
+
+    Parameters
+    ----------
+    data : LpData
+        The LP, to be minimised.
+    columns : Columns
+        Positions of the variables.
+    integer : numpy.ndarray
+        Columns that must be integral.
+    factor, constant : float
+        ``objective of the program = factor * (LP value) + constant``.
+    """
+
+    data: LpData
+    columns: Columns
+    integer: np.ndarray
+    factor: float
+    constant: float
+
+    def objective(self, value: float) -> float:
+        """Objective of the program for a value of the LP."""
+        return self.factor * value + self.constant
+
+    def value(self, objective: float) -> float:
+        """Value of the LP for an objective of the program."""
+        return (objective - self.constant) / self.factor
+
+
+class BranchAndCut:
+    """One run of the search.
+
+    Parameters
+    ----------
+    relaxation : Relaxation
+        The LP.
+    model : PyomoModel
+        Separators, branching, rounding and tree reading.
+    program : Program
+        Evaluation and polishing of trees.
+    limits : SolveLimits
+        Time, nodes, gap.
+    recorder : Recorder
+        Receives incumbents, bounds and counts.
+    cancel : callable
+        Whether to stop.
+    options : SearchOptions
+        How to search.
+    """
+
+    def __init__(
+        self,
+        relaxation: Relaxation,
+        model: PyomoModel,
+        program: Program,
+        limits: SolveLimits,
+        recorder: Recorder,
+        cancel: Callable[[], bool],
+        options: SearchOptions,
+    ) -> None:
+        self.relaxation, self.model, self.program = relaxation, model, program
+        self.limits, self.recorder, self.cancel, self.options = limits, recorder, cancel, options
+        data = relaxation.data
+        self.lp = PersistentLp(data, limits.threads, limits.seed)
+        self.pool = CutPool(self.lp, least=max(200, len(data.cost) // 5))
+        self.lower, self.upper = data.lower.astype(float), data.upper.astype(float)
+        self.step = program.granularity / abs(relaxation.factor)
+        self.nodes = 0
+        self.root_value: float | None = None
+        self._open = OpenNodes()
+        self._seen: set[Tree] = set()
+        self._root_costs: tuple[float, np.ndarray] | None = None
+        self._last_flush = -np.inf
+
+    # -- limits and bounds -------------------------------------------------------------------
+
+    @property
+    def tolerance(self) -> float:
+        """Error of LP values: absolute, growing slowly with their size, well below the step."""
+        best = self.recorder.objective
+        size = abs(self.relaxation.value(best)) if best is not None else 1.0
+        error = 1e-6 * max(1.0, 1e-2 * size)
+        return min(error, 0.25 * self.step) if self.step > 0 else 1e-7 * max(1.0, size)
+
+    @property
+    def cutoff(self) -> float:
+        """A node whose value reaches this holds nothing better than the incumbent."""
+        best = self.recorder.objective
+        if best is None:
+            return np.inf
+        value = self.relaxation.value(best)
+        return value - self.step + self.tolerance if self.step > 0 else value - self.tolerance
+
+    def remaining(self) -> float:
+        """Seconds that may still be used; 0 when a stop was asked for."""
+        return 0.0 if self.cancel() else self.limits.clock.remaining
+
+    def _stop_reason(self) -> StopReason | None:
+        if self.cancel():
+            return StopReason.CANCELLED
+        if self.limits.clock.remaining <= 0:
+            return StopReason.TIME_LIMIT
+        if self.limits.node_limit is not None and self.nodes >= self.limits.node_limit:
+            return StopReason.NODE_LIMIT
+        if self.limits.gap > 0:
+            gap = relative_gap(self.recorder.objective, self.recorder.best_bound)
+            if gap is not None and gap <= self.limits.gap:
+                return StopReason.GAP_LIMIT
+        return None
+
+    def _report_bound(self, current: float | None) -> None:
+        best = self.recorder.objective
+        incumbent = np.inf if best is None else self.relaxation.value(best)
+        value = min(self._open.least(current), incumbent)
+        if np.isfinite(value):
+            self.recorder.bound(
+                best if value == incumbent else self.relaxation.objective(value), self.nodes
+            )
+
+    def _flush(self, force: bool = False) -> None:
+        self.recorder.progress(self.nodes, open_nodes=len(self._open), rows=self.lp.n_rows)
+        now = self.limits.clock.elapsed
+        if force or now - self._last_flush >= Recorder.PROGRESS_SECONDS:
+            self._last_flush = now
+            counts, pictures = self.pool.news()
+            if counts:
+                self.recorder.cut_round(counts, pictures)
+
+    # -- the loop ----------------------------------------------------------------------------
+
+    def run(self) -> StopReason:
+        """Search until the tree is empty or a limit is reached."""
+        node: Node | None = Node(-np.inf, 0)
+        reason: StopReason | None = None
+        while True:
+            node = node if node is not None else self._open.pop(self.cutoff)
+            if node is None:
+                break
+            reason = self._stop_reason()
+            if reason is not None:
+                self._open.give_up(node.bound)
+                break
+            entered = node.bound
+            try:
+                node = self._process(node)
+            except (TimeUpError, CancelledError):  # a separator asked its guard
+                self._open.give_up(entered)
+                reason = self._stop_reason() or StopReason.TIME_LIMIT
+                break
+            self._report_bound(None if node is None else node.bound)
+            self._flush()
+        self._flush(force=True)
+        self._report_bound(None)
+        if reason is not None:
+            return reason
+        return self._exhausted()
+
+    def _exhausted(self) -> StopReason:
+        if self._open.unresolved:
+            reason = self._stop_reason()
+            return StopReason.ERROR if reason is None else reason
+        if self.recorder.objective is None:
+            return StopReason.INFEASIBLE
+        return StopReason.OPTIMAL
+
+    def _process(self, node: Node) -> Node | None:
+        """Solve one node; open nodes are pushed, and the node to dive into is returned."""
+        self.nodes += 1
+        if not self._enter(node):
+            return None
+        bound, first, last = node.bound, None, np.inf
+        rounds, stalls = 0, 0
+        is_root = node.depth == 0
+        while True:
+            status = self.lp.solve(self.cutoff, self.remaining)
+            if status is LpStatus.STOPPED:
+                self._open.give_up(bound)
+                return None
+            if status is not LpStatus.OPTIMAL:
+                if is_root and status is LpStatus.CUT_OFF and self.recorder.objective is not None:
+                    self.root_value = self.relaxation.value(self.recorder.objective)
+                return None
+            value, x = self.lp.value, self.lp.x
+            bound = max(bound, value)
+            first = value if first is None else first
+            if is_root:
+                self._remember_root(value)
+                self._report_bound(value)
+            if rounds == 0 or value > last + 1e-6 * max(1.0, abs(last)):
+                self.pool.age_and_purge()
+            point = Point(self.relaxation.columns, x)
+            self._round(point)
+            if bound >= self.cutoff:
+                return None
+            integral = self._is_integral(x)
+            if not integral:
+                limit = self.options.root_rounds if is_root else self.options.node_rounds
+                stalls = stalls + 1 if self._stalled(value, last) else 0
+                if rounds >= limit or not node.separates:
+                    break
+                if stalls >= (self.options.root_stalls if is_root else 1):
+                    break
+            last = value
+            state = SearchState(self.lp.lower, self.lp.upper, is_root, integral, rounds)
+            found = self.pool.add(self._separate(point, state))
+            rounds += 1
+            self._flush()
+            if not found:
+                if integral:
+                    return self._accept(point, bound)
+                break
+        return self._branch(node, bound, first, point)
+
+    def _enter(self, node: Node) -> bool:
+        """Set the bounds, basis and rows of a node; False if its bounds contradict each other."""
+        bounds = node.tightened(self.lower, self.upper)
+        if bounds is None:
+            return False
+        self.lp.set_bounds(*bounds)
+        if node.basis is not None:
+            self.lp.set_basis(node.basis)
+        if self.model.node_rows is not None:
+            self.pool.add(self.model.node_rows(self.relaxation.columns, *bounds))
+        return True
+
+    def _separate(self, point: Point, state: SearchState) -> list[Cuts]:
+        found: list[Cuts] = []
+        for separator in self.model.separators:
+            found += separator.separate(point, state)
+        return found
+
+    def _is_integral(self, x: np.ndarray) -> bool:
+        values = x[self.relaxation.integer]
+        return bool(np.abs(values - np.rint(values)).max(initial=0.0) <= INTEGRAL)
+
+    def _stalled(self, value: float, last: float) -> bool:
+        if not np.isfinite(last):
+            return False
+        if not np.isfinite(self.cutoff):
+            return value - last < 1e-4 * max(1.0, abs(value))
+        return value - last < 2e-3 * max(self.step, 1e-9, abs(self.cutoff - value))
+
+    # -- incumbents --------------------------------------------------------------------------
+
+    def _round(self, point: Point) -> None:
+        if self.model.rounding is not None:
+            tree = self.model.rounding(point)
+            if tree is not None:
+                self._offer(tree, "rounding")
+
+    def _offer(self, tree: Tree, source: str) -> None:
+        if tree in self._seen:
+            return
+        self._seen.add(tree)
+        before = self.recorder.objective
+        self._evaluate(tree, source)
+        if self.program.improve is not None:
+            self._evaluate(self.program.improve(tree), "polish")
+        if self.recorder.objective != before and self._root_costs is not None:
+            self._fix_globally()
+
+    def _evaluate(self, tree: Tree, source: str) -> None:
+        objective = self.program.evaluate(tree)
+        if objective is not None:
+            self.recorder.incumbent(objective, tree, source)
+
+    def _accept(self, point: Point, bound: float) -> None:
+        """Take the tree of an integral point that satisfies everything; its node is done."""
+        tree = self.model.read_tree(point)
+        self._offer(tree, "solver")
+        if bound < self.cutoff - 1e-6 * max(1.0, abs(bound)):
+            # Routing the rows denies what the LP says: the node stays open, the gap stays honest.
+            self._open.give_up(bound)
+            self.recorder.note(
+                "An integral point claims more than its tree reaches; its node stays open.",
+                claimed=self.relaxation.objective(bound),
+            )
+
+    # -- branching and fixing ----------------------------------------------------------------
+
+    def _branch(self, node: Node, bound: float, first: float, point: Point) -> Node | None:
+        x, lower, upper = self.lp.x, self.lp.lower, self.lp.upper
+        children: list[Child] = []
+        if self.model.branching is not None:
+            children = list(self.model.branching(point, lower, upper))
+        if not children:
+            children = default_children(x, self.relaxation.integer, lower, upper)
+        changes = node.changes
+        if self.options.fixing:
+            changes = (*changes, *self._fixed_by_reduced_costs())
+        separates = node.depth == 0 or bound - first > 0.02 * max(0.0, self.cutoff - first)
+        basis = self.lp.basis()
+        made = [
+            Node(bound, node.depth + 1, (*changes, child), basis, separates or k == 0)
+            for k, child in enumerate(children)
+        ]
+        dives = self.options.selection == "dive"
+        self._open.push(made[1:] if dives else made)
+        if not dives:
+            return None
+        # The LP still stands at the parent's basis.
+        return Node(bound, made[0].depth, made[0].changes)
+
+    def _remember_root(self, value: float) -> None:
+        self.root_value = value
+        if self.options.fixing:
+            self._root_costs = (value, self.lp.reduced_costs())
+
+    def _fix_globally(self) -> None:
+        if self._root_costs is None or not self.options.fixing:
+            return
+        value, costs = self._root_costs
+        for columns, low, high in fixings(
+            value, costs, self.cutoff + self.tolerance, self.lower, self.upper,
+            self.relaxation.integer,
+        ):  # fmt: skip
+            self.lower[columns], self.upper[columns] = low, high
+
+    def _fixed_by_reduced_costs(self) -> tuple[Child, ...]:
+        if not np.isfinite(self.cutoff):
+            return ()
+        return fixings(
+            self.lp.value, self.lp.reduced_costs(), self.cutoff + self.tolerance,
+            self.lp.lower, self.lp.upper, self.relaxation.integer,
+        )  # fmt: skip

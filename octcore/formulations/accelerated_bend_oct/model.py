@@ -1,0 +1,203 @@
+"""The model of accelerated BendOCT: the BendOCT master and the techniques that are switched on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.formulations.accelerated_bend_oct.accelerations import Accelerations
+from octcore.formulations.shared.benders import (
+    ReducedProblem,
+    TreeVariables,
+    add_master,
+    add_objective,
+    add_side_constraints,
+)
+from octcore.formulations.shared.benders_search import (
+    LinkedSeparator,
+    TopDownBranching,
+    TreeReader,
+    cut_tolerance,
+    to_cuts,
+)
+from octcore.formulations.shared.root_values import RootValues
+from octcore.formulations.shared.rows import linear
+from octcore.formulations.shared.univariate import UnivariateObjective
+from octcore.program import PyomoModel, SearchState
+from octcore.separation.equivalent_points import EquivalentPointCuts
+from octcore.separation.equivalent_sets import conflict_groups, find_sets
+from octcore.separation.max_flow import BendersCuts
+from octcore.separation.path_bound import PathBoundCuts, TreePath
+from octcore.separation.tree_rows import Rows, TreePoint
+from octcore.separation.value_rows import ValueRows
+from octcore.tree.tree import Tree
+from octcore.warmstart.greedy import greedy_starts
+from octcore.warmstart.polishing import Polisher, SubtreeCache
+
+
+@dataclass(frozen=True, eq=False)
+class Tools:
+    """What the techniques share; there is one cache of subtrees for all of them.
+
+    Parameters
+    ----------
+    settings : Accelerations
+        The switches.
+    reduced : ReducedProblem
+        Merged rows.
+    objective : UnivariateObjective
+        Scale and penalty.
+    """
+
+    settings: Accelerations
+    reduced: ReducedProblem
+    objective: UnivariateObjective
+
+    @cached_property
+    def cache(self) -> SubtreeCache:
+        """Best subtrees of depth two."""
+        instance = self.reduced.instance
+        X = instance.X[instance.pattern]
+        return SubtreeCache(
+            X, instance.target, instance.weight, instance.n_classes, self.objective.penalty
+        )
+
+    @cached_property
+    def polisher(self) -> Polisher:
+        """Solution polishing."""
+        problem, instance = self.reduced.problem, self.reduced.instance
+        X = problem.X[instance.sample[instance.pattern]]
+        return Polisher(self.cache, X, instance.feature, problem.depth)
+
+    def starts(self) -> Iterator[tuple[str, Tree]]:
+        """Yield greedy trees, then polished ones where that is on."""
+        greedy: list[Tree] = []
+        for source, tree in greedy_starts(self.reduced.problem, self.objective.penalty):
+            greedy.append(tree)
+            yield source, tree
+        # Polishing may have to load compiled kernels first, so the quick trees are out by then.
+        for tree in greedy if self.settings.solution_polishing else ():
+            yield "polish", self.polisher.improve(tree)
+
+
+def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
+    """Build the master problem with its separators."""
+    reduced, settings = tools.reduced, tools.settings
+    model: Any = pyo.ConcreteModel(name="AcceleratedBendOCT")
+    binary_labels = reduced.all_pairs or settings.strengthened_cuts
+    variables = TreeVariables(model, reduced.layout, reduced.instance, binary_labels)
+    add_master(model, variables)
+    add_objective(model, reduced.instance, tools.objective.penalty)
+    add_side_constraints(model, reduced, variables, guard)
+    if settings.equivalent is not None and not reduced.all_pairs:
+        _add_conflicts(model, tools)
+    found = None
+    if settings.search_start or settings.fixing:
+        found = RootValues(reduced.problem, tools.objective, guard)
+        found.fix(model, model.b, variables.features, (tree for _, tree in tools.starts()))
+    guard()
+    tools.cache.guard = guard
+    cuts = AcceleratedCuts(tools, guard)
+    reader = TreeReader(reduced, variables)
+    separator = LinkedSeparator(variables, "accelerated", True, cuts.find)
+    return PyomoModel(
+        model=model,
+        read_tree=reader.read,
+        start_values=reader.start_values,
+        separators=(separator,),
+        branching=TopDownBranching(variables),
+        rounding=reader.round,
+        starts=() if found is None else found.starts,
+        values={} if found is None else found.record,
+        node_rows=lambda columns, lower, upper: [
+            to_cuts(rows, variables.positions(columns), columns.n_columns)
+            for rows in cuts.enter(upper[variables.positions(columns)])
+        ],
+    )
+
+
+def _add_conflicts(model: Any, tools: Tools) -> None:
+    """Hits of one pattern have one label: S = {} of the equivalent-point inequalities."""
+    instance, settings = tools.reduced.instance, tools.settings
+    groups = conflict_groups(instance)
+    choose = settings.equivalent is not None and settings.equivalent.group_selection
+
+    def conflict(model: Any, r: int) -> Any:
+        hits = groups[r]
+        if choose:
+            return pyo.quicksum(model.theta[int(h)] for h in hits) <= 1
+        weight = instance.weight[hits]
+        gained = linear(weight.tolist(), [model.theta[int(h)] for h in hits])
+        return gained <= float(weight.max())
+
+    model.conflicts = pyo.Constraint(
+        range(len(groups)), rule=conflict, doc="rows with equal features get one class"
+    )
+
+
+class AcceleratedCuts:
+    """Runs the separators in the order in which they pay off.
+
+    Parameters
+    ----------
+    tools : Tools
+        Switches, instance and subtree cache.
+    guard : callable
+        Raises when the solve must stop.
+    """
+
+    def __init__(self, tools: Tools, guard: Callable[[], None]) -> None:
+        settings, instance = tools.settings, tools.reduced.instance
+        layout, penalty = tools.reduced.layout, tools.objective.penalty
+        self.layout, self.instance = layout, instance
+        self.benders = BendersCuts(layout, instance, settings.strengthened_cuts)
+        self.equivalent = self.paths = self.values = None
+        if settings.equivalent is not None and settings.split_size and layout.n_features:
+            sets = find_sets(instance, settings.split_size)
+            guard()
+            self.equivalent = EquivalentPointCuts(layout, instance, sets, settings.equivalent)
+        if settings.forms is not None and layout.depth >= 2:
+            self.paths = PathBoundCuts(
+                layout, instance, tools.cache.subtree, penalty, settings.forms
+            )
+        if settings.value_row:
+            self.values = ValueRows(layout, instance, tools.cache.values_by_root, penalty)
+        self._entered = False
+        self._written: set[tuple[tuple[int, int, int], ...]] = set()
+
+    def enter(self, upper: np.ndarray) -> list[Rows]:
+        """Rows of the paths that the bounds of a node decide, written once each."""
+        found: list[Rows] = []
+        if self.values is not None:
+            found += self.values.decided(upper)
+        if self.paths is None:
+            return found
+        paths = [] if self._entered else [TreePath.root(self.instance)]
+        self._entered = True
+        for path in self.paths.fixed_paths(upper):
+            if path.steps not in self._written:
+                self._written.add(path.steps)
+                paths.append(path)
+        return found + self.paths.rows(paths)
+
+    def find(self, point: TreePoint, state: SearchState) -> list[Rows]:
+        """Violated rows of all families; path bounds first, for they make others needless."""
+        tolerance = cut_tolerance(state)
+        found: list[Rows] = []
+        if self.values is not None:
+            found += self.values.separate(point)
+            if not state.is_integral:
+                # Value rows close the gap; fractional cuts would only slow the programs down.
+                return found
+        if self.paths is not None:
+            found += self.paths.separate(point)
+        if found and not state.is_root:
+            return found
+        if self.equivalent is not None:
+            found += self.equivalent.separate(point, 10 * tolerance)
+        return found + self.benders.separate(point, tolerance, state.is_integral)

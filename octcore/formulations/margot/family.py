@@ -1,0 +1,225 @@
+"""What MARGOT, HFS-MARGOT and SFS-MARGOT share: signs, levels, and the true objective.
+
+The tree is perfect: every branch node has a plane ``w_t.x + b_t``, right when it is not negative.
+Leaves are signs of the last level: left is the first class (-1), right the second (+1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from octcore.numerics.node_qp.plane import solve_node_plane
+from octcore.program import Problem
+from octcore.search.margot.records import Planes, RoutingProblem, Variant
+from octcore.tree import topology
+from octcore.tree.planes import tree_from_planes
+from octcore.tree.tree import Tree
+from octcore.warmstart.local_svm import local_svm
+
+BIG_M_WEIGHT = 50.0
+"""M_w: largest weight that a chosen feature may have (the papers' value)."""
+GAP = 1e-4
+"""Relative gap that counts as closed: the node problems are solved in floating point."""
+STRIP_TOLERANCE = 1e-7
+"""Routed rows may miss an upper plane's strip by this much: half of HiGHS' tolerance."""
+NULL_WEIGHTS = 1e-8
+"""1-norm of a plane whose score is the same everywhere on columns in [0, 1]."""
+
+
+@dataclass(frozen=True, eq=False)
+class MargotFamily:
+    """One problem of the family.
+
+    Parameters
+    ----------
+    problem : Problem
+        Two classes, columns scaled to [0, 1].
+    variant : str
+        ``"margot"``, ``"hfs"`` or ``"sfs"``.
+    """
+
+    problem: Problem
+    variant: Variant
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether there is nothing to separate: one class only, or no column."""
+        return self.problem.n_features == 0 or len(np.unique(self.problem.y)) < 2
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the l1 norm replaces the squares."""
+        return self.problem.params.get("norm") == "l1"
+
+    @cached_property
+    def signs(self) -> np.ndarray:
+        """-1 or +1 of every row; +1 is the positive class."""
+        return np.where(self.problem.y == self.problem.context.positive_class, 1.0, -1.0)
+
+    @property
+    def depth(self) -> int:
+        """Number of branching levels."""
+        return self.problem.depth
+
+    @property
+    def T(self) -> range:
+        """Branch nodes."""
+        return topology.branch_nodes(self.depth)
+
+    @property
+    def last(self) -> range:
+        """T'': branch nodes of the last level."""
+        return topology.terminal_nodes(self.depth - 1)
+
+    @property
+    def upper(self) -> range:
+        """T': branch nodes above the last level."""
+        return topology.branch_nodes(self.depth - 1)
+
+    def penalty(self, node: int) -> float:
+        """C_t."""
+        params = self.problem.params
+        return float(params["C_last"] if node in self.last else params["C_upper"])
+
+    def budget(self, node: int) -> int | None:
+        """B_t; None without budgets."""
+        name = "budget_last" if node in self.last else "budget_upper"
+        return self.problem.params.get(name)
+
+    @property
+    def alpha(self) -> float:
+        """Price of a feature beyond the budget (SFS)."""
+        return float(self.problem.params.get("alpha", 0.0))
+
+    def search_problem(self) -> RoutingProblem:
+        """State the problem for the routing search."""
+        params = self.problem.params
+        return RoutingProblem(
+            x=np.ascontiguousarray(self.problem.X, dtype=np.float64),
+            y=self.signs,
+            depth=self.depth,
+            c_upper=float(params["C_upper"]),
+            c_last=float(params["C_last"]),
+            epsilon=float(params["epsilon"]),
+            weights=self.problem.weights,
+            variant=self.variant,
+            budget_upper=params.get("budget_upper"),
+            budget_last=params.get("budget_last"),
+            alpha=self.alpha,
+        )
+
+    def tree(self, planes: Planes) -> Tree:
+        """Make the tree of the planes of all branch nodes."""
+        positive = self.problem.context.positive_class
+        labels = {2 * t: 1 - positive for t in self.last} | {2 * t + 1: positive for t in self.last}
+        # A node that all rows pass on one side has weight zero up to the solver's tolerance.
+        null = np.abs(planes.weights).sum(axis=1) <= NULL_WEIGHTS
+        weights = np.where(null[:, None], 0.0, planes.weights)
+        by_node = {t: (weights[t - 1], float(planes.biases[t - 1])) for t in self.T}
+        X = np.asarray(self.problem.X, dtype=np.float64)
+        return tree_from_planes(by_node, labels, X, 2, unit_margin=True, tolerance=STRIP_TOLERANCE)
+
+    def routing(self, tree: Tree) -> np.ndarray | None:
+        """Last-level branch node of every row; None unless all branch nodes have planes."""
+        if set(tree.splits) != set(self.T):
+            return None
+        reached = np.zeros(self.problem.n_samples, dtype=np.int64)
+        rows = tree.node_rows(np.asarray(self.problem.X, dtype=np.float64))
+        for t in self.last:
+            reached[rows[t]] = t
+        return reached
+
+    def refit(self, tree: Tree) -> Tree:
+        """Give every node the plane that is best for the rows and sides of `tree`.
+
+        A plane uses the features that it used before where features are limited or priced.
+        """
+        if set(tree.splits) != set(self.T) or self.is_linear:
+            return tree
+        X = np.asarray(self.problem.X, dtype=np.float64)
+        rows, planes = tree.node_rows(X), {}
+        for t in self.T:
+            here = rows[t]
+            columns = np.arange(X.shape[1])
+            if self.variant != "margot":
+                columns = np.array(tree.splits[t].features, dtype=np.int64)
+            sides = None
+            if t in self.upper:
+                sides = np.where(np.isin(here, rows[2 * t]), -1, 1).astype(np.int8)
+            planes[t] = self._node_plane(t, here, columns, sides)
+        weights = np.array([planes[t][0] for t in self.T])
+        return self.tree(Planes(weights, np.array([planes[t][1] for t in self.T])))
+
+    def _node_plane(
+        self, node: int, rows: np.ndarray, columns: np.ndarray, sides: np.ndarray | None
+    ) -> tuple[np.ndarray, float]:
+        weights = np.zeros(self.problem.n_features)
+        if not len(rows):
+            return weights, -1.0 if node % 2 == 0 else 1.0
+        X = np.ascontiguousarray(self.problem.X[rows][:, columns], dtype=np.float64)
+        upper = self.penalty(node) * self.problem.weights[rows]
+        epsilon = float(self.problem.params["epsilon"])
+        plane = solve_node_plane(X, self.signs[rows], upper, sides, epsilon)
+        weights[columns] = plane.weights
+        return weights, float(plane.bias)
+
+    def evaluate(self, tree: Tree) -> float | None:
+        """True objective by routing all rows; None if a budget or a strip is not respected."""
+        if set(tree.splits) != set(self.T):
+            return self._evaluate_leaf(tree)
+        total = 0.0
+        X = np.asarray(self.problem.X, dtype=np.float64)
+        rows = tree.node_rows(X)
+        for node, split in tree.splits.items():
+            cost = self._node_cost(node, split.dense(X.shape[1]), split.solved_offset, rows[node])
+            if cost is None:
+                return None
+            total += cost
+        return total
+
+    def _evaluate_leaf(self, tree: Tree) -> float | None:
+        """A single leaf is the tree of zero planes that all rows pass on one side."""
+        if tree.splits:
+            return None
+        sign = 1.0 if tree.labels[1] == self.problem.context.positive_class else -1.0
+        minority = float(self.problem.weights[self.signs != sign].sum())
+        path = [1 << level for level in range(self.depth)]
+        return sum(2.0 * self.penalty(node) * minority for node in path)
+
+    def _node_cost(
+        self, node: int, weights: np.ndarray, offset: float, rows: np.ndarray
+    ) -> float | None:
+        scores = np.asarray(self.problem.X, dtype=np.float64)[rows] @ weights + offset
+        strip = (scores > -float(self.problem.params["epsilon"]) + STRIP_TOLERANCE) & (
+            scores < -STRIP_TOLERANCE
+        )
+        if node in self.upper and strip.any():
+            return None
+        excess = max(0, np.count_nonzero(weights) - (self.budget(node) or len(weights)))
+        if self.variant == "hfs" and excess:
+            return None
+        slack = np.maximum(0.0, 1.0 - self.signs[rows] * scores)
+        size = np.abs(weights).sum() / 2 if self.is_linear else weights @ weights / 2
+        price = self.alpha * excess if self.variant == "sfs" else 0.0
+        return float(size + self.penalty(node) * (self.problem.weights[rows] @ slack) + price)
+
+    def starts(self) -> Iterator[tuple[str, Tree]]:
+        """Yield the tree of the local SVM heuristic."""
+        yield "warm start", self.tree(local_svm(self.search_problem()).planes)
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """What a proof covers."""
+        epsilon = float(self.problem.params["epsilon"])
+        classes = self.problem.context.classes
+        positive = self.problem.context.positive_class
+        if len(classes) < 2:
+            return (f"all rows are {classes[positive]}",)
+        coding = (
+            f"{classes[1 - positive]} is coded -1 (left leaves), {classes[positive]} +1 (right)"
+        )
+        return (f"upper planes keep an empty strip of width {epsilon:g}", coding)

@@ -1,0 +1,35 @@
+"""HFS-MARGOT: MARGOT with a hard budget of features at every branch node.
+
+D'Onofrio, Grani, Monaci and Palagi.  Adds ``-M_w s_tj <= w_tj <= M_w s_tj`` and
+``sum_j s_tj <= B_t`` to MARGOT; M_w is 50, the papers' value.
+"""
+
+from __future__ import annotations
+
+from octcore.formulations.base import formulation
+from octcore.formulations.margot.declaration import MARGINS, budgets, declare
+from octcore.formulations.margot.family import MargotFamily
+from octcore.formulations.margot.model import make_program
+from octcore.program import Problem, Program
+
+INFO = declare(
+    "hfs-margot",
+    "HFS-MARGOT (hard feature selection)",
+    "MARGOT whose planes may each use a few features only. The tree stays readable, because "
+    "every branch node names one or two columns.",
+    extra=budgets(2),
+    equations=(
+        MARGINS,
+        (
+            r"-M_w s_{tj} \le w_{tj} \le M_w s_{tj},\quad \sum_j s_{tj} \le B_t",
+            "a plane uses at most B features",
+        ),
+    ),
+    good_at="Shows which one or two columns decide at every node, with margins.",
+)
+
+
+@formulation(INFO)
+def build(problem: Problem) -> Program:
+    """Make the HFS-MARGOT program of a problem."""
+    return make_program(MargotFamily(problem, "hfs"))

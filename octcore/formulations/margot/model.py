@@ -1,0 +1,273 @@
+"""The mixed-integer (quadratic) program of the MARGOT family, and the program around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.formulations.margot.family import BIG_M_WEIGHT, GAP, MargotFamily
+from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
+from octcore.program import Capability, ModelSize, Point, Program, PyomoModel, Sense
+from octcore.search.margot.records import Planes
+from octcore.search.margot.task import RoutingTask
+from octcore.tree import topology
+from octcore.tree.tree import Tree
+
+
+def make_program(family: MargotFamily) -> Program:
+    """Make the program of any variant: the routing search first, the model for other engines."""
+    if family.is_decided:
+        return _decided_program(family)
+    model = MargotModel(family)
+    exact = (Capability.ROUTING_SEARCH, Capability.CONVEX_QUADRATIC)
+    return Program(
+        sense=Sense.MINIMISE,
+        capabilities=(Capability.LINEAR,) if family.is_linear else exact,
+        n_features=family.problem.n_features,
+        n_classes=2,
+        evaluate=family.evaluate,
+        size=model.size,
+        build=model.build,
+        starts=family.starts,
+        improve=family.refit,
+        search=RoutingTask(family.search_problem(), family.tree, family.routing),
+        tolerance=GAP,
+        bound=0.0,
+        claims=family.claims,
+    )
+
+
+def _decided_program(family: MargotFamily) -> Program:
+    """Make the program of rows that no plane tells apart: its bound is what a single leaf costs."""
+    problem = family.problem
+    shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes)
+    leaf = Tree.leaf(int(shares.argmax()), problem.n_features, problem.n_classes)
+    return Program(
+        sense=Sense.MINIMISE,
+        capabilities=(
+            Capability.ROUTING_SEARCH,
+            Capability.CONVEX_QUADRATIC,
+            Capability.LINEAR,
+        ),
+        n_features=problem.n_features,
+        n_classes=problem.n_classes,
+        evaluate=family.evaluate,
+        tolerance=GAP,
+        bound=family.evaluate(leaf),
+        claims=family.claims,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MargotModel:
+    """The mixed-integer (quadratic) program of the family."""
+
+    family: MargotFamily
+
+    @cached_property
+    def rows(self) -> MergedRows:
+        """Rows merged by features and class, with weights."""
+        problem = self.family.problem
+        return merge_rows(
+            np.asarray(problem.X, dtype=np.float64),
+            (self.family.signs > 0).astype(np.int64),
+            problem.weights,
+        )
+
+    @cached_property
+    def signs(self) -> np.ndarray:
+        """y_i of the merged rows."""
+        return np.where(self.rows.y > 0, 1.0, -1.0)
+
+    @property
+    def size(self) -> ModelSize:
+        """Counts of rows and columns before building."""
+        n, p = self.rows.X.shape
+        nodes, last, upper = (len(s) for s in (self.family.T, self.family.last, self.family.upper))
+        budgets = nodes * p if self.family.variant != "margot" else 0
+        return ModelSize(
+            rows=nodes * n + 2 * upper * n + n + 2 * budgets + nodes,
+            columns=nodes * (p + 1 + n) + n * last + budgets,
+            binaries=n * last + budgets,
+            nonzeros=(nodes + 2 * upper) * n * (p + 2 + last) + n * last + 5 * budgets,
+        )
+
+    def build(self, guard: Callable[[], None]) -> PyomoModel:
+        """Build variables, numbered equations and the objective."""
+        model: Any = pyo.ConcreteModel(self.family.variant.upper())
+        self._variables(model)
+        self._margins(model, guard)
+        self._routing(model, guard)
+        if self.family.variant != "margot":
+            self._budgets(model)
+        self._objective(model)
+        return PyomoModel(
+            model,
+            read_tree=lambda point: self.read_tree(model, point),
+            start_values=lambda tree: self.start_values(model, tree),
+        )
+
+    def _variables(self, model: Any) -> None:
+        n, p = self.rows.X.shape
+        family = self.family
+        box = BIG_M_WEIGHT if family.variant != "margot" else 1e3
+        model.w = pyo.Var(family.T, range(p), bounds=(-box, box), doc="w_tj: weights of plane t")
+        model.b = pyo.Var(family.T, bounds=(-1e4, 1e4), doc="b_t: offset of plane t")
+        model.xi = pyo.Var(
+            family.T, range(n), domain=pyo.NonNegativeReals, doc="xi_ti: slack of row i at node t"
+        )
+        model.z = pyo.Var(
+            range(n), family.last, domain=pyo.Binary, doc="z_it: row i reaches last-level node t"
+        )
+
+    def _score(self, model: Any, i: int, t: int) -> tuple[list[float], list[Any]]:
+        used = np.flatnonzero(self.rows.X[i])
+        coefficients = [float(v) for v in self.rows.X[i][used]]
+        return [*coefficients, 1.0], [*(model.w[t, int(j)] for j in used), model.b[t]]
+
+    def _below(self, node: int) -> list[int]:
+        """S''(t): last-level nodes below (or equal to) a node."""
+        return list(topology.terminals_below(node, self.family.depth - 1))
+
+    def _margins(self, model: Any, guard: Callable[[], None]) -> None:
+        n = len(self.rows)
+        big_m = float(self.family.problem.params["big_m"]) / 2
+
+        def margin(_: Any, t: int, i: int) -> Any:
+            guard()
+            sign, (coefficients, variables) = float(self.signs[i]), self._score(model, i, t)
+            below = self._below(t)
+            coefficients = [sign * c for c in coefficients] + [1.0] + [-big_m] * len(below)
+            variables = [*variables, model.xi[t, i], *(model.z[i, s] for s in below)]
+            return 1.0 - big_m, linear(coefficients, variables), None
+
+        model.one_node = pyo.Constraint(
+            range(n),
+            rule=lambda _, i: pyo.quicksum(model.z[i, t] for t in self.family.last) == 1,
+            doc="(5) every row reaches one node of the last level",
+        )
+        model.margin = pyo.Constraint(
+            self.family.T,
+            range(n),
+            rule=margin,
+            doc="(7) y_i (w_t.x_i + b_t) >= 1 - xi_ti where row i passes node t",
+        )
+
+    def _routing(self, model: Any, guard: Callable[[], None]) -> None:
+        n = len(self.rows)
+        big_m = float(self.family.problem.params["big_m"])
+        epsilon = float(self.family.problem.params["epsilon"])
+
+        def right(_: Any, t: int, i: int) -> Any:
+            guard()
+            below = self._below(2 * t + 1)
+            coefficients, variables = self._score(model, i, t)
+            terms = [*variables, *(model.z[i, s] for s in below)]
+            return -big_m, linear([*coefficients, *[-big_m] * len(below)], terms), None
+
+        def left(_: Any, t: int, i: int) -> Any:
+            guard()
+            below = self._below(2 * t)
+            coefficients, variables = self._score(model, i, t)
+            terms = [*variables, *(model.z[i, s] for s in below)]
+            return None, linear([*coefficients, *[big_m] * len(below)], terms), big_m - epsilon
+
+        model.go_right = pyo.Constraint(
+            self.family.upper, range(n), rule=right, doc="(9) right-goers have score >= 0"
+        )
+        model.go_left = pyo.Constraint(
+            self.family.upper, range(n), rule=left, doc="(10) left-goers have score <= -epsilon"
+        )
+
+    def _budgets(self, model: Any) -> None:
+        family, features = self.family, range(self.rows.X.shape[1])
+        model.s = pyo.Var(family.T, features, domain=pyo.Binary, doc="s_tj: plane t uses feature j")
+        model.use_above = pyo.Constraint(
+            family.T,
+            features,
+            rule=lambda _, t, j: model.w[t, j] <= BIG_M_WEIGHT * model.s[t, j],
+            doc="(13) w_tj <= M_w s_tj",
+        )
+        model.use_below = pyo.Constraint(
+            family.T,
+            features,
+            rule=lambda _, t, j: -BIG_M_WEIGHT * model.s[t, j] <= model.w[t, j],
+            doc="(13) -M_w s_tj <= w_tj",
+        )
+        if family.variant == "sfs":
+            model.u = pyo.Var(family.T, domain=pyo.NonNegativeReals, doc="u_t: features beyond B_t")
+        model.budget = pyo.Constraint(
+            family.T,
+            rule=lambda _, t: (
+                pyo.quicksum(model.s[t, j] for j in features)
+                <= (family.budget(t) or 0) + (model.u[t] if family.variant == "sfs" else 0.0)
+            ),
+            doc="(14) features per plane within the budget",
+        )
+
+    def _objective(self, model: Any) -> None:
+        family, features = self.family, range(self.rows.X.shape[1])
+        weights = self.rows.weights
+        slack = pyo.quicksum(
+            family.penalty(t) * float(weights[i]) * model.xi[t, i]
+            for t in family.T
+            for i in range(len(self.rows))
+        )
+        size: Any
+        if family.is_linear:
+            model.a = pyo.Var(family.T, features, domain=pyo.NonNegativeReals, doc="|w_tj|")
+            model.a_above = pyo.Constraint(
+                family.T, features, rule=lambda _, t, j: model.a[t, j] >= model.w[t, j]
+            )
+            model.a_below = pyo.Constraint(
+                family.T, features, rule=lambda _, t, j: model.a[t, j] >= -model.w[t, j]
+            )
+            size = 0.5 * pyo.quicksum(model.a.values())
+        else:
+            size = pyo.quicksum(0.5 * model.w[t, j] ** 2 for t in family.T for j in features)
+        price: Any = 0.0
+        if family.variant == "sfs":
+            price = pyo.quicksum(family.alpha * model.u[t] for t in family.T)
+        model.objective = pyo.Objective(
+            expr=size + slack + price,
+            sense=pyo.minimize,
+            doc="(4) half the squared norms plus the slacks at the levels' prices",
+        )
+
+    def read_tree(self, model: Any, point: Point) -> Tree:
+        """Read the planes of a solution; weights of features that are switched off are 0."""
+        n_nodes, p = len(self.family.T), self.rows.X.shape[1]
+        weights = point.table(model.w, n_nodes, p).copy()
+        if self.family.variant != "margot":
+            weights[point.table(model.s, n_nodes, p) < 0.5] = 0.0
+        return self.family.tree(Planes(weights, point.array(model.b).copy()))
+
+    def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
+        """Values of all variables for a perfect tree; nothing for a single leaf."""
+        family, (n, p) = self.family, self.rows.X.shape
+        if set(tree.splits) != set(family.T):
+            return []
+        w = np.array([tree.splits[t].dense(p) for t in family.T])
+        b = np.array([tree.splits[t].solved_offset for t in family.T])
+        visited = tree.node_rows(self.rows.X)
+        xi, z = np.zeros((len(family.T), n)), np.zeros((n, len(family.last)))
+        for t in family.T:
+            here = visited[t]
+            scores = self.rows.X[here] @ w[t - 1] + b[t - 1]
+            xi[t - 1, here] = np.maximum(0.0, 1.0 - self.signs[here] * scores)
+            if t in family.last:
+                z[here, t - family.last[0]] = 1.0
+        values = [(model.w, w), (model.b, b), (model.xi, xi), (model.z, z)]
+        if family.variant != "margot":
+            values.append((model.s, (w != 0).astype(float)))
+        if family.variant == "sfs":
+            over = [max(0, np.count_nonzero(w[t - 1]) - (family.budget(t) or p)) for t in family.T]
+            values.append((model.u, np.array(over, dtype=float)))
+        if family.is_linear:
+            values.append((model.a, np.abs(w)))
+        return values

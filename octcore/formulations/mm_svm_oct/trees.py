@@ -1,0 +1,376 @@
+"""Trees of MM-SVM-OCT: how they are judged by routing, found, polished and re-centred."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from octcore.numerics.node_qp.plane import solve_node_plane
+from octcore.program import Problem
+from octcore.search.margot.records import RoutingProblem
+from octcore.tree import topology
+from octcore.tree.planes import tree_from_planes
+from octcore.tree.tree import Tree
+from octcore.warmstart.local_svm import local_svm
+from octcore.warmstart.plane_search import improve_plane, shift_into_gap
+from octcore.warmstart.points import count_classes
+from octcore.warmstart.svm_tree import TreeGoal, TreeSearch
+
+WEIGHT_BOX = 50.0
+"""M_w: largest weight of a plane."""
+GAP = 1e-4
+"""Relative gap that counts as closed: norms are only bounded by tangents."""
+STRIP_TOLERANCE = 1e-7
+"""Rows may miss the strip by this much: half of the solver's tolerance."""
+POLISH_SECONDS = 1.0
+BALANCE_ROUNDS = 12
+LEAST_SHARE = 1e-3
+"""Smallest share of a node in the norm term; its margin hardly matters any more."""
+
+Planes = dict[int, tuple[np.ndarray, float]]
+Sides = dict[int, np.ndarray]
+"""By upper node that splits: which of all rows go right there."""
+
+
+@dataclass(frozen=True, eq=False)
+class MMSVMTrees:
+    """Rows and prices of a problem, and the trees that fit them.
+
+    A leaf above the last level stands for nodes without planes: all rows go to the side of its
+    label, and those of the other class pay at every level that is left.
+    """
+
+    problem: Problem
+
+    def price(self, name: str) -> float:
+        """c1, c2, c3, epsilon or big_m."""
+        return float(self.problem.params[name])
+
+    @cached_property
+    def X(self) -> np.ndarray:
+        """Rows as numbers."""
+        return np.ascontiguousarray(self.problem.X, dtype=np.float64)
+
+    @property
+    def positive(self) -> int:
+        """Class index of +1."""
+        return self.problem.context.positive_class
+
+    @cached_property
+    def signs(self) -> np.ndarray:
+        """-1 or +1 of every row."""
+        return np.where(self.problem.y == self.positive, 1.0, -1.0)
+
+    @property
+    def T(self) -> range:
+        """Branch nodes."""
+        return topology.branch_nodes(self.problem.depth)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether there is nothing to separate: one class only, or no column."""
+        return self.problem.n_features == 0 or len(np.unique(self.problem.y)) < 2
+
+    @property
+    def single_leaf(self) -> Tree:
+        """The tree that predicts the class of largest weight."""
+        problem = self.problem
+        shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes)
+        return Tree.leaf(int(shares.argmax()), problem.n_features, problem.n_classes)
+
+    def is_last(self, node: int) -> bool:
+        """Whether a branch node is on the last level."""
+        return topology.node_depth(node) == self.problem.depth - 1
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """What a proof covers."""
+        classes, positive = self.problem.context.classes, self.positive
+        relabel = "allowed" if self.problem.params["relabel"] else "off"
+        if len(classes) < 2:
+            return (f"all rows are {classes[positive]}",)
+        return (
+            f"upper planes keep an empty strip of width {self.price('epsilon'):g}",
+            f"scores within {self.price('big_m') - 1:g} and weights within {WEIGHT_BOX:g}",
+            f"relabelling is {relabel}",
+            f"{classes[1 - positive]} is coded -1 (left leaves), {classes[positive]} +1 (right)",
+        )
+
+    # --- judging ---------------------------------------------------------------------------
+
+    def node_cost(self, signs: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Slack and relabelling of every row at a node, before weights."""
+        kept = self.price("c1") * np.maximum(0.0, 1.0 - signs * scores)
+        if not self.problem.params["relabel"]:
+            return kept
+        return np.minimum(kept, self.price("c2") + self.flipped_cost(signs, scores))
+
+    def flipped_cost(self, signs: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Slack of every row with its label flipped."""
+        return self.price("c1") * np.maximum(0.0, 1.0 + signs * scores)
+
+    def evaluate(self, tree: Tree) -> float | None:
+        """Objective by routing all rows; None for a tree outside the model."""
+        visited = tree.node_rows(self.X)
+        weights, norm, total = self.problem.weights, 0.0, 0.0
+        for node, split in tree.splits.items():
+            w = split.dense(self.X.shape[1])
+            scores = self.X @ w + split.solved_offset
+            if not self._is_allowed(tree, node, scores, visited[node]):
+                return None
+            here = visited[node]
+            norm = max(norm, float(w @ w) / 2)
+            total += float(weights[here] @ self.node_cost(self.signs[here], scores[here]))
+            total += self.price("c3") * bool(split.weights)
+        for leaf, label in tree.labels.items():
+            cost = self._leaf_cost(leaf, label, visited[leaf])
+            if cost is None:
+                return None
+            total += cost
+        return total + norm
+
+    def _is_allowed(self, tree: Tree, node: int, scores: np.ndarray, here: np.ndarray) -> bool:
+        split = tree.splits[node]
+        if topology.node_depth(node) >= self.problem.depth:
+            return False
+        if node > 1 and split.weights and not tree.splits[node // 2].weights:
+            return False
+        if max((abs(value) for _, value in split.weights), default=0.0) > WEIGHT_BOX + 1e-9:
+            return False
+        if np.abs(scores).max() > self.price("big_m") - 1 + 1e-9:
+            return False
+        passing = scores[here]
+        strip = (passing > STRIP_TOLERANCE - self.price("epsilon")) & (passing < -STRIP_TOLERANCE)
+        return self.is_last(node) or not strip.any()
+
+    def _leaf_cost(self, leaf: int, label: int, here: np.ndarray) -> float | None:
+        """Cost of the nodes without planes below a leaf; None for a sign of the wrong side."""
+        levels = self.problem.depth - topology.node_depth(leaf)
+        if levels == 0:
+            return 0.0 if (leaf % 2 == 1) == (label == self.positive) else None
+        sign = 1.0 if label == self.positive else -1.0
+        cost = self.node_cost(self.signs[here], np.full(len(here), sign))
+        return levels * float(self.problem.weights[here] @ cost)
+
+    def tree(self, planes: Mapping[int, tuple[np.ndarray, float]], leaves: dict[int, int]) -> Tree:
+        """Make the tree of planes; labels of leaves on the last level follow from their side."""
+        first = 2**self.problem.depth
+        labels = {
+            leaf: (self.positive if leaf % 2 else 1 - self.positive) if leaf >= first else label
+            for leaf, label in leaves.items()
+        }
+        return tree_from_planes(
+            planes, labels, self.X, 2, unit_margin=True, tolerance=STRIP_TOLERANCE
+        )
+
+    # --- polishing -------------------------------------------------------------------------
+
+    def improve(self, tree: Tree) -> Tree:
+        """Planes that are best for the routing, alternated with moving rows and pruning."""
+        deadline = time.perf_counter() + POLISH_SECONDS
+        best = self._better(tree, self.refit(tree))
+        while time.perf_counter() < deadline:
+            before = self.evaluate(best)
+            for node in sorted(best.splits, reverse=True):
+                if node not in best.splits or time.perf_counter() > deadline:
+                    continue
+                best = self._better(best, *self._pruned(best, node))
+                if node in best.splits and not self.is_last(node):
+                    moved = self._reassigned(best, node)
+                    if moved is not None:
+                        best = self._better(best, moved)
+            after = self.evaluate(best)
+            if before is not None and after is not None and after >= before - 1e-9:
+                break
+        return best
+
+    def _better(self, tree: Tree, *others: Tree) -> Tree:
+        best, value = tree, self.evaluate(tree)
+        for other in others:
+            found = self.evaluate(other)
+            if found is not None and (value is None or found < value):
+                best, value = other, found
+        return best
+
+    def _pruned(self, tree: Tree, node: int) -> Iterator[Tree]:
+        for label in (0, 1):
+            yield self.refit(tree.collapse(node, label))
+
+    def refit(self, tree: Tree) -> Tree:
+        """Give every split the plane that is best for its rows and sides, with balanced norms.
+
+        For fixed routing the largest squared norm is a maximum over weights (summing to 1) of the
+        weighted sum, so nodes with narrow margins get more weight until the margins are level.
+        """
+        visited = tree.node_rows(self.X)
+        splitting = [t for t in tree.splits if len(visited[t])]
+        leaves = dict(tree.labels)
+        share = {t: 1.0 / max(1, len(splitting)) for t in splitting}
+        best, best_value = tree, self.evaluate(tree)
+        for _ in range(BALANCE_ROUNDS):
+            planes: Planes = {}
+            for t in tree.splits:
+                planes[t] = self._node_plane(tree, t, visited, share.get(t, 1.0))
+            found = self.tree(planes, leaves)
+            value = self.evaluate(found)
+            if value is not None and (best_value is None or value < best_value):
+                best, best_value = found, value
+            norms = {t: max(1e-9, float(planes[t][0] @ planes[t][0])) for t in splitting}
+            if len(norms) < 2 or max(norms.values()) <= min(norms.values()) * (1 + 1e-4):
+                break
+            share = {t: max(LEAST_SHARE, share[t] * norms[t] ** 0.5) for t in splitting}
+            total = sum(share.values())
+            share = {t: value / total for t, value in share.items()}
+        return best
+
+    def _node_plane(
+        self, tree: Tree, node: int, visited: dict[int, np.ndarray], share: float
+    ) -> tuple[np.ndarray, float]:
+        """Plane of a node for its present rows and sides, shrunk into the box."""
+        here = visited[node]
+        if not len(here):
+            return np.zeros(self.X.shape[1]), -1.0 if node % 2 == 0 else 1.0
+        sides = None
+        if not self.is_last(node):
+            sides = np.where(np.isin(here, visited[2 * node]), -1, 1).astype(np.int8)
+        penalty = self.price("c1") * self.problem.weights[here] / share
+        signs = self.signs[here]
+        if self.problem.params["relabel"]:
+            signs = self._flipped(tree, node, here)
+        if sides is None and np.ptp(signs) == 0:
+            return np.zeros(self.X.shape[1]), float(signs[0])
+        if not (penalty > 0).any():
+            return tree.splits[node].dense(self.X.shape[1]), tree.splits[node].solved_offset
+        plane = solve_node_plane(
+            self.X[here], signs, penalty, sides, self.price("epsilon") * (1 + 1e-6)
+        )
+        return self._boxed(plane.weights, float(plane.bias))
+
+    def _flipped(self, tree: Tree, node: int, here: np.ndarray) -> np.ndarray:
+        """Labels at a node, flipped where the present plane makes that cheaper."""
+        split, signs = tree.splits[node], self.signs[here]
+        scores = split.project(self.X[here]) + split.solved_offset
+        kept = self.price("c1") * np.maximum(0.0, 1.0 - signs * scores)
+        flip = self.price("c2") + self.flipped_cost(signs, scores) < kept
+        return np.where(flip, -signs, signs)
+
+    def _boxed(self, weights: np.ndarray, bias: float) -> tuple[np.ndarray, float]:
+        largest = float(np.abs(self.X @ weights + bias).max()) / (self.price("big_m") - 1)
+        largest = max(largest, float(np.abs(weights).max(initial=0.0)) / WEIGHT_BOX, 1.0)
+        return weights / largest, bias / largest
+
+    def _reassigned(self, tree: Tree, node: int) -> Tree | None:
+        """Move an upper plane to where rows are cheaper below it, then refit all planes."""
+        here = tree.node_rows(self.X)[node]
+        gains = self.problem.weights[here] * (
+            self._path_cost(tree, 2 * node, here) - self._path_cost(tree, 2 * node + 1, here)
+        )
+        if not (gains > 0).any() or not (gains < 0).any():
+            return None
+        split, X = tree.splits[node], self.X[here]
+        rng = np.random.default_rng(self.problem.seed)
+        weights, offset, _ = improve_plane(
+            X, split.dense(X.shape[1]), split.solved_offset, gains, rng
+        )
+        size = float(np.abs(weights).sum())
+        if size <= 0:
+            return None
+        offset, gain = shift_into_gap(X, weights / size, gains, self.price("epsilon"))
+        if not np.isfinite(gain):
+            return None
+        planes = {t: (s.dense(X.shape[1]), s.solved_offset) for t, s in tree.splits.items()}
+        planes[node] = weights / size, offset
+        return self.refit(self.tree(planes, dict(tree.labels)))
+
+    def _path_cost(self, tree: Tree, node: int, here: np.ndarray) -> np.ndarray:
+        """Cost of every row from a node on, before weights."""
+        cost = np.zeros(len(here))
+        pending = [(node, np.arange(len(here)))]
+        while pending:
+            t, at = pending.pop()
+            rows = here[at]
+            if t in tree.labels:
+                levels = self.problem.depth - topology.node_depth(t)
+                sign = 1.0 if tree.labels[t] == self.positive else -1.0
+                cost[at] += levels * self.node_cost(self.signs[rows], np.full(len(rows), sign))
+                continue
+            split = tree.splits[t]
+            scores = split.project(self.X[rows]) + split.solved_offset
+            cost[at] += self.node_cost(self.signs[rows], scores)
+            right = split.goes_right(self.X[rows])
+            pending += [(2 * t, at[~right]), (2 * t + 1, at[right])]
+        return cost
+
+    # --- starts ----------------------------------------------------------------------------
+
+    def starts(self) -> Iterator[tuple[str, Tree]]:
+        """Yield single leaves, the local SVM tree, and accurate oblique trees, all polished."""
+        shape = self.X.shape[1], 2
+        for label in (1 - self.positive, self.positive):
+            yield "warm start", Tree.leaf(label, *shape)
+        if self.price("c1") == 0:
+            return
+        yield "local SVM", self.improve(self._local_svm())
+        points = count_classes(self.X, self.problem.y, self.problem.weights, 2)
+        goal = TreeGoal(points, self.problem.depth, self.price("epsilon"), seed=self.problem.seed)
+        for source, tree in TreeSearch(goal).trees(self.price("start_seconds")):
+            yield source, self.improve(self.adopt(tree))
+
+    def _local_svm(self) -> Tree:
+        c1 = self.price("c1")
+        found = local_svm(
+            RoutingProblem(
+                x=self.X,
+                y=self.signs,
+                depth=self.problem.depth,
+                c_upper=c1,
+                c_last=c1,
+                epsilon=self.price("epsilon"),
+                weights=self.problem.weights,
+            )
+        ).planes
+        planes = {t: self._boxed(found.weights[t - 1], float(found.biases[t - 1])) for t in self.T}
+        return self.tree(planes, dict.fromkeys(topology.terminal_nodes(self.problem.depth), 0))
+
+    def adopt(self, tree: Tree) -> Tree:
+        """Turn the splits of any tree so that the second class tends to the right."""
+        visited, planes, leaves = tree.node_rows(self.X), {}, {}
+        pending = [(1, 1)]
+        while pending:
+            old, new = pending.pop()
+            if old in tree.labels:
+                leaves[new] = tree.labels[old]
+                continue
+            split, children = tree.splits[old], [2 * old, 2 * old + 1]
+            weights, offset = split.dense(self.X.shape[1]), -split.threshold
+            share = [
+                self.signs[visited[child]].mean() if len(visited[child]) else 0.0
+                for child in children
+            ]
+            if share[0] > share[1]:
+                weights, offset, children = -weights, -offset, children[::-1]
+            planes[new] = self._boxed(*self._unit_gap(weights, offset, visited[old]))
+            pending += [(children[0], 2 * new), (children[1], 2 * new + 1)]
+        return self.tree(planes, leaves)
+
+    def _unit_gap(
+        self, weights: np.ndarray, offset: float, here: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """Scale a plane so that its nearest row has score 1 in absolute value."""
+        nearest = float(np.abs(self.X[here] @ weights + offset).min(initial=np.inf))
+        scale = 1.0 / nearest if 0 < nearest < np.inf else 1.0
+        return weights * scale, offset * scale
+
+    def recentred(self, tree: Tree) -> Tree:
+        """Same routing, every plane with its own widest margin: for pictures only.
+
+        Planes other than the narrowest are free to lie anywhere within the largest norm; the
+        objective that is reported stays that of the tree as solved.
+        """
+        visited = tree.node_rows(self.X)
+        planes = {t: self._node_plane(tree, t, visited, 1.0) for t in tree.splits}
+        return self.tree(planes, dict(tree.labels))

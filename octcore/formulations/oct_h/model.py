@@ -1,0 +1,235 @@
+"""The mixed-integer program of OCT-H."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.formulations.oct_h.trees import OCTHTrees
+from octcore.formulations.shared import terminals
+from octcore.formulations.shared.rows import MergedRows, linear
+from octcore.formulations.shared.shattering_switch import shattering_at_leaves
+from octcore.program import ModelSize, Point, Problem, PyomoModel
+from octcore.tree import topology
+from octcore.tree.tree import Tree
+
+
+@dataclass(frozen=True, eq=False)
+class OCTHModel:
+    """Builders of the model; it counts errors (objective times L-hat)."""
+
+    judge: OCTHTrees
+
+    @property
+    def problem(self) -> Problem:
+        """The problem, with its smallest leaf filled in."""
+        return self.judge.problem
+
+    @property
+    def rows(self) -> MergedRows:
+        """I: merged rows."""
+        return self.judge.rows
+
+    @property
+    def J(self) -> list[int]:
+        """Columns that may be tested and take two values at least."""
+        return self.judge.J
+
+    @property
+    def B(self) -> range:
+        """Branch nodes."""
+        return topology.branch_nodes(self.problem.depth)
+
+    @property
+    def L(self) -> range:
+        """Terminal nodes."""
+        return topology.terminal_nodes(self.problem.depth)
+
+    @property
+    def size(self) -> ModelSize:
+        """Estimate from the counts of rows and nodes."""
+        n, columns, classes = len(self.rows), len(self.J), self.problem.n_classes
+        branch, leaves = len(self.B), len(self.L)
+        routing = 2 * branch * n
+        return ModelSize(
+            rows=routing + n * (leaves + 1) + branch * (4 * columns + 5) + leaves * (classes + 2),
+            columns=n * leaves + branch * (3 * columns + 2) + leaves * (classes + 2),
+            binaries=n * leaves + branch * (columns + 1) + leaves * (classes + 1),
+            nonzeros=routing * (columns + 1)
+            + n * leaves * (self.problem.depth + classes + 3)
+            + branch * columns * 10,
+        )
+
+    def build(self, guard: Callable[[], None]) -> PyomoModel:
+        """Build variables, equations and the objective."""
+        model: Any = pyo.ConcreteModel("OCT-H")
+        self._variables(model)
+        self._planes(model)
+        self._structure(model)
+        self._routing(model, guard)
+        terminals.add_leaf_size_rows(model, self.problem, self.rows, model.z, model.l)
+        terminals.add_error_rows(model, self.problem, self.rows, model.z, model.c)
+        price = self.judge.price
+        model.objective = pyo.Objective(
+            expr=pyo.quicksum(model.error[t] for t in self.L)
+            + price * pyo.quicksum(model.s[m, j] for m in self.B for j in self.J),
+            sense=pyo.minimize,
+            doc="errors + price of the features, times L-hat",
+        )
+        separators: tuple[Any, ...] = ()
+        if self.problem.params["shattering_cuts"]:
+            X, epsilon = self.rows.X[:, self.J], self.judge.epsilon
+            cut = shattering_at_leaves(X, model.z, self.problem.depth, epsilon)
+            separators = (cut,)
+        return PyomoModel(
+            model,
+            read_tree=lambda point: self.read_tree(model, point),
+            start_values=lambda tree: self.start_values(model, tree),
+            separators=separators,
+        )
+
+    def _variables(self, model: Any) -> None:
+        B, L, J = self.B, self.L, self.J
+        K, I = range(self.problem.n_classes), range(len(self.rows))
+        model.a = pyo.Var(B, J, bounds=(-1, 1), doc="a_mj: weight of column j at node m")
+        model.size = pyo.Var(B, J, bounds=(0, 1), doc="|a_mj|")
+        model.b = pyo.Var(B, bounds=(-self.judge.reach, self.judge.reach), doc="b_m: threshold")
+        model.s = pyo.Var(B, J, domain=pyo.Binary, doc="s_mj: node m uses column j")
+        model.d = pyo.Var(B, domain=pyo.Binary, doc="d_m: node m splits")
+        model.l = pyo.Var(L, domain=pyo.Binary, doc="l_t: terminal t holds rows")
+        model.c = pyo.Var(L, K, domain=pyo.Binary, doc="c_tk: terminal t predicts k")
+        model.z = pyo.Var(I, L, domain=pyo.Binary, doc="z_it: row i ends at t")
+
+    def _planes(self, model: Any) -> None:
+        a, size, b, s, d = model.a, model.size, model.b, model.s, model.d
+        B, J = self.B, self.J
+        model.norm = pyo.Constraint(
+            B,
+            rule=lambda _, m: pyo.quicksum(size[m, j] for j in J) <= d[m],
+            doc="(H5) sum_j |a_mj| <= d_m",
+        )
+        model.size_above = pyo.Constraint(
+            B, J, rule=lambda _, m, j: size[m, j] >= a[m, j], doc="(H5) |a_mj| >= a_mj"
+        )
+        model.size_below = pyo.Constraint(
+            B, J, rule=lambda _, m, j: size[m, j] >= -a[m, j], doc="(H5) |a_mj| >= -a_mj"
+        )
+        model.use = pyo.Constraint(
+            B, J, rule=lambda _, m, j: size[m, j] <= s[m, j], doc="(H5) |a_mj| <= s_mj"
+        )
+        model.use_of_split = pyo.Constraint(
+            B, J, rule=lambda _, m, j: s[m, j] <= d[m], doc="(H5) s_mj <= d_m"
+        )
+        model.split_uses = pyo.Constraint(
+            B,
+            rule=lambda _, m: pyo.quicksum(s[m, j] for j in J) >= d[m],
+            doc="(H5) sum_j s_mj >= d_m",
+        )
+        model.threshold_above = pyo.Constraint(
+            B, rule=lambda _, m: b[m] <= self.judge.reach * d[m], doc="(H5) b_m <= d_m"
+        )
+        model.threshold_below = pyo.Constraint(
+            B, rule=lambda _, m: b[m] >= -self.judge.reach * d[m], doc="(H5) b_m >= -d_m"
+        )
+
+    def _structure(self, model: Any) -> None:
+        d, z, c = model.d, model.z, model.c
+        model.split_below_split = pyo.Constraint(
+            [m for m in self.B if m > 1],
+            rule=lambda _, m: d[m] <= d[m // 2],
+            doc="(H6) d_m <= d_parent",
+        )
+        model.one_terminal = pyo.Constraint(
+            range(len(self.rows)),
+            rule=lambda _, i: (1.0, linear([1.0] * len(self.L), [z[i, t] for t in self.L]), 1.0),
+            doc="(H3) sum_t z_it = 1",
+        )
+        model.one_label = pyo.Constraint(
+            self.L,
+            rule=lambda _, t: (
+                pyo.quicksum(c[t, k] for k in range(self.problem.n_classes)) == model.l[t]
+            ),
+            doc="(H2) sum_k c_tk = l_t",
+        )
+        limit = self.problem.constraints.leaf_limit
+        if limit is not None:
+            model.leaf_limit = pyo.Constraint(
+                expr=pyo.quicksum(d[m] for m in self.B) <= limit - 1,
+                doc="leaves <= limit, since leaves = splits + 1",
+            )
+
+    def _routing(self, model: Any, guard: Callable[[], None]) -> None:
+        X, mu, depth = self.rows.X[:, self.J], self.judge.epsilon, self.problem.depth
+        big_m = np.abs(X).max(axis=1, initial=0.0) + self.judge.reach
+
+        def terms(i: int, m: int, child: int) -> tuple[list[float], list[Any], list[Any]]:
+            guard()
+            used = np.flatnonzero(X[i])
+            below = [model.z[i, t] for t in topology.terminals_below(child, depth)]
+            values = [*(float(v) for v in X[i][used]), -1.0]
+            return values, [*(model.a[m, self.J[j]] for j in used), model.b[m]], below
+
+        def left(_: Any, i: int, m: int) -> Any:
+            values, variables, below = terms(i, m, 2 * m)
+            slack = float(big_m[i]) + mu
+            values = [*values, *[slack] * len(below)]
+            return None, linear(values, [*variables, *below]), slack - mu
+
+        def right(_: Any, i: int, m: int) -> Any:
+            values, variables, below = terms(i, m, 2 * m + 1)
+            slack = float(big_m[i])
+            return -slack, linear([*values, *[-slack] * len(below)], [*variables, *below]), None
+
+        I = range(len(self.rows))
+        model.go_left = pyo.Constraint(
+            I, self.B, rule=left, doc="(H4) a_m.x_i + mu <= b_m + (M_i + mu)(1 - sum_t z_it)"
+        )
+        model.go_right = pyo.Constraint(
+            I, self.B, rule=right, doc="(H4) a_m.x_i >= b_m - M_i (1 - sum_t z_it)"
+        )
+
+    # --- reading and starting --------------------------------------------------------------
+
+    def read_tree(self, model: Any, point: Point) -> Tree:
+        """Read the planes; every one moves to the middle of its strip."""
+        problem, n = self.problem, len(self.J)
+        a = point.table(model.a, len(self.B), n)
+        s = point.table(model.s, len(self.B), n)
+        b, d = point.array(model.b), point.array(model.d)
+        planes = {}
+        for m in self.B:
+            weights = np.zeros(problem.n_features)
+            weights[self.J] = np.where(s[m - 1] > 0.5, a[m - 1], 0.0)
+            splits = d[m - 1] > 0.5 and weights.any()
+            offset = -b[m - 1] + self.judge.epsilon / 2 if splits else 1.0
+            planes[m] = (weights if splits else np.zeros(problem.n_features), float(offset))
+        return self.judge.tree(planes, self.L)
+
+    def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
+        """Values of all variables for a tree."""
+        values = terminals.TerminalValues(tree, self.problem, self.rows)
+        a, b = np.zeros((len(self.B), len(self.J))), np.zeros(len(self.B))
+        d = np.zeros(len(self.B))
+        visited = tree.node_rows(self.rows.X)
+        for node, split in tree.splits.items():
+            weights = split.dense(self.problem.n_features)
+            size = float(np.abs(weights).sum())
+            scores = split.project(self.rows.X[visited[node]]) / size
+            right = scores > split.threshold / size
+            a[node - 1], d[node - 1] = weights[self.J] / size, 1.0
+            b[node - 1] = scores[right].min() if right.any() else scores.max() + self.judge.epsilon
+        return [
+            (model.a, a),
+            (model.size, np.abs(a)),
+            (model.b, b),
+            (model.s, (a != 0).astype(np.float64)),
+            (model.d, d),
+            (model.l, (values.z.sum(axis=0) > 0).astype(np.float64)),
+            (model.c, values.c),
+            (model.z, values.z),
+            *values.of(model, self.problem),
+        ]

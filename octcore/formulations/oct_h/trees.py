@@ -1,0 +1,188 @@
+"""Trees of OCT-H: how they are judged by routing, found and polished."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from octcore.constraints import Constraints, violations
+from octcore.formulations.oct_h.fixed_routing import fewest_features
+from octcore.formulations.shared import side_constraints as side
+from octcore.formulations.shared import terminals
+from octcore.formulations.shared.rows import MergedRows
+from octcore.formulations.shared.univariate import drop_idle_splits
+from octcore.program import Problem
+from octcore.tree import metrics
+from octcore.tree.planes import drop_pass_through, tree_from_planes
+from octcore.tree.tree import Tree
+from octcore.warmstart.greedy import greedy_starts
+from octcore.warmstart.points import ClassCounts, count_classes, node_gaps, tree_leaves
+from octcore.warmstart.sparse_search import SparseGoal, SparseSearch
+from octcore.warmstart.svm_tree import TreeGoal, TreeSearch
+
+GAP_SLACK = 1e-3
+"""Relative: a solver keeps the strip of width mu only up to its feasibility tolerance."""
+LEAF_SHARE = 0.05
+"""Smallest leaf when none is asked for: the share of the rows used in the comparisons."""
+SPARSE_SHARE = 0.4
+"""Share of the time for first trees that the search for few features gets."""
+POLISH_SECONDS = 0.5
+"""Time to improve one tree of the solver by re-assigning rows."""
+
+
+def with_leaf_size(problem: Problem) -> Problem:
+    """Fill in the published smallest leaf, 5 % of the rows, where none was asked for."""
+    if problem.constraints.min_samples_leaf is not None:
+        return problem
+    least = max(1, int(LEAF_SHARE * problem.n_samples))
+    asked: Constraints = replace(problem.constraints, min_samples_leaf=least)
+    return replace(problem, constraints=asked)
+
+
+@dataclass(frozen=True, eq=False)
+class OCTHTrees:
+    """Rows and prices of a problem, and the trees that fit them."""
+
+    problem: Problem
+
+    @property
+    def alpha(self) -> float:
+        """Price of a feature in a split."""
+        return float(self.problem.params["alpha"])
+
+    @property
+    def epsilon(self) -> float:
+        """mu, the width of the strip."""
+        return float(self.problem.params["epsilon"])
+
+    @cached_property
+    def rows(self) -> MergedRows:
+        """I: merged rows."""
+        rows = terminals.all_rows(self.problem)
+        return replace(rows, X=np.asarray(rows.X, dtype=np.float64))
+
+    @cached_property
+    def J(self) -> list[int]:
+        """Columns that may be tested and take two values at least."""
+        X = self.problem.X
+        return [j for j in side.allowed_columns(self.problem) if np.ptp(X[:, j]) > 0]
+
+    @cached_property
+    def X(self) -> np.ndarray:
+        """All rows as numbers; columns that may not be used are zero."""
+        X = np.zeros(self.problem.X.shape)
+        X[:, self.J] = self.problem.X[:, self.J]
+        return X
+
+    @cached_property
+    def majority_errors(self) -> float:
+        """L-hat: weight that the majority rule gets wrong; 1 if there is none."""
+        shares = np.bincount(self.problem.y, self.problem.weights, self.problem.n_classes)
+        wrong = float(shares.sum() - shares.max())
+        return wrong if wrong > 0 else 1.0
+
+    @cached_property
+    def reach(self) -> float:
+        """Largest |b| that is ever needed: ``|a.x| <= max |x|`` for weights of 1-norm 1."""
+        return max(1.0, float(np.abs(self.X).max(initial=0.0)))
+
+    # --- judging and improving trees -------------------------------------------------------
+
+    def evaluate(self, tree: Tree) -> float | None:
+        """Objective by routing; None for a tree outside the model."""
+        problem = self.problem
+        if tree.max_depth > problem.depth:
+            return None
+        if violations(problem.constraints, tree, problem.context):
+            return None
+        gaps = node_gaps(tree, self.X)
+        if any(gap < self.epsilon * (1 - GAP_SLACK) for gap in gaps.values()):
+            return None
+        wrong = float(problem.weights[tree.predict_codes(problem.X) != problem.y].sum())
+        features = sum(len(split.weights) for split in tree.splits.values())
+        return wrong / self.majority_errors + self.alpha * features
+
+    def tree(self, planes: Mapping[int, tuple[np.ndarray, float]], leaves: Iterable[int]) -> Tree:
+        """Make the tree of planes, right where ``w.x + b >= 0``, with the best labels."""
+        problem, X = self.problem, self.X
+        tree = tree_from_planes(planes, dict.fromkeys(leaves, 0), X, problem.n_classes)
+        tree = drop_pass_through(tree)
+        labels = metrics.majority_labels(tree, X, problem.y, problem.weights)
+        return drop_idle_splits(tree.with_labels(labels), problem)
+
+    # --- finding and polishing trees -------------------------------------------------------
+
+    @property
+    def price(self) -> float:
+        """Price of a feature in weight of errors."""
+        return self.alpha * self.majority_errors
+
+    @cached_property
+    def points(self) -> ClassCounts:
+        """Distinct rows with class weights."""
+        problem = self.problem
+        return count_classes(self.X, problem.y, problem.weights, problem.n_classes)
+
+    @property
+    def most_splits(self) -> int | None:
+        """Largest number of splits, None without a limit."""
+        limit = self.problem.constraints.leaf_limit
+        return None if limit is None else limit - 1
+
+    def goal(self) -> TreeGoal:
+        """What the search for accurate trees maximises; a split costs one feature at least."""
+        problem = self.problem
+        return TreeGoal(
+            self.points, problem.depth, self.epsilon, self.price, self.most_splits, problem.seed
+        )
+
+    def sparse_search(self) -> SparseSearch:
+        """Make the search for trees with few features."""
+        return SparseSearch(
+            SparseGoal(
+                self.points,
+                self.problem.depth,
+                self.epsilon,
+                self.price,
+                tuple(self.J),
+                self.problem.constraints.min_samples_leaf or 1,
+                self.most_splits,
+                self.problem.seed,
+            )
+        )
+
+    def starts(self) -> Iterator[tuple[str, Tree]]:
+        """Yield CART trees, trees with few features, then oblique trees made sparse."""
+        yield from greedy_starts(self.problem, self.price)
+        seconds = float(self.problem.params["start_seconds"])
+        sparse = self.sparse_search()
+        for tree in sparse.trees(SPARSE_SHARE * seconds):
+            yield "sparse search", tree
+        for source, tree in TreeSearch(self.goal()).trees((1 - SPARSE_SHARE) * seconds):
+            yield source, self.fewest_features(tree)
+            better = sparse.improve(self.fewest_features(tree), POLISH_SECONDS)
+            if better is not None:
+                yield "sparse search", better
+
+    def fewest_features(self, tree: Tree) -> Tree:
+        """Fixed routing: give every split the fewest features that keep its strip."""
+        tree = drop_idle_splits(tree, self.problem)
+        return fewest_features(tree, self.X, self.epsilon) if self.alpha > 0 else tree
+
+    def improve(self, tree: Tree) -> Tree:
+        """Polish a tree: fewest features, alternated with moving its planes."""
+        candidates = [self.fewest_features(tree)]
+        moved = self.sparse_search().improve(candidates[0], POLISH_SECONDS)
+        if moved is not None:
+            candidates.append(moved)
+        search = TreeSearch(self.goal())
+        leaf = tree_leaves(tree, self.points.X, self.problem.depth)
+        if self.alpha == 0 and search.improve(leaf, time.perf_counter() + POLISH_SECONDS):
+            candidates.append(search.best_tree())
+        judged = [(self.evaluate(found), found) for found in candidates]
+        known = [(value, found) for value, found in judged if value is not None]
+        return min(known, key=lambda pair: pair[0])[1] if known else tree

@@ -1,0 +1,255 @@
+"""The column program in Pyomo: one variable per column, one flow row per open place of the tree.
+
+=======  ============================================================================
+C        columns: a split, a leaf with its label, or a stump with two labels
+R        flow rows: row 0 is the root, every split column opens one for each side
+G        raw features;  u_g = 1 where raw feature g occurs
+=======  ============================================================================
+
+For fixed u, and without rows on predictions or a limit of leaves, the program is the dynamic
+program over the columns.  Then y is continuous and the tree is read from u.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.formulations.path_columns.space import ColumnsProblem
+from octcore.formulations.shared.rows import linear
+from octcore.formulations.shared.univariate import decode, tidy
+from octcore.program import Point, Problem
+from octcore.search.univariate.column_table import ColumnTable
+from octcore.tree.tree import Tree
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnsModel:
+    """Builds and reads the program.
+
+    Parameters
+    ----------
+    columns : ColumnsProblem
+        The problem.
+    table : ColumnTable
+        Its columns.
+    guard : callable
+        Raises when the solve must stop.
+    """
+
+    columns: ColumnsProblem
+    table: ColumnTable
+    guard: Callable[[], None]
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.columns.problem
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the dynamic program over the columns is exact once u is known."""
+        rows = self.columns.rows.rhs
+        return not len(rows) and self.problem.constraints.leaf_limit is None
+
+    @cached_property
+    def leaves(self) -> np.ndarray:
+        """Number of leaves of every column."""
+        return np.array([sum(k >= 0 for k in pair) for pair in self.table.labels])
+
+    @cached_property
+    def gains(self) -> np.ndarray:
+        """Value and left sides of the linear rows, shape ``(n_columns, 1 + n_rows)``."""
+        return np.array(self.table.gains).reshape(len(self.table), -1)
+
+    @cached_property
+    def model(self) -> Any:
+        """The Pyomo model."""
+        model: Any = pyo.ConcreteModel("path-columns")
+        domain = pyo.UnitInterval if self.is_dynamic else pyo.Binary
+        model.y = pyo.Var(range(len(self.table)), domain=domain, doc="y_c: column c is used")
+        self._flow(model)
+        self._size(model)
+        self._features(model)
+        self._predictions(model)
+        value = self.gains[:, 0]
+        here = np.flatnonzero(value)
+        model.objective = pyo.Objective(
+            expr=linear(value[here].tolist(), [model.y[int(c)] for c in here]),
+            sense=pyo.maximize,
+            doc="(1) correct rows minus the price of the leaves, on the scale of counts",
+        )
+        return model
+
+    def _flow(self, model: Any) -> None:
+        uses: list[list[int]] = [[] for _ in range(self.table.n_rows)]
+        opened_by = [-1] * self.table.n_rows
+        for c, (row, below) in enumerate(zip(self.table.row, self.table.below, strict=True)):
+            uses[row].append(c)
+            for child in below:
+                if child >= 0:
+                    opened_by[child] = c
+
+        def flow(_, r):
+            if r % 1000 == 0:
+                self.guard()
+            variables = [model.y[c] for c in uses[r]]
+            if r == 0:
+                return 1.0, linear([1.0] * len(variables), variables), 1.0
+            coefficients = [1.0] * len(variables) + [-1.0]
+            return 0.0, linear(coefficients, [*variables, model.y[opened_by[r]]]), 0.0
+
+        model.flow = pyo.Constraint(
+            range(self.table.n_rows),
+            rule=flow,
+            doc="(2) one column at the root; one at each side of every split that is used",
+        )
+
+    def _size(self, model: Any) -> None:
+        limit = self.problem.constraints.leaf_limit
+        if limit is not None:
+            ends = np.flatnonzero(self.leaves)
+            model.leaf_limit = pyo.Constraint(
+                expr=linear(self.leaves[ends].tolist(), [model.y[int(c)] for c in ends]) <= limit,
+                doc="(3) number of leaves",
+            )
+
+    def _features(self, model: Any) -> None:
+        wanted, context = self.problem.constraints, self.problem.context
+        if wanted.max_features is None and not wanted.forbidden_pairs:
+            return
+        raw = self.columns.space.groups
+        uses: dict[tuple[int, int], list[int]] = {}
+        for c, (node, feature) in enumerate(zip(self.table.node, self.table.feature, strict=True)):
+            if feature >= 0:
+                uses.setdefault((node, int(raw[feature])), []).append(c)
+        present = sorted({g for _, g in uses})
+        model.uses_feature = pyo.Var(present, domain=pyo.Binary, doc="u_g: raw feature g occurs")
+        u = model.uses_feature
+
+        def link(_, node, g):
+            here = [model.y[c] for c in uses[node, g]]
+            return None, linear([1.0] * len(here) + [-1.0], [*here, u[g]]), 0.0
+
+        model.feature_use = pyo.Constraint(
+            list(uses), rule=link, doc="(4) at every place of the tree: columns that test g <= u_g"
+        )
+        if wanted.max_features is not None and present:
+            model.feature_limit = pyo.Constraint(
+                expr=pyo.quicksum(u[g] for g in present) <= wanted.max_features,
+                doc="(5) number of distinct raw features",
+            )
+        pairs = [tuple(context.raw_index(name) for name in pair) for pair in wanted.forbidden_pairs]
+        pairs = [pair for pair in pairs if set(pair) <= set(present)]
+        model.forbidden_pairs = pyo.Constraint(
+            range(len(pairs)),
+            rule=lambda _, r: pyo.quicksum(u[g] for g in pairs[r]) <= 1,
+            doc="(6) two raw features never occur in one tree",
+        )
+
+    def _predictions(self, model: Any) -> None:
+        rhs = self.columns.rows.rhs
+
+        def row(_, r):
+            here = np.flatnonzero(self.gains[:, 1 + r])
+            left = linear(self.gains[here, 1 + r].tolist(), [model.y[int(c)] for c in here])
+            if not len(here):
+                return pyo.Constraint.Feasible if rhs[r] <= 0 else pyo.Constraint.Infeasible
+            return float(rhs[r]), left, None
+
+        model.predictions = pyo.Constraint(
+            range(len(rhs)),
+            rule=row,
+            doc="(7) recall floors and fairness limits, in counts of rows",
+        )
+
+    def read_tree(self, point: Point) -> Tree:
+        """Read the tree of a solution."""
+        used = self._best_columns(point) if self.is_dynamic else point.array(self.model.y) > 0.5
+        table, kept = self.table, self.columns.kept
+        features: dict[int, int] = {}
+        labels: dict[int, int] = {}
+        for c in np.flatnonzero(used).tolist():
+            node = table.node[c]
+            if table.feature[c] >= 0:
+                features[node] = int(kept[table.feature[c]])
+            first, second = table.labels[c]
+            if second >= 0:
+                labels[2 * node], labels[2 * node + 1] = first, second
+            elif first >= 0:
+                labels[node] = first
+        tree = decode(features.get, lambda m: labels.get(m, 0), self.problem)
+        return tidy(tree, self.problem)
+
+    def _best_columns(self, point: Point) -> np.ndarray:
+        """Columns of the best tree on the raw features that a point pays for.
+
+        Columns below a split come after it in the table, so one pass from the end values them.
+        """
+        table = self.table
+        allowed = np.ones(len(table), dtype=bool)
+        if hasattr(self.model, "uses_feature"):
+            u = self.model.uses_feature
+            paid = [g for g, value in zip(u, point.array(u), strict=True) if value > 0.5]
+            feature = np.array(table.feature)
+            allowed = (feature < 0) | np.isin(self.columns.space.groups[feature], paid)
+        best, chosen = np.full(table.n_rows, -np.inf), np.full(table.n_rows, -1)
+        for c in np.flatnonzero(allowed)[::-1].tolist():
+            row, below = table.row[c], [r for r in table.below[c] if r >= 0]
+            value = self.gains[c, 0] + sum(best[r] for r in below)
+            if value > best[row]:
+                best[row], chosen[row] = value, c
+        used = np.zeros(len(table), dtype=bool)
+        open_rows = [0]
+        while open_rows:
+            c = chosen[open_rows.pop()]
+            used[c] = True
+            open_rows += [r for r in table.below[c] if r >= 0]
+        return used
+
+    def start_values(self, tree: Tree) -> list[tuple[Any, np.ndarray]]:
+        """Values of the columns of a tree; none if a column of it was replaced by a better one."""
+        chosen = self._columns_of(tree, 1, 0)
+        if chosen is None:
+            return []
+        y = np.zeros(len(self.table))
+        y[chosen] = 1.0
+        values: list[tuple[Any, np.ndarray]] = [(self.model.y, y)]
+        if hasattr(self.model, "uses_feature"):
+            raw = self.columns.space.groups
+            used = {int(raw[f]) for c in chosen if (f := self.table.feature[c]) >= 0}
+            u = self.model.uses_feature
+            values.append((u, np.array([float(g in used) for g in u])))
+        return values
+
+    @cached_property
+    def _position(self) -> dict[tuple[int, int, tuple[int, int]], int]:
+        return self.table.position
+
+    def _columns_of(self, tree: Tree, node: int, row: int) -> list[int] | None:
+        """Columns of the subtree at `node`, which stands at flow row `row`."""
+        if node in tree.labels:
+            found = self._position.get((row, -1, (tree.labels[node], -1)))
+            return None if found is None else [found]
+        feature, flipped = self.columns.column_of(tree.splits[node].features[0])
+        below = (2 * node + flipped, 2 * node + 1 - flipped)
+        ends = tuple(tree.labels.get(child, -1) for child in below)
+        if min(ends) >= 0:
+            stump = self._position.get((row, feature, (ends[0], ends[1])))
+            if stump is not None:
+                return [stump]
+        split = self._position.get((row, feature, (-1, -1)))
+        if split is None:
+            return None
+        found = [split]
+        for child, place in zip(below, self.table.below[split], strict=True):
+            part = self._columns_of(tree, child, place)
+            if part is None:
+                return None
+            found += part
+        return found

@@ -1,0 +1,329 @@
+"""What is known before the column program: the unconstrained optimum, good feasible trees, prices.
+
+The unconstrained optimum comes from path-search with the exact value of every root feature.
+Feasible trees come from subsets of raw features around the best ones, and from trees that are
+optimal when the rows about predictions are priced; the same prices give bounds for every root.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from octcore.formulations.path_columns.space import ColumnsProblem
+from octcore.program import Problem
+from octcore.search.univariate.columns import (
+    ColumnSpace,
+    best_tree,
+    restrict,
+    root_scores,
+    whole_leaf,
+)
+from octcore.search.univariate.convert import path_problem, to_tree
+from octcore.search.univariate.problem import PathSearchResult
+from octcore.search.univariate.search import path_search
+from octcore.search.univariate.tree import PathTree
+from octcore.tree.tree import Tree
+from octcore.warmstart.greedy import greedy_starts
+
+SEARCH_SECONDS = 10.0
+"""Depth three takes two seconds at most on the published sets; a bound is left in any case."""
+ROUNDS = 4
+"""Rows whose price is set one after the other."""
+STEPS = 14
+"""Steps along one price; the last lines usually meet after six."""
+PROMISING = 12
+"""Roots of largest value on which prices are tried."""
+MOST_SUBSETS = 120
+SLACK = 1e-7
+"""On the scale of counts: far below one row, far above rounding."""
+
+
+@dataclass(eq=False)
+class ColumnsSearch:
+    """State that the starts and the model share.
+
+    Parameters
+    ----------
+    columns : ColumnsProblem
+        The problem.
+    """
+
+    columns: ColumnsProblem
+    incumbent: float = -np.inf
+    """Best count value of a feasible tree."""
+    best: Tree | None = None
+    multipliers: np.ndarray = field(init=False)
+    """Prices of the linear rows."""
+    root_bounds: np.ndarray = field(init=False)
+    """Bound on the count value of feasible trees by root column of the space."""
+    _value: float = -np.inf
+    _excess: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Start with free rows and no bounds."""
+        self.multipliers = np.zeros(len(self.columns.rows.rhs))
+        self._excess = np.zeros_like(self.multipliers)
+        self.root_bounds = np.full(len(self.columns.kept), np.inf)
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.columns.problem
+
+    def offer(self, tree: Tree) -> bool:
+        """Keep a tree if it is feasible and better; returns whether it is."""
+        objective = self.columns.objective.evaluate(tree)
+        if objective is None:
+            return False
+        value = self.columns.objective.to_count(objective)
+        if value <= self.incumbent + SLACK:
+            return False
+        self.incumbent, self.best = value, tree
+        return True
+
+    @property
+    def bound(self) -> float:
+        """No feasible tree has a larger count value."""
+        objective = self.columns.objective
+        weights = np.bincount(self.problem.y, self.problem.weights)
+        leaf = float(weights.max()) - objective.penalty
+        return max(self.incumbent, leaf, float(self.root_bounds.max(initial=-np.inf)))
+
+    @cached_property
+    def unconstrained(self) -> PathSearchResult:
+        """Optimum without side constraints, and the value of every root feature."""
+        free = path_problem(self.problem, self.columns.objective.leaf_price, all_root_values=True)
+        return path_search(free, time_limit=SEARCH_SECONDS)
+
+    @property
+    def unconstrained_objective(self) -> float | None:
+        """Objective of the unconstrained optimum, None unless it is proven."""
+        found = self.unconstrained
+        if found.status != "optimal" or found.objective is None:
+            return None
+        objective = self.columns.objective
+        return objective.from_count(found.objective * objective.total_weight)
+
+    def trees(self, guard: Callable[[], None] = lambda: None) -> Iterator[tuple[str, Tree]]:
+        """Yield feasible trees, each better than the one before, and sharpen the bounds."""
+        for source, tree in greedy_starts(self.problem, self.columns.objective.penalty):
+            if self.offer(tree):
+                yield source, tree
+        guard()
+        for tree in self._searched():
+            guard()
+            if self.offer(tree):
+                yield "search", tree
+
+    def _searched(self) -> Iterator[Tree]:
+        found = self.unconstrained
+        shape = (self.problem.n_features, self.problem.n_classes)
+        if found.tree is not None:
+            yield to_tree(found.tree, *shape)
+        total = self.columns.objective.total_weight
+        values = found.root_values[self.columns.kept] * total
+        self.root_bounds = np.minimum(self.root_bounds, values + SLACK)
+        yield from self._with_leaf_limit()
+        if not len(self.columns.kept):
+            return
+        if self.problem.constraints.max_features is not None or (
+            self.problem.constraints.forbidden_pairs
+        ):
+            yield from self._on_subsets()
+        if len(self.columns.rows.rhs):
+            yield from self._priced()
+
+    def _with_leaf_limit(self) -> Iterator[Tree]:
+        """Optimum under the limit of leaves alone."""
+        limit = self.problem.constraints.leaf_limit
+        if limit is None:
+            return
+        X, price = self.problem.X[:, self.columns.kept], self.columns.objective.leaf_price
+        limited = path_problem(self.problem, price, X=X, max_leaves=limit)
+        found = path_search(limited, time_limit=SEARCH_SECONDS)
+        if found.tree is not None:
+            yield self.columns.tree(found.tree)
+
+    # --- subsets of raw features -----------------------------------------------------------
+
+    def _on_subsets(self) -> Iterator[Tree]:
+        """Optima on subsets of raw features: those of good trees, then exchanges of one."""
+        groups = self.columns.space.groups
+        ranked = list(dict.fromkeys(groups[np.argsort(-self.root_bounds, kind="stable")].tolist()))
+        limit = self.problem.constraints.max_features
+        size = len(ranked) if limit is None else min(limit, len(ranked))
+        tried: set[frozenset[int]] = set()
+        best: tuple[float, frozenset[int]] = (-np.inf, frozenset())
+        for subset in self._first_subsets(ranked, size):
+            if len(tried) < MOST_SUBSETS // 3 and subset not in tried:
+                tried.add(subset)
+                value, tree = self._optimum_on(subset)
+                best = max(best, (value, subset), key=lambda pair: pair[0])
+                if tree is not None:
+                    yield tree
+        for subset in self._exchanges(best[1], ranked):
+            if len(tried) < MOST_SUBSETS and subset not in tried:
+                tried.add(subset)
+                tree = self._optimum_on(subset)[1]
+                if tree is not None:
+                    yield tree
+
+    def _first_subsets(self, ranked: list[int], size: int) -> Iterator[frozenset[int]]:
+        used: list[int] = []
+        if self.unconstrained.tree is not None:
+            shape = (self.problem.n_features, self.problem.n_classes)
+            tree = to_tree(self.unconstrained.tree, *shape)
+            tested = {int(self.problem.groups[j]) for s in tree.splits.values() for j in s.features}
+            used = [raw for raw in ranked if raw in tested]
+        pool = used + [raw for raw in ranked if raw not in used]
+        if self.problem.constraints.max_features is None:
+            yield from self._without_pairs(frozenset(pool))
+            return
+        near = pool[: max(len(used), size + 2)]
+        for chosen in itertools.islice(itertools.combinations(near, size), MOST_SUBSETS):
+            yield from self._without_pairs(frozenset(chosen))
+
+    def _exchanges(self, subset: frozenset[int], ranked: list[int]) -> Iterator[frozenset[int]]:
+        for enters in ranked:
+            for leaves in sorted(subset):
+                if enters not in subset:
+                    yield from self._without_pairs(subset - {leaves} | {enters})
+
+    def _without_pairs(self, subset: frozenset[int]) -> Iterator[frozenset[int]]:
+        """Subsets that hold no forbidden pair: one of both has to go."""
+        context = self.problem.context
+        for first, second in self.problem.constraints.forbidden_pairs:
+            a, b = context.raw_index(first), context.raw_index(second)
+            if a in subset and b in subset:
+                yield from self._without_pairs(subset - {a})
+                yield from self._without_pairs(subset - {b})
+                return
+        yield subset
+
+    def _optimum_on(self, subset: frozenset[int]) -> tuple[float, Tree | None]:
+        chosen = np.flatnonzero(np.isin(self.columns.space.groups, sorted(subset)))
+        if not len(chosen):
+            return -np.inf, None
+        space = restrict(self.columns.space, chosen)
+        found = _optimum(space, self.multipliers, np.arange(len(chosen)))
+        tree = None if found.best is None else self.columns.tree(found.best, chosen)
+        return found.value, tree
+
+    # --- prices of the rows about predictions ----------------------------------------------
+
+    def _priced(self) -> Iterator[Tree]:
+        """Raise the price of one broken row after the other until its dual optimum is found.
+
+        The promising roots come first and lead to good prices and trees; one pass over all roots
+        under the best prices then bounds each of them.
+        """
+        promising = np.argsort(-self.root_bounds, kind="stable")[:PROMISING]
+        prices = self.multipliers.copy()
+        for _ in range(ROUNDS):
+            excess, value = self._excess, -np.inf
+            for tree in self._tree_at(prices, promising):
+                yield tree
+                excess, value = self._excess, self._value
+            if not np.isfinite(value) or (excess >= -SLACK).all():
+                break
+            row = int(np.argmin(excess / self._row_scale))
+            yield from self._along(row, prices, promising)
+            prices = self.multipliers.copy()
+        for _ in range(2):
+            alive = np.flatnonzero(self.root_bounds >= self.incumbent - SLACK)
+            yield from self._tree_at(self.multipliers, alive)
+
+    @cached_property
+    def _row_scale(self) -> np.ndarray:
+        scale = np.abs(self.columns.rows.coefficients).max(axis=(1, 2))
+        return np.where(scale == 0, 1.0, scale)
+
+    def _tree_at(self, prices: np.ndarray, roots: np.ndarray) -> Iterator[Tree]:
+        """Yield the best trees under prices, the best one last; its bound and excess are kept."""
+        found = _optimum(self.columns.space, prices, roots)
+        if found.best is None:
+            return
+        if found.by_root is not None:
+            self.root_bounds[roots] = np.minimum(self.root_bounds[roots], found.by_root + SLACK)
+        for nested in found.others:
+            yield self.columns.tree(nested)
+        tree = self.columns.tree(found.best)
+        self._value = found.value
+        self._excess = self.columns.rows.excess(tree.predict_codes(self.problem.X))
+        yield tree
+
+    def _along(self, row: int, prices: np.ndarray, roots: np.ndarray) -> Iterator[Tree]:
+        """Minimise the Lagrangian bound along the price of one row.
+
+        The bound is convex and piecewise linear in the price, with the excess of the best tree as
+        slope: the next price is where the lines of both ends meet.
+        """
+        low = (float(prices[row]), self._value, float(self._excess[row]))
+        high: tuple[float, float, float] | None = None
+        price = low[0] + 1.0 / self._row_scale[row]
+        for _ in range(STEPS):
+            prices = prices.copy()
+            prices[row] = price
+            yield from self._tree_at(prices, roots)
+            here = (price, self._value, float(self._excess[row]))
+            if here[2] < 0:
+                low = here
+            else:
+                high = here
+                self.multipliers = prices
+            if high is None:
+                price = 4.0 * price
+                continue
+            meet = (high[1] - low[1] + low[2] * low[0] - high[2] * high[0]) / (low[2] - high[2])
+            line = low[1] + low[2] * (meet - low[0])
+            if here[1] <= line + SLACK or not low[0] < meet < high[0]:
+                self.multipliers = prices
+                return
+            price = meet
+
+
+@dataclass(frozen=True, eq=False)
+class _Priced:
+    """Best trees under prices of the linear rows.
+
+    Parameters
+    ----------
+    value : float
+        Lagrangian bound over the roots that were looked at.
+    best : PathTree or None
+        The tree that attains it.
+    others : tuple of PathTree
+        Best trees with the other roots, at depth three.
+    by_root : numpy.ndarray or None
+        Bound by root, at depth three.
+    """
+
+    value: float
+    best: PathTree | None
+    others: tuple[PathTree, ...]
+    by_root: np.ndarray | None
+
+
+def _optimum(space: ColumnSpace, prices: np.ndarray, roots: np.ndarray) -> _Priced:
+    """Best trees under prices, over some roots at depth three and over all below."""
+    payoff = space.payoff(prices)
+    constant = float(prices @ space.rhs)
+    values, trees = [whole_leaf(space, payoff)], [best_tree(space, payoff, None)]
+    by_root = np.full(len(space.groups), -np.inf) if space.depth == 3 else None
+    for scores in root_scores(space, payoff, roots):
+        if by_root is not None and scores.root is not None:
+            by_root[scores.root] = scores.best - constant
+        if np.isfinite(scores.best):
+            values.append(scores.best)
+            trees.append(best_tree(space, payoff, scores))
+    place = int(np.argmax(values))
+    if not np.isfinite(values[place]):
+        return _Priced(-np.inf, None, (), None)
+    others = tuple(tree for j, tree in enumerate(trees) if j not in (0, place))
+    bounds = None if by_root is None else by_root[roots]
+    return _Priced(values[place] - constant, trees[place], others, bounds)

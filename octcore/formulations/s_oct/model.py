@@ -1,0 +1,285 @@
+"""The S-OCT model: variables, numbered equations, and the way from points to trees and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.formulations.s_oct.branching import LabelsThenRouting, SearchRounding
+from octcore.formulations.s_oct.cuts import INIT_ROUNDS, Variant
+from octcore.formulations.shared.oblique import (
+    CountObjective,
+    Starts,
+    add_big_m,
+    leaf_table,
+    plane_values,
+    routing_of,
+    sibling_leaves,
+)
+from octcore.formulations.shared.rows import linear
+from octcore.program import ModelSize, Point, Problem, PyomoModel, Sense
+from octcore.separation.shattering import ShatteringSeparator, table_columns
+from octcore.tree import topology
+from octcore.tree.tree import Tree
+from octcore.warmstart.points import IntArray, centred_planes, leaf_counts, leaf_labels
+
+
+@dataclass(frozen=True, eq=False)
+class SOct:
+    """Sets and builders of the model."""
+
+    problem: Problem
+    objective: CountObjective
+    variant: Variant
+    starts: Starts
+
+    @property
+    def B(self) -> range:
+        """Branch nodes."""
+        return topology.branch_nodes(self.problem.depth)
+
+    @property
+    def L(self) -> range:
+        """Leaves."""
+        return topology.terminal_nodes(self.problem.depth)
+
+    @property
+    def visited(self) -> range:
+        """Nodes with routing variables: all but the root, which everybody visits."""
+        return range(2, 2 ** (self.problem.depth + 1))
+
+    @property
+    def K(self) -> range:
+        """Classes."""
+        return range(self.problem.n_classes)
+
+    @cached_property
+    def hits(self) -> list[tuple[int, int]]:
+        """Pairs (point, class) with weight."""
+        return [(int(i), int(k)) for i, k in np.argwhere(self.objective.points.counts > 0)]
+
+    @property
+    def counts_splits(self) -> bool:
+        """Whether the number of splits matters."""
+        return self.objective.alpha > 0 or self.objective.max_splits < len(self.B)
+
+    @property
+    def size(self) -> ModelSize:
+        """Estimate from the counts of points and nodes."""
+        n, p, h = len(self.objective.points), self.problem.n_features, len(self.hits)
+        branch, leaves, planes = len(self.B), len(self.L), len(self.variant.big_m_nodes)
+        splits = n * branch if self.counts_splits else 0
+        return ModelSize(
+            rows=n * branch + 2 * h * leaves + leaves + planes * (2 * n + 2 * p + 1) + splits,
+            columns=n * len(self.visited) + (h + len(self.K)) * leaves + planes * (2 * p + 1),
+            binaries=n * leaves,
+            nonzeros=3 * n * branch
+            + 4 * h * leaves
+            + leaves * len(self.K)
+            + planes * (2 * n * (p + 2) + 5 * p)
+            + 2 * splits,
+        )
+
+    def build(self, guard: Callable[[], None]) -> PyomoModel:
+        """Build variables, numbered equations and the objective."""
+        model: Any = pyo.ConcreteModel("S-OCT")
+        self._variables(model)
+        self._constraints(model, guard)
+        self._objective(model)
+        separator = self._separator(model)
+        return PyomoModel(
+            model,
+            read_tree=lambda point: self.read_tree(model, point),
+            start_values=lambda tree: self.start_values(model, tree),
+            separators=(separator,) if self.variant.nodes else (),
+            branching=LabelsThenRouting(
+                model.c, model.w, len(self.objective.points), self.L, separator.tension
+            ),
+            rounding=SearchRounding(self.starts, lambda point: self.leaves(model, point)),
+        )
+
+    def _separator(self, model: Any) -> ShatteringSeparator:
+        points = self.objective.points
+        return ShatteringSeparator(
+            points.X,
+            table_columns(model.w, len(points), self.visited),
+            self.variant.examined,
+            self.objective.epsilon,
+            self.variant.n_cuts,
+            required=self.variant.is_lazy,
+            rounds=None if self.variant.is_lazy else INIT_ROUNDS,
+        )
+
+    def _variables(self, model: Any) -> None:
+        points, hits = range(len(self.objective.points)), range(len(self.hits))
+        model.w = pyo.Var(
+            points,
+            self.visited,
+            domain=lambda _, i, t: pyo.Binary if t in self.L else pyo.UnitInterval,
+            doc="w_it: point i visits node t",
+        )
+        model.z = pyo.Var(
+            hits, self.L, domain=pyo.UnitInterval, doc="z_ht: leaf t classifies h correctly"
+        )
+        model.c = pyo.Var(
+            self.L, self.K, domain=pyo.UnitInterval, doc="c_tk: leaf t predicts class k"
+        )
+        if self.counts_splits:
+            model.d = pyo.Var(self.B, domain=pyo.UnitInterval, doc="d_t: node t splits")
+
+    def _constraints(self, model: Any, guard: Callable[[], None]) -> None:
+        points, hits = range(len(self.objective.points)), range(len(self.hits))
+        w, z, c = model.w, model.z, model.c
+
+        def conservation(_: Any, i: int, t: int) -> Any:
+            if t == 1:
+                guard()
+                return 1.0, linear((1.0, 1.0), (w[i, 2], w[i, 3])), 1.0
+            return 0.0, linear((1.0, -1.0, -1.0), (w[i, t], w[i, 2 * t], w[i, 2 * t + 1])), 0.0
+
+        model.routing = pyo.Constraint(
+            points, self.B, rule=conservation, doc="(S1), (S2) w_it = w_i,2t + w_i,2t+1, w_i1 = 1"
+        )
+        model.leaf_label = pyo.Constraint(
+            self.L,
+            rule=lambda _, t: pyo.quicksum(c[t, k] for k in self.K) == 1,
+            doc="(S3) a leaf predicts one class",
+        )
+        model.correct_if_there = pyo.Constraint(
+            hits,
+            self.L,
+            rule=lambda _, h, t: (None, linear((1.0, -1.0), (z[h, t], w[self.hits[h][0], t])), 0.0),
+            doc="(S4) z_ht <= w_it",
+        )
+        model.correct_if_label = pyo.Constraint(
+            hits,
+            self.L,
+            rule=lambda _, h, t: (None, linear((1.0, -1.0), (z[h, t], c[t, self.hits[h][1]])), 0.0),
+            doc="(S5) z_ht <= c_tk",
+        )
+        if self.counts_splits:
+            self._splits(model)
+        if self.variant.big_m_nodes:
+            add_big_m(
+                model,
+                self.variant.big_m_nodes,
+                self.objective.points.X,
+                self.objective.epsilon,
+                lambda i, t: w[i, 2 * t],
+                lambda i, t: w[i, 2 * t + 1],
+                guard,
+            )
+        if self.problem.params["symmetry_breaking"]:
+            self._symmetry(model)
+
+    def _splits(self, model: Any) -> None:
+        points, w, d = range(len(self.objective.points)), model.w, model.d
+        model.right_needs_split = pyo.Constraint(
+            points,
+            self.B,
+            rule=lambda _, i, t: (None, linear((1.0, -1.0), (w[i, 2 * t + 1], d[t])), 0.0),
+            doc="(S6) without a split everything goes left",
+        )
+        model.split_limit = pyo.Constraint(
+            rule=lambda _: pyo.quicksum(d[t] for t in self.B) <= self.objective.max_splits,
+            doc="(S7) at most beta splits",
+        )
+        model.split_below_split = pyo.Constraint(
+            [t for t in self.B if t > 1],
+            rule=lambda _, t: d[t] <= d[t // 2],
+            doc="no split below an unsplit node: the subtree could move up",
+        )
+
+    def _symmetry(self, model: Any) -> None:
+        """Order sibling leaves by label, and fix the side of the first point above them."""
+        if self.problem.depth > 1:
+            model.first_point_left = pyo.Constraint(
+                expr=model.w[0, 2] == 1, doc="the first point goes left at the root"
+            )
+        pairs = sibling_leaves(self.problem.depth)
+        model.label_order = pyo.Constraint(
+            range(len(pairs)),
+            rule=lambda m, r: (
+                pyo.quicksum(k * (m.c[pairs[r][0], k] - m.c[pairs[r][1], k]) for k in self.K) <= 0
+            ),
+            doc="of two sibling leaves the left one has the smaller label",
+        )
+
+    def _objective(self, model: Any) -> None:
+        counts, total = self.objective.points.counts, self.objective.points.total
+        terms = [
+            (float(counts[hit]), model.z[h, t]) for h, hit in enumerate(self.hits) for t in self.L
+        ]
+        if self.objective.sense is Sense.MAXIMISE:
+            weights, variables = zip(*terms, strict=True)
+            model.objective = pyo.Objective(
+                expr=linear(weights, variables),
+                sense=pyo.maximize,
+                doc="A: weight of the points classified correctly",
+            )
+            return
+        terms = [(-weight / total, variable) for weight, variable in terms]
+        terms += [(self.objective.alpha, model.d[t]) for t in self.B]
+        weights, variables = zip(*terms, strict=True)
+        model.objective = pyo.Objective(
+            expr=1.0 + linear(weights, variables),
+            sense=pyo.minimize,
+            doc="B: share of errors plus alpha per split",
+        )
+
+    def leaves(self, model: Any, point: Point) -> IntArray:
+        """Leaf of every point, the largest value where it is fractional."""
+        w = point.table(model.w, len(self.objective.points), len(self.visited))
+        first = self.L.start - self.visited.start
+        return w[:, first:].argmax(axis=1) + self.L.start
+
+    def read_tree(self, model: Any, point: Point) -> Tree:
+        """Read the routing and give every node its widest gap; leaves get their majority."""
+        return self.starts.tree_of(self.leaves(model, point))
+
+    def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
+        """Values of all variables for a tree."""
+        points, depth = self.objective.points, self.problem.depth
+        leaf = routing_of(tree, points, depth)
+        labels = leaf_labels(leaf_counts(points, leaf, depth), depth)
+        if self.problem.params["symmetry_breaking"]:
+            leaf, labels = self._canonical(leaf, labels)
+        w = leaf_table(leaf, depth)
+        c = np.zeros((len(self.L), len(self.K)))
+        c[np.arange(len(self.L)), labels[self.L.start :]] = 1.0
+        at, label = np.array(self.hits).T
+        z = w[at][:, self.L.start - 1 :] * c[:, label].T
+        values = [(model.w, w[:, 1:]), (model.c, c), (model.z, z)]
+        if self.counts_splits:
+            d = np.array([w[:, 2 * t].any() for t in self.B], float)
+            for t in reversed(self.B[1:]):
+                d[t // 2 - 1] = max(d[t // 2 - 1], d[t - 1])
+            values.append((model.d, d))
+        nodes = self.variant.big_m_nodes
+        if nodes:
+            planes, _ = centred_planes(points, leaf, depth)
+            a, b = plane_values(planes, nodes, self.objective.epsilon)
+            values += [(model.a, a), (model.a_size, np.abs(a)), (model.b, b)]
+        return values
+
+    def _canonical(self, leaf: IntArray, labels: IntArray) -> tuple[IntArray, IntArray]:
+        """Exchange subtrees until the symmetry-breaking rows hold."""
+        depth, leaf, labels = self.problem.depth, leaf.copy(), labels.copy()
+        if depth > 1 and leaf[0] >= 3 * 2 ** (depth - 1):
+            flip = 2 ** (depth - 1)
+            leaf ^= flip
+            labels[self.L.start :] = labels[np.arange(self.L.start, self.L.stop) ^ flip]
+        for left, right in sibling_leaves(depth):
+            if labels[left] > labels[right]:
+                at_left, at_right = leaf == left, leaf == right
+                if at_right.any():
+                    leaf[at_left], leaf[at_right] = right, left
+                    labels[[left, right]] = labels[[right, left]]
+                else:  # no split here: the empty right leaf may predict anything
+                    labels[right] = labels[left]
+        return leaf, labels

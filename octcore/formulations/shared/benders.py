@@ -1,0 +1,296 @@
+"""The master problem of BendOCT and everything that belongs to it except the cuts.
+
+Sets: branch nodes B, all nodes N of the perfect tree, features F, classes K, hits H (groups of
+rows with equal features and class).  Variables (letters of the paper): ``b[m, f]`` node m tests f,
+``p[m]`` node m is a leaf, ``w[m, k]`` leaf m predicts k, ``theta[h]`` hit h is classified
+correctly; ``s[m] = sum_f b[m, f]`` is ours and only makes rows sparser.
+
+With a recall floor or a fairness limit the model needs to know what *wrong* rows are predicted
+too.  Then hits are all pairs of a pattern and a class and the hits of a pattern sum to one, which
+makes them exact at integer points in both directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.constraints import Constraints, parity_cells
+from octcore.formulations.shared.rows import linear
+from octcore.formulations.shared.side_constraints import (
+    FullRouting,
+    add_structural_rows,
+    recall_floor,
+    routing_size,
+)
+from octcore.program import Columns, ModelSize, Point, Problem
+from octcore.search.univariate.presolve import reduce_columns
+from octcore.separation.tree_rows import Instance, TreeLayout, TreePoint
+
+NAMES_FEATURES = frozenset(
+    {"max_features", "forbidden_pairs", "root_feature", "feature_once_per_path"}
+)
+"""With these constraints equal columns of different raw features are not interchangeable."""
+PREDICTION_CONSTRAINTS = frozenset(
+    {
+        "min_recall",
+        "statistical_parity",
+        "equal_opportunity",
+        "predictive_equality",
+        "equalized_odds",
+        "conditional_parity",
+    }
+)
+"""Constraints on what rows are predicted, right or wrong."""
+HARMLESS = frozenset({"class_weight", "forbidden_features"})
+"""Constraints that change the data, not the set of trees: every subtree stays independent."""
+CONSTRAINTS = (
+    frozenset({"max_leaves", "max_splits", "min_samples_leaf", "max_features"})
+    | NAMES_FEATURES
+    | PREDICTION_CONSTRAINTS
+    | HARMLESS
+)
+"""Everything that the Benders model expresses."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedProblem:
+    """A problem after merging equal rows and dropping useless columns.
+
+    Parameters
+    ----------
+    problem : Problem
+        The original.
+    instance : Instance
+        Patterns and hits.
+    counts : numpy.ndarray
+        Number of rows of every pattern and class, shape ``(n_patterns, n_classes)``.
+    pattern_of_row : numpy.ndarray
+        Shape ``(n_samples,)``.
+    all_pairs : bool
+        Whether hits are all pairs of a pattern and a class.
+    """
+
+    problem: Problem
+    instance: Instance
+    counts: np.ndarray
+    pattern_of_row: np.ndarray
+    all_pairs: bool
+
+    @property
+    def layout(self) -> TreeLayout:
+        """Variables of the model."""
+        return self.instance.layout(self.problem.depth)
+
+    @property
+    def couples(self) -> bool:
+        """Whether a side constraint couples a subtree with the rest of the tree."""
+        return bool(self.problem.constraints.active - HARMLESS)
+
+    @property
+    def keeps_root(self) -> bool:
+        """Whether the root must stay a branch node."""
+        return self.problem.constraints.root_feature is not None
+
+
+def reduce_problem(problem: Problem) -> ReducedProblem:
+    """Drop forbidden and interchangeable columns and merge rows that no tree can tell apart."""
+    wanted = problem.constraints
+    banned = [problem.context.raw_index(name) for name in wanted.forbidden_features]
+    excluded = np.isin(problem.groups, banned)
+    if wanted.active & NAMES_FEATURES:
+        kept = np.flatnonzero(~excluded)
+    else:
+        kept = reduce_columns(problem.X, excluded).kept
+    X = np.ascontiguousarray(problem.X[:, kept].astype(np.uint8))
+    if len(kept):
+        _, sample, pattern = np.unique(X, axis=0, return_index=True, return_inverse=True)
+        pattern = pattern.ravel()
+    else:
+        sample, pattern = np.zeros(1, np.int64), np.zeros(len(X), np.int64)
+    shape = (len(sample), problem.n_classes)
+    counts, weights = np.zeros(shape, np.int64), np.zeros(shape)
+    np.add.at(counts, (pattern, problem.y), 1)
+    np.add.at(weights, (pattern, problem.y), problem.weights)
+    all_pairs = bool(wanted.active & PREDICTION_CONSTRAINTS)
+    rows, targets = np.nonzero(np.ones(shape, bool) if all_pairs else weights > 0)
+    instance = Instance(
+        X[sample], rows, targets, weights[rows, targets], problem.n_classes, sample, kept
+    )
+    return ReducedProblem(problem, instance, counts, pattern, all_pairs)
+
+
+class TreeVariables:
+    """The variables of the master and their flat order.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        Gets the variables.
+    layout : TreeLayout
+        Sizes.
+    instance : Instance
+        Features; variables are indexed by their encoded columns.
+    binary_labels : bool
+        Whether labels must be integral.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        layout: TreeLayout,
+        instance: Instance,
+        binary_labels: bool,
+    ) -> None:
+        self.layout = layout
+        self._positions: np.ndarray | None = None
+        self.features = [int(j) for j in instance.feature]
+        branch = pyo.RangeSet(1, layout.n_branch)
+        nodes = pyo.RangeSet(1, layout.n_nodes)
+        classes = pyo.RangeSet(0, layout.n_classes - 1)
+        labels = pyo.Binary if binary_labels else pyo.UnitInterval
+        model.b = pyo.Var(branch, self.features, domain=pyo.Binary)
+        model.s = pyo.Var(branch, domain=pyo.UnitInterval)
+        model.p = pyo.Var(nodes, domain=pyo.Binary)
+        model.w = pyo.Var(nodes, classes, domain=labels)
+        model.theta = pyo.Var(pyo.RangeSet(0, layout.n_hits - 1), domain=pyo.UnitInterval)
+        self.components = (model.b, model.s, model.p, model.w, model.theta)
+
+    def positions(self, columns: Columns) -> np.ndarray:
+        """Column of every variable in flat order."""
+        if self._positions is None:
+            self._positions = np.concatenate([columns.of(part) for part in self.components])
+        return self._positions
+
+    def read(self, point: Point) -> TreePoint:
+        """Values in flat order."""
+        return TreePoint(self.layout, point.x[self.positions(point.columns)])
+
+
+def add_master(model: Any, variables: TreeVariables) -> None:
+    """Add the rows of the perfect tree: one decision per node, one label per leaf."""
+    layout, features = variables.layout, variables.features
+    classes = range(layout.n_classes)
+
+    def mass(model: Any, m: int) -> Any:
+        return pyo.quicksum(model.b[m, f] for f in features) == model.s[m]
+
+    def decision(model: Any, m: int) -> Any:
+        own = model.p[m] + (model.s[m] if m <= layout.n_branch else 0)
+        return own == (1 if m == 1 else model.s[m // 2])
+
+    def label(model: Any, m: int) -> Any:
+        return pyo.quicksum(model.w[m, k] for k in classes) == model.p[m]
+
+    model.branching_mass = pyo.Constraint(
+        pyo.RangeSet(1, layout.n_branch), rule=mass, doc="s_m = sum_f b_mf"
+    )
+    model.one_decision = pyo.Constraint(
+        pyo.RangeSet(1, layout.n_nodes),
+        rule=decision,
+        doc="(a'), (b') as differences: p_m + s_m = s_parent; every path has exactly one leaf",
+    )
+    model.one_label = pyo.Constraint(
+        pyo.RangeSet(1, layout.n_nodes), rule=label, doc="(c') sum_k w_mk = p_m"
+    )
+
+
+def add_objective(model: Any, instance: Instance, penalty: float) -> None:
+    """Maximise weight of hits minus penalty per leaf (count scale)."""
+    gained = pyo.quicksum(
+        float(weight) * model.theta[h] for h, weight in enumerate(instance.weight) if weight
+    )
+    model.count_value = pyo.Objective(
+        expr=gained - penalty * pyo.quicksum(model.p.values()), sense=pyo.maximize
+    )
+
+
+def add_side_constraints(
+    model: Any,
+    reduced: ReducedProblem,
+    variables: TreeVariables,
+    guard: Callable[[], None],
+) -> None:
+    """Add the rows of all side constraints (data changes such as class weights are done)."""
+    problem, wanted = reduced.problem, reduced.problem.constraints
+    add_structural_rows(model, problem, model.b, variables.features)
+    if wanted.min_samples_leaf is not None:
+        # Only correct rows flow in the master, so the leaf sizes need rows for all of them.
+        only_size = replace(
+            problem, constraints=Constraints(min_samples_leaf=wanted.min_samples_leaf)
+        )
+        FullRouting(model, only_size, model.b, model.w, model.p, variables.features, guard)
+    if reduced.all_pairs:
+        _add_prediction_rows(model, reduced)
+
+
+def _add_prediction_rows(model: Any, reduced: ReducedProblem) -> None:
+    problem, counts = reduced.problem, reduced.counts
+    n_classes, theta = problem.n_classes, model.theta
+    model.one_prediction = pyo.Constraint(
+        range(len(counts)),
+        rule=lambda _, i: pyo.quicksum(theta[i * n_classes + k] for k in range(n_classes)) == 1,
+        doc="every pattern gets exactly one class, so hits are exact at integer points",
+    )
+    floors = [recall_floor(problem, label) for label in problem.constraints.min_recall or {}]
+    model.recall_floor = pyo.Constraint(
+        range(len(floors)),
+        rule=lambda _, r: (
+            _weighted(theta, counts[:, floors[r][0]], floors[r][0], n_classes) >= floors[r][1]
+        ),
+        doc="enough rows of a class are classified correctly",
+    )
+    limits = [
+        (cells, limit.max_gap)
+        for name, limit in problem.constraints.fairness
+        for cells in parity_cells(name, limit, problem.context)
+    ]
+    positive = problem.context.positive_class
+
+    def parity(_: Any, r: int, sign: int) -> Any:
+        (first, second), gap = limits[r]
+        shares = np.zeros(len(counts))
+        for rows, part in ((first, 1.0), (second, -1.0)):
+            size = np.bincount(reduced.pattern_of_row[rows], minlength=len(counts))
+            shares += part * size / rows.sum()
+        return sign * _weighted(theta, shares, positive, n_classes) <= gap
+
+    model.parity = pyo.Constraint(
+        range(len(limits)),
+        (1, -1),
+        rule=parity,
+        doc="shares of positive predictions differ by max_gap at most",
+    )
+
+
+def _weighted(theta: Any, shares: np.ndarray, k: int, n_classes: int) -> Any:
+    """Sum of the hits of one class with a factor per pattern."""
+    used = np.flatnonzero(shares)
+    if not len(used):
+        return 0 * theta[0]
+    return linear(shares[used].tolist(), [theta[int(i) * n_classes + k] for i in used])
+
+
+def estimate_size(reduced: ReducedProblem) -> ModelSize:
+    """Estimate the size before the model is built: the master and one round of cuts.
+
+    A cut at a fractional point names at every branch node the columns that send its hit one way,
+    half of them on average, and without a cut per hit the model proves nothing.
+    """
+    layout = reduced.layout
+    rows, columns, nonzeros = (0, 0, 0)
+    if reduced.problem.constraints.min_samples_leaf is not None:
+        rows, columns, nonzeros = routing_size(reduced.problem)
+    own = layout.n_branch + 2 * layout.n_nodes
+    entries = layout.mass_start + layout.n_nodes * (layout.n_classes + 4)
+    cuts = layout.n_hits * (layout.n_nodes + layout.mass_start // 2)
+    return ModelSize(
+        rows + own + layout.n_hits,
+        columns + layout.n_variables,
+        layout.mass_start + layout.n_nodes,
+        nonzeros + entries + cuts,
+    )

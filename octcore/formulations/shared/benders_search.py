@@ -1,0 +1,224 @@
+"""How an engine works with the Benders master: separators, tree reading, branching.
+
+See `benders` for the variables.  Nothing here builds rows of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyomo.environ as pyo
+from scipy.sparse import csr_matrix
+
+from octcore.formulations.shared.benders import ReducedProblem, TreeVariables
+from octcore.program import Child, Cuts, Point, Problem, SearchState
+from octcore.separation.max_flow import BendersCuts
+from octcore.separation.tree_rows import Instance, Rows, TreePoint
+from octcore.tree import topology
+from octcore.tree.tree import Split, Tree
+
+
+class LinkedSeparator:
+    """Hands points to a separator of tree rows and gives its rows to the engine.
+
+    Parameters
+    ----------
+    variables : TreeVariables
+        The model's variables.
+    kind : str
+        Name of the separator.
+    required : bool
+        Whether the model is wrong without its rows.
+    find : callable
+        ``(point, state) -> rows``.
+    """
+
+    def __init__(
+        self,
+        variables: TreeVariables,
+        kind: str,
+        required: bool,
+        find: Callable[[TreePoint, SearchState], list[Rows]],
+    ) -> None:
+        self.variables, self.kind, self.required = variables, kind, required
+        self._find = find
+
+    def separate(self, point: Point, state: SearchState) -> list[Cuts]:
+        """Return violated inequalities; empty when there are none."""
+        found = self._find(self.variables.read(point), state)
+        return [
+            to_cuts(rows, self.variables.positions(point.columns), len(point.x)) for rows in found
+        ]
+
+
+def to_cuts(rows: Rows, columns: np.ndarray, n_columns: int) -> Cuts:
+    """Renumber rows from flat order to the columns of the compiled model."""
+    entries = rows.matrix.tocoo()
+    matrix = csr_matrix(
+        (entries.data, (entries.row, columns[entries.col])), shape=(rows.count, n_columns)
+    )
+    return Cuts(rows.kind, matrix, rows.rhs, rows.life, rows.pictures)
+
+
+INTEGRAL_TOLERANCE, ROOT_TOLERANCE, NODE_TOLERANCE = 1e-6, 1e-3, 1e-2
+"""Violations worth a row: all of them where the model would be wrong, clear ones elsewhere."""
+
+
+def cut_tolerance(state: SearchState) -> float:
+    """Smallest violation that counts at a node."""
+    if state.is_integral:
+        return INTEGRAL_TOLERANCE
+    return ROOT_TOLERANCE if state.is_root else NODE_TOLERANCE
+
+
+def benders_separator(
+    variables: TreeVariables, instance: Instance, strengthened: bool = False
+) -> LinkedSeparator:
+    """Benders cuts at every point, as the engine asks for them."""
+    cuts = BendersCuts(variables.layout, instance, strengthened)
+
+    def find(point: TreePoint, state: SearchState) -> list[Rows]:
+        return cuts.separate(point, cut_tolerance(state), state.is_integral)
+
+    return LinkedSeparator(variables, cuts.kind, True, find)
+
+
+class TreeReader:
+    """Reads trees from points and writes trees as starting values.
+
+    Parameters
+    ----------
+    reduced : ReducedProblem
+        The problem.
+    variables : TreeVariables
+        The model's variables.
+    """
+
+    def __init__(self, reduced: ReducedProblem, variables: TreeVariables) -> None:
+        self.reduced, self.variables = reduced, variables
+
+    def read(self, point: Point) -> Tree:
+        """Tree of an integral point; labels as the model says where predictions matter."""
+        return self._decode(self.variables.read(point))
+
+    def round(self, point: Point) -> Tree:
+        """Tree of any point: from the root, a node branches if most of its mass does."""
+        return self._decode(self.variables.read(point))
+
+    def _decode(self, values: TreePoint) -> Tree:
+        layout, instance = self.variables.layout, self.reduced.instance
+        problem = self.reduced.problem
+        splits: dict[int, Split] = {}
+        labels: dict[int, int] = {}
+        queue = [1]
+        while queue:
+            m = queue.pop()
+            if m <= layout.n_branch and values.mass[m - 1] > 0.5:
+                feature = int(instance.feature[int(values.branch[m - 1].argmax())])
+                splits[m] = Split.on_feature(feature)
+                queue += topology.children(m)
+            else:
+                labels[m] = int(values.label[m - 1].argmax())
+        tree = Tree(splits, labels, problem.n_features, problem.n_classes)
+        return tree if self.reduced.all_pairs else self.relabel(tree)
+
+    def relabel(self, tree: Tree) -> Tree:
+        """Give every leaf its heaviest class and drop splits that change nothing."""
+        return simplify(tree, self.reduced.problem, self.reduced.keeps_root)
+
+    def start_values(self, tree: Tree) -> list[tuple[pyo.Var, np.ndarray]]:
+        """Values of the variables at a tree, by component."""
+        layout, instance = self.variables.layout, self.reduced.instance
+        place = {int(column): f for f, column in enumerate(instance.feature)}
+        flat = np.zeros(layout.n_variables)
+        for m, split in tree.splits.items():
+            feature = place.get(split.features[0])
+            if feature is None:
+                return []
+            flat[layout.branch(m, feature)] = flat[layout.mass(m)] = 1.0
+        for m, k in tree.labels.items():
+            flat[layout.leaf(m)] = flat[layout.label(m, k)] = 1.0
+        predicted = tree.predict_codes(self.reduced.problem.X[instance.sample])
+        flat[layout.hit_start :] = predicted[instance.pattern] == instance.target
+        ends = [layout.mass_start, layout.leaf_start, layout.label_start, layout.hit_start]
+        return list(zip(self.variables.components, np.split(flat, ends), strict=True))
+
+
+def simplify(tree: Tree, problem: Problem, keeps_root: bool) -> Tree:
+    """Label every leaf with the heaviest class and collapse splits with equal labels below."""
+    rows = tree.node_rows(problem.X)
+    labels = {}
+    for leaf in tree.labels:
+        node = leaf
+        while node > 1 and not len(rows[node]):
+            node //= 2
+        here = rows[node]
+        counts = np.bincount(problem.y[here], problem.weights[here], problem.n_classes)
+        labels[leaf] = int(counts.argmax())
+    tree = tree.with_labels(labels)
+    for node in sorted(tree.splits, reverse=True):
+        left, right = (tree.labels.get(child) for child in topology.children(node))
+        if left is not None and left == right and not (keeps_root and node == 1):
+            tree = tree.collapse(node, left)
+    return tree
+
+
+class TopDownBranching:
+    """Branches at the shallowest fractional node: its heaviest decision, yes or no.
+
+    Plain most-fractional branching fails on tree models (measured): a decision far down means
+    little while those above it are open.
+
+    Parameters
+    ----------
+    variables : TreeVariables
+        The model's variables.
+    """
+
+    TOLERANCE = 1e-6
+
+    def __init__(self, variables: TreeVariables) -> None:
+        self.variables, self.layout = variables, variables.layout
+
+    def __call__(self, point: Point, lower: np.ndarray, upper: np.ndarray) -> list[Child]:
+        """Children of a node: the decision is taken, or it is forbidden."""
+        values = self.variables.read(point)
+        node = self._node(values)
+        if node is None:
+            return []
+        columns = self.variables.positions(point.columns)
+        weights = values.branch[node - 1]
+        feature = int(weights.argmax()) if len(weights) else -1
+        if not len(weights) or values.leaf[node - 1] > weights[feature]:
+            feature = -1
+        taken, refused = self._zeros(node, feature)
+        return [_fixed_at_zero(columns[flat], lower) for flat in (taken, refused)]
+
+    def _node(self, values: TreePoint) -> int | None:
+        """Shallowest node with a fractional decision; the most fractional one of its level."""
+        branch, leaf = values.branch, values.leaf[: self.layout.n_branch]
+        distance = np.minimum(branch, 1 - branch).sum(axis=1) + np.minimum(leaf, 1 - leaf)
+        for level in range(self.layout.depth):
+            nodes = np.arange(2**level, 2 ** (level + 1))
+            best = int(nodes[distance[nodes - 1].argmax()])
+            if distance[best - 1] > self.TOLERANCE:
+                return best
+        return None
+
+    def _zeros(self, node: int, feature: int) -> tuple[np.ndarray, np.ndarray]:
+        """Flat variables that vanish when the decision is taken, and when it is refused."""
+        layout = self.layout
+        features = np.arange(layout.n_features)
+        above = [layout.leaf(a) for a in topology.ancestors(node)]
+        others = layout.branch(node, features[features != feature])
+        if feature < 0:
+            return np.array([*above, *others]), np.array([layout.leaf(node)])
+        # A second test of the same feature further down separates nothing.
+        below = [layout.branch(m, feature) for level in layout.levels(node)[1:-1] for m in level]
+        taken = np.array([*above, layout.leaf(node), *others, *below])
+        return taken, np.array([layout.branch(node, feature)])
+
+
+def _fixed_at_zero(columns: np.ndarray, lower: np.ndarray) -> Child:
+    return columns, lower[columns], np.zeros(len(columns))

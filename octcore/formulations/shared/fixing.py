@@ -1,0 +1,239 @@
+"""Fixing by exact search: features that cannot be in a tree better than a known one.
+
+``V_f`` bounds the objective of every tree that tests column f at the root, and ``V_fsg`` that of
+every tree whose root tests f and whose child on side s tests g; both are the values of exact
+searches on the rows that arrive there, summed over the two sides.  With L the objective of a known
+tree that keeps all side constraints::
+
+    b[1, f] = 0                                  where V_f < L             (feature fixing)
+    b[1, f] + sum_{g in G} b[2 + s, g] <= 1      G = {g: V_fsg < L}        (pair fixing)
+    b[2 + s, g] = 0                              where g is in G of every f that is left
+
+Side constraints only remove trees, so values without them are bounds with them: no switch or
+constraint makes the rows invalid.  Ties are kept, for only strictly worse trees are cut off.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.formulations.shared.univariate import UnivariateObjective
+from octcore.parameters import Flag
+from octcore.program import Problem
+from octcore.search.univariate.convert import path_problem
+from octcore.search.univariate.problem import PathProblem, PathSearchResult
+from octcore.search.univariate.search import path_search
+from octcore.tree.tree import Tree
+
+SEARCH_SECONDS = 10.0
+"""A search supports the model and must leave time for it."""
+SLACK = 1e-7
+"""Added to values so that rounding never cuts off an optimal tree; far below one row."""
+FIXING = (
+    Flag(
+        "feature_fixing",
+        default=False,
+        symbol="V_f",
+        help="Ours: exclude root features whose exact value is below a known tree.",
+    ),
+    Flag(
+        "pair_fixing",
+        default=False,
+        symbol="V_{fg}",
+        help="Ours: exclude pairs of a root feature and a feature below it whose exact value is "
+        "below a known tree, and the root features themselves (10 seconds of search).",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Fixing:
+    """What is excluded.
+
+    Parameters
+    ----------
+    roots : frozenset of int
+        Columns that the root does not test.
+    pairs : mapping
+        ``(root column, side) -> columns`` that the child on side 0 (left) or 1 does not test.
+    children : tuple of (frozenset of int, frozenset of int)
+        Columns that the left and right child do not test, whatever the root.
+    """
+
+    roots: frozenset[int]
+    pairs: Mapping[tuple[int, int], frozenset[int]]
+    children: tuple[frozenset[int], frozenset[int]]
+
+    @property
+    def record(self) -> dict[str, int]:
+        """Counts for the result."""
+        return {
+            "root_features": len(self.roots),
+            "pairs": sum(len(below) for below in self.pairs.values()),
+            "child_features": sum(len(below) for below in self.children),
+        }
+
+    def apply(self, model: Any, b: Any, columns: Sequence[int]) -> None:
+        """Write bounds and rows.
+
+        Parameters
+        ----------
+        model : pyomo.environ.ConcreteModel
+            Receives the rows.
+        b : pyomo variable
+            ``b[m, f]``.
+        columns : sequence of int
+            Columns that have a variable.
+        """
+        # Bounds, not fixed variables: the columns of the model keep their places.
+        for node, below in ((1, self.roots), (2, self.children[0]), (3, self.children[1])):
+            for f in below & set(columns):
+                b[node, f].setub(0)
+        rows = {
+            (f, side): sorted((below - self.children[side]) & set(columns))
+            for (f, side), below in self.pairs.items()
+            if f in columns
+        }
+        rows = {key: below for key, below in rows.items() if below}
+        model.pair_fixing = pyo.Constraint(
+            list(rows),
+            rule=lambda _, f, s: b[1, f] + pyo.quicksum(b[2 + s, g] for g in rows[f, s]) <= 1,
+            doc="(ours) b_1f + sum_g b_cg <= 1 for pairs that no better tree has",
+        )
+
+
+def best_known(objective: UnivariateObjective, trees: Iterable[Tree | None]) -> float:
+    """Objective of the best tree that keeps the side constraints, minus infinity without one."""
+    values = [objective.evaluate(tree) for tree in trees if tree is not None]
+    return max((value for value in values if value is not None), default=-np.inf)
+
+
+def find_fixing(
+    problem: Problem,
+    objective: UnivariateObjective,
+    values: np.ndarray,
+    known: float,
+    columns: Sequence[int],
+    guard: Callable[[], None],
+) -> Fixing:
+    """Say what can be excluded.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem; its params hold the switches.
+    objective : UnivariateObjective
+        Its objective.
+    values : numpy.ndarray
+        Bounds ``V_f``, shape ``(n_features,)``.
+    known : float
+        Objective of a tree that keeps the side constraints.
+    columns : sequence of int
+        Columns that have a variable.
+    guard : callable
+        Raises when the solve must stop.
+    """
+    roots = frozenset(f for f in columns if values[f] < known - SLACK)
+    left = sorted((f for f in columns if f not in roots), key=lambda f: -values[f])
+    nothing: frozenset[int] = frozenset()
+    pairs: dict[tuple[int, int], frozenset[int]] = {}
+    if not problem.params["pair_fixing"] or problem.depth < 2:
+        return Fixing(roots, pairs, (nothing, nothing))
+    end = time.monotonic() + SEARCH_SECONDS
+    for f in left:
+        if time.monotonic() >= end:
+            break
+        for side, bounds in enumerate(pair_values(problem, objective, f, guard, end)):
+            pairs[f, side] = frozenset(g for g in columns if bounds[g] < known - SLACK)
+    children = (nothing, nothing)
+    if left and len(pairs) == 2 * len(left):
+        everywhere = [frozenset.intersection(*(pairs[f, side] for f in left)) for side in (0, 1)]
+        children = (everywhere[0], everywhere[1])
+    return Fixing(roots, pairs, children)
+
+
+def pair_values(
+    problem: Problem,
+    objective: UnivariateObjective,
+    f: int,
+    guard: Callable[[], None],
+    end: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds on trees with column f at the root and every column at its left, its right child.
+
+    Parameters
+    ----------
+    problem, objective : Problem, UnivariateObjective
+        As for `find_fixing`.
+    f : int
+        Column.
+    guard : callable
+        Raises when the solve must stop.
+    end : float
+        Monotonic time at which searches end with weaker bounds.
+    """
+    sides = [
+        _side(problem, objective.penalty, problem.X[:, f] == side, guard, end) for side in (0, 1)
+    ]
+    to_objective = np.vectorize(objective.from_count, otypes=[float])
+    (left, best_left), (right, best_right) = sides
+    return to_objective(left + best_right), to_objective(right + best_left)
+
+
+def _side(
+    problem: Problem, penalty: float, rows: np.ndarray, guard: Callable[[], None], end: float
+) -> tuple[np.ndarray, float]:
+    """Count values with every column at the top of a subtree on some rows, and the best of all."""
+    weight = float(problem.weights[rows].sum())
+    if weight <= 0:
+        # Nothing to gain: a split has two leaves at least.
+        return np.full(problem.n_features, -2 * penalty), -penalty
+    asked = path_problem(
+        problem,
+        penalty / weight,
+        X=problem.X[rows],
+        y=problem.y[rows],
+        weights=problem.weights[rows],
+        depth=problem.depth - 1,
+        min_samples_leaf=searched_leaf_size(problem),
+        forbidden_features=problem.forbidden_columns,
+        all_root_values=True,
+    )
+    found = guarded_search(asked, guard, max(0.0, end - time.monotonic()))
+    best = -np.inf if found.bound is None else found.bound
+    return found.root_values * weight, best * weight
+
+
+def searched_leaf_size(problem: Problem) -> int:
+    """Rows that the search may demand of a leaf so that its values stay bounds.
+
+    The search does not see rows of weight zero, but they fill leaves.
+    """
+    if (problem.weights == 0).any():
+        return 1
+    return problem.constraints.min_samples_leaf or 1
+
+
+def guarded_search(
+    asked: PathProblem, guard: Callable[[], None], seconds: float
+) -> PathSearchResult:
+    """Search for a time; an interruption is raised after the search has ended."""
+    caught: list[Exception] = []
+
+    def cancel() -> bool:
+        try:
+            guard()
+        except Exception as error:
+            caught.append(error)
+        return bool(caught)
+
+    result = path_search(asked, cancel=cancel, time_limit=seconds)
+    if caught:
+        raise caught[0]
+    return result

@@ -1,0 +1,333 @@
+"""What S-OCT, OCT-H and their relatives share: points, objective, starts, routing and big-M rows.
+
+Columns are scaled to [0, 1].  A plane of weights with 1-norm 1 then has scores in [-1, 1], and the
+width of the empty strip around it is its *gap*; trees count only if all their gaps reach epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.constraints import Constraints, violations
+from octcore.formulations.shared.rows import linear
+from octcore.parameters import FloatRange
+from octcore.program import Problem, Sense
+from octcore.tree import topology
+from octcore.tree.planes import drop_pass_through
+from octcore.tree.tree import Tree
+from octcore.warmstart.points import (
+    ClassCounts,
+    IntArray,
+    PlaneTree,
+    centred_planes,
+    count_classes,
+    node_gaps,
+    to_tree,
+    tree_leaves,
+)
+from octcore.warmstart.svm_tree import GAP_SLACK, TreeGoal, TreeSearch
+
+EPSILON = FloatRange(
+    "epsilon",
+    0.005,
+    r"\varepsilon",
+    "Smallest gap between the two sides of a split, for weights of 1-norm 1 on columns in [0, 1]. "
+    "1e-5 stands for any strict separation.",
+    low=1e-5,
+    high=0.5,
+    log=True,
+)
+START_SECONDS = FloatRange(
+    "start_seconds",
+    3.0,
+    help="Longest time for the heuristic that finds the first trees.",
+    low=0.0,
+    high=30.0,
+    unit="s",
+    advanced=True,
+)
+SEPARABLE_GAP = 1e-4
+"""Gaps below this are flagged: a slightly different data file may have none."""
+
+
+@dataclass(frozen=True, eq=False)
+class CountObjective:
+    """Objectives A (correct rows) and B (share of errors plus a price per split).
+
+    Parameters
+    ----------
+    problem : Problem
+        Columns in [0, 1].
+    alpha : float
+        Price of a split in accuracy; 0 for objective A.
+    epsilon : float
+        Smallest admissible node gap.
+    """
+
+    problem: Problem
+    alpha: float
+    epsilon: float
+
+    @cached_property
+    def points(self) -> ClassCounts:
+        """Rows of positive weight, merged."""
+        problem = self.problem
+        counts = problem.weights > 0
+        return count_classes(
+            problem.X[counts], problem.y[counts], problem.weights[counts], problem.n_classes
+        )
+
+    @property
+    def sense(self) -> Sense:
+        """Direction: A is maximised, B minimised."""
+        return Sense.MAXIMISE if self.alpha == 0 else Sense.MINIMISE
+
+    @property
+    def max_splits(self) -> int:
+        """Largest number of splits (beta)."""
+        most = 2**self.problem.depth - 1
+        leaves = self.problem.constraints.leaf_limit
+        return most if leaves is None else min(most, leaves - 1)
+
+    @property
+    def split_price(self) -> float:
+        """Price of a split in weight of correct rows."""
+        return self.alpha * self.points.total
+
+    def of(self, correct: float, splits: int) -> float:
+        """Objective of a number of correct rows and splits."""
+        if self.alpha == 0:
+            return correct
+        return 1.0 - correct / self.points.total + self.alpha * splits
+
+    @property
+    def bound(self) -> float:
+        """What conflicting identical rows allow, without any split in B."""
+        points = self.points
+        if self.alpha == 0:
+            return points.conflict_bound
+        leaf = float(points.counts.sum(axis=0).max())
+        return min(self.of(leaf, 0), self.of(points.conflict_bound, 1))
+
+    @property
+    def granularity(self) -> float:
+        """Smallest difference of two values; 0 when rows and splits have no common measure."""
+        weights = self.problem.weights
+        if not np.allclose(weights, np.round(weights), rtol=0, atol=1e-9):
+            return 0.0
+        if self.alpha == 0:
+            return float(math.gcd(*np.round(weights).astype(int).tolist())) or 1.0
+        row = 1.0 / self.points.total
+        ratio = self.alpha / row
+        for large, step in ((ratio, row), (1 / ratio, self.alpha)):
+            if round(large) >= 1 and abs(large - round(large)) < 1e-9 * large:
+                return step
+        return 0.0
+
+    def evaluate(self, tree: Tree) -> float | None:
+        """Objective by routing; None if a gap is below epsilon or a side constraint is broken."""
+        tree = drop_pass_through(tree)
+        if any(gap < self.epsilon * (1 - GAP_SLACK) for gap in self.gaps(tree).values()):
+            return None
+        if violations(self._limits, tree, self.problem.context):
+            return None
+        right = tree.predict_codes(self.problem.X) == self.problem.y
+        return self.of(float(self.problem.weights[right].sum()), tree.n_splits)
+
+    @cached_property
+    def _limits(self) -> Constraints:
+        return replace(self.problem.constraints, class_weight=None)
+
+    def gaps(self, tree: Tree) -> dict[int, float]:
+        """Gap of every split with rows on both sides."""
+        return node_gaps(tree, self.points.X)
+
+    def describe(self, tree: Tree) -> dict[str, Any]:
+        """Gaps of a tree, and whether they reach epsilon; goes to the run's values."""
+        gaps = self.gaps(tree)
+        smallest = min(gaps.values(), default=None)
+        return {
+            "node_gaps": {str(node): gap for node, gap in gaps.items()},
+            "smallest_gap": smallest,
+            "separability": self._kind(smallest),
+            "thin_nodes": [node for node, gap in gaps.items() if gap < SEPARABLE_GAP],
+        }
+
+    def _kind(self, smallest: float | None) -> str:
+        reference = EPSILON.default
+        assert isinstance(reference, float)
+        wide = smallest is None or smallest >= reference * (1 - GAP_SLACK)
+        return "epsilon-feasible" if wide else "separable"
+
+
+def describe_in_words(described: dict[str, Any]) -> tuple[str, ...]:
+    """Sentences for the certificate about the gaps of the final tree."""
+    smallest, reference = described["smallest_gap"], EPSILON.default
+    if smallest is None:
+        return ()
+    if described["separability"] == "epsilon-feasible":
+        return (f"epsilon-feasible: every node gap reaches {reference} (smallest {smallest:.3g})",)
+    return (
+        f"separable: the smallest node gap is {smallest:.3g}, below the usual epsilon {reference}",
+    )
+
+
+class Starts:
+    """The heuristic of one program; the solver's points feed it, and it goes on between them.
+
+    Parameters
+    ----------
+    objective : CountObjective
+        What counts.
+    """
+
+    def __init__(self, objective: CountObjective) -> None:
+        problem = objective.problem
+        self.objective, self.points = objective, objective.points
+        self.depth = problem.depth
+        self.search = TreeSearch(
+            TreeGoal(
+                objective.points,
+                problem.depth,
+                objective.epsilon,
+                objective.split_price,
+                objective.max_splits,
+                problem.seed,
+            )
+        )
+
+    def trees(self, seconds: float) -> Iterator[tuple[str, Tree]]:
+        """Yield improving trees, from quick to slow."""
+        return self.search.trees(seconds)
+
+    def tree_of(self, leaf: IntArray) -> Tree:
+        """Tree of a routing: widest gaps, and slack where no plane separates."""
+        planes, gaps = centred_planes(self.points, leaf, self.depth)
+        least = self.objective.epsilon * (1 - GAP_SLACK)
+        if all(gap is not None and gap.width >= least for gap in gaps.values()):
+            return to_tree(self.points, planes)
+        return to_tree(self.points, self.search.repaired(leaf))
+
+    def thinner_than(self, tree: Tree) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Say whether the search met more correct rows in a tree whose gaps miss epsilon."""
+        right = tree.predict_codes(self.points.X)
+        correct = float(self.points.counts[np.arange(len(self.points)), right].sum())
+        thin = self.search.thin_value
+        if self.objective.alpha > 0 or thin <= correct + 1e-9:
+            return {}, ()
+        return {"correct_with_thinner_gaps": thin}, (
+            f"a tree with {thin:g} correct was met whose gaps are thinner than epsilon",
+        )
+
+
+def leaf_table(leaf: IntArray, depth: int) -> np.ndarray:
+    """Which nodes every point visits, shape ``(n_points, 2**(depth + 1) - 1)``, node 1 first."""
+    visits = np.zeros((len(leaf), 2 ** (depth + 1) - 1))
+    node = leaf.copy()
+    while (node >= 1).any():
+        visits[np.arange(len(leaf)), node - 1] = 1.0
+        node = node >> 1
+        if not node.any():
+            break
+    return visits
+
+
+def add_big_m(
+    model: Any,
+    nodes: list[int],
+    X: np.ndarray,
+    epsilon: float,
+    goes_left: Callable[[int, int], Any],
+    goes_right: Callable[[int, int], Any],
+    guard: Callable[[], None],
+) -> None:
+    """Add planes ``a_t, b_t`` and the rows that make routed points keep to their sides.
+
+    The constants are as small as columns in [0, 1] allow: ``|a.x_i| <= max_j x_ij`` when the 1-norm
+    of ``a`` is at most 1, and ``|b| <= 1``.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        Receives ``a``, ``a_size``, ``b`` and the rows.
+    nodes : list of int
+        Branch nodes that get a plane.
+    X : numpy.ndarray
+        Points, shape ``(n_points, n_features)``.
+    epsilon : float
+        Gap between the sides.
+    goes_left, goes_right : callable
+        ``(point, node) -> variable`` that is 1 when the point goes there.
+    guard : callable
+        Asked often; raises when the solve must stop.
+    """
+    p = X.shape[1]
+    features = range(p)
+    reach = (X.max(axis=1) + 1.0).tolist()
+    rows = X.tolist()
+    points = range(len(X))
+    model.a = pyo.Var(nodes, features, bounds=(-1, 1), doc="a_tj: weight of column j at node t")
+    model.a_size = pyo.Var(nodes, features, bounds=(0, 1), doc="at least |a_tj|")
+    model.b = pyo.Var(nodes, bounds=(-1, 1), doc="b_t: offset of the plane of node t")
+    model.unit_norm = pyo.Constraint(
+        nodes,
+        rule=lambda m, t: pyo.quicksum(m.a_size[t, j] for j in features) <= 1,
+        doc="(S8) ||a_t||_1 <= 1",
+    )
+    model.size_above = pyo.Constraint(
+        nodes, features, rule=lambda m, t, j: m.a_size[t, j] >= m.a[t, j], doc="(S8)"
+    )
+    model.size_below = pyo.Constraint(
+        nodes, features, rule=lambda m, t, j: m.a_size[t, j] >= -m.a[t, j], doc="(S8)"
+    )
+
+    def left(m: Any, i: int, t: int) -> Any:
+        guard()
+        terms = [*(m.a[t, j] for j in features), m.b[t], goes_left(i, t)]
+        return None, linear([*rows[i], -1.0, reach[i]], terms), reach[i]
+
+    def right(m: Any, i: int, t: int) -> Any:
+        terms = [*(m.a[t, j] for j in features), m.b[t], goes_right(i, t)]
+        most = reach[i] + epsilon
+        return epsilon - most, linear([*rows[i], -1.0, -most], terms), None
+
+    model.left_side = pyo.Constraint(
+        points, nodes, rule=left, doc="(S8) a_t.x_i <= b_t + M_i (1 - w_i,2t)"
+    )
+    model.right_side = pyo.Constraint(
+        points, nodes, rule=right, doc="(S8) a_t.x_i - eps >= b_t - (M_i + eps)(1 - w_i,2t+1)"
+    )
+
+
+def plane_values(
+    planes: PlaneTree, nodes: list[int], epsilon: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of 1-norm 1 and offsets ``b_t`` of big-M nodes for planes with unit margins."""
+    p = planes.weights.shape[1]
+    a, b = np.zeros((len(nodes), p)), np.zeros(len(nodes))
+    for k, node in enumerate(nodes):
+        size = np.abs(planes.weights[node]).sum()
+        if size > 0:
+            # left: a.x <= b, right: a.x >= b + eps; the strip of the plane is 2 / size wide
+            a[k] = planes.weights[node] / size
+            b[k] = (-planes.offsets[node]) / size - epsilon / 2
+        else:  # everything on one side: 0 <= b, or 0 >= b + eps
+            b[k] = 1.0 if planes.offsets[node] < 0 else -1.0
+    return a, np.clip(b, -1.0, 1.0)
+
+
+def routing_of(tree: Tree, points: ClassCounts, depth: int) -> IntArray:
+    """Terminal node of every point in the perfect tree."""
+    return tree_leaves(tree, points.X, depth)
+
+
+def sibling_leaves(depth: int) -> list[tuple[int, int]]:
+    """Pairs of terminal nodes with one parent."""
+    return [topology.children(t) for t in topology.branch_nodes(depth) if t >= 2 ** (depth - 1)]

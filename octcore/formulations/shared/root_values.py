@@ -1,0 +1,165 @@
+"""Strengthening a model by exact search: start, value row, fixing of features.
+
+A short exact search without the global side constraints gives ``V_f``, an upper bound on the
+objective of every tree that tests column f at the root, and ``V_leaf``.  Side constraints only
+remove trees, so the bounds hold with any of them::
+
+    objective <= sum_f V_f b[1, f] + V_leaf (1 - sum_f b[1, f])        (value row)
+
+What can be excluded with them is in `fixing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.formulations.shared.fixing import (
+    FIXING,
+    SEARCH_SECONDS,
+    SLACK,
+    Fixing,
+    best_known,
+    find_fixing,
+    guarded_search,
+    searched_leaf_size,
+)
+from octcore.formulations.shared.univariate import UnivariateObjective
+from octcore.parameters import Flag
+from octcore.program import Problem
+from octcore.search.univariate.convert import path_problem, to_tree
+from octcore.search.univariate.problem import PathSearchResult
+from octcore.tree.tree import Tree
+from octcore.warmstart.greedy import greedy_starts
+
+STRENGTHENING = (
+    Flag("search_start", default=False, help="Ours: start from the tree of an exact search."),
+    Flag(
+        "value_row",
+        default=False,
+        symbol="V_f",
+        help="Ours: bound the objective by the exact value of every root feature; the proof is "
+        "then shared between search and mixed-integer programming.",
+    ),
+    *FIXING,
+)
+
+
+def is_wanted(problem: Problem) -> bool:
+    """Whether any switch needs the search."""
+    return any(problem.params[flag.name] for flag in STRENGTHENING)
+
+
+def proof_method(problem: Problem) -> str:
+    """What proves the bound: the search takes part where its values enter the model."""
+    shared = any(problem.params[name] for name in ("value_row", *(flag.name for flag in FIXING)))
+    return "mip+path-search" if shared else "mip"
+
+
+class RootValues:
+    """Values of the root features and the best tree that is known.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    objective : UnivariateObjective
+        Its objective.
+    guard : callable
+        Raises when the solve must stop; asked while searching.
+    """
+
+    def __init__(
+        self, problem: Problem, objective: UnivariateObjective, guard: Callable[[], None]
+    ) -> None:
+        self.problem, self.objective, self.guard = problem, objective, guard
+        self.fixing: Fixing | None = None
+        found = _search(problem, objective, guard)
+        weight = objective.total_weight
+        to_objective = np.vectorize(lambda v: objective.from_count(v * weight), otypes=[float])
+        self.values = to_objective(found.root_values)
+        self.exact = found.root_exact
+        self.leaf_value = objective.from_count(
+            np.bincount(problem.y, problem.weights).max() - objective.penalty
+        )
+        self.tree: Tree | None = None
+        if found.tree is not None:
+            self.tree = to_tree(found.tree, problem.n_features, problem.n_classes)
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """Plain data for the result."""
+        return {
+            "root_values": [float(v) if np.isfinite(v) else None for v in self.values],
+            "root_values_exact": [bool(flag) for flag in self.exact],
+            "leaf_value": float(self.leaf_value),
+            **({} if self.fixing is None else {"fixing": self.fixing.record}),
+        }
+
+    @property
+    def starts(self) -> tuple[tuple[str, Tree], ...]:
+        """The tree of the search, if it is to be the start."""
+        wanted = self.problem.params["search_start"] and self.tree is not None
+        return (("search", self.tree),) if wanted and self.tree is not None else ()
+
+    def strengthen(self, model: Any, b: Any, F: list[int], value: Any) -> None:
+        """Add the value row and fix root features, as the switches say.
+
+        Parameters
+        ----------
+        model : pyomo.environ.ConcreteModel
+            Receives the row.
+        b : pyomo variable
+            ``b[m, f]``.
+        F : list of int
+            Columns that have a variable.
+        value : pyomo expression
+            The objective in its reported scale.
+        """
+        params = self.problem.params
+        self.fix(model, b, F, (t for _, t in greedy_starts(self.problem, self.objective.penalty)))
+        if params["value_row"]:
+            gains = [
+                (float(self.values[f]) - self.leaf_value, f)
+                for f in F
+                if np.isfinite(self.values[f])
+            ]
+            for f in F:
+                if not np.isfinite(self.values[f]):
+                    b[1, f].fix(0)
+            model.value_row = pyo.Constraint(
+                expr=value
+                <= self.leaf_value + SLACK + pyo.quicksum(gain * b[1, f] for gain, f in gains),
+                doc="(ours) objective <= sum_f V_f b_1f + V_leaf p_1",
+            )
+
+    def fix(self, model: Any, b: Any, F: Sequence[int], trees: Iterable[Tree]) -> None:
+        """Exclude what cannot beat the best of some trees, as the switches say.
+
+        Parameters
+        ----------
+        model, b, F : pyomo.environ.ConcreteModel, pyomo variable, sequence of int
+            As for `strengthen`.
+        trees : iterable of Tree
+            Known trees beside the one of the search.
+        """
+        if not any(self.problem.params[flag.name] for flag in FIXING):
+            return
+        known = best_known(self.objective, (*trees, self.tree))
+        self.fixing = find_fixing(self.problem, self.objective, self.values, known, F, self.guard)
+        self.fixing.apply(model, b, F)
+
+
+def _search(
+    problem: Problem, objective: UnivariateObjective, guard: Callable[[], None]
+) -> PathSearchResult:
+    asked = path_problem(
+        problem,
+        objective.leaf_price,
+        min_samples_leaf=searched_leaf_size(problem),
+        forbidden_features=problem.forbidden_columns,
+    )
+    return guarded_search(asked, guard, SEARCH_SECONDS)

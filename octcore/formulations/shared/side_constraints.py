@@ -1,0 +1,332 @@
+"""Side constraints as linear rows over ``b[m, f]`` (node m tests column f).
+
+Rows about features and size need `b` alone.  Rows about *all* training rows (smallest leaf,
+fairness) need full routing, since flows only track rows that are classified correctly::
+
+    (FR) R[i,1] = 1,   R[i,m] = R[i,2m] + R[i,2m+1] + sum_k q[i,m,k]
+         R[i,2m] <= sum_{f: x_if = 0} b[m,f],   R[i,2m+1] <= sum_{f: x_if = 1} b[m,f]
+         sum_k q[i,m,k] <= p[m],   q[i,m,k] <= w[m,k]
+
+and ``sum_m q[i,m,k]`` is the indicator that row i is predicted k.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.constraints import parity_cells
+from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
+from octcore.program import Problem
+from octcore.tree import topology
+from octcore.tree.tree import Tree
+
+STRUCTURAL = frozenset(
+    {
+        "max_leaves",
+        "max_splits",
+        "max_features",
+        "forbidden_features",
+        "forbidden_pairs",
+        "root_feature",
+        "feature_once_per_path",
+        "class_weight",
+    }
+)
+"""Constraints that rows over `b` (and weights in the objective) express."""
+ROUTED = frozenset(
+    {
+        "min_samples_leaf",
+        "statistical_parity",
+        "equal_opportunity",
+        "predictive_equality",
+        "equalized_odds",
+        "conditional_parity",
+    }
+)
+"""Constraints that need full routing."""
+PREDICTION = frozenset(ROUTED - {"min_samples_leaf"} | {"min_recall"})
+"""Constraints on predictions: leaf labels may not be changed afterwards."""
+
+
+def allowed_columns(problem: Problem) -> list[int]:
+    """Encoded columns of features that are not forbidden; the others get no variable."""
+    return np.flatnonzero(~problem.forbidden_columns).tolist()
+
+
+def by_raw_feature(problem: Problem, columns: list[int]) -> dict[int, list[int]]:
+    """Columns of every raw feature that has any."""
+    found: dict[int, list[int]] = {}
+    for j in columns:
+        found.setdefault(int(problem.groups[j]), []).append(j)
+    return found
+
+
+def add_structural_rows(model: Any, problem: Problem, b: Any, F: list[int]) -> None:
+    """Add the rows about size and features that were asked for.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        Receives variables ``uses_feature[g]`` and the rows.
+    problem : Problem
+        Constraints and groups of columns.
+    b : pyomo variable
+        ``b[m, f]``, one where branch node m tests encoded column f.
+    F : list of int
+        Columns that have a variable.
+    """
+    wanted, groups = problem.constraints, by_raw_feature(problem, F)
+    B = topology.branch_nodes(problem.depth)
+    if wanted.leaf_limit is not None and F:
+        model.leaf_limit = pyo.Constraint(
+            expr=pyo.quicksum(b[m, f] for m in B for f in F) <= wanted.leaf_limit - 1,
+            doc="leaves <= C, since leaves = splits + 1",
+        )
+    if wanted.root_feature is not None:
+        columns = groups.get(problem.context.raw_index(wanted.root_feature), [])
+        model.root_feature = pyo.Constraint(
+            expr=(1.0, linear([1.0] * len(columns), [b[1, f] for f in columns]), 1.0),
+            doc="the root tests the given raw feature",
+        )
+    if wanted.feature_once_per_path:
+        model.feature_once_per_path = pyo.Constraint(
+            topology.terminal_nodes(problem.depth),
+            list(groups),
+            rule=lambda _, t, g: (
+                pyo.quicksum(b[a, f] for a in topology.ancestors(t) for f in groups[g]) <= 1
+            ),
+            doc="a raw feature is tested once at most on the path to terminal t",
+        )
+    if wanted.max_features is not None or wanted.forbidden_pairs:
+        _add_feature_use(model, problem, b, groups)
+
+
+def _add_feature_use(model: Any, problem: Problem, b: Any, groups: Mapping[int, list[int]]) -> None:
+    wanted, context = problem.constraints, problem.context
+    model.uses_feature = pyo.Var(list(groups), domain=pyo.Binary, doc="u_g: raw feature g occurs")
+    u: Any = model.uses_feature
+    model.feature_use = pyo.Constraint(
+        topology.branch_nodes(problem.depth),
+        list(groups),
+        rule=lambda _, m, g: pyo.quicksum(b[m, f] for f in groups[g]) <= u[g],
+        doc="u_g = 1 where any column of raw feature g is tested",
+    )
+    if wanted.max_features is not None:
+        model.feature_limit = pyo.Constraint(
+            expr=pyo.quicksum(u[g] for g in groups) <= wanted.max_features,
+            doc="number of distinct raw features",
+        )
+    pairs = [(context.raw_index(a), context.raw_index(c)) for a, c in wanted.forbidden_pairs]
+    pairs = [(a, c) for a, c in pairs if a in groups and c in groups]
+    model.forbidden_pairs = pyo.Constraint(
+        range(len(pairs)),
+        rule=lambda _, r: linear((1.0, 1.0), [u[g] for g in pairs[r]]) <= 1,
+        doc="two raw features never occur in one tree",
+    )
+
+
+def recall_floor(problem: Problem, label: Any) -> tuple[int, int]:
+    """Class index and smallest number of its rows that must be classified correctly."""
+    k = problem.context.class_index(label)
+    share = (problem.constraints.min_recall or {})[label]
+    return k, math.ceil(share * int((problem.y == k).sum()) - 1e-9)
+
+
+def needs_routing(problem: Problem) -> bool:
+    """Whether a constraint concerns all rows, not only those classified correctly."""
+    return bool(problem.constraints.active & ROUTED)
+
+
+def fixes_labels(problem: Problem) -> bool:
+    """Whether a constraint concerns predictions, so that leaf labels are part of the solution."""
+    return bool(problem.constraints.active & PREDICTION)
+
+
+class FullRouting:
+    """The rows (FR), and the constraints that stand on them.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        Receives variables ``route``, ``absorbed`` and the rows.
+    problem : Problem
+        Rows and constraints.
+    b, w : pyomo variables
+        ``b[m, f]`` as above and ``w[m, k]``, node m predicts class k.
+    leaf : mapping
+        Expression by node that is 1 where the node is a leaf.
+    F : list of int
+        Columns that have a variable.
+    guard : callable
+        Raises when the solve must stop.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        problem: Problem,
+        b: Any,
+        w: Any,
+        leaf: Mapping[int, Any],
+        F: list[int],
+        guard: Callable[[], None],
+    ) -> None:
+        self.model, self.problem = model, problem
+        nobody = np.zeros(problem.n_samples, dtype=np.int64)
+        self.rows = merge_rows(problem.X, nobody, np.ones(problem.n_samples))
+        self.nodes = list(topology.all_nodes(problem.depth))
+        self._add_routing(b, w, leaf, F, guard)
+        if problem.constraints.min_samples_leaf is not None:
+            self._add_leaf_size(leaf)
+        self._add_fairness()
+
+    def _add_routing(
+        self,
+        b: Any,
+        w: Any,
+        leaf: Mapping[int, Any],
+        F: list[int],
+        guard: Callable[[], None],
+    ) -> None:
+        model, problem, X = self.model, self.problem, self.rows.X
+        I, K = range(len(self.rows)), range(problem.n_classes)
+        B = topology.branch_nodes(problem.depth)
+        model.route = pyo.Var(I, self.nodes, bounds=(0, 1), doc="R_im: row i visits node m")
+        model.absorbed = pyo.Var(
+            I, self.nodes, K, bounds=(0, 1), doc="q_imk: row i ends at leaf m with prediction k"
+        )
+        R, q = model.route, model.absorbed
+
+        def conservation(_, i, m):
+            out = [q[i, m, k] for k in K]
+            if m in B:
+                out += [R[i, 2 * m], R[i, 2 * m + 1]]
+            return 0, linear([1.0] + [-1.0] * len(out), [R[i, m], *out]), 0
+
+        def direction(_, i, m, side):
+            if m == 1:
+                guard()
+            there = [b[m, f] for f in F if X[i, f] == side]
+            return None, linear([1.0] + [-1.0] * len(there), [R[i, 2 * m + side], *there]), 0
+
+        model.routing_source = pyo.Constraint(
+            I, rule=lambda _, i: R[i, 1] == 1, doc="(FR) every row enters at the root"
+        )
+        model.routing_conservation = pyo.Constraint(
+            I, self.nodes, rule=conservation, doc="(FR) rows go on or are absorbed"
+        )
+        model.routing_direction = pyo.Constraint(
+            I, B, (0, 1), rule=direction, doc="(FR) rows follow the split"
+        )
+        model.absorbed_at_leaf = pyo.Constraint(
+            I,
+            self.nodes,
+            rule=lambda _, i, m: pyo.quicksum(q[i, m, k] for k in K) <= leaf[m],
+            doc="(FR) only leaves absorb",
+        )
+        model.absorbed_label = pyo.Constraint(
+            I,
+            self.nodes,
+            K,
+            rule=lambda _, i, m, k: q[i, m, k] <= w[m, k],
+            doc="(FR) the prediction is the label of the leaf",
+        )
+
+    def _add_leaf_size(self, leaf: Mapping[int, Any]) -> None:
+        q, counts = self.model.absorbed, self.rows.counts
+        smallest, K = self.problem.constraints.min_samples_leaf, range(self.problem.n_classes)
+        self.model.leaf_size = pyo.Constraint(
+            self.nodes,
+            rule=lambda _, m: (
+                pyo.quicksum(
+                    float(counts[i]) * q[i, m, k] for i in range(len(self.rows)) for k in K
+                )
+                >= smallest * leaf[m]
+            ),
+            doc="every leaf holds N_min rows at least",
+        )
+
+    def _add_fairness(self) -> None:
+        limits = []
+        for name, limit in self.problem.constraints.fairness:
+            for first, second in parity_cells(name, limit, self.problem.context):
+                limits.append((first, second, limit.max_gap))
+        if not limits:
+            return
+
+        def share(rows: np.ndarray) -> Any:
+            """Share of positive predictions in a group of original rows."""
+            counts = np.bincount(self.rows.group_of[rows], minlength=len(self.rows))
+            positive = self.problem.context.positive_class
+            here = np.flatnonzero(counts)
+            return pyo.quicksum(
+                float(counts[i]) / float(rows.sum()) * self.model.absorbed[i, m, positive]
+                for i in here
+                for m in self.nodes
+            )
+
+        def parity(_, r, sign):
+            first, second, gap = limits[r]
+            return sign * (share(first) - share(second)) <= gap
+
+        self.model.parity = pyo.Constraint(
+            range(len(limits)),
+            (1, -1),
+            rule=parity,
+            doc="shares of positive predictions differ by max_gap at most",
+        )
+
+    def start_values(self, tree: Tree) -> list[tuple[Any, np.ndarray]]:
+        """Values of the routing variables for a tree."""
+        route = np.zeros((len(self.rows), len(self.nodes)))
+        absorbed = np.zeros((len(self.rows), len(self.nodes), self.problem.n_classes))
+        for node, rows in tree.node_rows(self.rows.X).items():
+            route[rows, node - 1] = 1.0
+            if node in tree.labels:
+                absorbed[rows, node - 1, tree.labels[node]] = 1.0
+        return [(self.model.route, route), (self.model.absorbed, absorbed)]
+
+
+def structural_start_values(
+    model: Any, problem: Problem, tree: Tree, F: list[int]
+) -> list[tuple[Any, np.ndarray]]:
+    """Values of the variables of `add_structural_rows` for a tree."""
+    if not hasattr(model, "uses_feature"):
+        return []
+    used = {int(problem.groups[j]) for j in tree.used_features}
+    raw = list(by_raw_feature(problem, F))
+    return [(model.uses_feature, np.array([float(g in used) for g in raw]))]
+
+
+def routing_size(problem: Problem) -> tuple[int, int, int]:
+    """Rows, columns and non-zeros of (FR), for the estimate before building."""
+    if not needs_routing(problem):
+        return 0, 0, 0
+    n, k = len(np.unique(problem.X, axis=0)), problem.n_classes
+    branch, nodes = 2**problem.depth - 1, 2 ** (problem.depth + 1) - 1
+    rows = n * (1 + nodes + 2 * branch + nodes + nodes * k)
+    columns = n * nodes * (1 + k)
+    nonzeros = n * (1 + nodes * (k + 3) + branch * (problem.n_features + 2) + nodes * (k + 1))
+    return rows, columns, nonzeros + n * nodes * k * 2
+
+
+__all__ = [
+    "PREDICTION",
+    "ROUTED",
+    "STRUCTURAL",
+    "FullRouting",
+    "MergedRows",
+    "add_structural_rows",
+    "allowed_columns",
+    "by_raw_feature",
+    "fixes_labels",
+    "needs_routing",
+    "recall_floor",
+    "routing_size",
+    "structural_start_values",
+]

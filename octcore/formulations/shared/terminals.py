@@ -1,0 +1,198 @@
+"""Rows that stand at the terminal nodes of a perfect tree: errors, recall, parity, leaf size.
+
+OCT, its binary form and BinOCT say where every row ends (``z[i, t]``) and what a terminal node
+predicts (``c[t, k]``); what follows from those two is common to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.constraints import parity_cells
+from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
+from octcore.formulations.shared.side_constraints import recall_floor
+from octcore.program import Problem
+from octcore.tree import topology
+from octcore.tree.tree import Tree
+
+
+def all_rows(problem: Problem) -> MergedRows:
+    """Merge all training rows; those of weight 0 still count for constraints."""
+    return merge_rows(problem.X, problem.y, problem.weights)
+
+
+def add_error_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any) -> None:
+    """Add ``L[t]``, the weight of the rows at terminal t that its label gets wrong.
+
+    The big-M of class k is the weight of all rows of other classes: no terminal holds more.
+    """
+    L = topology.terminal_nodes(problem.depth)
+    model.error = pyo.Var(L, domain=pyo.NonNegativeReals, doc="L_t: weight misclassified at t")
+
+    def misclassified(_, t, k):
+        others = np.flatnonzero(rows.y != k)
+        weights = [float(rows.weights[i]) for i in others]
+        big_m = sum(weights)
+        # L_t >= sum_{y_i != k} w_i z_it - M_k (1 - c_tk)
+        terms = linear(
+            [1.0, *(-w for w in weights), -big_m],
+            [model.error[t], *(z[i, t] for i in others), c[t, k]],
+        )
+        return -big_m, terms, None
+
+    model.misclassified = pyo.Constraint(
+        L,
+        range(problem.n_classes),
+        rule=misclassified,
+        doc="L_t >= N_t - N_kt - M_k (1 - c_tk)",
+    )
+
+
+def add_recall_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any) -> None:
+    """Add ``s[t, k]``, rows of class k that are right at t (never overstated), and the floors."""
+    floors = [recall_floor(problem, label) for label in problem.constraints.min_recall or {}]
+    if not floors:
+        return
+    L, least = topology.terminal_nodes(problem.depth), dict(floors)
+    of_class = {k: np.flatnonzero(rows.y == k) for k in least}
+    model.right = pyo.Var(L, list(least), domain=pyo.NonNegativeReals, doc="s_tk: right at t")
+
+    def counted(_, t, k):
+        inside = [float(rows.counts[i]) * z[i, t] for i in of_class[k]]
+        return model.right[t, k] <= pyo.quicksum(inside)
+
+    def labelled(_, t, k):
+        # no more rows of class k exist than its count
+        return model.right[t, k] <= float(rows.counts[of_class[k]].sum()) * c[t, k]
+
+    model.right_counted = pyo.Constraint(L, list(least), rule=counted, doc="s_tk <= N_kt")
+    model.right_labelled = pyo.Constraint(L, list(least), rule=labelled, doc="s_tk <= n_k c_tk")
+    model.recall = pyo.Constraint(
+        list(least),
+        rule=lambda _, k: pyo.quicksum(model.right[t, k] for t in L) >= least[k],
+        doc="rows of class k that must be classified correctly",
+    )
+
+
+def add_parity_rows(
+    model: Any,
+    problem: Problem,
+    rows: MergedRows,
+    z: Any,
+    c: Any,
+    guard: Callable[[], None],
+) -> None:
+    """Add ``v[i, t]``, row i ends at t and is predicted positive, and the parity limits."""
+    limits = [
+        (first, second, limit.max_gap)
+        for name, limit in problem.constraints.fairness
+        for first, second in parity_cells(name, limit, problem.context)
+    ]
+    if not limits:
+        return
+    L, positive = topology.terminal_nodes(problem.depth), problem.context.positive_class
+    I = range(len(rows))
+    model.positive = pyo.Var(I, L, bounds=(0, 1), doc="v_it: at t and predicted positive")
+    v: Any = model.positive
+
+    def product(_, i, t, part):
+        guard()
+        if part == 0:
+            return v[i, t] <= z[i, t]
+        if part == 1:
+            return v[i, t] <= c[t, positive]
+        return v[i, t] >= z[i, t] + c[t, positive] - 1
+
+    def share(members: np.ndarray) -> Any:
+        counts = np.bincount(rows.group_of[members], minlength=len(rows))
+        return pyo.quicksum(
+            float(counts[i]) / float(members.sum()) * v[i, t]
+            for i in np.flatnonzero(counts)
+            for t in L
+        )
+
+    def parity(_, r, sign):
+        first, second, gap = limits[r]
+        return sign * (share(first) - share(second)) <= gap
+
+    model.positive_product = pyo.Constraint(I, L, range(3), rule=product, doc="v_it = z_it c_tk+")
+    model.parity = pyo.Constraint(
+        range(len(limits)),
+        (1, -1),
+        rule=parity,
+        doc="shares of positive predictions differ by max_gap at most",
+    )
+
+
+def add_leaf_size_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, used: Any) -> None:
+    """Add ``z[i, t] <= l[t]`` and ``sum_i z[i, t] >= N_min l[t]``: open leaves hold enough rows."""
+    L, smallest = topology.terminal_nodes(problem.depth), problem.constraints.min_samples_leaf or 1
+    counts = [float(count) for count in rows.counts]
+    model.only_open_leaves = pyo.Constraint(
+        range(len(rows)),
+        L,
+        rule=lambda _, i, t: (None, linear((1.0, -1.0), (z[i, t], used[t])), 0.0),
+        doc="z_it <= l_t",
+    )
+    model.leaf_size = pyo.Constraint(
+        L,
+        rule=lambda _, t: (
+            0.0,
+            linear([*counts, -float(smallest)], [*(z[i, t] for i in range(len(rows))), used[t]]),
+            None,
+        ),
+        doc="sum_i z_it >= N_min l_t",
+    )
+
+
+def rightmost_terminal(node: int, depth: int) -> int:
+    """Terminal node that rows reach from a node when they always go right."""
+    return topology.terminals_below(node, depth)[-1]
+
+
+class TerminalValues:
+    """Values of the variables of this file for a tree whose leaves stand at given terminals.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    problem : Problem
+        Depth and classes.
+    rows : MergedRows
+        Rows of `z`.
+    """
+
+    def __init__(self, tree: Tree, problem: Problem, rows: MergedRows) -> None:
+        first, n_terminals = 2**problem.depth, 2**problem.depth
+        self.z = np.zeros((len(rows), n_terminals))
+        self.c = np.zeros((n_terminals, problem.n_classes))
+        self.used = np.zeros(n_terminals)
+        node_rows = tree.node_rows(rows.X)
+        for leaf, label in tree.labels.items():
+            place = rightmost_terminal(leaf, problem.depth) - first
+            self.z[node_rows[leaf], place] = 1.0
+            self.c[place, label] = 1.0
+            self.used[place] = 1.0
+        self._rows = rows
+
+    def of(self, model: Any, problem: Problem) -> list[tuple[Any, np.ndarray]]:
+        """Values of the errors and of the constraints' own variables that the model has."""
+        rows = self._rows
+        wrong = self.z * (1.0 - self.c.T[rows.y])
+        values: list[tuple[Any, np.ndarray]] = []
+        if hasattr(model, "error"):
+            values.append((model.error, rows.weights @ wrong))
+        if hasattr(model, "right"):
+            classes = [recall_floor(problem, k)[0] for k in problem.constraints.min_recall or {}]
+            right = self.z * self.c.T[rows.y]
+            counts = [(rows.counts * (rows.y == k)) @ right for k in classes]
+            values.append((model.right, np.stack(counts, axis=1)))
+        if hasattr(model, "positive"):
+            positive = self.c[:, problem.context.positive_class]
+            values.append((model.positive, self.z * positive))
+        return values

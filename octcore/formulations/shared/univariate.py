@@ -1,0 +1,263 @@
+"""What the formulations on binary features share: the objective, its scale, and decoding.
+
+The published objectives are one function on two scales (weights ``W = sum_i w_i``)::
+
+    accuracy - leaf_penalty * leaves   = (hits - a * leaves) / W,            a = W leaf_penalty
+    (1 - l) * hits - l * splits        = (1 - l) (hits - a * leaves) + l,    a = l / (1 - l)
+
+with ``l = split_weight``, so every model of the family may maximise the *count value*
+``hits - a * leaves``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from octcore.errors import SettingsError
+from octcore.formulations.shared.side_constraints import fixes_labels
+from octcore.parameters import FloatRange
+from octcore.program import Problem
+from octcore.tree import metrics, topology
+from octcore.tree.tree import Split, Tree
+
+LEAF_PENALTY = FloatRange(
+    "leaf_penalty",
+    default=0.01,
+    symbol=r"\lambda",
+    help="Price of a leaf in accuracy; a larger value gives a smaller tree.",
+    low=0.0,
+    high=1.0,
+    high_open=True,
+)
+SPLIT_WEIGHT = FloatRange(
+    "split_weight",
+    default=None,
+    symbol=r"\lambda_3",
+    help="Weight of the number of splits against the number of correct rows; instead of "
+    "leaf_penalty, as in the FlowOCT paper.",
+    low=0.0,
+    high=1.0,
+    high_open=True,
+    advanced=True,
+)
+REGULARISERS = (LEAF_PENALTY, SPLIT_WEIGHT)
+
+INTEGER_TOLERANCE = 1e-9
+"""Counts below a million are exact in double precision far beyond this."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnivariateObjective:
+    """Objective of a problem of the univariate family.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem; `split_weight` may be missing from its params.
+
+    Raises
+    ------
+    SettingsError
+        If both regularisers are given.
+    """
+
+    problem: Problem
+
+    def __post_init__(self) -> None:
+        """Refuse two regularisers at once."""
+        params = self.problem.params
+        if self.split_weight is not None and params.get("leaf_penalty") not in (
+            None,
+            LEAF_PENALTY.default,
+        ):
+            raise SettingsError(
+                "TWO_REGULARISERS",
+                f"leaf_penalty = {params['leaf_penalty']:g} and split_weight = "
+                f"{self.split_weight:g} were both given; give one of them.",
+                "split_weight",
+            )
+
+    @property
+    def split_weight(self) -> float | None:
+        """The FlowOCT paper's weight, None when leaves are penalised."""
+        return self.problem.params.get("split_weight")
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of the weights of all rows."""
+        return float(self.problem.weights.sum())
+
+    @property
+    def penalty(self) -> float:
+        """Price of a leaf on the count scale."""
+        if self.split_weight is not None:
+            return self.split_weight / (1 - self.split_weight)
+        return self.problem.params["leaf_penalty"] * self.total_weight
+
+    @property
+    def scale(self) -> float:
+        """``objective = scale * count_value + shift``."""
+        return 1 / self.total_weight if self.split_weight is None else 1 - self.split_weight
+
+    @property
+    def shift(self) -> float:
+        """See `scale`."""
+        return 0.0 if self.split_weight is None else self.split_weight
+
+    @property
+    def leaf_price(self) -> float:
+        """Price of a leaf on the accuracy scale, as the exact search counts it."""
+        return self.penalty / self.total_weight
+
+    def from_count(self, value: float) -> float:
+        """Objective of a count value."""
+        return self.scale * value + self.shift
+
+    def to_count(self, objective: float) -> float:
+        """Count value of an objective."""
+        return (objective - self.shift) / self.scale
+
+    def of(self, tree: Tree) -> float:
+        """Objective of a tree, whether or not it keeps the side constraints."""
+        hit = tree.predict_codes(self.problem.X) == self.problem.y
+        correct = float(self.problem.weights[hit].sum())
+        if self.split_weight is not None:
+            return (1 - self.split_weight) * correct - self.split_weight * tree.n_splits
+        return correct / self.total_weight - self.problem.params["leaf_penalty"] * tree.n_leaves
+
+    def evaluate(self, tree: Tree) -> float | None:
+        """Objective by routing all rows; None for a tree that breaks a side constraint."""
+        return self.of(tree) if self.problem.admits(tree) else None
+
+    @cached_property
+    def count_granularity(self) -> float:
+        """Smallest positive difference of two count values; 0 if the weights are no multiples."""
+        unit = weight_unit(self.problem.weights)
+        most = 2**self.problem.depth - 1
+        return smallest_step(unit, [self.penalty * extra for extra in range(most + 1)])
+
+    @property
+    def granularity(self) -> float:
+        """Smallest positive difference of two objective values; 0 when there is none."""
+        return self.scale * self.count_granularity
+
+    @cached_property
+    def ceiling(self) -> float:
+        """Objective of a single leaf as accurate as conflicting identical rows allow."""
+        problem = self.problem
+        X = problem.X[:, ~problem.forbidden_columns]
+        best = metrics.accuracy_ceiling(X, problem.y, problem.weights)
+        return self.from_count(self.total_weight * best - self.penalty)
+
+
+def weight_unit(weights: np.ndarray) -> float:
+    """Largest number of which all positive weights are whole multiples; 0 if there is none.
+
+    Parameters
+    ----------
+    weights : numpy.ndarray
+        Weights of the rows, shape ``(n_samples,)``.
+    """
+    positive = np.unique(weights[weights > 0])
+    if not len(positive):
+        return 0.0
+    multiples = positive / positive[0]
+    if np.abs(multiples - np.round(multiples)).max() > INTEGER_TOLERANCE:
+        return 0.0
+    return float(positive[0]) * math.gcd(*(round(float(m)) for m in multiples))
+
+
+def smallest_step(unit: float, offsets: list[float]) -> float:
+    """Smallest positive ``|k * unit - offset|`` over whole k and the given offsets."""
+    if unit <= 0:
+        return 0.0
+    step = unit
+    for offset in offsets:
+        rest = offset % unit
+        for distance in (rest, unit - rest):
+            if distance > 1e-6 * unit:
+                step = min(step, distance)
+    return step
+
+
+def decode(
+    feature_of: Callable[[int], int | None], label_of: Callable[[int], int], problem: Problem
+) -> Tree:
+    """Read a tree from the root; nothing below a leaf is looked at.
+
+    Parameters
+    ----------
+    feature_of : callable
+        Encoded column that a branch node tests; None where the node is a leaf.
+    label_of : callable
+        Class index of a leaf.
+    problem : Problem
+        Gives depth and shape.
+    """
+    splits, labels, open_nodes = {}, {}, [1]
+    while open_nodes:
+        node = open_nodes.pop()
+        feature = feature_of(node) if topology.node_depth(node) < problem.depth else None
+        if feature is None:
+            labels[node] = label_of(node)
+        else:
+            splits[node] = Split.on_feature(feature)
+            open_nodes += topology.children(node)
+    return Tree(splits, labels, problem.n_features, problem.n_classes)
+
+
+def tidy(tree: Tree, problem: Problem) -> Tree:
+    """Collapse splits whose leaves predict the same class; predictions do not change.
+
+    A required root feature keeps its split.
+    """
+    for node in sorted(tree.splits, reverse=True):
+        pair = [tree.labels.get(child) for child in topology.children(node)]
+        kept = node == 1 and problem.constraints.root_feature is not None
+        if pair[0] is not None and pair[0] == pair[1] and not kept:
+            tree = tree.collapse(node, pair[0])
+    return tree
+
+
+def with_best_labels(tree: Tree, problem: Problem) -> Tree:
+    """Label leaves by majority, unless a side constraint makes labels part of the solution."""
+    if fixes_labels(problem):
+        return tree
+    return tree.with_labels(metrics.majority_labels(tree, problem.X, problem.y, problem.weights))
+
+
+def read_splits(
+    feature_of: Callable[[int], int | None], label_of: Callable[[int], int], problem: Problem
+) -> Tree:
+    """Decode a tree, relabel its leaves where that is allowed, and tidy it."""
+    return tidy(with_best_labels(decode(feature_of, label_of, problem), problem), problem)
+
+
+def drop_idle_splits(tree: Tree, problem: Problem) -> Tree:
+    """Replace splits that send all training rows to one side by that side, then tidy.
+
+    A required root feature keeps its split.
+    """
+    kept_root = problem.constraints.root_feature is not None
+    rows = tree.node_rows(problem.X)
+    splits: dict[int, Split] = {}
+    labels: dict[int, int] = {}
+    pending = [(1, 1)]
+    while pending:
+        old, new = pending.pop()
+        while old in tree.splits and not (old == 1 and kept_root):
+            filled = [child for child in topology.children(old) if len(rows[child])]
+            if len(filled) != 1:
+                break
+            old = filled[0]
+        if old in tree.labels:
+            labels[new] = tree.labels[old]
+        else:
+            splits[new] = tree.splits[old]
+            pending += [(2 * old, 2 * new), (2 * old + 1, 2 * new + 1)]
+    return tidy(Tree(splits, labels, tree.n_features, tree.n_classes), problem)

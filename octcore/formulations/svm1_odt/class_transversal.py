@@ -1,0 +1,96 @@
+"""Inequalities of SVM1-ODT on classes: class-transversal cuts and their class-size corollaries.
+
+With at most one row per class in I, a leaf classifies at most one of them correctly::
+
+    sum_{i in I} c_i >= sum_{i in I} e_il - 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from scipy.sparse import csr_matrix
+
+from octcore.formulations.shared.rows import MergedRows
+from octcore.program import Cuts, Point, SearchState
+
+VIOLATION = 1e-6
+"""A cut that is violated by less is not worth a row."""
+
+
+class ClassTransversalCuts:
+    """Separates class-transversal cuts of single leaves exactly.
+
+    Parameters
+    ----------
+    rows : MergedRows
+        The rows of the model.
+    c, e : Pyomo variables
+        ``c[i]``, row i is wrong; ``e[i, leaf]``, row i ends at leaf l.
+    n_classes, n_leaves : int
+        Sizes.
+    """
+
+    kind = "class-transversal"
+    required = False
+
+    def __init__(self, rows: MergedRows, c: Any, e: Any, n_classes: int, n_leaves: int) -> None:
+        self.rows, self.c, self.e = rows, c, e
+        self.n_classes, self.n_leaves = n_classes, n_leaves
+
+    def separate(self, point: Point, state: SearchState) -> list[Cuts]:
+        """Per leaf and class take the row with the largest ``e_il - c_i``, if positive."""
+        n = len(self.rows)
+        c, e = point.array(self.c), point.table(self.e, n, self.n_leaves)
+        at_c, at_e = point.columns.of(self.c), point.columns.of(self.e).reshape(n, self.n_leaves)
+        found: list[tuple[list[int], list[float]]] = []
+        for leaf in range(self.n_leaves):
+            worth = e[:, leaf] - c
+            chosen = [i for i in self._best_by_class(worth) if worth[i] > 0]
+            if sum(worth[i] for i in chosen) > 1 + VIOLATION:
+                columns = [*(int(at_e[i, leaf]) for i in chosen), *(int(at_c[i]) for i in chosen)]
+                found.append((columns, [1.0] * len(chosen) + [-1.0] * len(chosen)))
+        if not found:
+            return []
+        at = np.repeat(np.arange(len(found)), [len(columns) for columns, _ in found])
+        columns = np.concatenate([columns for columns, _ in found])
+        values = np.concatenate([values for _, values in found])
+        matrix = csr_matrix((values, (at, columns)), (len(found), point.columns.n_columns))
+        return [Cuts(self.kind, matrix, np.ones(len(found)))]
+
+    def _best_by_class(self, worth: np.ndarray) -> list[int]:
+        of_class = [np.flatnonzero(self.rows.y == k) for k in range(self.n_classes)]
+        return [int(rows[worth[rows].argmax()]) for rows in of_class if len(rows)]
+
+
+def add_class_size_rows(
+    model: Any, rows: MergedRows, n_classes: int, leaves: Sequence[int]
+) -> None:
+    """Add the corollaries for all rows; sizes are weights, s_1 the smallest, s_Y the largest."""
+    c, e, weights = model.c, model.e, [float(w) for w in rows.weights]
+    sizes = sorted(np.bincount(rows.y, rows.weights, n_classes))
+    spare = n_classes - len(leaves)
+    wrong = pyo.quicksum(w * c[i] for i, w in enumerate(weights))
+
+    def inside(leaf: int) -> Any:
+        return pyo.quicksum(w * e[i, leaf] for i, w in enumerate(weights))
+
+    model.largest_class = pyo.Constraint(
+        leaves,
+        rule=lambda _, leaf: wrong >= inside(leaf) - float(sizes[-1]),
+        doc="(P1) a leaf gets no more right than the largest class",
+    )
+    if spare >= 0:
+        model.smallest_class = pyo.Constraint(
+            leaves,
+            rule=lambda _, leaf: wrong + inside(leaf) >= float(sizes[0]) * (spare + 1),
+            doc="(P2) the other leaves leave Y - 2^D + 1 classes without a leaf",
+        )
+    if spare > 0:
+        model.classes_without_leaf = pyo.Constraint(
+            expr=wrong >= float(sum(sizes[:spare])),
+            doc="(P3) Y - 2^D classes have no leaf",
+        )

@@ -1,0 +1,388 @@
+"""The mixed-integer program of SVM1-ODT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from octcore.formulations.shared.rows import linear
+from octcore.formulations.shared.shattering_switch import shattering_at_leaves
+from octcore.formulations.shared.terminals import TerminalValues
+from octcore.formulations.svm1_odt.class_transversal import (
+    ClassTransversalCuts,
+    add_class_size_rows,
+)
+from octcore.formulations.svm1_odt.trees import SMALLEST_STRIP, SVM1Trees
+from octcore.numerics.margin_lp import WEIGHT_BOX
+from octcore.program import ModelSize, Point, Problem, PyomoModel
+from octcore.tree import topology
+from octcore.tree.tree import Tree
+
+
+@dataclass(frozen=True, eq=False)
+class SVM1Model:
+    """Builders of the model; rows are merged by features and class."""
+
+    judge: SVM1Trees
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.judge.problem
+
+    @property
+    def B(self) -> range:
+        """Branch nodes."""
+        return topology.branch_nodes(self.problem.depth)
+
+    @property
+    def L(self) -> range:
+        """Terminal nodes."""
+        return topology.terminal_nodes(self.problem.depth)
+
+    @property
+    def I(self) -> range:  # noqa: E743 - the paper's letter
+        """Merged rows."""
+        return range(len(self.judge.rows))
+
+    @property
+    def K(self) -> range:
+        """Classes."""
+        return range(self.problem.n_classes)
+
+    @cached_property
+    def F(self) -> list[int]:
+        """F_q: columns of planes."""
+        return self.judge.space.columns
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Value of every row in every group of F_c, -1 for none."""
+        return self.judge.space.values(self.judge.rows.X)
+
+    @property
+    def size(self) -> ModelSize:
+        """Estimate from the counts of rows and nodes."""
+        n, branch, leaves = len(self.I), len(self.B), len(self.L)
+        values = sum(len(g) for g in self.judge.space.groups)
+        groups, subsets = len(self.judge.space.groups), 2 * branch * n if values else 0
+        published = self.problem.params["labels"] == "published"
+        return ModelSize(
+            rows=5 * branch * n + subsets + n * (1 + leaves * (4 if published else 1)),
+            columns=3 * branch * n + n * (leaves + 1) + branch * (2 * len(self.F) + values + 1),
+            binaries=n * (leaves + 1) + branch * (values + groups) + leaves * len(self.K),
+            nonzeros=branch * n * (2 * len(self.F) + 9 + 4 * leaves) + n * leaves * 6,
+        )
+
+    def build(self, guard: Callable[[], None]) -> PyomoModel:
+        """Build variables, numbered equations and the objective."""
+        model: Any = pyo.ConcreteModel("SVM1-ODT")
+        self._variables(model)
+        if self.judge.space.groups:
+            self._subsets(model, guard)
+        self._scores(model, guard)
+        self._margins(model, guard)
+        separators: tuple[Any, ...] = ()
+        if self.problem.params["labels"] == "published":
+            self._published_labels(model, guard)
+            cut = ClassTransversalCuts(self.judge.rows, model.c, model.e, len(self.K), len(self.L))
+            separators = (cut,) if self.problem.params["cuts"] else ()
+        else:
+            self._binary_labels(model, guard)
+        if self.problem.params["cuts"]:
+            add_class_size_rows(model, self.judge.rows, len(self.K), list(self.L))
+        if self.problem.params["shattering_cuts"]:
+            X = self.judge.rows.X
+            cut = shattering_at_leaves(X, model.e, self.problem.depth, SMALLEST_STRIP)
+            separators = (*separators, cut)
+        self._objective(model)
+        return PyomoModel(
+            model,
+            read_tree=lambda point: self.read_tree(model, point),
+            start_values=lambda tree: self.start_values(model, tree),
+            separators=separators,
+        )
+
+    def _variables(self, model: Any) -> None:
+        I, B, L, F = self.I, self.B, self.L, self.F
+        prices = self.judge.prices
+        reach = prices.big_m + WEIGHT_BOX * max(1, len(F))
+        model.h_plus = pyo.Var(B, F, bounds=(0, WEIGHT_BOX), doc="h_bj = h+_bj - h-_bj")
+        model.h_minus = pyo.Var(B, F, bounds=(0, WEIGHT_BOX), doc="h-_bj")
+        model.g = pyo.Var(B, bounds=(-reach, reach), doc="g_b: threshold")
+        model.p_plus = pyo.Var(I, B, bounds=(0, prices.big_m), doc="p+_ib: score on the left")
+        model.p_minus = pyo.Var(I, B, bounds=(0, prices.big_m), doc="p-_ib: score on the right")
+        model.m = pyo.Var(I, B, bounds=(0, prices.margin), doc="m_ib: missing margin")
+        model.e = pyo.Var(I, L, domain=pyo.Binary, doc="e_il: row i ends at leaf l")
+        model.c = pyo.Var(I, domain=pyo.Binary, doc="c_i: row i is wrong")
+        model.one_leaf = pyo.Constraint(
+            I,
+            rule=lambda _, i: (1.0, linear([1.0] * len(L), [model.e[i, leaf] for leaf in L]), 1.0),
+            doc="(1k) sum_l e_il = 1",
+        )
+
+    def _tests_value(self, model: Any, b: int) -> list[Any]:
+        """Terms of H_b, whether node b tests a categorical column."""
+        groups = range(len(self.judge.space.groups))
+        return [model.h_cat[b, g] for g in groups]
+
+    def _scores(self, model: Any, guard: Callable[[], None]) -> None:
+        X = self.judge.rows.X[:, self.F]
+
+        def score(_: Any, i: int, b: int) -> Any:
+            guard()
+            used = np.flatnonzero(X[i])
+            x = [float(v) for v in X[i][used]]
+            names = [self.F[j] for j in used]
+            values = [1.0, *(-v for v in x), *x, -1.0, 1.0]
+            variables = [
+                model.g[b],
+                *(model.h_plus[b, j] for j in names),
+                *(model.h_minus[b, j] for j in names),
+                model.p_plus[i, b],
+                model.p_minus[i, b],
+            ]
+            return 0.0, linear(values, variables), 0.0
+
+        model.score = pyo.Constraint(
+            self.I, self.B, rule=score, doc="(1f) g_b - h_b.x_i = p+_ib - p-_ib"
+        )
+
+    def _margins(self, model: Any, guard: Callable[[], None]) -> None:
+        prices, depth = self.judge.prices, self.problem.depth
+        sides = {0: (model.p_plus, model.p_minus), 1: (model.p_minus, model.p_plus)}
+        has_subsets = bool(self.judge.space.groups)
+
+        def below(i: int, b: int, side: int) -> list[Any]:
+            guard()
+            return [model.e[i, leaf] for leaf in topology.terminals_below(2 * b + side, depth)]
+
+        def wrong_side(_: Any, i: int, b: int, side: int) -> Any:
+            there = below(i, b, side)
+            values = [1.0, *[prices.big_m] * len(there)]
+            return None, linear(values, [sides[side][1][i, b], *there]), prices.big_m
+
+        def margin(width: float, own: list[Any], i: int, b: int, side: int) -> Any:
+            there = below(i, b, side)
+            tests = self._tests_value(model, b) if has_subsets else []
+            values = [*[1.0] * len(own), *[-width] * len(there), *[width] * len(tests)]
+            return 0.0, linear(values, [*own, *there, *tests]), None
+
+        model.wrong_side = pyo.Constraint(
+            self.I,
+            self.B,
+            (0, 1),
+            rule=wrong_side,
+            doc="(1g), (1i) p of the other side <= M (1 - sum_l e_il)",
+        )
+        model.margin = pyo.Constraint(
+            self.I,
+            self.B,
+            (0, 1),
+            rule=lambda _, i, b, side: margin(
+                prices.margin, [sides[side][0][i, b], model.m[i, b]], i, b, side
+            ),
+            doc="(1h), (1j) p of the own side + m_ib >= epsilon (sum_l e_il - H_b)",
+        )
+        if prices.right:
+            model.strict = pyo.Constraint(
+                self.I,
+                self.B,
+                rule=lambda _, i, b: margin(prices.right, [model.p_minus[i, b]], i, b, 1),
+                doc="right-goers are off the plane: p-_ib >= distance (sum_l e_il - H_b)",
+            )
+
+    def _subsets(self, model: Any, guard: Callable[[], None]) -> None:
+        groups, B, depth = self.judge.space.groups, self.B, self.problem.depth
+        G, pairs = range(len(groups)), [(g, v) for g, j in enumerate(groups) for v in range(len(j))]
+        model.h_cat = pyo.Var(B, G, domain=pyo.Binary, doc="h_bj: node b tests categorical j")
+        model.s = pyo.Var(B, pairs, domain=pyo.Binary, doc="s_bjv: value v goes left")
+        model.one_test = pyo.Constraint(
+            B, rule=lambda _, b: pyo.quicksum(self._tests_value(model, b)) <= 1, doc="H_b <= 1"
+        )
+        model.value_of_test = pyo.Constraint(
+            B,
+            pairs,
+            rule=lambda _, b, g, v: model.s[b, g, v] <= model.h_cat[b, g],
+            doc="s_bjv <= h_bj",
+        )
+
+        def by_value(_: Any, i: int, b: int, side: int) -> Any:
+            guard()
+            own = [model.s[b, g, int(v)] for g, v in enumerate(self.values[i]) if v >= 0]
+            there = [model.e[i, leaf] for leaf in topology.terminals_below(2 * b + side, depth)]
+            tests = self._tests_value(model, b)
+            terms = [*own, *there, *tests]
+            if side == 0:
+                values = [1.0] * len(own) + [-1.0] * (len(there) + len(tests))
+                return -1.0, linear(values, terms), None
+            return None, linear([1.0] * len(terms), terms), 2.0
+
+        model.go_by_value = pyo.Constraint(
+            self.I,
+            B,
+            (0, 1),
+            rule=by_value,
+            doc="left: s of the value >= sum_l e_il + H_b - 1; right: <= 2 - sum_l e_il - H_b",
+        )
+        model.no_plane = pyo.Constraint(
+            B,
+            self.F,
+            rule=lambda _, b, j: (
+                model.h_plus[b, j] + model.h_minus[b, j]
+                <= WEIGHT_BOX * (1 - pyo.quicksum(self._tests_value(model, b)))
+            ),
+            doc="H_b - 1 <= h_bj <= 1 - H_b, with the box of the weights",
+        )
+
+    def _binary_labels(self, model: Any, guard: Callable[[], None]) -> None:
+        y = self.judge.rows.y
+        model.k = pyo.Var(self.L, self.K, domain=pyo.Binary, doc="k_lc: leaf l predicts class c")
+        model.one_label = pyo.Constraint(
+            self.L,
+            rule=lambda _, leaf: pyo.quicksum(model.k[leaf, c] for c in self.K) == 1,
+            doc="sum_c k_lc = 1",
+        )
+
+        def wrong(_: Any, i: int, leaf: int) -> Any:
+            guard()
+            terms = [model.c[i], model.e[i, leaf], model.k[leaf, int(y[i])]]
+            return 0.0, linear([1.0, -1.0, 1.0], terms), None
+
+        model.wrong = pyo.Constraint(self.I, self.L, rule=wrong, doc="c_i >= e_il - k_l,y(i)")
+
+    def _published_labels(self, model: Any, guard: Callable[[], None]) -> None:
+        I, L, Y = self.I, self.L, len(self.K)
+        y = self.judge.rows.y + 1
+        model.u = pyo.Var(L, bounds=(1, Y), doc="u_l: label of leaf l")
+        model.w = pyo.Var(I, L, bounds=(0, Y), doc="w_il = u_l e_il")
+
+        def predicted(i: int) -> Any:
+            guard()
+            return pyo.quicksum(model.w[i, leaf] for leaf in L)
+
+        model.error_above = pyo.Constraint(
+            I,
+            rule=lambda _, i: int(y[i]) - predicted(i) >= (int(y[i]) - Y) * model.c[i],
+            doc="(1b) (y_i - Y) c_i <= y_i - sum_l w_il",
+        )
+        model.error_below = pyo.Constraint(
+            I,
+            rule=lambda _, i: int(y[i]) - predicted(i) <= (int(y[i]) - 1) * model.c[i],
+            doc="(1b) y_i - sum_l w_il <= (y_i - 1) c_i",
+        )
+        model.product_low = pyo.Constraint(
+            I,
+            L,
+            rule=lambda _, i, leaf: model.w[i, leaf] >= model.e[i, leaf],
+            doc="(1d) w_il >= e_il",
+        )
+        model.product_gap = pyo.Constraint(
+            I,
+            L,
+            rule=lambda _, i, leaf: model.u[leaf] - model.w[i, leaf] + model.e[i, leaf] >= 1,
+            doc="(1d) u_l - w_il + e_il >= 1",
+        )
+        model.product_label = pyo.Constraint(
+            I,
+            L,
+            rule=lambda _, i, leaf: Y * model.e[i, leaf] + model.u[leaf] - model.w[i, leaf] <= Y,
+            doc="(1e) Y e_il + u_l - w_il <= Y",
+        )
+        model.product_high = pyo.Constraint(
+            I,
+            L,
+            rule=lambda _, i, leaf: model.w[i, leaf] <= Y * model.e[i, leaf],
+            doc="(1e) w_il <= Y e_il",
+        )
+
+    def _objective(self, model: Any) -> None:
+        prices, weights = self.judge.prices, [float(w) for w in self.judge.rows.weights]
+        wrong = pyo.quicksum(w * model.c[i] for i, w in enumerate(weights))
+        missing = pyo.quicksum(
+            prices.missing * w * model.m[i, b] for i, w in enumerate(weights) for b in self.B
+        )
+        norm = pyo.quicksum(
+            prices.norm * (model.h_plus[b, j] + model.h_minus[b, j]) for b in self.B for j in self.F
+        )
+        model.objective = pyo.Objective(
+            expr=wrong + missing + norm,
+            sense=pyo.minimize,
+            doc="(1a) errors + alpha1 x missing margin + alpha2 x 1-norms",
+        )
+
+    def read_tree(self, model: Any, point: Point) -> Tree:
+        """Read planes and subsets; labels are the best ones for the routed rows."""
+        shape = len(self.B), len(self.F)
+        h = point.table(model.h_plus, *shape) - point.table(model.h_minus, *shape)
+        g, groups = point.array(model.g), self.judge.space.groups
+        tests = point.table(model.h_cat, len(self.B), len(groups)) if groups else np.zeros(shape)
+        planes = {}
+        for b in self.B:
+            weights = np.zeros(self.problem.n_features)
+            weights[self.F] = np.where(np.abs(h[b - 1]) > 1e-9, h[b - 1], 0.0)
+            planes[b] = weights, float(-g[b - 1] - self.judge.distance)
+            if groups and tests[b - 1].sum() > 0.5:
+                planes[b] = self._read_subset(model, point, b, int(tests[b - 1].argmax()))
+        return self.judge.tree(planes, self.L)
+
+    def _read_subset(
+        self, model: Any, point: Point, b: int, group: int
+    ) -> tuple[np.ndarray, float]:
+        keys = list(model.s)
+        values = point.array(model.s)
+        columns = [
+            self.judge.space.groups[g][v]
+            for (node, g, v), value in zip(keys, values, strict=True)
+            if node == b and g == group and value > 0.5
+        ]
+        return self.judge.space.subset_plane(columns)
+
+    def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
+        """Values of all variables for a tree; nodes below a leaf send everything right."""
+        judge, n, depth = self.judge, len(self.I), self.problem.depth
+        terminal = TerminalValues(tree, self.problem, judge.rows)
+        h, cat = np.zeros((len(self.B), len(self.F))), np.zeros((len(self.B), 0))
+        g = np.full(len(self.B), -max(judge.prices.margin, judge.prices.right))
+        groups = judge.space.groups
+        cat = np.zeros((len(self.B), len(groups)))
+        left_values: set[tuple[int, int, int]] = set()
+        for b, split in tree.splits.items():
+            group = judge.space.group_of(split)
+            if group is None:
+                h[b - 1] = split.dense(self.problem.n_features)[self.F]
+                g[b - 1] = judge.threshold(split)
+            else:
+                cat[b - 1, group], g[b - 1] = 1.0, 0.0
+                left_values |= {(b, group, groups[group].index(j)) for j in split.features}
+        score = g - judge.rows.X[:, self.F] @ h.T
+        passes = np.zeros((n, len(self.B)))
+        for b in self.B:
+            below = [leaf - self.L[0] for leaf in topology.terminals_below(b, depth)]
+            passes[:, b - 1] = terminal.z[:, below].sum(axis=1) * (1 - cat[b - 1].sum())
+        missing = np.maximum(0.0, judge.prices.margin - np.abs(score)) * passes
+        label = np.where(terminal.used > 0, terminal.c.argmax(axis=1), 0)
+        predicted = (terminal.z @ label).round().astype(int)
+        values: list[tuple[Any, np.ndarray]] = [
+            (model.h_plus, np.maximum(h, 0)),
+            (model.h_minus, np.maximum(-h, 0)),
+            (model.g, g),
+            (model.p_plus, np.maximum(score, 0)),
+            (model.p_minus, np.maximum(-score, 0)),
+            (model.m, missing),
+            (model.e, terminal.z),
+            (model.c, (predicted != judge.rows.y).astype(float)),
+        ]
+        if groups:
+            values.append((model.h_cat, cat))
+            values.append((model.s, np.array([float(key in left_values) for key in model.s])))
+        if hasattr(model, "k"):
+            values.append((model.k, np.eye(len(self.K))[label]))
+        else:
+            values += [(model.u, label + 1.0), (model.w, terminal.z * (label + 1.0))]
+        return values

@@ -1,0 +1,199 @@
+"""Trees of SVM1-ODT: how they are judged by routing, found and polished."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from octcore.formulations.shared import terminals
+from octcore.formulations.shared.rows import MergedRows
+from octcore.formulations.shared.univariate import drop_idle_splits
+from octcore.formulations.svm1_odt.split_space import SplitSpace
+from octcore.numerics.margin_lp import MarginPrices, margin_plane
+from octcore.program import Problem
+from octcore.tree import metrics
+from octcore.tree.planes import drop_pass_through, tree_from_planes
+from octcore.tree.tree import Split, Tree
+from octcore.warmstart.greedy import greedy_starts
+from octcore.warmstart.points import count_classes, tree_leaves
+from octcore.warmstart.svm_tree import TreeGoal, TreeSearch
+
+STRICT_DISTANCE = 1e-4
+"""Distance of right-goers from the plane in strict mode, where scores are bounded by M = 1."""
+TIE_DISTANCE = 1e-9
+"""Scores closer to the plane go left without strict mode."""
+SMALLEST_STRIP = 1e-5
+"""Shattering inequalities take hulls nearer than this for not separable."""
+SCORE_TOLERANCE = 1e-6
+"""Solvers keep rows up to this."""
+POLISH_SECONDS = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class SVM1Trees:
+    """How trees are judged, found and polished; the mixed-integer model is in `svm1_model`."""
+
+    problem: Problem
+
+    @cached_property
+    def space(self) -> SplitSpace:
+        """Columns of planes and groups of columns of categorical subsets."""
+        subsets = self.problem.params["categorical"] == "subsets"
+        groups = tuple(g for g in self.problem.categorical if len(g) > 1) if subsets else ()
+        return SplitSpace(np.asarray(self.problem.X, dtype=np.float64), groups)
+
+    @cached_property
+    def prices(self) -> MarginPrices:
+        """alpha1, alpha2, epsilon, the distance of right-goers and M."""
+        params = self.problem.params
+        big_m = float(params["big_m"])
+        return MarginPrices(
+            float(params["alpha1"]),
+            float(params["alpha2"]),
+            float(params["epsilon"]),
+            STRICT_DISTANCE * big_m if params["strict"] else 0.0,
+            big_m,
+        )
+
+    @cached_property
+    def rows(self) -> MergedRows:
+        """I: rows merged by features and class."""
+        rows = terminals.all_rows(self.problem)
+        return replace(rows, X=np.asarray(rows.X, dtype=np.float64))
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """What a proof covers."""
+        claims = [f"scores of all rows lie within {self.prices.big_m:g}"]
+        if self.prices.right:
+            claims.append(f"right-goers keep a distance of {self.prices.right:g} from the plane")
+        if self.problem.params["shattering_cuts"]:
+            claims.append(f"splits leave a strip of {SMALLEST_STRIP:g} empty (1-norm 1)")
+        return tuple(claims)
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """A warning where the price of a row on a plane is below that of an error."""
+        price = self.prices.missing * self.prices.margin
+        if price >= 1:
+            return ()
+        strict = "strict mode prevents the worst" if self.prices.right else "use strict mode"
+        return (
+            f"alpha1 x epsilon = {price:g} is below 1: putting a row on a plane costs less than an "
+            f"error, so margins mean little; {strict}, or raise alpha1.",
+        )
+
+    def evaluate(self, tree: Tree) -> float | None:
+        """Routed errors plus the alpha terms; None for a tree outside the model."""
+        problem = self.problem
+        if tree.max_depth > problem.depth:
+            return None
+        visited = tree.node_rows(problem.X)
+        total = float(problem.weights[tree.predict_codes(problem.X) != problem.y].sum())
+        for node, split in tree.splits.items():
+            cost = 0.0
+            if not self.space.is_subset(split):
+                cost = self._plane_cost(split, visited[node])
+            if cost is None:
+                return None
+            total += cost
+        return total
+
+    def _plane_cost(self, split: Split, passing: np.ndarray) -> float | None:
+        if not set(split.features) <= set(self.space.columns):
+            return None
+        prices, X = self.prices, self.space.X
+        scores = self.threshold(split) - split.project(X)
+        right = split.goes_right(X[passing])
+        here = scores[passing]
+        if np.abs(scores).max() > prices.big_m * (1 + SCORE_TOLERANCE):
+            return None
+        if (here[~right] < -SCORE_TOLERANCE).any():
+            return None
+        if (here[right] > SCORE_TOLERANCE - prices.right).any():
+            return None
+        margin = np.where(right, -here, here)
+        missing = np.maximum(0.0, prices.margin - margin) @ self.problem.weights[passing]
+        norm = sum(abs(value) for _, value in split.weights)
+        return float(prices.missing * missing + prices.norm * norm)
+
+    def threshold(self, split: Split) -> float:
+        """Threshold g of the plane ``h.x <= g`` that a split was made of."""
+        return -split.solved_offset - self.distance
+
+    @property
+    def distance(self) -> float:
+        """How far behind ``h.x = g`` the split of a plane lies."""
+        return self.prices.right / 2 or TIE_DISTANCE
+
+    def tree(self, planes: Mapping[int, tuple[np.ndarray, float]], leaves: Iterable[int]) -> Tree:
+        """Make the tree of planes, right where ``w.x + b >= 0``, with the best labels."""
+        problem, X = self.problem, np.asarray(self.problem.X, dtype=np.float64)
+        tree = tree_from_planes(planes, dict.fromkeys(leaves, 0), X, problem.n_classes)
+        tree = drop_pass_through(tree)
+        labels = metrics.majority_labels(tree, X, problem.y, problem.weights)
+        return drop_idle_splits(tree.with_labels(labels), problem)
+
+    # --- finding and polishing trees -------------------------------------------------------
+
+    @cached_property
+    def goals(self) -> list[TreeGoal]:
+        """Searches for accurate trees: with gaps that pay no margin, and with thin ones."""
+        problem = self.problem
+        points = count_classes(self.space.numeric, problem.y, problem.weights, problem.n_classes)
+        wide = 2 * self.prices.margin / self.prices.big_m
+        return [
+            TreeGoal(points, problem.depth, epsilon=min(gap, 0.5), seed=problem.seed)
+            for gap in (wide, wide / 20)
+        ]
+
+    def starts(self) -> Iterator[tuple[str, Tree]]:
+        """Yield polished CART trees, then polished oblique trees."""
+        for source, tree in greedy_starts(self.problem, 0.0):
+            yield source, self.polish(self.space.with_subsets(tree))
+        if not len(self.space.columns):
+            return
+        seconds = float(self.problem.params["start_seconds"]) / len(self.goals)
+        for goal in self.goals:
+            for source, tree in TreeSearch(goal).trees(seconds):
+                yield source, self.polish(tree)
+
+    def polish(self, tree: Tree) -> Tree:
+        """Fixed routing: give every plane the least missing margin and norm."""
+        visited = tree.node_rows(self.rows.X)
+        planes: dict[int, tuple[np.ndarray, float]] = {}
+        for node, split in tree.splits.items():
+            planes[node] = split.dense(self.problem.n_features), split.solved_offset
+            if not self.space.is_subset(split):
+                found = self._margin_plane(visited[2 * node], visited[2 * node + 1])
+                planes[node] = found or planes[node]
+        return self.tree(planes, tree.labels)
+
+    def _margin_plane(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float] | None:
+        columns = self.space.columns
+        X, weights = self.rows.X[:, columns], self.rows.weights
+        others = np.setdiff1d(np.arange(len(X)), np.concatenate([left, right]))
+        found = margin_plane(
+            X[left], X[right], (weights[left], weights[right]), X[others], self.prices
+        )
+        if found is None:
+            return None
+        dense = np.zeros(self.problem.n_features)
+        dense[columns] = found[0]
+        return dense, -found[1] - self.distance
+
+    def improve(self, tree: Tree) -> Tree:
+        """Polish a tree of the solver, and what re-assigning its rows leads to."""
+        candidates = [self.polish(tree)]
+        if len(self.space.columns) and not any(map(self.space.is_subset, tree.splits.values())):
+            search = TreeSearch(self.goals[0])
+            leaf = tree_leaves(tree, self.goals[0].points.X, self.problem.depth)
+            if search.improve(leaf, time.perf_counter() + POLISH_SECONDS):
+                candidates.append(self.polish(search.best_tree()))
+        judged = [(self.evaluate(found), found) for found in candidates]
+        known = [(value, found) for value, found in judged if value is not None]
+        return min(known, key=lambda pair: pair[0])[1] if known else tree

@@ -1,0 +1,1 @@
+"""Stored models (JSON only) and new rows through them."""

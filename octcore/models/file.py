@@ -1,0 +1,296 @@
+"""Stored models: our own versioned JSON, readable without the training data and never executable.
+
+`MODEL_SCHEMA` states the format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from octcore.data.columns import KINDS, Column
+from octcore.data.prepare import prepare_rows
+from octcore.encoding.base import Encoding
+from octcore.errors import ModelFileError
+from octcore.solving.run import Run, jsonable, read_json, versions
+from octcore.tree.tree import Tree
+
+FORMAT = "octcore-model"
+VERSION = 1
+DEEPEST = 60
+"""Deepest tree to read: node numbers fit into 64 bits."""
+
+_TEXT = {"type": "string"}
+MODEL_SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "A trained classification tree of octcore",
+    "type": "object",
+    "required": ["format", "version", "columns", "classes", "encoding", "tree"],
+    "properties": {
+        "format": {"const": FORMAT},
+        "version": {"const": VERSION},
+        "target": {"type": ["string", "null"], "description": "name of the class column"},
+        "columns": {
+            "description": "raw columns that rows to predict must have",
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["name", "kind", "levels"],
+                "properties": {
+                    "name": _TEXT,
+                    "kind": {"enum": list(KINDS)},
+                    "levels": {"type": "array", "items": {"type": ["string", "number"]}},
+                    "number_format": _TEXT,
+                },
+            },
+        },
+        "classes": {"type": "array", "description": "labels in the order of the tree's indices"},
+        "encoding": {
+            "description": "how raw columns become the columns that the tree tests",
+            "type": "object",
+            "required": ["key", "raw_features", "columns"],
+            "properties": {
+                "key": _TEXT,
+                "raw_features": {"type": "array", "items": _TEXT},
+                "columns": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["raw", "kind"],
+                        "properties": {
+                            "raw": _TEXT,
+                            "kind": {"enum": ["above", "bucket", "level", "scaled", "value"]},
+                        },
+                    },
+                },
+            },
+        },
+        "tree": {
+            "description": "w.x <= threshold goes to node 2n, else to 2n + 1; the root is 1",
+            "type": "object",
+            "required": ["format", "version", "n_features", "n_classes", "nodes"],
+            "properties": {
+                "nodes": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["node", "kind"],
+                        "properties": {
+                            "node": {"type": "integer", "minimum": 1},
+                            "kind": {"enum": ["branch", "leaf"]},
+                        },
+                    },
+                }
+            },
+        },
+        "settings": {"type": "object", "description": "what determined the solve"},
+        "summary": {"type": "object", "description": "status, objective, bound, proof, accuracy"},
+        "versions": {"type": "object", "additionalProperties": _TEXT},
+    },
+}
+"""JSON Schema of the format."""
+
+SUMMARY = (
+    "status", "stop_reason", "objective", "bound", "gap", "accuracy", "balanced_accuracy",
+    "test_accuracy", "test_balanced_accuracy", "accuracy_ceiling", "majority_accuracy",
+    "n_train", "n_test",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    """A model read back: everything that prediction and wording need.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        Raw columns, as at training.
+    encoding : Encoding
+        From raw columns to those of the tree.
+    tree : Tree
+        The tree.
+    classes : tuple
+        Class labels in the order of the tree's indices.
+    target : str or None
+        Name of the class column.
+    settings, summary : mapping
+        What determined the solve, and what came out.
+    """
+
+    columns: tuple[Column, ...]
+    encoding: Encoding
+    tree: Tree
+    classes: tuple[Any, ...]
+    target: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    summary: Mapping[str, Any] = field(default_factory=dict)
+
+    def encode(self, frame: pd.DataFrame) -> npt.NDArray[np.float64]:
+        """Encode raw rows, shape ``(n_samples, n_encoded_columns)``."""
+        return self.encoding.transform(prepare_rows(frame, self.needed))
+
+    def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
+        """Predict class labels.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            Rows with at least the raw columns that the encoding uses; other columns are ignored.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape ``(n_samples,)``.
+
+        Raises
+        ------
+        DataError
+            For a lacking column, a missing value, or text where a number is needed.
+        """
+        return np.asarray(self.classes)[self.tree.predict_codes(self.encode(frame))]
+
+    def unseen(self, frame: pd.DataFrame) -> dict[str, int]:
+        """Count rows with a category that never came up in training, by raw column."""
+        return self.encoding.unseen(prepare_rows(frame, self.needed))
+
+    @property
+    def needed(self) -> tuple[Column, ...]:
+        """Columns that the encoding uses; others may be absent from rows to predict."""
+        used = {column.raw for column in self.encoding.columns}
+        return tuple(column for column in self.columns if column.name in used)
+
+
+def model_to_dict(run: Run) -> dict[str, Any]:
+    """Return the model of a run as plain data for JSON (see `MODEL_SCHEMA`).
+
+    Raises
+    ------
+    ModelFileError
+        If the run has no tree or no training rows.
+    """
+    if run.tree is None or run.train is None:
+        raise ModelFileError("NO_TREE", "This run has no tree, so there is no model to store.")
+    columns = [
+        {
+            "name": column.name,
+            "kind": column.kind,
+            "levels": list(column.levels),
+            "number_format": column.number_format,
+        }
+        for column in run.train.columns
+    ]
+    summary = {name: getattr(run, name) for name in SUMMARY}
+    return jsonable(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "target": run.train.target_name,
+            "columns": columns,
+            "classes": list(run.classes or run.train.classes),
+            "encoding": run.encoding.to_dict(),
+            "tree": run.tree.to_dict(),
+            "settings": dict(run.settings),
+            "summary": summary | {"certificate": run.certificate.to_dict()},
+            "versions": versions(),
+        }
+    )
+
+
+def load_model(source: str | Path | Mapping[str, Any]) -> StoredModel:
+    """Read a stored model.
+
+    Parameters
+    ----------
+    source : path or mapping
+        A JSON file, or its content.
+
+    Raises
+    ------
+    ModelFileError
+        If it cannot be read, is of another format or version, or its parts do not fit together.
+    """
+    record = source if isinstance(source, Mapping) else read_json(source)
+    if not isinstance(record, Mapping) or record.get("format") != FORMAT:
+        found = record.get("format") if isinstance(record, Mapping) else type(record).__name__
+        raise ModelFileError(
+            "NOT_A_MODEL",
+            f"Expected a stored model ({FORMAT}), found {str(found)[:60]!r}; "
+            "write one with octcore solve --model.",
+        )
+    if record.get("version") != VERSION:
+        raise ModelFileError(
+            "OTHER_VERSION",
+            f"The model has version {str(record.get('version'))[:20]!r}, this program reads "
+            f"version {VERSION}; train it again or install the program that wrote it.",
+        )
+    try:
+        model = _model_of(record)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ModelFileError(
+            "BROKEN_MODEL", f"The stored model cannot be read: {error}."
+        ) from error
+    _check(model)
+    return model
+
+
+def _model_of(record: Mapping[str, Any]) -> StoredModel:
+    columns = tuple(
+        Column(
+            str(entry["name"]),
+            entry["kind"],
+            tuple(_level(level) for level in entry["levels"]),
+            str(entry.get("number_format", "plain")),
+        )
+        for entry in record["columns"]
+    )
+    target = record.get("target")
+    return StoredModel(
+        columns,
+        Encoding.from_dict(record["encoding"]),
+        Tree.from_dict(record["tree"]),
+        tuple(record["classes"]),
+        None if target is None else str(target),
+        dict(record.get("settings") or {}),
+        dict(record.get("summary") or {}),
+    )
+
+
+def _level(value: Any) -> float | str:
+    """Return a level as at training; other programs may write 1.0 as 1."""
+    return float(value) if isinstance(value, (int, float)) else str(value)
+
+
+def _check(model: StoredModel) -> None:
+    """Refuse a model whose parts name columns or classes that are not there."""
+    tree, n_columns = model.tree, len(model.encoding.columns)
+    names = {column.name for column in model.columns}
+    problems = {
+        "a column has an unknown kind": any(c.kind not in KINDS for c in model.columns),
+        "two columns have the same name": len(names) != len(model.columns),
+        "the encoding uses a column that is not listed": any(
+            c.raw not in names for c in model.encoding.columns
+        ),
+        "the tree is too deep": tree.max_depth > DEEPEST,
+        "the tree is for another number of columns": tree.n_features != n_columns,
+        "a split tests a column that is not there": any(
+            not 0 <= j < n_columns for j in tree.used_features
+        ),
+        "a split is not a number": not all(
+            np.isfinite([s.threshold, s.solved_offset, *(w for _, w in s.weights)]).all()
+            for s in tree.splits.values()
+        ),
+        "a leaf predicts a class that is not there": tree.n_classes != len(model.classes)
+        or any(not 0 <= k < len(model.classes) for k in tree.labels.values()),
+        "a class is not a plain value": any(
+            not isinstance(c, (str, int, float, bool)) for c in model.classes
+        ),
+    }
+    for problem, is_there in problems.items():
+        if is_there:
+            raise ModelFileError("BROKEN_MODEL", f"The stored model cannot be used: {problem}.")

@@ -1,0 +1,218 @@
+"""New rows through a stored model: predictions, leaves, confidence, and how many are right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from octcore.data.columns import MISSING_LEVEL
+from octcore.data.findings import count, listing, quote
+from octcore.data.lookup import find_column, normal
+from octcore.data.text import MISSING_MARKS
+from octcore.errors import DataError
+from octcore.models.file import StoredModel
+
+_WHOLE = re.compile(r"[+-]?\d{1,18}(?:\.0*)?", re.ASCII)
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Rows with what a tree says about them.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The rows as they came.
+    complete : ndarray of bool, shape (n_rows,)
+        Rows that have all values; only these get a prediction.
+    labels : ndarray, shape (n_complete,)
+        Predicted classes.
+    leaves : ndarray of int64, shape (n_complete,)
+        Leaf that every row reaches.
+    confidence : ndarray of float64, shape (n_complete,), or None
+        Share of the predicted class among the training rows of the leaf, NaN in a leaf that no
+        training row reaches; None when these are not known.
+    unseen : mapping of str to int
+        Rows with a category that never came up in training, by column.
+    extra : tuple of str
+        Columns that the model does not know.
+    right : ndarray of int8, shape (n_complete,), or None
+        1 where the prediction is right, 0 where not, -1 where the file states no label; None
+        when it has no target column.
+    target : str or None
+        The target column in the spelling of the file.
+    """
+
+    frame: pd.DataFrame
+    complete: npt.NDArray[np.bool_]
+    labels: npt.NDArray[Any]
+    leaves: npt.NDArray[np.int64]
+    confidence: npt.NDArray[np.float64] | None = None
+    unseen: Mapping[str, int] = field(default_factory=dict)
+    extra: tuple[str, ...] = ()
+    right: npt.NDArray[np.int8] | None = None
+    target: str | None = None
+
+    @property
+    def n_judged(self) -> int:
+        """Rows whose label is stated."""
+        return 0 if self.right is None else int((self.right >= 0).sum())
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of the rows with a stated label that are right; None without such rows."""
+        if self.right is None or not self.n_judged:
+            return None
+        return float((self.right == 1).sum()) / self.n_judged
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the reader should know about the columns, one sentence each."""
+        found = []
+        if not self.complete.all():
+            gone, first = int((~self.complete).sum()), int(np.argmin(self.complete)) + 1
+            found.append(
+                f"{count(gone, 'row')} without a value in a column that is needed (the first is "
+                f"row {first}) {'gets' if gone == 1 else 'get'} no prediction."
+            )
+        found += [
+            f"{count(n_rows, 'row')} of column {quote(name)} "
+            f"{'has' if n_rows == 1 else 'have'} a category that never came up in training; the "
+            "tree treats it as none of those it knows."
+            for name, n_rows in self.unseen.items()
+        ]
+        if self.extra:
+            verb = "is not a column" if len(self.extra) == 1 else "are not columns"
+            found.append(f"{listing(self.extra)} {verb} of the model and not used.")
+        if self.right is not None and self.n_judged < len(self.labels):
+            unknown = len(self.labels) - self.n_judged
+            found.append(
+                f"{count(unknown, 'row')} with no label, or with one that the model does not know, "
+                f"in {quote(self.target)}; {'it does' if unknown == 1 else 'they do'} not count."
+            )
+        return tuple(found)
+
+    def table(self, names: Sequence[str] = ("prediction", "confidence", "leaf")) -> pd.DataFrame:
+        """Return the rows with further columns; a name that is taken gets a trailing ``_``."""
+        values = {"prediction": self.labels, "confidence": self.confidence, "leaf": self.leaves}
+        table = self.frame
+        for name in names:
+            column = values[name]
+            if column is None:
+                continue
+            while name in table.columns:
+                name += "_"
+            table = table.assign(**{name: self._spread(column)})
+        return table
+
+    def _spread(self, values: npt.NDArray[Any]) -> pd.Series | npt.NDArray[Any]:
+        """One value per row of the frame; empty where a row got none."""
+        if self.complete.all():
+            return values
+        whole = "Int64" if values.dtype.kind == "i" else None
+        known = pd.Series(values, index=self.frame.index[self.complete], dtype=whole)
+        return known.reindex(self.frame.index)
+
+
+def score(
+    model: StoredModel,
+    frame: pd.DataFrame,
+    leaf_counts: Mapping[int, Sequence[int]] | None = None,
+    skip_incomplete: bool = False,
+) -> Scored:
+    """Send raw rows through the tree of a model.
+
+    Parameters
+    ----------
+    model : StoredModel
+        Tree, encoding and columns.
+    frame : pandas.DataFrame
+        Rows with at least the raw columns that the encoding uses, as numbers or as text.
+    leaf_counts : mapping of int to sequence of int, or None
+        Training rows by class of every leaf, for the confidence.
+    skip_incomplete : bool
+        Give rows with an empty cell in a needed column no prediction instead of refusing them.
+
+    Raises
+    ------
+    DataError
+        For columns that are lacking (all of them in one sentence), a missing value, or text where
+        a number is needed.
+    """
+    _check_columns(model, [str(name) for name in frame.columns])
+    complete = _complete(model, frame) if skip_incomplete else np.ones(len(frame), dtype=bool)
+    kept = frame.loc[complete]
+    X = model.encode(kept)
+    leaves, codes = model.tree.apply(X), model.tree.predict_codes(X)
+    target, right = _judged(model, kept, codes)
+    known = {normal(column.name) for column in model.columns} | {normal(str(target))}
+    extra = tuple(str(name) for name in frame.columns if normal(str(name)) not in known)
+    confidence = None
+    if leaf_counts is not None:
+        shares = {
+            leaf: _share(leaf_counts.get(leaf, ()), k) for leaf, k in model.tree.labels.items()
+        }
+        confidence = np.array([shares[int(leaf)] for leaf in leaves], dtype=np.float64)
+    labels = np.asarray(model.classes)[codes]
+    return Scored(
+        frame, complete, labels, leaves, confidence, model.unseen(kept), extra, right, target
+    )
+
+
+def _complete(model: StoredModel, frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Which rows have a value in every needed column; one may count missing as a category."""
+    found = np.ones(len(frame), dtype=bool)
+    for column in model.needed:
+        if MISSING_LEVEL not in column.levels:
+            values = frame[find_column(column.name, [str(name) for name in frame.columns])]
+            empty = [str(value).strip() in MISSING_MARKS for value in values]
+            found &= ~(np.array(empty, dtype=bool) | values.isna().to_numpy())
+    return found
+
+
+def _share(counts: Sequence[int], code: int) -> float:
+    total = sum(counts)
+    return counts[code] / total if total else float("nan")
+
+
+def _check_columns(model: StoredModel, names: Sequence[str]) -> None:
+    present = {normal(name) for name in names}
+    missing = [column.name for column in model.needed if normal(column.name) not in present]
+    if len(missing) == 1:
+        find_column(missing[0], names)  # Says which column may have been meant.
+    if missing:
+        raise DataError(
+            "UNKNOWN_COLUMN",
+            f"The rows lack {count(len(missing), 'column')} that the tree was trained with "
+            f"({listing(missing)}); add them.",
+            column=missing[0],
+        )
+
+
+def _judged(
+    model: StoredModel, frame: pd.DataFrame, codes: npt.NDArray[np.int64]
+) -> tuple[str | None, npt.NDArray[np.int8] | None]:
+    """Return the target column of the rows, and which predictions are right (-1 unknown)."""
+    if model.target is None:
+        return None, None
+    found = [name for name in frame.columns if normal(str(name)) == normal(model.target)]
+    if len(found) != 1:
+        return None, None
+    code_of = {str(label): code for code, label in enumerate(model.classes)}
+    truth = np.array([code_of.get(_label(value, code_of), -1) for value in frame[found[0]]])
+    right = np.where(truth < 0, -1, truth == codes).astype(np.int8)
+    return str(found[0]), right
+
+
+def _label(value: object, known: Mapping[str, int]) -> str:
+    """Write a label as the classes are written; 1.0 in a file is the class 1."""
+    text = normal(str(value))
+    if text not in known and _WHOLE.fullmatch(text):
+        return str(int(text.split(".")[0]))
+    return text

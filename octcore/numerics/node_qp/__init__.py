@@ -1,0 +1,1 @@
+"""The support vector machine of one branch node, solved warm by an active set."""

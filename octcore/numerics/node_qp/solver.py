@@ -1,0 +1,243 @@
+"""The convex QP of one branch node, solved by a dual active-set method.
+
+A node with plane ``(w, b)``, penalties ``u_i`` and routing sides ``s_i`` asks for
+
+    minimise 1/2 ||w||^2 + b^2 / (2 BIG^2) + sum_i u_i max(0, 1 - y_i (w.x_i + b))
+    subject to s_i (w.x_i + b) >= (epsilon if s_i < 0 else 0)   for routed samples.
+
+The bias is the weight of a constant feature BIG, so the dual has bounds only and every dual
+point gives a lower bound: ``value`` is always recomputed from the multipliers before it is
+trusted. Removing the bias penalty costs at most ``b_max^2 / (2 BIG^2)``; callers subtract it.
+Rows enter by largest violation; after a projection on the null space of the active rows a ratio
+test decides whether the entering row becomes active or an active row leaves (Goldfarb and
+Idnani 1983, with upper bounds on the hinge multipliers).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from octcore.numerics.node_qp.factor import (
+    ACTIVE,
+    AT_UPPER,
+    AT_ZERO,
+    DEPENDENT,
+    N_ACTIVE,
+    N_PIVOTS,
+    N_ROWS,
+    N_UPDATES,
+    add_column,
+    delete_column,
+    kernel,
+    rotate_into,
+    solve_triangle,
+)
+from octcore.numerics.node_qp.rows import (
+    dot,
+    refactor,
+    refresh,
+    row_sign,
+    row_target,
+    row_upper,
+)
+
+OPTIMAL, CUTOFF, PIVOT_LIMIT, GAVE_UP = 0, 1, 2, 3
+# Violation of a row, in units of the score, that is accepted at an optimum; callers may pass a
+# larger one in `NodeData.constants` where penalties are so large that rounding reaches it.
+TOLERANCE = 1e-6
+# QR updates after which the factor is rebuilt from the rows.
+REBUILD_AFTER = 150
+_SETTLED, _STALLED = 4, 5
+_TINY = 1e-12
+
+
+@kernel
+def most_violated(qp, data):
+    """Row with the largest violation beyond the tolerance, or -1."""
+    n = qp.score.shape[0]
+    epsilon, offset = data.constants[0], data.constants[1]
+    best, chosen = data.constants[2], -1
+    for position in range(qp.count[N_ROWS]):
+        sample = qp.rows[position]
+        status = qp.status[sample]
+        if status == AT_ZERO or status == AT_UPPER:
+            gap = 1.0 - data.y[sample] * (qp.score[sample] + offset)
+            if status == AT_UPPER:
+                gap = -gap
+            if gap > best:
+                best, chosen = gap, sample
+        if qp.status[n + sample] == AT_ZERO:
+            side = qp.side[sample]
+            gap = (epsilon if side < 0 else 0.0) - side * (qp.score[sample] + offset)
+            if gap > best:
+                best, chosen = gap, n + sample
+    return chosen
+
+
+@kernel
+def _direction(qp, data, row, sense):
+    """Projected direction of the plane and the multipliers; returns curvature and slope."""
+    n = qp.score.shape[0]
+    m = qp.count[N_ACTIVE]
+    coordinates, solution, plane = qp.work[0], qp.work[1], qp.work[2]
+    rotate_into(qp, data.x[row % n], row_sign(qp, data, row), coordinates)
+    solve_triangle(qp, coordinates, solution)
+    curvature = 0.0
+    plane[: qp.vector.shape[0]] = 0.0
+    for c in range(m, qp.basis.shape[0]):
+        curvature += coordinates[c] * coordinates[c]
+        for j in range(qp.vector.shape[0]):
+            plane[j] += coordinates[c] * qp.basis[c, j]
+    slope = sense * row_target(qp, data, row)
+    for a in range(m):
+        solution[a] *= -sense
+        slope += solution[a] * row_target(qp, data, qp.active[a])
+    inner = 0.0
+    for j in range(qp.vector.shape[0]):
+        inner += qp.vector[j] * plane[j]
+    return curvature, slope - sense * inner
+
+
+@kernel
+def _longest_step(qp, data, row, sense):
+    """Ratio test: longest step inside the bounds and the position of the row that blocks."""
+    change = qp.work[1]
+    longest = row_upper(data, row) - qp.multiplier[row] if sense > 0 else qp.multiplier[row]
+    blocking = -1
+    for a in range(qp.count[N_ACTIVE]):
+        other = qp.active[a]
+        if change[a] < -_TINY:
+            step = qp.multiplier[other] / -change[a]
+        elif change[a] > _TINY:
+            step = (row_upper(data, other) - qp.multiplier[other]) / change[a]
+        else:
+            continue
+        if step < longest:
+            longest, blocking = step, a
+    return max(longest, 0.0), blocking
+
+
+@kernel
+def _move(qp, data, row, sense, step, slope, curvature):
+    """Take a step along the direction held in the work arrays."""
+    change, plane = qp.work[1], qp.work[2]
+    for a in range(qp.count[N_ACTIVE]):
+        other = qp.active[a]
+        moved = qp.multiplier[other] + step * change[a]
+        qp.multiplier[other] = min(max(moved, 0.0), row_upper(data, other))
+    qp.multiplier[row] += sense * step
+    width = qp.vector.shape[0]
+    for j in range(width):
+        plane[j] *= sense * step
+        qp.vector[j] += plane[j]
+    if step > 0.0:
+        direction = plane[:width]
+        for position in range(qp.count[N_ROWS]):
+            sample = qp.rows[position]
+            qp.score[sample] += dot(data.x[sample], direction)
+    qp.value[0] += step * slope - 0.5 * step * step * curvature
+    qp.count[N_UPDATES] += 1
+
+
+@kernel
+def _follow_ray(qp, data, row, sense, slope, curvature, cutoff):
+    """Nothing blocks: step until the recomputed dual value proves the cutoff, else step back."""
+    saved = qp.multiplier.copy()
+    target = cutoff if cutoff < np.inf else 1e9 * (1.0 + abs(qp.value[0]))
+    step = 2.0 * (target - qp.value[0] + 1.0) / slope
+    _move(qp, data, row, sense, step, slope, curvature)
+    refresh(qp, data)
+    if qp.value[0] >= target:
+        return CUTOFF
+    qp.multiplier[:] = saved
+    refresh(qp, data)
+    return _STALLED
+
+
+@kernel
+def _enter(qp, data, row, cutoff):
+    """Bring one violated row to its place; active rows that reach a bound leave on the way."""
+    sense = 1 if qp.status[row] == AT_ZERO else -1
+    n_dims = qp.basis.shape[0]
+    while True:
+        qp.count[N_PIVOTS] += 1
+        m = qp.count[N_ACTIVE]
+        curvature, slope = _direction(qp, data, row, sense)
+        independent = curvature > DEPENDENT and m < n_dims
+        if slope <= 0.0:
+            inside = 0.0 < qp.multiplier[row] < row_upper(data, row)
+            if inside:
+                qp.status[row] = ACTIVE
+                qp.active[m] = row
+                qp.count[N_ACTIVE] = m + 1
+            return _STALLED
+        step, blocking = _longest_step(qp, data, row, sense)
+        full = independent and slope / curvature <= step
+        if full:
+            step = slope / curvature
+        elif step == np.inf:
+            return _follow_ray(qp, data, row, sense, slope, curvature, cutoff)
+        _move(qp, data, row, sense, step, slope, curvature)
+        if full:
+            qp.status[row] = ACTIVE
+            add_column(qp, qp.work[0], row)
+        elif blocking < 0:
+            qp.status[row] = AT_UPPER if sense > 0 else AT_ZERO
+            qp.multiplier[row] = row_upper(data, row) if sense > 0 else 0.0
+        else:
+            leaving = qp.active[blocking]
+            falls = qp.work[1][blocking] < 0.0
+            qp.status[leaving] = AT_ZERO if falls else AT_UPPER
+            qp.multiplier[leaving] = 0.0 if falls else row_upper(data, leaving)
+            delete_column(qp, blocking)
+        if full or blocking < 0:
+            return _SETTLED
+
+
+@kernel
+def _active_error(qp, data):
+    n = qp.score.shape[0]
+    worst = 0.0
+    for a in range(qp.count[N_ACTIVE]):
+        row = qp.active[a]
+        score = row_sign(qp, data, row) * qp.score[row % n]
+        worst = max(worst, abs(row_target(qp, data, row) - score))
+    return worst
+
+
+@kernel
+def solve_node(qp, data, cutoff, max_pivots):
+    """Raise the dual value until optimal, above ``cutoff`` or out of pivots.
+
+    Whatever is returned, ``value`` is a valid lower bound recomputed from the multipliers.
+    """
+    limit = qp.count[N_PIVOTS] + max_pivots
+    repairs = 0
+    while True:
+        if qp.value[0] >= cutoff:
+            refresh(qp, data)
+            if qp.value[0] >= cutoff:
+                return CUTOFF
+        if qp.count[N_UPDATES] > REBUILD_AFTER:
+            refactor(qp, data)
+        row = most_violated(qp, data)
+        stalled = False
+        if row < 0:
+            refresh(qp, data)
+            row = most_violated(qp, data)
+            if row < 0 and _active_error(qp, data) <= data.constants[2]:
+                return OPTIMAL
+            stalled = row < 0
+        if not stalled:
+            if qp.count[N_PIVOTS] >= limit:
+                refresh(qp, data)
+                return PIVOT_LIMIT
+            code = _enter(qp, data, row, cutoff)
+            if code == CUTOFF:
+                return CUTOFF
+            stalled = code == _STALLED
+        if stalled:
+            repairs += 1
+            refactor(qp, data)
+            if repairs > 3:
+                return GAVE_UP

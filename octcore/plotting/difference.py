@@ -1,0 +1,238 @@
+"""Two trees compared: where they differ, and what a condition costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from octcore.data.dataset import Dataset
+from octcore.encoding.base import Encoding
+from octcore.solving.run import Run
+from octcore.tree.tree import Tree
+
+NOTHING = 5e-5
+"""Differences of accuracy below this are shown as none."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two trees differ.
+
+    Parameters
+    ----------
+    before, after : frozenset of int
+        Nodes of the first and the second tree that the other one does not have in this form.
+    rows : int
+        Training rows that get another prediction.
+    """
+
+    before: frozenset[int]
+    after: frozenset[int]
+    rows: int
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both are the same tree."""
+        return not self.before and not self.after
+
+
+def difference_data(
+    before: tuple[Tree, Encoding], after: tuple[Tree, Encoding], data: Dataset
+) -> Difference:
+    """Compare two trees node by node, in the words of their encodings.
+
+    Parameters
+    ----------
+    before, after : (Tree, Encoding)
+        The trees.
+    data : Dataset
+        Rows on which predictions are compared.
+    """
+    first, second = _forms(*before), _forms(*after)
+    predictions = [
+        tree.predict_codes(encoding.transform(data.frame)) for tree, encoding in (before, after)
+    ]
+    return Difference(
+        frozenset(node for node, form in first.items() if second.get(node) != form),
+        frozenset(node for node, form in second.items() if first.get(node) != form),
+        int(np.sum(predictions[0] != predictions[1])),
+    )
+
+
+def _forms(tree: Tree, encoding: Encoding) -> dict[int, object]:
+    """What stands at every node; equal forms mean equal tests or equal classes."""
+    forms: dict[int, object] = {
+        node: (
+            tuple((encoding.names[j], round(w, 9)) for j, w in split.weights),
+            round(split.threshold, 9),
+        )
+        for node, split in tree.splits.items()
+    }
+    return forms | {leaf: ("leaf", code) for leaf, code in tree.labels.items()}
+
+
+def mark(component: dict[str, Any], nodes: frozenset[int]) -> dict[str, Any]:
+    """Mark nodes in what the tree component draws, in words and by their frame.
+
+    Parameters
+    ----------
+    component : dict
+        From `octcore.plotting.tree_view.component_data`.
+    nodes : frozenset of int
+        Nodes that differ.
+    """
+    marked = [
+        {
+            **node,
+            "mark": True,
+            "detail": f"≠ {node['detail']}",
+            "label": f"differs: {node['label']}",
+        }
+        if node["id"] in nodes
+        else node
+        for node in component["nodes"]
+    ]
+    return {**component, "nodes": marked}
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a condition costs.
+
+    Parameters
+    ----------
+    before, after : float
+        Training accuracies.
+    leaves : int
+        Leaves of the new tree minus leaves of the old one.
+    low, high : float or None
+        Range of the price in the objective; None where a bound is missing.  Equal when proven.
+    own_optima : bool or None
+        Where the objectives differ: whether each tree is optimal for its own; None where they are
+        the same.
+    """
+
+    before: float
+    after: float
+    leaves: int
+    low: float | None
+    high: float | None
+    own_optima: bool | None = None
+
+    @property
+    def accuracy(self) -> float:
+        """Accuracy lost; negative when the new tree is more accurate."""
+        return self.before - self.after
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether no other pair of trees could give another price."""
+        return self.low is not None and self.high is not None and self.high - self.low < 1e-9
+
+
+def price_data(before: Run, after: Run, same_objective: bool = True) -> Price | None:
+    """Compare two runs; None when one has no tree.
+
+    Parameters
+    ----------
+    before, after : Run
+        Without and with the condition.
+    same_objective : bool
+        Whether their objectives can be subtracted; class weights make them another scale.
+    """
+    if before.tree is None or after.tree is None:
+        return None
+    assert before.accuracy is not None
+    assert after.accuracy is not None
+    low = high = None
+    if before.is_optimal and before.objective is not None and after.objective is not None:
+        high = before.objective - after.objective
+        bound = after.objective if after.is_optimal else after.bound
+        low = None if bound is None else max(0.0, before.objective - bound)
+    return Price(
+        before.accuracy,
+        after.accuracy,
+        after.tree.n_leaves - before.tree.n_leaves,
+        low if same_objective else None,
+        high if same_objective else None,
+        None if same_objective else before.is_optimal and after.is_optimal,
+    )
+
+
+def price_words(price: Price, change: str) -> str:
+    """State the price in accuracy points, and honestly what is proven about it."""
+    points = 100 * price.accuracy
+    if abs(price.accuracy) < NOTHING:
+        first = f"{change} costs nothing: accuracy stays {100 * price.after:.1f} %"
+    elif points > 0:
+        first = (
+            f"{change} costs {points:.1f} accuracy points: "
+            f"{100 * price.before:.1f} % becomes {100 * price.after:.1f} %"
+        )
+    else:
+        first = (
+            f"{change} gains {-points:.1f} accuracy points, paid for with leaves: "
+            f"{100 * price.before:.1f} % becomes {100 * price.after:.1f} %"
+        )
+    if price.leaves:
+        number, word = abs(price.leaves), "more" if price.leaves > 0 else "fewer"
+        first += f", with {number} {word} {'leaf' if number == 1 else 'leaves'}"
+    return first + ". " + _proof_words(price)
+
+
+def _proof_words(price: Price) -> str:
+    if price.own_optima is not None:
+        proof = "each proven optimal for its own weights" if price.own_optima else "not both proven"
+        return f"The weights change what is optimised; the trees are {proof}."
+    if price.is_proven:
+        return "Both trees are proven optimal."
+    if price.high is None:
+        return "This is not proven: the tree to compare with has an open gap."
+    least = "" if price.low is None else f" It is at least {100 * price.low:.1f} in any case."
+    return (
+        f"This is not proven: a better tree may exist, so the price in the objective is at most "
+        f"{100 * price.high:.1f} points.{least}"
+    )
+
+
+def change_words(constraints: Mapping[str, Any]) -> str:
+    """Name the conditions at the beginning of a sentence, in plain text."""
+    parts = [words for name, value in constraints.items() if (words := _change(name, value))]
+    joined = parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+    return joined[0].upper() + joined[1:]
+
+
+def _change(name: str, value: Any) -> str:
+    if name == "forbidden_features":
+        return "dropping " + " and ".join(str(v) for v in value)
+    if name == "root_feature":
+        return f"starting with {value}"
+    if name == "forbidden_pairs":
+        return "not using " + " or ".join(f"{a} together with {b}" for a, b in value)
+    if name == "feature_once_per_path":
+        return "testing no feature twice on a path"
+    if name == "class_weight":
+        return f"weighing {_weights(value)}"
+    if name == "min_recall":
+        floors = ", ".join(f"{100 * share:g} % of {label}" for label, share in value.items())
+        return f"getting at least {floors} right"
+    if name in {"max_features", "max_leaves", "max_splits"}:
+        noun = {"max_features": "feature", "max_leaves": "leaf", "max_splits": "split"}[name]
+        plural = {"leaf": "leaves"}.get(noun, noun + "s")
+        return f"using at most {value} {noun if value == 1 else plural}"
+    if name == "min_samples_leaf":
+        return f"asking for {value} rows in every leaf"
+    if isinstance(value, Mapping) and "attribute" in value:
+        limit = f"{100 * float(value['max_gap']):g} points"
+        level = f" at every level of {value['given']}" if value.get("given") else ""
+        return f"keeping {name.replace('_', ' ')} of {value['attribute']}{level} within {limit}"
+    return f"asking for {name.replace('_', ' ')}"
+
+
+def _weights(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return "all classes the same"
+    return ", ".join(f"{label} {weight:g} times" for label, weight in value.items())

@@ -1,0 +1,140 @@
+"""A raw column with the thresholds that an encoding puts on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from octcore.data.dataset import Dataset
+from octcore.encoding.base import Encoding
+from octcore.plotting import text
+from octcore.plotting.layout import base_layout
+from octcore.plotting.palette import Palette
+
+MOST_BINS = 40
+MOST_LEVELS = 25
+
+
+@dataclass(frozen=True)
+class EncodingPlot:
+    """What the picture of one raw column shows.
+
+    Parameters
+    ----------
+    column : str
+        Name of the raw column.
+    classes : tuple
+        Class labels in index order; one unnamed class without a target.
+    edges : tuple of float
+        Ends of the histogram's bins; empty for a column of levels.
+    levels : tuple of str
+        Levels; empty for a numeric column.
+    counts : tuple of tuple of int
+        ``counts[class][bin or level]``.
+    thresholds : tuple of float
+        Where the encoding cuts the raw axis, ascending.
+    n_encoded : int
+        Encoded columns made of this raw column.
+    """
+
+    column: str
+    classes: tuple[Any, ...]
+    edges: tuple[float, ...]
+    levels: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    thresholds: tuple[float, ...]
+    n_encoded: int
+
+
+def encoding_plot_data(data: Dataset, encoding: Encoding | None, column: str) -> EncodingPlot:
+    """Bin a raw column by class and collect its thresholds.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows; a target is not needed.
+    encoding : Encoding or None
+        Fitted on these rows; None shows the column alone.
+    column : str
+        Name of the raw column.
+    """
+    values = data.frame[column].to_numpy()
+    y = np.zeros(len(values), dtype=np.int64) if data.y is None else data.y
+    classes = data.classes if data.y is not None else ("all rows",)
+    own = [] if encoding is None else [c for c in encoding.columns if c.raw == column]
+    cuts = {v for c in own for v in (c.lower, c.upper) if v is not None}
+    thresholds = tuple(float(v) for v in sorted(cuts))
+    edges, levels, codes = _bins(values, data.column(column).kind)
+    n_bins = len(levels) or max(1, len(edges) - 1)
+    table = np.zeros((len(classes), n_bins), dtype=np.int64)
+    np.add.at(table, (y[codes >= 0], codes[codes >= 0]), 1)
+    counts = tuple(tuple(int(v) for v in row) for row in table)
+    return EncodingPlot(column, classes, edges, levels, counts, thresholds, len(own))
+
+
+def _bins(values: np.ndarray, kind: str) -> tuple[tuple[float, ...], tuple[str, ...], np.ndarray]:
+    """Edges or levels, and the position of every row among them (-1: not shown)."""
+    if kind == "numeric" and np.issubdtype(values.dtype, np.number):
+        numbers = values.astype(float)
+        edges = np.histogram_bin_edges(numbers, bins="auto") if len(numbers) else np.zeros(2)
+        if len(edges) - 1 > MOST_BINS:
+            edges = np.histogram_bin_edges(numbers, bins=MOST_BINS)
+        codes = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
+        return tuple(float(e) for e in edges), (), codes
+    shown = np.array([_level_text(v) for v in values], dtype=object)
+    found, inverse, sizes = np.unique(shown, return_inverse=True, return_counts=True)
+    if len(found) <= MOST_LEVELS:
+        return (), tuple(str(v) for v in found), inverse
+    kept = np.sort(np.argsort(-sizes, kind="stable")[:MOST_LEVELS])
+    position = np.full(len(found), -1)
+    position[kept] = np.arange(MOST_LEVELS)
+    return (), tuple(str(found[i]) for i in kept), position[inverse]
+
+
+def _level_text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
+    """Draw stacked bars by class and a line at every threshold."""
+    figure = go.Figure(layout=base_layout(palette, height=300, barmode="stack", bargap=0.03))
+    names = text.unique_labels(record.classes, 24)
+    edges = np.array(record.edges)
+    for k, name in enumerate(names):
+        if record.levels:
+            x: Any = text.unique_labels(record.levels, 24)
+            width = None
+        else:
+            x, width = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
+        figure.add_bar(
+            x=x,
+            y=record.counts[k],
+            width=width,
+            name=name,
+            marker={
+                "color": palette.class_colour(k),
+                "line": {"color": palette.outline, "width": 0.5},
+            },
+            hovertemplate=f"{name}: %{{y}} rows<extra></extra>",
+        )
+    for threshold in record.thresholds:
+        figure.add_vline(x=threshold, line={"color": palette.text, "width": 1.5, "dash": "dash"})
+        figure.add_annotation(
+            x=threshold,
+            y=1,
+            yref="paper",
+            yanchor="top",
+            text=f"{threshold:.4g}",
+            textangle=-90,
+            xshift=-8,
+            showarrow=False,
+            font={"size": 11, "color": palette.text},
+        )
+    figure.update_xaxes(title_text=text.plotly(record.column, 60))
+    if record.levels:
+        figure.update_xaxes(type="category")
+    figure.update_yaxes(title_text="rows")
+    return figure

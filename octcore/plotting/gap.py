@@ -1,0 +1,297 @@
+"""Convergence: incumbent, bound and gap over time; one or several runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from octcore.engines.trace import Trace
+from octcore.plotting import text
+from octcore.plotting.layout import base_layout
+from octcore.plotting.palette import CLASS_COLOURS, Palette, translucent
+
+SOLVE_PHASES = frozenset({"solve", "search"})
+GAP_FLOOR = 1e-4
+"""A closed gap has no place on a log axis; it is drawn at this height and labelled."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One incumbent: when, how good, found by whom."""
+
+    seconds: float
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of time before the search itself."""
+
+    name: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """What a convergence chart shows of one run.
+
+    Parameters
+    ----------
+    label : str
+        Name of the run.
+    objective : str
+        Title of the axis for absolute values.
+    seconds, incumbent, bound, gap : tuple
+        One entry per change; None where there is no value yet.  Times count from the call.
+    marks : tuple of Mark
+        Incumbents.
+    phases : tuple of Phase
+        What happened before the search began.
+    optimum : float or None
+        The true optimum, where known.
+    """
+
+    label: str
+    objective: str
+    seconds: tuple[float, ...]
+    incumbent: tuple[float | None, ...]
+    bound: tuple[float | None, ...]
+    gap: tuple[float | None, ...]
+    marks: tuple[Mark, ...]
+    phases: tuple[Phase, ...]
+    optimum: float | None = None
+
+    @property
+    def end(self) -> float:
+        """Time of the last event."""
+        return self.seconds[-1] if self.seconds else 0.0
+
+    @property
+    def search_start(self) -> float:
+        """Time at which everything before the search was done."""
+        return self.phases[-1].end if self.phases else 0.0
+
+
+def convergence_data(
+    trace: Trace,
+    label: str = "",
+    objective: str = "objective",
+    optimum: float | None = None,
+    closed: bool = False,
+) -> Convergence:
+    """Reduce a trace to what the chart shows.
+
+    Parameters
+    ----------
+    trace : Trace
+        Events so far; the run need not have ended.
+    label, objective : str
+        Name of the run and title of the axis.
+    optimum : float or None
+        The true optimum, where known.
+    closed : bool
+        Whether the run proved optimality; its last gap is then 0 (rounding of counts included).
+    """
+    rows: list[tuple[float, float | None, float | None, float | None]] = []
+    for event in trace:
+        values = (event.incumbent, event.bound, event.gap)
+        if not rows or rows[-1][1:] != values:
+            rows.append((event.seconds, *values))
+    if len(trace) and rows:
+        last = trace.events[-1]
+        final_gap = 0.0 if closed else last.gap
+        rows.append((last.seconds, last.incumbent, last.bound, final_gap))
+    columns = list(zip(*rows, strict=True)) if rows else [(), (), (), ()]
+    marks = tuple(
+        Mark(e.seconds, e.incumbent, e.source) for e in trace.incumbents if e.incumbent is not None
+    )
+    return Convergence(label, objective, *map(tuple, columns), marks, _phases(trace), optimum)  # type: ignore[arg-type]
+
+
+def _phases(trace: Trace) -> tuple[Phase, ...]:
+    """Phases before the search, each until the next one starts."""
+    starts = [(event.seconds, event.source) for event in trace.phases]
+    if not starts:
+        return ()
+    ends = [seconds for seconds, _ in starts[1:]] + [trace.events[-1].seconds]
+    found = []
+    for (start, name), end in zip(starts, ends, strict=True):
+        if name in SOLVE_PHASES:
+            break
+        found.append(Phase(name, start, end))
+    return tuple(found)
+
+
+def convergence_figure(
+    records: Sequence[Convergence],
+    palette: Palette,
+    absolute: bool = False,
+    at: float | None = None,
+) -> go.Figure:
+    """Draw gap (log) or incumbent and bound (absolute) over the time since the call.
+
+    Parameters
+    ----------
+    records : sequence of Convergence
+        One for every run.
+    palette : Palette
+        Colours.
+    absolute : bool
+        Incumbent and bound on a linear axis instead of the relative gap on a log axis.
+    at : float or None
+        Time of a cursor line, for replay.
+    """
+    figure = go.Figure(layout=base_layout(palette, height=340))
+    several = len(records) > 1
+    for index, record in enumerate(records):
+        colour = CLASS_COLOURS[index % len(CLASS_COLOURS)] if several else None
+        if absolute:
+            _absolute_lines(figure, record, palette, colour)
+        else:
+            _gap_line(figure, record, palette, colour)
+    if len(records) == 1:
+        _shade_phases(figure, records[0], palette)
+    if absolute:
+        _optimum_line(figure, records, palette)
+    if at is not None:
+        figure.add_vline(x=at, line={"color": palette.text, "width": 1, "dash": "dot"})
+    end = max((record.end for record in records), default=1.0)
+    figure.update_xaxes(title_text="time since the call (s)", range=[0, 1.04 * max(end, 1e-3)])
+    if absolute:
+        title = text.plotly(records[0].objective, 60) if records else "objective"
+        figure.update_yaxes(title_text=title)
+    else:
+        ticks = _gap_ticks(_finite_gaps(records))
+        figure.update_yaxes(title_text="relative gap", type="log", **ticks)
+    return figure
+
+
+def _finite_gaps(records: Sequence[Convergence]) -> list[float]:
+    return [max(g, GAP_FLOOR) for record in records for g in record.gap if g is not None]
+
+
+def _gap_ticks(gaps: Sequence[float]) -> dict[str, Any]:
+    low = math.floor(math.log10(min(gaps))) if gaps else -2
+    high = math.ceil(math.log10(max(gaps)) + 1e-9) if gaps else 0
+    high = max(high, low + 1)
+    values = [10.0**k for k in range(low, high + 1)]
+    labels = ["0 (proven)" if v <= GAP_FLOOR * 1.01 else f"{100 * v:g} %" for v in values]
+    return {"tickvals": values, "ticktext": labels, "range": [low - 0.12, high + 0.1]}
+
+
+def _gap_line(figure: go.Figure, record: Convergence, palette: Palette, colour: str | None) -> None:
+    colour = colour or palette.incumbent
+    heights = [None if g is None else max(g, GAP_FLOOR) for g in record.gap]
+    figure.add_scatter(
+        x=record.seconds,
+        y=heights,
+        mode="lines",
+        line={"shape": "hv", "color": colour, "width": 2.5},
+        name=text.plotly(record.label or "gap"),
+        customdata=[text.gap(g) for g in record.gap],
+        hovertemplate="%{x:.2f} s: gap %{customdata}<extra></extra>",
+    )
+    _add_marks(figure, _marks_on_gap(record), palette, colour)
+    if record.gap and record.gap[-1] is not None and record.gap[-1] <= GAP_FLOOR:
+        figure.add_scatter(
+            x=[record.end],
+            y=[GAP_FLOOR],
+            mode="markers",
+            marker={"symbol": "star", "size": 15, "color": palette.optimum,
+                    "line": {"color": palette.outline, "width": 1}},
+            name="proven optimal",
+            hovertemplate="%{x:.2f} s: proven optimal<extra></extra>",
+        )  # fmt: skip
+
+
+def _marks_on_gap(record: Convergence) -> list[tuple[Mark, float, float]]:
+    """Incumbents with the place where the gap first knows them: a start comes before any bound."""
+    found = []
+    known = [(t, g) for t, g in zip(record.seconds, record.gap, strict=True) if g is not None]
+    for mark in record.marks:
+        before = [pair for pair in known if pair[0] <= mark.seconds + 1e-9]
+        after = [pair for pair in known if pair[0] > mark.seconds]
+        if before or after:
+            seconds, height = (mark.seconds, before[-1][1]) if before else after[0]
+            found.append((mark, seconds, max(height, GAP_FLOOR)))
+    return found
+
+
+def _absolute_lines(
+    figure: go.Figure, record: Convergence, palette: Palette, colour: str | None
+) -> None:
+    prefix = f"{text.plotly(record.label)}: " if colour else ""
+    lines = (
+        ("incumbent", record.incumbent, colour or palette.incumbent, "solid"),
+        ("bound", record.bound, colour or palette.bound, "dash"),
+    )
+    for name, values, line_colour, dash in lines:
+        figure.add_scatter(
+            x=record.seconds,
+            y=values,
+            mode="lines",
+            line={"shape": "hv", "color": line_colour, "width": 2.5, "dash": dash},
+            name=prefix + name,
+            hovertemplate="%{x:.2f} s: " + name + " %{y:.6g}<extra></extra>",
+        )
+    marks = [(m, m.seconds, m.value) for m in record.marks]
+    _add_marks(figure, marks, palette, colour or palette.incumbent)
+
+
+def _add_marks(
+    figure: go.Figure, marks: Sequence[tuple[Mark, float, float]], palette: Palette, colour: str
+) -> None:
+    """Draw incumbents, warm starts with a shape of their own."""
+    for is_start, symbol, name in ((True, "diamond", "warm start"), (False, "circle", "new tree")):
+        here = [entry for entry in marks if _is_start(entry[0]) == is_start]
+        if not here:
+            continue
+        figure.add_scatter(
+            x=[x for _, x, _ in here],
+            y=[y for _, _, y in here],
+            mode="markers",
+            marker={"symbol": symbol, "size": 10, "color": colour,
+                    "line": {"color": palette.outline, "width": 1}},
+            name=name,
+            customdata=[[text.plotly(m.source), m.value] for m, _, _ in here],
+            hovertemplate="%{x:.2f} s: tree of value %{customdata[1]:.6g}"
+            "<br>found by %{customdata[0]}<extra></extra>",
+        )  # fmt: skip
+
+
+def _is_start(mark: Mark) -> bool:
+    return mark.source not in {"solver", "search", "polish"}
+
+
+def _shade_phases(figure: go.Figure, record: Convergence, palette: Palette) -> None:
+    if record.search_start <= 0:
+        return
+    share = record.search_start / max(record.end, 1e-9)
+    figure.add_vrect(
+        x0=0,
+        x1=record.search_start,
+        fillcolor=translucent("#8891a0", 0.16),
+        line_width=0,
+        layer="below",
+        annotation_text="start and model building" if share > 0.3 else "",
+        annotation_position="top left",
+        annotation_font={"color": palette.muted, "size": 11},
+    )
+
+
+def _optimum_line(figure: go.Figure, records: Sequence[Convergence], palette: Palette) -> None:
+    known = [record.optimum for record in records if record.optimum is not None]
+    if known:
+        figure.add_hline(
+            y=known[0],
+            line={"color": palette.optimum, "width": 1.5, "dash": "dot"},
+            annotation_text=f"true optimum {known[0]:.6g}",
+            annotation_position="bottom right",
+            annotation_font={"color": palette.optimum},
+        )

@@ -1,0 +1,173 @@
+"""The penalty path: accuracy against leaves, and which size wins at which leaf penalty."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from octcore.plotting import text
+from octcore.plotting.layout import base_layout
+from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
+from octcore.selection.penalty_path import PathStep, PenaltyPath
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """One number of leaves.
+
+    Parameters
+    ----------
+    leaves : int
+        Leaves of the tree.
+    accuracy : float
+        On the training rows.
+    test_accuracy : float or None
+        On the held-out rows.
+    low, high : float or None
+        Range of the leaf penalty for which this tree is optimal; both None when for none.
+    """
+
+    leaves: int
+    accuracy: float
+    test_accuracy: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def wins(self) -> bool:
+        """Whether some penalty makes this tree optimal."""
+        return self.low is not None
+
+    @property
+    def range_words(self) -> str:
+        """For which penalties it is optimal."""
+        if self.low is None:
+            return "optimal for no leaf penalty: a larger or smaller tree is always as good"
+        if self.high is None:
+            return f"optimal for leaf penalties from {self.low:.4g}"
+        return f"optimal for leaf penalties from {self.low:.4g} to {self.high:.4g}"
+
+
+PathRecord = Mapping[str, tuple[PathPoint, ...]]
+"""Points by label of the path (its encoding)."""
+
+
+def penalty_path_data(paths: Mapping[str, PenaltyPath]) -> PathRecord:
+    """Collect the points of one or several paths, every number of leaves once.
+
+    A path may name a tree twice: when a further leaf is allowed but buys nothing.
+    """
+    return {
+        label: tuple({s.leaves: _point(s) for s in reversed(path.steps)}.values())[::-1]
+        for label, path in paths.items()
+    }
+
+
+def _point(step: PathStep) -> PathPoint:
+    return PathPoint(step.leaves, step.accuracy, step.test_accuracy, step.low, step.high)
+
+
+def penalty_path_figure(
+    record: PathRecord, palette: Palette, selected: tuple[str, int] | None = None
+) -> go.Figure:
+    """Draw accuracy against leaves; a point's custom data are its label and leaves.
+
+    Parameters
+    ----------
+    record : mapping
+        From `penalty_path_data`.
+    palette : Palette
+        Colours.
+    selected : (str, int) or None
+        Path and number of leaves to mark.
+    """
+    figure = go.Figure(layout=base_layout(palette, height=400))
+    for k, (label, points) in enumerate(record.items()):
+        colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
+        name = text.plotly(label)
+        _line(figure, points, label, name, colour, CLASS_MARKERS[k % 4], palette)
+        tested = [p for p in points if p.test_accuracy is not None]
+        if tested:
+            figure.add_scatter(
+                x=[p.leaves for p in tested],
+                y=[p.test_accuracy for p in tested],
+                mode="lines+markers",
+                line={"color": colour, "width": 1.8, "dash": "dot"},
+                marker={"symbol": "x", "size": 7},
+                name=f"{name}, held out",
+                customdata=[[label, p.leaves] for p in tested],
+                hovertemplate="%{x} leaves: %{y:.2%} of the held-out rows<extra></extra>",
+            )
+    _ring(figure, record, selected, palette)
+    figure.update_xaxes(title_text="leaves", dtick=1)
+    figure.update_yaxes(title_text="accuracy", tickformat=".0%")
+    return figure
+
+
+def _line(
+    figure: go.Figure,
+    points: tuple[PathPoint, ...],
+    label: str,
+    name: str,
+    colour: str,
+    symbol: str,
+    palette: Palette,
+) -> None:
+    figure.add_scatter(
+        x=[p.leaves for p in points],
+        y=[p.accuracy for p in points],
+        mode="lines+markers",
+        line={"color": colour, "width": 2.5},
+        marker={
+            "symbol": symbol,
+            "size": 12,
+            "color": [colour if p.wins else palette.background for p in points],
+            "line": {"color": colour, "width": 2},
+        },
+        name=f"{name}, training",
+        customdata=[[label, p.leaves, p.range_words] for p in points],
+        hovertemplate="%{x} leaves: %{y:.2%}<br>%{customdata[2]}<extra></extra>",
+    )
+
+
+def _ring(
+    figure: go.Figure, record: PathRecord, selected: tuple[str, int] | None, palette: Palette
+) -> None:
+    for point in record.get(selected[0], ()) if selected else ():
+        if selected is not None and point.leaves == selected[1]:
+            figure.add_scatter(
+                x=[point.leaves],
+                y=[point.accuracy],
+                mode="markers",
+                marker={"symbol": "circle-open", "size": 24, "color": palette.text,
+                        "line": {"width": 2.5}},
+                hoverinfo="skip",
+                showlegend=False,
+            )  # fmt: skip
+
+
+def winners_figure(record: PathRecord, palette: Palette) -> go.Figure:
+    """Draw the size of the optimal tree against the leaf penalty: steps at the breakpoints."""
+    figure = go.Figure(layout=base_layout(palette, height=300))
+    ends = [p.low for points in record.values() for p in points if p.low]
+    top = 1.25 * max(ends, default=0.1)
+    for k, (label, points) in enumerate(record.items()):
+        colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
+        x: list[float] = []
+        y: list[int] = []
+        for point in sorted((p for p in points if p.wins), key=lambda p: p.low or 0.0):
+            x += [point.low or 0.0, top if point.high is None else point.high]
+            y += [point.leaves, point.leaves]
+        figure.add_scatter(
+            x=x,
+            y=y,
+            mode="lines",
+            line={"color": colour, "width": 2.5, "dash": "solid" if k == 0 else "dash"},
+            name=text.plotly(label),
+            hovertemplate="leaf penalty %{x:.4g}: %{y} leaves<extra></extra>",
+        )
+    figure.update_xaxes(title_text="leaf penalty", range=[0, top])
+    figure.update_yaxes(title_text="leaves of the optimal tree", rangemode="tozero", dtick=1)
+    return figure

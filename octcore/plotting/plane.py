@@ -1,0 +1,393 @@
+"""The plane of two raw columns: exact regions, hyperplanes, margins, rows and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from octcore.data.dataset import Dataset
+from octcore.encoding.base import Encoding
+from octcore.plotting import text
+from octcore.plotting.layout import base_layout
+from octcore.plotting.palette import Palette, translucent
+from octcore.tree.geometry import Region, leaf_regions, node_cells
+from octcore.tree.margins import SplitLines, node_margins, split_lines
+from octcore.tree.plane_view import PlaneView
+from octcore.tree.polygons import Polygon
+from octcore.tree.tree import Tree
+
+PADDING = 0.05
+SIDE_MARGINS = frozenset({"s-oct"})
+"""Formulations whose margin lies between the rows sent left and right, whatever their classes;
+margins of the others are those of a support vector machine, which knows the class of a row."""
+MOST_POINTS = 2000
+"""More dots than this cannot be told apart and make the browser slow."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dots:
+    """Rows as dots; arrays of one length.
+
+    Parameters
+    ----------
+    row : ndarray of int
+        Position in the data set.
+    x, y : ndarray of float
+        Raw coordinates.
+    code : ndarray of int
+        True class.
+    leaf : ndarray of int
+        Leaf that the row reaches.
+    wrong : ndarray of bool
+        Misclassified.
+    support : mapping of int to ndarray of bool
+        By branch node with a unit margin: its support vectors.
+    """
+
+    row: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    code: np.ndarray
+    leaf: np.ndarray
+    wrong: np.ndarray
+    support: Mapping[int, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class PlaneRecord:
+    """What the plane shows.
+
+    Parameters
+    ----------
+    x, y : str
+        Raw columns on the axes.
+    x_range, y_range : (float, float)
+        The visible box.
+    classes : tuple
+        Labels in index order.
+    regions : tuple of Region
+        Convex pieces of the leaves.
+    cells : mapping of int to tuple of polygons
+        Cell of every node.
+    lines : mapping of int to SplitLines
+        Hyperplanes and margins of branch nodes.
+    last_level : frozenset of int
+        Branch nodes whose children are both leaves.
+    dots : Dots
+        The rows.
+    held : mapping
+        Values of the other columns that the tree uses; empty when there are none.
+    n_rows : int
+        Rows of the data set, of which `dots` may show a part.
+    """
+
+    x: str
+    y: str
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    classes: tuple[Any, ...]
+    regions: tuple[Region, ...]
+    cells: Mapping[int, tuple[Polygon, ...]]
+    lines: Mapping[int, SplitLines]
+    last_level: frozenset[int]
+    dots: Dots
+    held: Mapping[str, Any] = field(default_factory=dict)
+    n_rows: int = 0
+
+    @property
+    def has_margins(self) -> bool:
+        """Whether some split has a margin band."""
+        return any(lines.band for lines in self.lines.values())
+
+
+def numeric_columns(data: Dataset) -> tuple[str, ...]:
+    """Raw columns that can be an axis."""
+    return tuple(column.name for column in data.columns if column.holds_numbers)
+
+
+def default_axes(tree: Tree, encoding: Encoding, data: Dataset) -> tuple[str, str] | None:
+    """Choose two axes: the numeric columns that the tree uses most; None without two."""
+    numeric = numeric_columns(data)
+    if len(numeric) < 2:
+        return None
+    used = [encoding.columns[j].raw for s in tree.splits.values() for j in s.features]
+    order = sorted(numeric, key=lambda name: (-used.count(name), numeric.index(name)))
+    first, second = sorted(order[:2], key=numeric.index)
+    return first, second
+
+
+def typical_values(data: Dataset, names: list[str]) -> dict[str, Any]:
+    """Median of numeric columns and most frequent level of the others."""
+    found: dict[str, Any] = {}
+    for name in names:
+        values = data.frame[name]
+        is_number = data.column(name).kind == "numeric"
+        found[name] = float(np.median(values.to_numpy())) if is_number else values.mode().iloc[0]
+    return found
+
+
+def plane_data(
+    tree: Tree,
+    encoding: Encoding,
+    data: Dataset,
+    x: str,
+    y: str,
+    held: Mapping[str, Any] | None = None,
+    formulation: str = "",
+) -> PlaneRecord:
+    """Compute regions, lines and dots.
+
+    Parameters
+    ----------
+    tree : Tree
+        In encoded columns.
+    encoding : Encoding
+        Of these columns.
+    data : Dataset
+        Rows with a target, to be shown as dots.
+    x, y : str
+        Raw columns of numbers.
+    held : mapping or None
+        Values of other columns; typical ones where not given.
+    formulation : str
+        Key of the formulation that made the tree; says what its margins are.
+    """
+    assert data.y is not None
+    used = {encoding.columns[j].raw for j in tree.used_features} - {x, y}
+    others = typical_values(data, sorted(used)) | dict(held or {})
+    x_values, y_values = (data.frame[name].to_numpy(dtype=float) for name in (x, y))
+    view = PlaneView(encoding, x, y, _padded(x_values), _padded(y_values), others)
+    X = encoding.transform(data.frame)
+    positive = _positive_code(data)
+    margins = node_margins(tree, X, None if formulation in SIDE_MARGINS else data.y, positive)
+    rows = _shown_rows(len(X))
+    support = {
+        node: np.isin(rows, margin.rows[margin.support])
+        for node, margin in margins.items()
+        if margin.kind == "unit"
+    }
+    leaves, predicted = tree.apply(X), tree.predict_codes(X)
+    dots = Dots(
+        rows,
+        x_values[rows],
+        y_values[rows],
+        data.y[rows],
+        leaves[rows],
+        (predicted != data.y)[rows],
+        support,
+    )
+    last = frozenset(m for m in tree.splits if {2 * m, 2 * m + 1} <= set(tree.labels))
+    return PlaneRecord(
+        x,
+        y,
+        view.x_range,
+        view.y_range,
+        data.classes,
+        leaf_regions(tree, view),
+        node_cells(tree, view),
+        split_lines(tree, view, margins),
+        last,
+        dots,
+        {name: others[name] for name in sorted(used)},
+        len(X),
+    )
+
+
+def _positive_code(data: Dataset) -> int:
+    if data.positive_class is None:
+        return data.n_classes - 1
+    return data.classes.index(data.positive_class)
+
+
+def _padded(values: np.ndarray) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    room = PADDING * (high - low) or 0.5
+    return low - room, high + room
+
+
+def _shown_rows(n: int) -> np.ndarray:
+    if n <= MOST_POINTS:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, MOST_POINTS, replace=False))
+
+
+def plane_figure(
+    record: PlaneRecord,
+    palette: Palette,
+    accent: str,
+    selected: int = 1,
+    all_margins: bool = False,
+    marked: tuple[float, float] | None = None,
+) -> go.Figure:
+    """Draw the plane.
+
+    Parameters
+    ----------
+    record : PlaneRecord
+        What to draw.
+    palette : Palette
+        Colours; `accent` frames the cell of the selected node.
+    accent : str
+        CSS colour.
+    selected : int
+        Selected node; rows that do not visit it are faded.
+    all_margins : bool
+        Margins of all nodes instead of those above the leaves only.
+    marked : (float, float) or None
+        Place of a row to point out.
+    """
+    figure = go.Figure(layout=base_layout(palette, height=460))
+    for region in record.regions:
+        _polygon(figure, region.polygon, palette.class_tint(region.code), None)
+    banded = [node for node in record.lines if all_margins or node in record.last_level]
+    for node in banded:
+        _margin(figure, record.lines[node], palette)
+    for node, lines in record.lines.items():
+        _segments(figure, lines.line, {"color": palette.text, "width": 2}, f"split of node {node}")
+    if selected != 1:
+        for polygon in record.cells.get(selected, ()):
+            _polygon(figure, polygon, "rgba(0,0,0,0)", {"color": accent, "width": 3})
+    _dots(figure, record, palette, selected, banded)
+    if marked is not None:
+        _mark(figure, marked, palette, accent)
+    figure.update_xaxes(
+        title_text=text.plotly(record.x), range=record.x_range, showgrid=False, constrain="domain"
+    )
+    figure.update_yaxes(
+        title_text=text.plotly(record.y), range=record.y_range, showgrid=False, constrain="domain"
+    )
+    if _has_equal_units(record):
+        figure.update_yaxes(scaleanchor="x")
+    return figure
+
+
+def _has_equal_units(record: PlaneRecord) -> bool:
+    """Whether both axes get one scale: angles and margins of hyperplanes are then true."""
+    is_oblique = any(lines.kind != "none" for lines in record.lines.values())
+    if not is_oblique:
+        return False
+    width = record.x_range[1] - record.x_range[0]
+    height = record.y_range[1] - record.y_range[0]
+    return 0.4 <= height / width <= 2.0
+
+
+def _polygon(figure: go.Figure, polygon: Polygon, fill: str, line: dict[str, Any] | None) -> None:
+    closed = (*polygon, polygon[0])
+    figure.add_scatter(
+        x=[p[0] for p in closed],
+        y=[p[1] for p in closed],
+        mode="lines",
+        fill="toself",
+        fillcolor=fill,
+        line=line or {"width": 0},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _segments(
+    figure: go.Figure, segments: tuple[Any, ...], line: dict[str, Any], name: str
+) -> None:
+    if not segments:
+        return
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for (x1, y1), (x2, y2) in segments:
+        x += [x1, x2, None]
+        y += [y1, y2, None]
+    figure.add_scatter(
+        x=x, y=y, mode="lines", line=line, name=name, hoverinfo="skip", showlegend=False
+    )
+
+
+def _margin(figure: go.Figure, lines: SplitLines, palette: Palette) -> None:
+    for polygon in lines.band:
+        _polygon(figure, polygon, translucent("#8891a0", 0.3), None)
+    dash = "dash" if lines.kind == "unit" else "dot"
+    for segments in (lines.low, lines.high):
+        style = {"color": palette.muted, "width": 1.3, "dash": dash}
+        _segments(figure, segments, style, f"margin of node {lines.node}")
+
+
+def _visits(leaves: np.ndarray, node: int) -> np.ndarray:
+    """Whether the way to each leaf passes a node."""
+    here = leaves.copy()
+    visited = here == node
+    while (here > node).any():
+        here = np.where(here > node, here // 2, here)
+        visited |= here == node
+        here = np.where(here == node, 0, here)
+    return visited
+
+
+def _dots(
+    figure: go.Figure, record: PlaneRecord, palette: Palette, selected: int, banded: list[int]
+) -> None:
+    dots = record.dots
+    visited = _visits(dots.leaf, selected)
+    for k, name in enumerate(text.unique_labels(record.classes, 24)):
+        here = dots.code == k
+        figure.add_scatter(
+            x=dots.x[here],
+            y=dots.y[here],
+            mode="markers",
+            name=name,
+            # Lists: rows of a binary array come back from the browser as mappings.
+            customdata=np.column_stack([dots.leaf[here], dots.row[here] + 1]).tolist(),
+            marker={
+                "symbol": palette.class_marker(k),
+                # Larger where a cross goes on top: shape and colour still tell the true class.
+                "size": np.where(dots.wrong[here], 13, 9).tolist(),
+                "color": palette.class_colour(k),
+                "opacity": np.where(visited[here], 0.95, 0.18).tolist(),
+                "line": {"color": palette.outline, "width": 0.8},
+            },
+            hovertemplate=f"{name}, row %{{customdata[1]}}<br>%{{x:.4g}}, %{{y:.4g}}"
+            "<br>in leaf %{customdata[0]}<extra></extra>",
+        )
+    supports = [mask for node, mask in dots.support.items() if node in banded]
+    support = np.logical_or.reduce(supports) if supports else np.zeros(len(dots.row), bool)
+    _ring(figure, dots, support, "support vector", "circle-open", palette.text, 15, 1.6)
+    # Black and white together stay visible on every region colour; the legend is on the page.
+    halo, cross = ("#ffffff", "#000000") if palette.name == "light" else ("#000000", "#ffffff")
+    _ring(figure, dots, dots.wrong, "", "x-thin", halo, 9, 4.5)
+    _ring(figure, dots, dots.wrong, "misclassified", "x-thin", cross, 9, 2)
+
+
+def _mark(figure: go.Figure, marked: tuple[float, float], palette: Palette, accent: str) -> None:
+    figure.add_scatter(
+        x=[marked[0]],
+        y=[marked[1]],
+        mode="markers",
+        name="chosen row",
+        hoverinfo="skip",
+        marker={"symbol": "circle-open", "size": 22, "color": accent, "line": {"width": 4}},
+    )
+
+
+def _ring(
+    figure: go.Figure,
+    dots: Dots,
+    which: np.ndarray,
+    name: str,
+    symbol: str,
+    colour: str,
+    size: int,
+    width: float,
+) -> None:
+    if not which.any():
+        return
+    figure.add_scatter(
+        x=dots.x[which],
+        y=dots.y[which],
+        mode="markers",
+        name=name,
+        showlegend=bool(name),
+        hoverinfo="skip",
+        marker={"symbol": symbol, "size": size, "color": colour,
+                "line": {"color": colour, "width": width}},
+    )  # fmt: skip

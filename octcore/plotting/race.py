@@ -1,0 +1,304 @@
+"""Several solves in one chart; lines are told apart by dashes and marks as well as colours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import plotly.graph_objects as go
+
+from octcore.engines.trace import Trace
+from octcore.plotting import text
+from octcore.plotting.gap import GAP_FLOOR, Convergence, convergence_data
+from octcore.plotting.layout import base_layout
+from octcore.plotting.palette import CLASS_COLOURS, Palette
+
+Scale = Literal["gap", "objective", "accuracy"]
+MOST_POINTS = 400
+DASHES = ("solid", "dash", "dot", "dashdot")
+SHAPES = ("circle", "square", "triangle-up", "diamond")
+TIME_TITLE = "time since the call of each run (s)"
+AXIS_TITLES = {"gap": "relative gap", "accuracy": "training accuracy of the best tree"}
+
+
+@dataclass(frozen=True, eq=False)
+class Entrant:
+    """One solve of a race.
+
+    Parameters
+    ----------
+    label : str
+        Short name.
+    trace : Trace
+        Events so far.
+    objective : str
+        What is optimised, in words.
+    problem : str
+        Equal for solves of the same problem: then an optimum of one is that of the other.
+    proven : float or None
+        Objective, once it is proven optimal.
+    span : (float, float) or None
+        When it ran, in seconds since 1970; None while it waits and where it is not known.
+    accuracies : tuple of float
+        Training accuracy of every incumbent that has a tree.
+    """
+
+    label: str
+    trace: Trace
+    objective: str
+    problem: str = ""
+    proven: float | None = None
+    span: tuple[float, float] | None = None
+    accuracies: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line: steps over the seconds since its own start."""
+
+    label: str
+    index: int
+    seconds: tuple[float, ...]
+    values: tuple[float, ...]
+    is_bound: bool = False
+    is_closed: bool = False
+
+
+@dataclass(frozen=True)
+class Race:
+    """What a race chart shows.
+
+    Parameters
+    ----------
+    scale : str
+        ``"gap"``, ``"objective"`` or ``"accuracy"``.
+    title : str
+        Of the vertical axis.
+    labels : tuple of str
+        All solves, with or without a line yet.
+    series : tuple of Series
+        The lines.
+    optimum : float or None
+        Proven optimum of the problem that all drawn solves share.
+    proven_by : str
+        Who proved it.
+    left_out : tuple of str
+        Solves whose objective is of another kind and which are not drawn.
+    """
+
+    scale: Scale
+    title: str
+    labels: tuple[str, ...]
+    series: tuple[Series, ...]
+    optimum: float | None = None
+    proven_by: str = ""
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def end(self) -> float:
+        """Last moment of any line, in seconds."""
+        return max((s.seconds[-1] for s in self.series if s.seconds), default=0.0)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Values worth seeing: without the first trees, often a single leaf, if better follow."""
+        values: list[float] = [] if self.optimum is None else [self.optimum]
+        for series in self.series:
+            first = series.values[0]
+            later = [value for value in series.values if value != first]
+            values += later if later and not series.is_bound else series.values
+        low, high = min(values, default=0.0), max(values, default=1.0)
+        room = 0.08 * (high - low) or 0.05 * max(abs(high), 0.1)
+        return low - room, high + room
+
+
+def race_data(entrants: Sequence[Entrant], scale: Scale = "gap") -> Race:
+    """Reduce the traces of several solves to lines.
+
+    Parameters
+    ----------
+    entrants : sequence of Entrant
+        The solves.
+    scale : str
+        ``"gap"``: relative gap; ``"objective"``: incumbent and bound, of those with the objective
+        of the first; ``"accuracy"``: of the best tree so far, a unit that all share.
+    """
+    series: list[Series] = []
+    left_out = []
+    for index, entrant in enumerate(entrants):
+        if scale == "accuracy":
+            series += _accuracy_line(entrant, index)
+        elif scale == "objective" and entrant.objective != entrants[0].objective:
+            left_out.append(entrant.label)
+        else:
+            record = convergence_data(
+                entrant.trace, entrant.label, closed=entrant.proven is not None
+            )
+            series += _lines(record, index, scale, entrant.proven is not None)
+    optimum, by = known_optimum(entrants) if scale == "objective" else (None, "")
+    title = AXIS_TITLES.get(scale, entrants[0].objective if entrants else "")
+    labels = tuple(entrant.label for entrant in entrants)
+    return Race(scale, title, labels, tuple(series), optimum, by, tuple(left_out))
+
+
+def known_optimum(entrants: Sequence[Entrant]) -> tuple[float | None, str]:
+    """Optimum of the first solve's problem and who proved it first, if anybody did."""
+    able = [e for e in entrants if e.proven is not None and e.problem == entrants[0].problem]
+    first = min(
+        able, key=lambda e: e.trace.events[-1].seconds if len(e.trace) else 0.0, default=None
+    )
+    return (None, "") if first is None else (first.proven, first.label)
+
+
+def _lines(record: Convergence, index: int, scale: Scale, closed: bool) -> list[Series]:
+    if scale == "gap":
+        heights = [None if g is None else max(g, GAP_FLOOR) for g in record.gap]
+        return _series(record, index, heights, False, closed)
+    found = _series(record, index, record.incumbent, False, closed)
+    return found + _series(record, index, record.bound, True, closed)
+
+
+def _series(
+    record: Convergence, index: int, values: Sequence[float | None], is_bound: bool, closed: bool
+) -> list[Series]:
+    points = [(s, v) for s, v in zip(record.seconds, values, strict=True) if v is not None]
+    if not points:
+        return []
+    points = [*points[:: -(-len(points) // MOST_POINTS)], points[-1]]
+    seconds, heights = zip(*points, strict=True)
+    return [Series(record.label, index, seconds, heights, is_bound, closed)]
+
+
+def _accuracy_line(entrant: Entrant, index: int) -> list[Series]:
+    moments = [event.seconds for event in entrant.trace.incumbents if event.tree is not None]
+    points = list(zip(moments, entrant.accuracies, strict=False))
+    if not points:
+        return []
+    end = entrant.trace.events[-1].seconds
+    points.append((end, points[-1][1]))
+    seconds, values = zip(*points, strict=True)
+    return [Series(entrant.label, index, seconds, values, False, entrant.proven is not None)]
+
+
+def ran_together(entrants: Sequence[Entrant]) -> str:
+    """Say which solves shared the machine; every curve is on its own clock."""
+    known = [entrant for entrant in entrants if entrant.span is not None]
+    if len(known) < len(entrants) or len(known) < 2:
+        return "Every curve starts at its own call."
+    groups = _groups(known)
+    if len(groups) == 1 and len(groups[0]) == len(known):
+        return "All ran at the same time, side by side; every curve starts at its own call."
+    if all(len(group) == 1 for group in groups):
+        return "They ran one after the other; every curve starts at its own call."
+    words = "; ".join(" with ".join(group) for group in groups if len(group) > 1)
+    return (
+        f"Side by side ran: {words}. Those that waited in the queue are on their own clock: every "
+        "curve starts at its own call."
+    )
+
+
+def _groups(entrants: Sequence[Entrant]) -> list[list[str]]:
+    """Largest sets of solves that were all going on at one moment."""
+    spans = [entrant.span or (0.0, 0.0) for entrant in entrants]
+    at_starts = {
+        frozenset(i for i, (low, high) in enumerate(spans) if low <= start < high)
+        for start, _ in spans
+    }
+    largest = [here for here in at_starts if not any(here < other for other in at_starts)]
+    return [[entrants[i].label for i in here] for here in sorted(map(sorted, largest))]
+
+
+def colour_of(index: int) -> str:
+    """Colour of a solve by its position."""
+    return CLASS_COLOURS[index % len(CLASS_COLOURS)]
+
+
+def optimum_words(race: Race) -> str:
+    """Name the optimum and who proved it."""
+    return f"optimum {race.optimum:.5g}, proven by {race.proven_by}"
+
+
+def race_figure(race: Race, palette: Palette) -> go.Figure:
+    """Draw a race that has ended, in plotly: zoom and hover.
+
+    Parameters
+    ----------
+    race : Race
+        What to draw.
+    palette : Palette
+        Colours.
+    """
+    figure = go.Figure(layout=base_layout(palette, height=360))
+    for series in race.series:
+        _line(figure, series, race, palette)
+    if race.optimum is not None:
+        figure.add_scatter(
+            x=[0, 1.03 * race.end],
+            y=[race.optimum, race.optimum],
+            mode="lines",
+            line={"color": palette.optimum, "width": 2, "dash": "dot"},
+            name=text.plotly(optimum_words(race), 90),
+            hoverinfo="skip",
+        )
+    figure.update_xaxes(title_text=TIME_TITLE, range=[0, 1.03 * max(race.end, 1e-3)])
+    figure.update_yaxes(title_text=text.plotly(race.title, 80))
+    if race.scale == "gap":
+        _gap_axis(figure, race)
+    else:
+        figure.update_yaxes(range=race.span, tickformat=".0%" if race.scale == "accuracy" else None)
+    return figure
+
+
+def _gap_axis(figure: go.Figure, race: Race) -> None:
+    powers = powers_around(race)
+    figure.update_yaxes(
+        type="log",
+        tickvals=powers,
+        ticktext=["0 (proven)" if p <= GAP_FLOOR * 1.01 else f"{100 * p:g} %" for p in powers],
+    )
+
+
+def powers_around(race: Race) -> list[float]:
+    """Powers of ten around the gaps, for the ticks."""
+    heights = [value for series in race.series for value in series.values] or [1.0]
+    return [10.0**p for p in range(-4, 5) if min(heights) / 10.1 < 10.0**p < max(heights) * 10.1]
+
+
+def _line(figure: go.Figure, series: Series, race: Race, palette: Palette) -> None:
+    colour, position = colour_of(series.index), series.index % 4
+    name = text.plotly(series.label, 60) + (" (bound)" if series.is_bound else "")
+    sizes = [5.0] * len(series.seconds)
+    symbols = [SHAPES[position]] * len(series.seconds)
+    sizes[-1] = 11.0
+    if series.is_closed and not series.is_bound:
+        sizes[-1], symbols[-1] = 17.0, "star"
+    words = [_value_words(value, race.scale) for value in series.values]
+    figure.add_scatter(
+        x=series.seconds,
+        y=series.values,
+        mode="lines+markers",
+        line={
+            "shape": "hv",
+            "color": colour,
+            "width": 1.6 if series.is_bound else 2.8,
+            "dash": DASHES[position],
+        },
+        opacity=0.75 if series.is_bound else 1.0,
+        marker={
+            "symbol": symbols,
+            "size": sizes,
+            "color": colour,
+            "line": {"color": palette.outline, "width": 0.8},
+        },
+        name=name,
+        showlegend=not series.is_bound,
+        customdata=words,
+        hovertemplate="%{x:.2f} s: %{customdata}<extra>" + name + "</extra>",
+    )
+
+
+def _value_words(value: float, scale: Scale) -> str:
+    if scale == "gap":
+        return "proven optimal" if value <= GAP_FLOOR else f"gap {text.gap(value)}"
+    return text.percent(value, 2) if scale == "accuracy" else f"{value:.6g}"

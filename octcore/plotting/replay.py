@@ -1,0 +1,321 @@
+"""Replay of a solve: its trees one after the other, and the cuts that closed the gap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from octcore.data.dataset import Dataset
+from octcore.encoding.base import Encoding
+from octcore.engines.trace import Trace
+from octcore.plotting import text
+from octcore.plotting.layout import base_layout
+from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
+from octcore.plotting.plane import PlaneRecord
+from octcore.tree import metrics
+from octcore.tree.tree import Split, Tree
+from octcore.tree.wording import split_words
+
+SOURCES = {
+    "solver": "found by the solver",
+    "rounding": "found by the solver (a fractional solution rounded)",
+    "polish": "polished: a better subtree put in place of one of the solver's",
+    "search": "found by the exact search",
+}
+FAMILIES = {
+    "benders": "Benders cuts",
+    "strengthened": "strengthened Benders cuts",
+    "path-bound": "path bound cuts",
+    "equivalent-points": "equivalent points",
+    "shattering": "shattering inequalities",
+    "value-row": "value rows",
+}
+MOST_ROWS_NAMED = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One incumbent of a solve.
+
+    Parameters
+    ----------
+    seconds : float
+        Since the call.
+    value, bound, gap : float or None
+        At that moment.
+    source : str
+        Who found it, in words.
+    is_start : bool
+        Whether it was there before the solver began.
+    tree : Tree
+        The tree.
+    accuracy : float
+        On the training rows.
+    """
+
+    seconds: float
+    value: float | None
+    bound: float | None
+    gap: float | None
+    source: str
+    is_start: bool
+    tree: Tree
+    accuracy: float
+
+
+def replay_data(trace: Trace, X: np.ndarray, y: np.ndarray) -> tuple[Frame, ...]:
+    """Collect the incumbents of a trace, equal neighbours once.
+
+    Parameters
+    ----------
+    trace : Trace
+        Events of the solve.
+    X, y : ndarray
+        Encoded training rows ``(n_samples, n_features)`` and class indices.
+    """
+    frames: list[Frame] = []
+    for event in trace.incumbents:
+        if event.tree is None or (frames and frames[-1].tree == event.tree):
+            continue
+        is_start = event.source not in SOURCES
+        source = SOURCES.get(event.source) or f"warm start ({event.source})"
+        if event.source == "warm start":
+            source = "warm start"
+        accuracy = metrics.accuracy(event.tree, X, y)
+        frames.append(
+            Frame(event.seconds, event.incumbent, event.bound, event.gap, source, is_start,
+                  event.tree, accuracy)
+        )  # fmt: skip
+    return tuple(frames)
+
+
+def cut_counts(trace: Trace) -> dict[str, tuple[tuple[float, ...], tuple[int, ...]]]:
+    """Times and running totals of the cuts of every family."""
+    totals: dict[str, int] = {}
+    found: dict[str, tuple[list[float], list[int]]] = {}
+    for event in trace:
+        for family, number in dict(event.details.get("counts", {})).items():
+            if event.kind != "cuts" or not number:
+                continue
+            totals[family] = totals.get(family, 0) + int(number)
+            seconds, counts = found.setdefault(family, ([], []))
+            seconds.append(event.seconds)
+            counts.append(totals[family])
+    return {family: (tuple(s), tuple(c)) for family, (s, c) in found.items()}
+
+
+def counts_figure(
+    counts: Mapping[str, tuple[tuple[float, ...], tuple[int, ...]]],
+    palette: Palette,
+    end: float,
+    at: float | None = None,
+) -> go.Figure:
+    """Draw the running totals over time; `at` marks the cut that is shown."""
+    figure = go.Figure(layout=base_layout(palette, height=260))
+    for k, (family, (seconds, totals)) in enumerate(counts.items()):
+        colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
+        figure.add_scatter(
+            x=(0.0, *seconds, end),
+            y=(0, *totals, totals[-1]),
+            mode="lines+markers",
+            line={"shape": "hv", "color": colour, "width": 2.2},
+            marker={"symbol": CLASS_MARKERS[k % len(CLASS_MARKERS)], "size": 7},
+            name=text.plotly(family_words(family)),
+            hovertemplate="%{x:.2f} s: %{y} added<extra></extra>",
+        )
+    if at is not None:
+        figure.add_vline(x=at, line={"color": palette.text, "width": 1, "dash": "dot"})
+    figure.update_xaxes(title_text="time since the call (s)", range=[0, 1.04 * max(end, 1e-3)])
+    figure.update_yaxes(title_text="cuts added so far", rangemode="tozero")
+    figure.update_layout(showlegend=True)
+    return figure
+
+
+def family_words(family: str) -> str:
+    """Name of a family of cuts."""
+    return FAMILIES.get(family, family)
+
+
+@dataclass(frozen=True)
+class CutPicture:
+    """One cut that the solver added, as it can be shown.
+
+    Parameters
+    ----------
+    seconds : float
+        When it was added.
+    family : str
+        Key of its family.
+    words : str
+        What it says, in one or two sentences.
+    nodes : tuple of int
+        Nodes that it speaks of; empty when it speaks of rows alone.
+    arcs : tuple of (int, int)
+        Arcs that are its capacity.
+    path : tuple of (int, int, str)
+        Branch nodes of a path, the side taken (0 is left) and the condition for going left.
+    left, right : tuple of int
+        Rows on the two sides of an impossible division, or rows that look the same.
+    columns : tuple of str
+        Raw columns in which rows that otherwise look the same differ: the split set.
+    """
+
+    seconds: float
+    family: str
+    words: str
+    nodes: tuple[int, ...] = ()
+    arcs: tuple[tuple[int, int], ...] = ()
+    path: tuple[tuple[int, int, str], ...] = ()
+    left: tuple[int, ...] = ()
+    right: tuple[int, ...] = ()
+    columns: tuple[str, ...] = ()
+
+
+def cut_pictures(
+    trace: Trace, encoding: Encoding, X: np.ndarray, classes: tuple[Any, ...]
+) -> tuple[CutPicture, ...]:
+    """Collect the cuts of a trace that came with a picture.
+
+    Parameters
+    ----------
+    trace : Trace
+        Events of the solve.
+    encoding : Encoding
+        Names of the encoded columns.
+    X : ndarray of shape (n_samples, n_features)
+        Encoded training rows.
+    classes : tuple
+        Labels in index order.
+    """
+    distinct = np.flatnonzero(~pd.DataFrame(X).duplicated().to_numpy())
+    found = []
+    for event in trace:
+        if event.kind != "cuts":
+            continue
+        for raw in event.details.get("pictures", ()):
+            picture = _picture(event.seconds, dict(raw), encoding, distinct, classes)
+            if picture is not None:
+                found.append(picture)
+    return tuple(found)
+
+
+def alike_rows(picture: CutPicture, data: Dataset) -> pd.DataFrame:
+    """Rows of an equivalent-point cut as a table: class, split set, then what they share.
+
+    Parameters
+    ----------
+    picture : CutPicture
+        Speaks of rows that look the same.
+    data : Dataset
+        Training rows.
+    """
+    assert data.y is not None
+    rows = list(picture.left)
+    frame = data.frame.iloc[rows].reset_index(drop=True)
+    rest = [name for name in frame.columns if name not in picture.columns]
+    same = [name for name in rest if frame[name].nunique() == 1]
+    order = [*picture.columns, *same, *[name for name in rest if name not in same]]
+    labels = [text.printable(data.classes[k], 24) for k in data.y[rows]]
+    table = frame[order].rename(
+        columns={name: f"≠ {name}" for name in picture.columns} | {n: f"= {n}" for n in same}
+    )
+    table.insert(0, "row", [i + 1 for i in rows])
+    table.insert(1, "class of the row", labels)
+    return table
+
+
+def points_only(record: PlaneRecord) -> PlaneRecord:
+    """Take the tree out of a plane: a cut speaks of points, not of the tree found in the end."""
+    none = np.zeros(len(record.dots.row), dtype=bool)
+    dots = replace(record.dots, wrong=none, support={})
+    return replace(record, regions=(), lines={}, dots=dots)
+
+
+def _picture(
+    seconds: float,
+    raw: dict[str, Any],
+    encoding: Encoding,
+    distinct: np.ndarray,
+    classes: tuple[Any, ...],
+) -> CutPicture | None:
+    family = str(raw.get("kind", ""))
+    if "left" in raw and "right" in raw:
+        left = tuple(int(distinct[i]) for i in raw["left"] if i < len(distinct))
+        right = tuple(int(distinct[i]) for i in raw["right"] if i < len(distinct))
+        return CutPicture(seconds, family, _shattering_words(left, right), left=left, right=right)
+    if "split_set" in raw:
+        names = [_column_words(encoding, int(j)) for j in raw["split_set"]]
+        rows = tuple(int(i) for i in raw["rows"])
+        raws = tuple(dict.fromkeys(encoding.columns[int(j)].raw for j in raw["split_set"]))
+        words = _equivalent_words(rows, names)
+        return CutPicture(seconds, family, words, left=rows, columns=raws)
+    if "cut_arcs" in raw:
+        arcs = tuple((int(a), int(b)) for a, b in raw["cut_arcs"])
+        nodes = tuple(int(m) for m in raw["nodes"])
+        label = text.printable(classes[int(raw["class"])], 24)
+        return CutPicture(seconds, family, _benders_words(int(raw["row"]), label), nodes, arcs)
+    if "path" in raw:
+        path = tuple(
+            (int(m), int(side), _column_words(encoding, int(j))) for m, j, side in raw["path"]
+        )
+        value = raw.get("value", raw.get("best_value"))
+        words = _bound_words(int(raw["node"]), path, value)
+        return CutPicture(seconds, family, words, (int(raw["node"]),), path=path)
+    return None
+
+
+def _column_words(encoding: Encoding, column: int) -> str:
+    """What a row has to fulfil to go left where this column is tested."""
+    words = split_words(Split.on_feature(column), encoding, digits=4, max_name=24)
+    return text.words(words.left)
+
+
+def _shattering_words(left: tuple[int, ...], right: tuple[int, ...]) -> str:
+    return (
+        f"No line has the {text.count(len(left), 'circled point')} on one side and the "
+        f"{text.count(len(right), 'boxed point')} on the other. The solution so far wanted just "
+        "that at one split; from now on one of them has to go the other way."
+    )
+
+
+def _rows_words(rows: tuple[int, ...]) -> str:
+    shown = ", ".join(str(i + 1) for i in rows[:MOST_ROWS_NAMED])
+    more = len(rows) - MOST_ROWS_NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _equivalent_words(rows: tuple[int, ...], names: list[str]) -> str:
+    differ = " or ".join(text.printable(name, 40) for name in names[:3])
+    but = f", but for {differ}" if names else ""
+    unless = "Unless the tree tests that, they" if names else "They"
+    return (
+        f"Rows {_rows_words(rows)} look the same to every split{but}, and they have different "
+        f"classes. {unless} go the same way and only one class among them can be right."
+    )
+
+
+def _benders_words(row: int, label: str) -> str:
+    return (
+        f"Row {row + 1} (class {label}) counts as right only if it gets from the root to a leaf of "
+        "its class. It can leave the marked nodes only along the dashed arcs, or end there; the "
+        "solution so far counted it without leaving it a way. From now on the arcs and leaves have "
+        "to add up to at least what the row counts."
+    )
+
+
+def _bound_words(node: int, path: tuple[tuple[int, int, str], ...], value: float | None) -> str:
+    if not path:
+        start = "On all rows no tree"
+    else:
+        start = f"Once the splits above are as marked, no subtree at node {node}"
+    if value is None:
+        return f"{start} can be better than the best one, which was searched for."
+    return (
+        f"{start} is worth more than {value:g}: rows that it gets right, minus the price of its "
+        "leaves. The best subtree was searched for exactly; now the solver knows, too."
+    )

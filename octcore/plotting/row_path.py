@@ -1,0 +1,220 @@
+"""One row on its way through a tree: the question of every node, its answer, and the leaf."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from octcore.data.dataset import Dataset
+from octcore.encoding.base import Encoding
+from octcore.plotting import text
+from octcore.plotting.plane import typical_values
+from octcore.tree import metrics
+from octcore.tree.raw_units import left_condition, raw_plane
+from octcore.tree.tree import Tree
+
+VALUE_DIGITS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenRow:
+    """A row that somebody looks at.
+
+    Parameters
+    ----------
+    source : str
+        ``"training"``, ``"held-out"`` or ``"typed"``.
+    position : int
+        Place in its part, from 0; -1 for a typed row.
+    frame : pandas.DataFrame
+        The one row, raw columns typed as at training.
+    """
+
+    source: str
+    position: int
+    frame: pd.DataFrame
+
+    @property
+    def title(self) -> str:
+        """Name of the row."""
+        return "The typed row" if self.position < 0 else f"{self.source} row {self.position + 1}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One question on the way.
+
+    Parameters
+    ----------
+    node : int
+        Branch node.
+    question : str
+        Its split in raw units; yes goes left.
+    value : str
+        What the row has there.
+    is_yes : bool
+        The answer.
+    """
+
+    node: int
+    question: str
+    value: str
+    is_yes: bool
+
+
+@dataclass(frozen=True)
+class RowPath:
+    """The whole way of a row."""
+
+    nodes: tuple[int, ...]
+    steps: tuple[Step, ...]
+    label: int
+
+    @property
+    def leaf(self) -> int:
+        """Where it ends."""
+        return self.nodes[-1]
+
+
+@dataclass(frozen=True)
+class ClassShare:
+    """Rows of one class at a node, in training and among the held-out rows (None without)."""
+
+    label: str
+    train: int
+    train_share: float | None
+    test: int | None
+    test_share: float | None
+
+
+def row_path_data(
+    tree: Tree, encoding: Encoding, frame: pd.DataFrame, words: Mapping[int, str]
+) -> RowPath:
+    """Follow one row.
+
+    Parameters
+    ----------
+    tree, encoding : Tree, Encoding
+        The tree and the encoding of its columns.
+    frame : pandas.DataFrame
+        One row in raw columns.
+    words : mapping of int to str
+        Wording of every split.
+    """
+    X = encoding.transform(frame)
+    nodes = tree.decision_path(X[0])
+    steps = tuple(
+        Step(node, words[node], _value_words(tree, encoding, node, frame, X), child == 2 * node)
+        for node, child in itertools.pairwise(nodes)
+    )
+    return RowPath(nodes, steps, tree.labels[nodes[-1]])
+
+
+def _value_words(
+    tree: Tree, encoding: Encoding, node: int, frame: pd.DataFrame, X: np.ndarray
+) -> str:
+    """What a row has at a node: the value that is compared, or that of the weighted sum."""
+    split = tree.splits[node]
+    condition = left_condition(split, encoding)
+    if condition is not None and condition.raw in frame.columns:
+        return value_text(frame[condition.raw].iloc[0])
+    if condition is not None:
+        return "–"
+    constant = split.threshold - raw_plane(split, encoding).threshold
+    return f"sum = {text.number(float(split.project(X)[0]) - constant, VALUE_DIGITS)}"
+
+
+def value_text(value: Any) -> str:
+    """Write a raw value: numbers short, texts in one line."""
+    if isinstance(value, int | float | np.integer | np.floating):
+        return f"{float(value):.{VALUE_DIGITS}g}"
+    return text.printable(value)
+
+
+def class_shares(
+    tree: Tree, encoding: Encoding, train: Dataset, test: Dataset | None
+) -> dict[int, tuple[ClassShare, ...]]:
+    """Rows by class at every node, in both parts.
+
+    Parameters
+    ----------
+    tree, encoding : Tree, Encoding
+        The tree and the encoding of its columns.
+    train : Dataset
+        Training rows.
+    test : Dataset or None
+        Held-out rows.
+    """
+    inside, outside = node_counts(tree, encoding, train), node_counts(tree, encoding, test)
+    return {
+        node: tuple(
+            ClassShare(
+                text.printable(label, 40),
+                counts[k],
+                counts[k] / sum(counts) if sum(counts) else None,
+                outside[node][k] if outside else None,
+                outside[node][k] / sum(outside[node]) if outside and sum(outside[node]) else None,
+            )
+            for k, label in enumerate(train.classes)
+        )
+        for node, counts in inside.items()
+    }
+
+
+def node_counts(tree: Tree, encoding: Encoding, data: Dataset | None) -> dict[int, tuple[int, ...]]:
+    """Rows by class at every node; empty without rows."""
+    if data is None or data.y is None:
+        return {}
+    found = metrics.node_summaries(tree, encoding.transform(data.frame), data.y)
+    return {node: summary.class_counts for node, summary in found.items()}
+
+
+def row_of(data: Dataset, position: int, source: str) -> ChosenRow:
+    """Take one row out of a data set."""
+    position = min(max(position, 0), data.n_samples - 1)
+    return ChosenRow(source, position, data.frame.iloc[[position]].reset_index(drop=True))
+
+
+def typed_row(data: Dataset, values: Mapping[str, Any]) -> ChosenRow:
+    """Make a row of values that somebody typed; other columns get typical ones.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training rows.
+    values : mapping
+        Raw values by column.
+    """
+    record = typical_values(data, list(data.feature_names)) | dict(values)
+    frame = pd.DataFrame({name: [record[name]] for name in data.feature_names})
+    return ChosenRow("typed", -1, frame.astype(data.frame.dtypes.to_dict()))
+
+
+def used_columns(tree: Tree, encoding: Encoding) -> tuple[str, ...]:
+    """Raw columns that the tree tests, in the order of the data."""
+    used = {encoding.columns[j].raw for j in tree.used_features}
+    return tuple(name for name in encoding.raw_features if name in used)
+
+
+def sentence(path: RowPath, shares: tuple[ClassShare, ...], title: str) -> str:
+    """Say where the row ends and how sure that is, in Markdown."""
+    share = shares[path.label]
+    total = sum(s.train for s in shares)
+    if not total:
+        sure = "no training row gets there, so there is no confidence to state"
+    else:
+        sure = (
+            f"{share.train:,} of the {text.count(total, 'training row')} there are of this class "
+            f"({text.percent(share.train_share)})"
+        )
+    held = sum(s.test or 0 for s in shares)
+    if share.test is not None and held:
+        sure += f", and {share.test:,} of {text.count(held, 'held-out row')}"
+        sure += f" ({text.percent(share.test_share)})"
+    start = title[0].upper() + title[1:]
+    return f"{start} ends in **leaf {path.leaf}: predicts {text.markdown(share.label)}**; {sure}."

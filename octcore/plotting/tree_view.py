@@ -1,0 +1,170 @@
+"""What the interactive tree shows: one record per node, as plain data for the component."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from octcore.data.dataset import Dataset
+from octcore.encoding.base import Encoding
+from octcore.plotting import text
+from octcore.plotting.palette import Palette
+from octcore.tree import metrics
+from octcore.tree.tree import Tree
+
+WORDS_SHOWN = 160
+
+
+@dataclass(frozen=True)
+class NodeView:
+    """One node as it is shown.
+
+    Parameters
+    ----------
+    node : int
+        Number in the tree.
+    words : str
+        The split in raw units, or the class of a leaf.
+    detail : str
+        Second line: rows and correctness, or rows and margin.
+    n_samples : int
+        Rows that visit the node.
+    counts : tuple of int
+        Rows by class.
+    leaf_class : int or None
+        Class index of a leaf, None for a branch node.
+    """
+
+    node: int
+    words: str
+    detail: str
+    n_samples: int
+    counts: tuple[int, ...]
+    leaf_class: int | None
+
+    @property
+    def label(self) -> str:
+        """Everything in one sentence, for screen readers and tooltips."""
+        kind = "leaf" if self.leaf_class is not None else "split"
+        return f"node {self.node}, {kind}: {self.words}; {self.detail}"
+
+
+@dataclass(frozen=True)
+class TreeView:
+    """The whole tree as it is shown, with the badge of its proof."""
+
+    nodes: tuple[NodeView, ...]
+    classes: tuple[str, ...]
+    badge: str
+    proven: bool
+
+
+def tree_view_data(
+    tree: Tree,
+    encoding: Encoding,
+    data: Dataset,
+    words: Mapping[int, str],
+    badge: str,
+    proven: bool,
+    margins: Mapping[int, float] | None = None,
+) -> TreeView:
+    """Collect words and row counts of every node.
+
+    Parameters
+    ----------
+    tree : Tree
+        In encoded columns.
+    encoding : Encoding
+        Applied to the rows.
+    data : Dataset
+        Rows with a target, usually the training rows.
+    words : mapping of int to str
+        Wording of every split in raw units.
+    badge : str
+        What is proven, in a phrase.
+    proven : bool
+        Whether it is proven optimal.
+    margins : mapping of int to float or None
+        Margin width of split nodes, where the formulation has margins.
+    """
+    assert data.y is not None
+    classes = tuple(text.printable(label) for label in data.classes)
+    views = []
+    for node, summary in metrics.node_summaries(
+        tree, encoding.transform(data.frame), data.y
+    ).items():
+        label = tree.labels.get(node)
+        views.append(
+            NodeView(
+                node,
+                classes[label] if label is not None else text.printable(words[node], WORDS_SHOWN),
+                _detail(summary, label, (margins or {}).get(node)),
+                summary.n_samples,
+                summary.class_counts,
+                label,
+            )
+        )
+    return TreeView(tuple(views), classes, badge, proven)
+
+
+def _detail(summary: metrics.NodeSummary, label: int | None, margin: float | None) -> str:
+    rows = text.count(summary.n_samples, "row")
+    if label is None:
+        return rows if margin is None else f"{rows} · margin {margin:.3g}"
+    if summary.n_samples == 0:
+        return "no training row"
+    right = summary.n_samples - summary.errors
+    return f"{rows} · {100 * right / summary.n_samples:.0f} % right"
+
+
+def component_data(
+    view: TreeView, palette: Palette, accent: str, selected: int, token: str
+) -> dict[str, Any]:
+    """Make the plain data that the browser draws.
+
+    Parameters
+    ----------
+    view : TreeView
+        What to draw.
+    palette : Palette
+        Colours; `accent` marks the selected node and its path.
+    accent : str
+        CSS colour.
+    selected : int
+        Selected node; 0 for none.
+    token : str
+        Changes with the tree, so that the view starts afresh.
+    """
+    return {
+        "token": token,
+        "selected": selected,
+        "badge": view.badge,
+        "proven": view.proven,
+        "total": max((node.n_samples for node in view.nodes), default=0),
+        "ink": {
+            "text": palette.text,
+            "muted": palette.muted,
+            "surface": palette.surface,
+            "background": palette.background,
+            "accent": accent,
+            "good": palette.optimum,
+        },
+        "classes": [
+            {"name": name, "colour": palette.class_colour(k), "marker": palette.class_marker(k)}
+            for k, name in enumerate(view.classes)
+        ],
+        "nodes": [
+            {
+                "id": node.node,
+                "kind": "branch" if node.leaf_class is None else "leaf",
+                "words": node.words,
+                "detail": node.detail,
+                "label": node.label,
+                "n": node.n_samples,
+                "counts": list(node.counts),
+                "leaf": node.leaf_class,
+            }
+            for node in view.nodes
+        ],
+    }

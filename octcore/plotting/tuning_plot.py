@@ -1,0 +1,256 @@
+"""Accuracy of the candidates of a model selection: mean and spread over the splits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from octcore.plotting import text
+from octcore.plotting.layout import base_layout
+from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
+from octcore.selection.tuning import Candidate, Fit
+
+MOST_LINES = 6
+MOST_MARKS = 24
+SPREAD = 0.26
+"""Widest sideways shift of the lines at one value, in steps of the axis."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A candidate and its validation accuracies."""
+
+    candidate: Candidate
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean accuracy."""
+        return float(np.mean(self.values))
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation over the splits."""
+        return float(np.std(self.values))
+
+
+@dataclass(frozen=True)
+class TuningPlot:
+    """What the chart draws.
+
+    Parameters
+    ----------
+    scores : tuple of Score
+        Candidates that were judged at least once.
+    across : str
+        Setting on the horizontal axis; empty when every candidate gets a line of its own.
+    values : tuple
+        Its values in order.
+    best : Candidate or None
+        Marked by a star.
+    """
+
+    scores: tuple[Score, ...]
+    across: str
+    values: tuple[Any, ...]
+    best: Candidate | None
+
+    @property
+    def lines(self) -> dict[Candidate, tuple[Score, ...]]:
+        """Scores by what stays the same along the axis."""
+        found: dict[Candidate, list[Score]] = {}
+        for score in self.scores:
+            found.setdefault(_without(score.candidate, self.across), []).append(score)
+        return {rest: tuple(scores) for rest, scores in found.items()}
+
+
+def tuning_data(fits: Sequence[Fit], best: Candidate | None) -> TuningPlot:
+    """Collect the accuracies and find the setting that makes the best axis.
+
+    Parameters
+    ----------
+    fits : sequence of Fit
+        Trainings so far; final ones are left out.
+    best : Candidate or None
+        The choice.
+    """
+    found: dict[Candidate, list[float]] = {}
+    for fit in fits:
+        if fit.inner >= 0 and fit.accuracy is not None:
+            found.setdefault(fit.candidate, []).append(fit.accuracy)
+    scores = tuple(Score(candidate, tuple(values)) for candidate, values in found.items())
+    across = _axis([dict(score.candidate) for score in scores])
+    values = dict.fromkeys(dict(score.candidate).get(across) for score in scores)
+    ordered = sorted(values, key=_rank) if across else []
+    return TuningPlot(scores, across, tuple(ordered), best)
+
+
+def _rank(value: Any) -> tuple[bool, float]:
+    is_number = isinstance(value, (int, float))
+    return (is_number, float(value) if is_number else 0.0)
+
+
+def _axis(candidates: Sequence[dict[str, Any]]) -> str:
+    """The number with most values, if the rest makes few enough lines."""
+    names = list(candidates[0]) if candidates else []
+    counts = {name: len({str(c[name]) for c in candidates}) for name in names}
+    numeric = [
+        name
+        for name in names
+        if counts[name] > 1
+        and all(isinstance(c[name], (int, float)) and not isinstance(c[name], bool)
+                for c in candidates)
+    ]  # fmt: skip
+    for name in sorted(numeric, key=lambda n: -counts[n]):
+        if math.prod(counts[other] for other in names if other != name) <= MOST_LINES:
+            return name
+    return ""
+
+
+def _without(candidate: Candidate, name: str) -> Candidate:
+    return tuple(part for part in candidate if part[0] != name)
+
+
+def tuning_figure(record: TuningPlot, palette: Palette) -> go.Figure:
+    """Draw mean accuracy with spread: lines over one setting, or one line of marks each.
+
+    Parameters
+    ----------
+    record : TuningPlot
+        From `tuning_data`.
+    palette : Palette
+        Colours.
+    """
+    figure = _lines(record, palette) if record.across else _marks(record, palette)
+    return figure
+
+
+def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
+    lines = record.lines
+    has_legend = len(lines) > 1
+    figure = go.Figure(layout=base_layout(palette, height=360, has_legend=has_legend))
+    places = {value: index for index, value in enumerate(record.values)}
+    constant = {
+        name
+        for name in dict(record.scores[0].candidate)
+        if len({str(dict(s.candidate)[name]) for s in record.scores}) == 1
+    }
+    for index, (rest, scores) in enumerate(lines.items()):
+        shift = SPREAD * ((index + 0.5) / len(lines) - 0.5)
+        ordered = sorted(scores, key=lambda s: places[dict(s.candidate)[record.across]])
+        at = [places[dict(s.candidate)[record.across]] + shift for s in ordered]
+        name = _words(tuple(part for part in rest if part[0] not in constant)) or "accuracy"
+        colour = CLASS_COLOURS[index % len(CLASS_COLOURS)]
+        _folds(figure, at, ordered, colour)
+        figure.add_scatter(
+            x=at,
+            y=[s.mean for s in ordered],
+            error_y=_bars([s.spread for s in ordered], colour),
+            mode="lines+markers",
+            name=name,
+            showlegend=has_legend,
+            line={"color": colour, "width": 2},
+            marker={
+                "symbol": CLASS_MARKERS[index % len(CLASS_MARKERS)],
+                "size": 10,
+                "color": colour,
+                "line": {"color": palette.outline, "width": 1},
+            },
+            customdata=[[_words(s.candidate), s.spread, len(s.values)] for s in ordered],
+            hovertemplate="%{customdata[0]}<br>%{y:.2%} ± %{customdata[1]:.2%} over "
+            "%{customdata[2]} splits<extra></extra>",
+        )
+        for place, score in zip(at, ordered, strict=True):
+            if score.candidate == record.best:
+                _star(figure, place, score.mean, palette)
+    figure.update_xaxes(
+        title_text=record.across.replace("_", " "),
+        tickvals=list(range(len(record.values))),
+        ticktext=[_value(value) for value in record.values],
+        range=[-0.5, len(record.values) - 0.5],
+        showgrid=False,
+    )
+    figure.update_yaxes(title_text="validation accuracy", tickformat=".0%", range=_span(record))
+    return figure
+
+
+def _marks(record: TuningPlot, palette: Palette) -> go.Figure:
+    best = sorted(record.scores, key=lambda s: -s.mean)[:MOST_MARKS]
+    figure = go.Figure(
+        layout=base_layout(palette, height=90 + 34 * max(2, len(best)), has_legend=False)
+    )
+    names = text.unique_labels([_words(s.candidate) for s in best], 48)
+    for index, score in enumerate(best):
+        figure.add_scatter(
+            x=list(score.values), y=[index] * len(score.values), mode="markers", hoverinfo="skip",
+            marker={"symbol": "line-ns-open", "size": 11, "color": palette.muted},
+            showlegend=False,
+        )  # fmt: skip
+        if score.candidate == record.best:
+            _star(figure, score.mean, index, palette)
+    figure.add_scatter(
+        x=[s.mean for s in best],
+        y=list(range(len(best))),
+        error_x=_bars([s.spread for s in best], CLASS_COLOURS[0]),
+        mode="markers",
+        showlegend=False,
+        marker={"size": 10, "color": CLASS_COLOURS[0],
+                "line": {"color": palette.outline, "width": 1}},
+        customdata=[[s.spread, len(s.values)] for s in best],
+        text=names,
+        hovertemplate="%{text}<br>%{x:.2%} ± %{customdata[0]:.2%} over %{customdata[1]} splits"
+        "<extra></extra>",
+    )  # fmt: skip
+    figure.update_yaxes(
+        tickvals=list(range(len(best))), ticktext=names, range=[len(best) - 0.4, -0.6],
+        showgrid=False, ticks="",
+    )  # fmt: skip
+    figure.update_xaxes(title_text="validation accuracy", tickformat=".0%", range=_span(record))
+    return figure
+
+
+def _folds(figure: go.Figure, at: Sequence[float], scores: Sequence[Score], colour: str) -> None:
+    """Draw every split as a small mark behind the means."""
+    figure.add_scatter(
+        x=[place for place, score in zip(at, scores, strict=True) for _ in score.values],
+        y=[value for score in scores for value in score.values],
+        mode="markers",
+        marker={"symbol": "line-ew-open", "size": 7, "color": colour, "opacity": 0.45},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _bars(values: Sequence[float], colour: str) -> dict[str, Any]:
+    return {
+        "type": "data", "array": list(values), "color": colour, "thickness": 1.6, "width": 5
+    }  # fmt: skip
+
+
+def _star(figure: go.Figure, x: float, y: float, palette: Palette) -> None:
+    figure.add_scatter(
+        x=[x], y=[y], mode="markers", hoverinfo="skip", showlegend=False,
+        marker={"symbol": "star-open", "size": 25, "color": palette.text, "line": {"width": 2}},
+    )  # fmt: skip
+
+
+def _span(record: TuningPlot) -> list[float]:
+    values = [value for score in record.scores for value in score.values] or [0.0, 1.0]
+    low, high = min(values), max(values)
+    room = max(0.01, 0.08 * (high - low))
+    return [max(0.0, low - room), min(1.0 + room / 2, high + room)]
+
+
+def _words(candidate: Candidate) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {_value(value)}" for name, value in candidate)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, (int, float)) else text.plotly(value)

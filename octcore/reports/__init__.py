@@ -1,0 +1,1 @@
+"""Tables a person compares."""

@@ -1,0 +1,1 @@
+"""Routing search for the MARGOT family."""

@@ -1,0 +1,183 @@
+"""Exact search for MARGOT trees over routings of the samples.
+
+A state fixes a path prefix for every sample (`routing_state`); its bound is the sum of the node
+QPs over the samples that are known to pass. Branching sends one sample one step down, so only
+two QPs change and all are warm. States are explored by diving on the cheaper side and by best
+bound on backtracking. The bound is the least bound over open states, less the most that the
+bias penalty of the node QPs can amount to, so it holds whenever the search stops.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octcore.numerics.node_qp.factor import node_of
+from octcore.numerics.node_qp.rows import load_rows
+from octcore.numerics.node_qp.solver import GAVE_UP, OPTIMAL, PIVOT_LIMIT
+from octcore.search.margot.branching import AGAIN, COMPLETE, PRUNED, branch, process
+from octcore.search.margot.frame import SHARE, RoutingFrame
+from octcore.search.margot.records import Status
+from octcore.search.margot.start import class_routing, node_solver, svm_planes
+from octcore.search.margot.state import (
+    clear_bank,
+    pack,
+    restart_node,
+    solve_all_chunks,
+    solve_chunk,
+    unpack,
+)
+
+# Route by the current planes in each of the first states, then in every tenth.
+_EAGER_STATES, _EVERY = 200, 10
+# Leave a dive when its bound has climbed this far from the best open bound to the incumbent.
+_DIVE = 0.5
+
+
+class RoutingSearch(RoutingFrame):
+    """One run of the search on merged rows; see `routing_search`."""
+
+    def start(self) -> None:
+        """First incumbents; fixes the bias scale and makes the QPs."""
+        problem = self.problem
+        plain = replace(problem, variant="margot")
+        solve = node_solver(plain, problem.x, problem.y, self.penalties, self.tracker.stop)
+        planes, routing = svm_planes(problem.x, problem.y, problem.depth, problem.epsilon, solve)
+        self.tracker.offer(self.objective(planes, routing), planes, routing, "warm start")
+        self.allocate()
+        clear_bank(self.warm)
+        self.try_routing(routing, "warm start")
+        self.try_routing(class_routing(problem.y, problem.depth), "warm start")
+
+    # -- the tree of states -------------------------------------------------------------------
+
+    def run(self, node_limit: float = np.inf) -> Status:
+        """Search until proven, stopped or out of nodes."""
+        if self.tracker.objective <= 0.0:
+            return "optimal"
+        self.prefix = np.zeros(len(self.problem.y), np.int64)
+        clear_bank(self.bank)
+        load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
+        if not self._settle():
+            return self._stopped(self.value())
+        self.report_bound(self.value())
+        self.improve()
+        self.descend()
+        self.heap: list[tuple[float, int, NDArray[np.int8], NDArray[np.uint8]]] = []
+        alive = True
+        while True:
+            lowest = self.heap[0][0] if self.heap else np.inf
+            current = self.value() if alive else np.inf
+            self.report_bound(min(lowest, current))
+            if min(lowest, current) >= self.cutoff():
+                return "optimal" if self.abandoned >= self.cutoff() else "stalled"
+            if self.tracker.stop():
+                return self._stopped(min(lowest, current))
+            if self.nodes >= node_limit:
+                return "node_limit"
+            if not alive:
+                alive = self._pop()
+                continue
+            alive = self._expand()
+
+    def _stopped(self, penalised: float) -> Status:
+        self.report_bound(penalised)
+        return "cancelled" if self.tracker.cancelled else "time_limit"
+
+    def _settle(self, cold: bool = False) -> bool:
+        """Solve the current QPs to the end; False if stopped.
+
+        With ``cold``, QPs that rounding spoilt are solved once more from scratch.
+        """
+        code = solve_all_chunks(self.bank, self.data, self.chunk)
+        if code == OPTIMAL or (code == GAVE_UP and not cold):
+            return True
+        return all(self._settle_node(node, cold) for node in range(self.problem.n_nodes))
+
+    def _settle_node(self, node: int, cold: bool) -> bool:
+        for _ in range(2):
+            code = solve_chunk(self.bank, self.data, node, np.inf, self.chunk)
+            while code == PIVOT_LIMIT:
+                if self.tracker.stop():
+                    return False
+                code = solve_chunk(self.bank, self.data, node, np.inf, self.chunk)
+            if code != GAVE_UP or not cold:
+                break
+            restart_node(self.bank, self.prefix, node)
+        return True
+
+    def _pop(self) -> bool:
+        bound, _, prefix, packed = heapq.heappop(self.heap)
+        if bound >= self.cutoff():
+            return False
+        self.prefix = prefix.astype(np.int64)
+        unpack(self.bank, self.data, self.prefix, packed)
+        if not self._settle():
+            heapq.heappush(self.heap, (bound, -self.nodes, prefix, packed))
+            return False
+        return self.value() < self.cutoff()
+
+    def _push(self, bound: float, prefix: NDArray[np.int64], packed: NDArray[np.uint8]) -> None:
+        heapq.heappush(self.heap, (bound, self.nodes, prefix.astype(np.int8), packed))
+
+    def _expand(self) -> bool:
+        """Process the current state; True when a state to continue with is in place."""
+        ignored = SHARE * self.problem.gap * self.tracker.objective / len(self.prefix)
+        arguments = (self.bank, self.trial, self.data, self.prefix, self.problem.n_upper)
+        cutoff = self.cutoff()
+        code = process(*arguments, cutoff, ignored, self.pseudo, self.choice, self.rounds)
+        if code == AGAIN:
+            return True
+        self.nodes += 1
+        if code == PRUNED:
+            return False
+        if code == COMPLETE:
+            return self._finish_complete()
+        if self.nodes <= _EAGER_STATES or self.nodes % _EVERY == 0:
+            self.descend()
+        return self._split()
+
+    def _split(self) -> bool:
+        far_prefix = np.empty_like(self.prefix)
+        packed = np.zeros((self.problem.n_nodes, (2 * len(self.prefix) + 3) // 4), np.uint8)
+        arguments = (self.bank, self.pair, self.data, self.prefix)
+        far, near = branch(*arguments, self.cutoff(), self.choice, far_prefix, packed)
+        if far < np.inf:
+            self._push(far, far_prefix, packed)
+        if not near:
+            return False
+        bound = self.value()
+        if self.heap:
+            lowest = self.heap[0][0]
+            if bound > lowest + _DIVE * (self.tracker.objective - lowest):
+                packed = np.zeros_like(packed)
+                pack(self.bank, packed)
+                self._push(bound, self.prefix, packed)
+                return False
+        return True
+
+    def _finish_complete(self) -> bool:
+        """A state whose planes already route all samples without further cost."""
+        settled = self._settle(cold=True)
+        if settled:
+            self.descend()
+        if self.value() >= self.cutoff():
+            return False
+        if settled and self._choose_nearest():
+            return self._split()
+        self.abandoned = min(self.abandoned, self.value())
+        return False
+
+    def _choose_nearest(self) -> bool:
+        """Choose the free sample nearest to its plane; for states that rounding left open."""
+        free = np.flatnonzero(self.prefix < self.problem.n_upper)
+        if len(free) == 0:
+            return False
+        distance = np.abs(self.bank.score[self.prefix[free], free])
+        self.choice[0] = free[np.argmin(distance)]
+        score = self.bank.score[self.prefix[self.choice[0]], self.choice[0]]
+        self.choice[1] = 1 if score >= 0.0 else -1
+        return True

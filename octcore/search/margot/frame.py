@@ -1,0 +1,277 @@
+"""What the routing searches share: arrays, the bound of a state, incumbents and their planes.
+
+The bound of a state is that of its node QPs, whose biases carry a small penalty; the most that
+the penalties can amount to is subtracted before a bound is published.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octcore.numerics.node_qp.factor import N_PIVOTS, new_bank
+from octcore.numerics.node_qp.plane import (
+    bias_scale,
+    chunk_pivots,
+    padded_rows,
+    plane_of,
+    routing_tolerance,
+    solve_node_plane,
+)
+from octcore.numerics.node_qp.reference import NodePlane
+from octcore.numerics.node_qp.solver import CUTOFF, PIVOT_LIMIT, TOLERANCE
+from octcore.search.margot.incumbent import Tracker
+from octcore.search.margot.records import Planes, RoutingProblem
+from octcore.search.margot.start import node_membership, rerouted, tree_objective
+from octcore.search.margot.state import (
+    SearchData,
+    clear_bank,
+    lower_bound,
+    route_by_planes,
+    solve_chunk,
+    start_evaluation,
+)
+
+# Share of the gap that the bias penalty, and the unpaid rest of a complete state, may use.
+SHARE = 0.1
+_ROUNDING_LIMIT = 3e9
+
+
+class RoutingFrame:
+    """What the searches with and without feature budgets share, on merged rows."""
+
+    def __init__(
+        self,
+        problem: RoutingProblem,
+        tracker: Tracker,
+        feature_masks: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.problem = problem
+        self.tracker = tracker
+        self.penalties = problem.penalties(np.asarray(problem.weights, float))
+        self.masks = feature_masks
+        self.nodes: int = 0
+        self.seen: set[bytes] = set()
+        self.bound = 0.0
+        # Least bound of states that rounding kept from being decided.
+        self.abandoned = np.inf
+        self.prefix = np.zeros(len(problem.y), np.int64)
+
+    # -- setting up ---------------------------------------------------------------------------
+
+    def allocate(self) -> None:
+        """Fix the bias scale by the incumbent and make the QPs."""
+        problem, n = self.problem, len(self.problem.y)
+        centred = problem.x - problem.x.mean(axis=0)
+        self.radius = self._radius(centred)
+        largest = float(self.penalties.max())
+        error = SHARE * problem.gap / problem.n_nodes
+        scale = bias_scale(self.tracker.objective, self.radius, largest, error, _ROUNDING_LIMIT)
+        rows = padded_rows(problem.x, scale)
+        self.rows = rows
+        layers, layer = self._layers(rows)
+        self.scale = scale
+        self.data = SearchData(
+            x=layers,
+            layer=layer,
+            y=problem.y.astype(float),
+            upper=self.penalties,
+            constants=np.array([problem.epsilon, 0.0, self._tolerance(scale)]),
+            twin=_twins(problem.x),
+        )
+        width, dims = rows.shape[1], problem.x.shape[1] + 1
+        self.bank, self.pair, self.complete, self.warm = (
+            new_bank(problem.n_nodes, n, dims, width) for _ in range(4)
+        )
+        self.trial = new_bank(1, n, dims, width)
+        self.chunk = chunk_pivots(n, width)
+        self.pseudo = np.zeros((4, n))
+        self.choice = np.zeros(2, np.int64)
+        self.rounds = max(1, min(8, 40_000_000 // (n * dims * dims * 8)))
+
+    def _radius(self, centred: NDArray[np.float64]) -> float:
+        """Largest norm of a row over the features that one plane may use."""
+        radius = float(np.linalg.norm(centred, axis=1).max())
+        if self.problem.variant == "hfs":
+            budget = int(self.problem.budgets().max())
+            radius = min(radius, float(np.sqrt(budget) * np.abs(centred).max()))
+        return radius
+
+    def _tolerance(self, scale: float) -> float:
+        """Row violation above the rounding of a bias that is a sum of large multipliers."""
+        rounding = 4e-16 * scale**2 * float(self.penalties.max())
+        return float(np.clip(rounding, TOLERANCE, 1e-4))
+
+    def _layers(self, rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        if self.masks is None:
+            return rows[None], np.zeros(self.problem.n_nodes, np.int64)
+        layers = np.repeat(rows[None], self.problem.n_nodes, axis=0)
+        for node, mask in enumerate(self.masks):
+            layers[node][:, : len(mask)] *= mask
+        return layers, np.arange(self.problem.n_nodes)
+
+    # -- bounds -------------------------------------------------------------------------------
+
+    def value(self) -> float:
+        """Bound of the current state with its bias penalties."""
+        return float(self.bank.value.sum())
+
+    def correction(self) -> float:
+        """Most that the bias penalties of a tree worth the incumbent can add to its value.
+
+        Every node of an optimal tree may keep its bias at a kink, so ``|b_t| <= 1 + R ||w_t||``
+        with ``sum ||w_t||^2 <= 2 UB``; squares are summed by Cauchy's inequality.
+        """
+        count, value = self.problem.n_nodes, 2.0 * self.tracker.objective
+        squares = count + 2.0 * self.radius * sqrt(count * value) + self.radius**2 * value
+        return float(squares / (2.0 * self.scale**2))
+
+    def cutoff(self) -> float:
+        """Penalised value from which a state cannot hold a tree better than the gap allows."""
+        return self.tracker.objective * (1.0 - self.problem.gap) + self.correction()
+
+    def report_bound(self, penalised: float) -> None:
+        """Publish the global bound that belongs to a penalised one."""
+        allowed = min(penalised, self.abandoned) - self.correction()
+        finished = self.tracker.objective * (1.0 - self.problem.gap)
+        self.bound = max(self.bound, min(allowed, finished))
+        self.tracker.bound(self.bound, self.nodes)
+
+    # -- incumbents ---------------------------------------------------------------------------
+
+    def try_routing(self, routing: NDArray[np.int64], source: str) -> bool:
+        """Solve the node QPs of a routing and keep the tree if it is better."""
+        key = routing.astype(np.int8).tobytes()
+        if key in self.seen:
+            return False
+        self.seen.add(key)
+        start_evaluation(self.complete, self.warm, routing)
+        cutoff = self.tracker.objective + self.correction()
+        for node in range(self.problem.n_nodes - 1, -1, -1):
+            while True:
+                rest = lower_bound(self.complete) - self.complete.value[node, 0]
+                limit = cutoff - rest
+                code = solve_chunk(self.complete, self.data, node, limit, self.chunk)
+                if code == CUTOFF:
+                    return False
+                if code != PIVOT_LIMIT:
+                    break
+                if self.tracker.stop():
+                    self.seen.discard(key)
+                    return False
+        return self._accept(routing, source)
+
+    def _accept(self, routing: NDArray[np.int64], source: str) -> bool:
+        problem = self.problem
+        p = problem.x.shape[1]
+        weights, biases = np.zeros((problem.n_nodes, p)), np.zeros(problem.n_nodes)
+        for node in range(problem.n_nodes):
+            sides = node_membership(routing, node)
+            here = sides < 2
+            if not here.any():
+                biases[node] = -1.0 if node % 2 == 1 else 1.0
+                continue
+            vector = self.complete.vector[node]
+            x, y, upper = problem.x[here], problem.y[here], self.penalties[node, here]
+            routed = sides[here] if node < problem.n_upper else None
+            if routed is None and y.max() == y.min():
+                biases[node] = y[0]
+                continue
+            rows = (x, y, upper, routed, problem.epsilon)
+            plane = plane_of(vector[:p], *rows)
+            if routed is not None and missed(plane, x, routed, problem.epsilon):
+                plane = solve_node_plane(*rows, self.tracker.stop)
+                if missed(plane, x, routed, problem.epsilon):
+                    return False
+            weights[node], biases[node] = plane.weights, plane.bias
+        planes = Planes(weights, biases)
+        return self.tracker.offer(self.objective(planes, routing), planes, routing, source)
+
+    def polish(self) -> None:
+        """Replace the incumbent's planes by accurate ones for the same routing and features."""
+        problem, routing = self.problem, self.tracker.routing
+        weights, biases = self.tracker.planes.weights.copy(), self.tracker.planes.biases.copy()
+        for node in range(problem.n_nodes):
+            sides = node_membership(routing, node)
+            here = np.flatnonzero(sides < 2)
+            columns = self.columns(node)
+            x, y, upper = problem.x[here], problem.y[here], self.penalties[node, here]
+            if not len(here) or not len(columns):
+                continue
+            if node >= problem.n_upper and y.max() == y.min():
+                continue
+            x = np.ascontiguousarray(x[:, columns])
+            routed = sides[here] if node < problem.n_upper else None
+            plane = solve_node_plane(x, y, upper, routed, problem.epsilon, self.tracker.stop)
+            if routed is None or not missed(plane, x, routed, problem.epsilon):
+                weights[node, columns], biases[node] = plane.weights, plane.bias
+        planes = Planes(weights, biases)
+        self.tracker.offer(self.objective(planes, routing), planes, routing, "polish")
+
+    def columns(self, node: int) -> NDArray[np.int64]:
+        """Features that the incumbent's plane at a node may use without another price."""
+        p = self.problem.x.shape[1]
+        used = np.flatnonzero(self.tracker.planes.weights[node])
+        return np.arange(p) if self.problem.variant == "margot" else used
+
+    def objective(self, planes: Planes, routing: NDArray[np.int64]) -> float:
+        """True objective, feature prices included (infinite beyond a hard budget)."""
+        problem = self.problem
+        used = np.count_nonzero(planes.weights, axis=1)
+        beyond = np.maximum(0, used - problem.budgets())
+        price = problem.alpha if problem.variant == "sfs" else np.inf
+        charge = float(price * beyond.sum()) if beyond.any() else 0.0
+        return charge + tree_objective(problem.x, problem.y, self.penalties, planes, routing)
+
+    def improve(self) -> None:
+        """Alternate re-routing and re-solving while the incumbent falls."""
+        clear_bank(self.warm)
+        problem, better = self.problem, True
+        while better and not self.tracker.stop():
+            planes, routing = self.tracker.planes, self.tracker.routing
+            better = False
+            for moved in rerouted(problem.x, problem.y, self.penalties, planes, routing):
+                before = self.tracker.objective
+                self.try_routing(moved, "search")
+                if self.tracker.objective < before * (1.0 - 1e-6):
+                    better = True
+                    break
+
+    def descend(self) -> None:
+        """Route the current state by its planes, then improve."""
+        routing = route_by_planes(self.bank, self.data, self.prefix, self.problem.n_upper)
+        kept, self.warm = self.warm, self.bank
+        better = self.try_routing(routing, "search")
+        self.warm = kept
+        if better:
+            self.improve()
+
+    def pivots(self) -> int:
+        """Pivots over all banks."""
+        banks = (self.bank, self.pair, self.complete, self.warm, self.trial)
+        return int(sum(bank.count[:, N_PIVOTS].sum() for bank in banks))
+
+
+def missed(
+    plane: NodePlane, x: NDArray[np.float64], routed: NDArray[np.int8], epsilon: float
+) -> bool:
+    """Whether a plane misses a routing row by more than the tolerance."""
+    score = x @ plane.weights + plane.bias
+    return bool(
+        np.where(routed < 0, score + epsilon, -score).max() > routing_tolerance(plane.weights)
+    )
+
+
+def _twins(x: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Position of the other row with equal features, or -1 (equal rows are merged per label)."""
+    _, inverse = np.unique(x, axis=0, return_inverse=True)
+    twin = np.full(len(x), -1, np.int64)
+    first: dict[int, int] = {}
+    for sample, group in enumerate(inverse.ravel().tolist()):
+        if group in first:
+            other = first[group]
+            twin[sample], twin[other] = other, sample
+        first[group] = sample
+    return twin

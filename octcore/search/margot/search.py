@@ -1,0 +1,99 @@
+"""Exact search for MARGOT trees over routings: the entry point.
+
+`routing_core` holds the plain search and `routing_sparse` the one under feature budgets.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octcore.search.margot.core import RoutingSearch
+from octcore.search.margot.incumbent import Tracker, merged_routing, merged_rows
+from octcore.search.margot.records import Cancel, OnEvent, RoutingProblem, RoutingResult
+from octcore.search.margot.sparse import SparseRoutingSearch
+
+_compile_seconds: float | None = None
+
+
+def routing_search(
+    problem: RoutingProblem,
+    on_event: OnEvent | None = None,
+    cancel: Cancel | None = None,
+    time_limit: float | None = None,
+    node_limit: float = np.inf,
+    starts: Sequence[NDArray[np.int64]] = (),
+) -> RoutingResult:
+    """Solve a MARGOT problem to the requested gap or until stopped.
+
+    Parameters
+    ----------
+    problem : RoutingProblem
+        Data and settings.
+    on_event : callable, optional
+        Receives every `RoutingIncumbent` and `RoutingBound` as it happens.
+    cancel : callable, optional
+        Polled at least every 0.3 s; the search stops when it returns True.
+    time_limit : float, optional
+        Seconds, counted after the kernels are compiled (see `RoutingResult.compile_seconds`).
+    node_limit : float
+        States after which the search stops.
+    starts : sequence of ndarray of shape (n_samples,)
+        Routings to try before the search: the last-level node of each sample (1-based heap), as
+        in `RoutingResult.routing`; rows with equal features must go together.
+
+    Returns
+    -------
+    RoutingResult
+        Always with a tree; its bound is valid whatever stopped the search.
+    """
+    compiled = warm_up()
+    return _solve(problem, on_event, cancel, time_limit, node_limit, compiled, starts)
+
+
+def make_search(problem: RoutingProblem, tracker: Tracker) -> RoutingSearch:
+    """Search for a problem's variant."""
+    if problem.variant == "margot":
+        return RoutingSearch(problem, tracker)
+    return SparseRoutingSearch(problem, tracker)
+
+
+def _solve(
+    problem: RoutingProblem,
+    on_event: OnEvent | None,
+    cancel: Cancel | None,
+    time_limit: float | None,
+    node_limit: float,
+    compiled: float,
+    starts: Sequence[NDArray[np.int64]] = (),
+) -> RoutingResult:
+    merged, inverse = merged_rows(problem)
+    tracker = Tracker(inverse, on_event, cancel, time_limit)
+    search = make_search(merged, tracker)
+    search.start()
+    for routing in starts:
+        search.try_routing(merged_routing(routing, inverse), "warm start")
+    status = search.run(node_limit)
+    search.polish()
+    return tracker.result(status, search.bound, search.nodes, search.pivots(), compiled)
+
+
+def warm_up() -> float:
+    """Compile (or load) all kernels; seconds of the first call, 0 afterwards."""
+    global _compile_seconds
+    if _compile_seconds is not None:
+        return 0.0
+    begun = time.monotonic()
+    corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.5, 0.6]])
+    xor = np.array([-1.0, 1.0, 1.0, -1.0, 1.0])
+    problem = RoutingProblem(corners, xor, 2, 1.0, 100.0)
+    _solve(problem, None, None, None, np.inf, 0.0)
+    _solve(replace(problem, depth=3), None, None, None, 20, 0.0)
+    budgets = replace(problem, variant="hfs", budget_upper=1, budget_last=1)
+    _solve(budgets, None, None, None, 20, 0.0)
+    _compile_seconds = time.monotonic() - begun
+    return _compile_seconds

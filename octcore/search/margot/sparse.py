@@ -1,0 +1,361 @@
+"""Routing search under feature budgets (HFS- and SFS-MARGOT).
+
+A state fixes path prefixes as in the plain search and, per node, features that are kept and
+features that are allowed. Its bound is the sum over nodes of the exact node problem under the
+budget. Where the budget costs a node more than the plain QP over the allowed features shows,
+the search branches on "feature in / out at this node", else on a sample. Best bound first.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octcore.numerics.node_qp.factor import N_ROWS, NodeData, copy_node, node_of
+from octcore.numerics.node_qp.rows import load_rows
+from octcore.numerics.node_qp.sparse import sparse_bound
+from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
+from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED, process
+from octcore.search.margot.core import RoutingSearch
+from octcore.search.margot.incumbent import Tracker
+from octcore.search.margot.records import Planes, RoutingProblem, Status
+from octcore.search.margot.start import node_membership, node_solver, svm_planes
+from octcore.search.margot.state import clear_bank, pack, unpack
+
+# Branch on a feature when the budget costs a lower node this share of the room to the cutoff.
+_FEATURE_SHARE = 0.2
+_CACHE = 20_000
+# Work of one bound under a budget, in multiplications per pivot of a solve: some 0.2 seconds.
+_STEP_WORK = 5_000_000
+_EAGER_STATES, _EVERY = 100, 10
+
+
+@dataclass(frozen=True)
+class SparseState:
+    """Prefixes, packed row statuses and feature masks (n_nodes, n_features) of an open state."""
+
+    prefix: NDArray[np.int8]
+    packed: NDArray[np.uint8]
+    kept: NDArray[np.bool_]
+    allowed: NDArray[np.bool_]
+
+
+class SparseBound(NamedTuple):
+    """Bound of a node problem under its budget, and the features of the best choice found."""
+
+    bound: float
+    chosen: NDArray[np.bool_]
+
+
+class SparseRoutingSearch(RoutingSearch):
+    """One run of the search under feature budgets."""
+
+    def __init__(self, problem: RoutingProblem, tracker: Tracker) -> None:
+        shape = (problem.n_nodes, problem.x.shape[1])
+        super().__init__(problem, tracker, np.ones(shape, bool))
+        self.budgets = problem.budgets()
+        self.price = problem.alpha if problem.variant == "sfs" else np.inf
+        self.cache: dict[tuple[int, bytes, bytes, bytes], SparseBound] = {}
+        self.open: list[tuple[float, int, SparseState]] = []
+        self.serial = 0
+        self.one_root_feature = (
+            problem.variant == "hfs" and problem.depth == 2 and self.budgets[0] == 1
+        )
+
+    def start(self) -> None:
+        """Local SVM tree under the budget, and the tree that splits nothing below the root."""
+        problem, stop = self.problem, self.tracker.stop
+        solve = node_solver(problem, problem.x, problem.y, self.penalties, stop)
+        planes, routing = svm_planes(problem.x, problem.y, problem.depth, problem.epsilon, solve)
+        self.tracker.offer(self.objective(planes, routing), planes, routing, "warm start")
+        plain = node_solver(
+            replace(problem, variant="margot"), problem.x, problem.y, self.penalties, stop
+        )
+        _, other = svm_planes(problem.x, problem.y, problem.depth, problem.epsilon, plain)
+        self.allocate()
+        self.masked = self.rows.copy()
+        self.scratch = node_of(self.trial, 0)
+        n, width = self.rows.shape
+        self.steps = int(np.clip(_STEP_WORK // (n * width + 4 * width * width), 50, 2000))
+        clear_bank(self.warm)
+        self.try_routing(routing, "warm start")
+        self.try_routing(other, "warm start")
+
+    def _bound_node(
+        self,
+        node: int,
+        cutoff: float,
+        kept: NDArray[np.bool_],
+        allowed: NDArray[np.bool_],
+    ) -> SparseBound:
+        """Bound of the node problem whose rows the scratch QP holds, under the budget."""
+        data = NodeData(self.masked, self.data.y, self.data.upper[node], self.data.constants)
+        chosen = np.zeros(len(kept), np.bool_)
+        arguments = (kept, allowed, int(self.budgets[node]), self.price, cutoff, self.steps)
+        bound = sparse_bound(self.scratch, data, self.rows, *arguments, chosen)
+        return SparseBound(float(bound), chosen)
+
+    def try_routing(self, routing: NDArray[np.int64], source: str) -> bool:
+        """Solve the budgeted node problems of a routing and keep the tree if it is better."""
+        key = routing.astype(np.int8).tobytes()
+        if key in self.seen or self.tracker.stop():
+            return False
+        self.seen.add(key)
+        problem, p = self.problem, self.problem.x.shape[1]
+        weights, biases = np.zeros((problem.n_nodes, p)), np.zeros(problem.n_nodes)
+        nothing, everything = np.zeros(p, np.bool_), np.ones(p, np.bool_)
+        total = 0.0
+        for node in range(problem.n_nodes):
+            sides = node_membership(routing, node)
+            labels = problem.y[sides < 2]
+            if len(labels) == 0:
+                biases[node] = -1.0 if node % 2 == 1 else 1.0
+                continue
+            if node >= problem.n_upper and labels.max() == labels.min():
+                biases[node] = labels[0]
+                continue
+            load_rows(self.scratch, sides)
+            room = self.tracker.objective - total + self.correction()
+            found = self._bound_node(node, room, nothing, everything)
+            if found.bound >= room:
+                return False
+            plane = self._sparse_node(node, sides).solve(np.flatnonzero(found.chosen))
+            if plane.value == np.inf:
+                return False
+            total += plane.value
+            weights[node], biases[node] = plane.weights, plane.bias
+        planes = Planes(weights, biases)
+        return self.tracker.offer(self.objective(planes, routing), planes, routing, source)
+
+    def _sparse_node(self, node: int, sides: NDArray[np.int8]) -> SparseNode:
+        here = np.flatnonzero(sides < 2)
+        problem = self.problem
+        routed = sides[here] if node < problem.n_upper else None
+        rows = (problem.x[here], problem.y[here], self.penalties[node, here], routed)
+        budget = int(self.budgets[node])
+        return SparseNode(*rows, problem.epsilon, budget, self.price, self.tracker.stop)
+
+    # -- states -------------------------------------------------------------------------------
+
+    def run(self, node_limit: float = np.inf) -> Status:
+        """Search until proven, stopped or out of nodes."""
+        if self.tracker.objective <= 0.0:
+            return "optimal"
+        shape = (self.problem.n_nodes, self.problem.x.shape[1])
+        self.prefix = np.zeros(len(self.problem.y), np.int64)
+        clear_bank(self.bank)
+        load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
+        nothing = np.zeros(0, np.int8)
+        root = SparseState(
+            nothing, nothing.astype(np.uint8), np.zeros(shape, bool), np.ones(shape, bool)
+        )
+        if not self._settle():
+            return self._stopped(0.0)
+        bound, _ = self._bound(0.0, root)
+        self._open(bound, self.prefix, root.kept, root.allowed)
+        self.report_bound(bound)
+        self.improve()
+        while True:
+            lowest = self.open[0][0] if self.open else np.inf
+            self.report_bound(lowest)
+            if lowest >= self.cutoff():
+                return "optimal" if self.abandoned >= self.cutoff() else "stalled"
+            if self.tracker.stop():
+                return self._stopped(lowest)
+            if self.nodes >= node_limit:
+                return "node_limit"
+            self._step()
+
+    def _open(
+        self,
+        bound: float,
+        prefix: NDArray[np.int64],
+        kept: NDArray[np.bool_],
+        allowed: NDArray[np.bool_],
+    ) -> None:
+        packed = np.zeros((self.problem.n_nodes, (2 * len(prefix) + 3) // 4), np.uint8)
+        pack(self.bank, packed)
+        state = SparseState(prefix.astype(np.int8), packed, kept, allowed)
+        self.serial += 1
+        heapq.heappush(self.open, (bound, -self.serial, state))
+
+    def _restore(self, state: SparseState) -> None:
+        self.prefix = state.prefix.astype(np.int64)
+        p = self.problem.x.shape[1]
+        assert self.masks is not None
+        for node in range(self.problem.n_nodes):
+            if not np.array_equal(self.masks[node], state.allowed[node]):
+                self.data.x[node, :, :p] = self.rows[:, :p] * state.allowed[node]
+                self.masks[node] = state.allowed[node]
+        unpack(self.bank, self.data, self.prefix, state.packed)
+
+    def _step(self) -> None:
+        """Take the state of least bound, tighten it, and split it."""
+        bound, _, state = heapq.heappop(self.open)
+        self._restore(state)
+        if not self._settle():
+            self._open(bound, self.prefix, state.kept, state.allowed)
+            return
+        self.nodes += 1
+        bound, costs = self._bound(bound, state)
+        if bound >= self.cutoff():
+            return
+        if self.one_root_feature and state.allowed[0].sum() > 1:
+            self._split_feature(bound, 0, state)
+            return
+        axis = self._root_axis(state)
+        if axis is not None and (self.prefix == 0).any():
+            if self._descends():
+                self.descend()
+            self._split_interval(bound, axis, state)
+            return
+        code = self._process()
+        if code == PRUNED:
+            return
+        if code == AGAIN:
+            self._open(bound, self.prefix, state.kept, state.allowed)
+            return
+        bound, costs = self._bound(bound, state)
+        if self._descends() or code != BRANCH:
+            self.descend()
+        self._branch(bound, costs, code, state)
+
+    def _descends(self) -> bool:
+        return self.nodes <= _EAGER_STATES or self.nodes % _EVERY == 0
+
+    def _process(self) -> int:
+        ignored = 0.1 * self.problem.gap * self.tracker.objective / len(self.prefix)
+        arguments = (self.bank, self.trial, self.data, self.prefix, self.problem.n_upper)
+        code = AGAIN
+        while code == AGAIN and not self.tracker.stop():
+            cutoff = self.cutoff()
+            code = process(*arguments, cutoff, ignored, self.pseudo, self.choice, self.rounds)
+        return code
+
+    def _bound(self, inherited: float, state: SparseState) -> tuple[float, NDArray[np.float64]]:
+        """Bound of the current state, and what the budget costs each node above its plain QP."""
+        values = self.bank.value[:, 0].copy()
+        costs, known = np.zeros(len(values)), values.copy()
+        for node in range(len(values)):
+            if self.bank.count[node, N_ROWS] == 0:
+                continue
+            rest = float(known.sum() - known[node])
+            found = self._budgeted(node, state, max(0.0, self.cutoff() - rest))
+            known[node] = max(found.bound, values[node])
+            costs[node] = known[node] - values[node]
+            if known.sum() >= self.cutoff():
+                break
+        return max(inherited, float(known.sum())), costs
+
+    def _budgeted(self, node: int, state: SparseState, room: float) -> SparseBound:
+        """Bound of one node under its budget; exact only as far as ``room`` asks for."""
+        kept, allowed = state.kept[node], state.allowed[node]
+        sides = node_membership(self.prefix, node)
+        key = (node, sides.tobytes(), kept.tobytes(), allowed.tobytes())
+        found = self.cache.get(key)
+        if found is None:
+            copy_node(node_of(self.bank, node), self.scratch)
+            found = self._bound_node(node, room, kept, allowed)
+            if len(self.cache) >= _CACHE:
+                self.cache.clear()
+            self.cache[key] = found
+        return found
+
+    def _branch(
+        self, bound: float, costs: NDArray[np.float64], code: int, state: SparseState
+    ) -> None:
+        """Branch on a feature where the budget bites, else on the chosen sample."""
+        room = self.cutoff() - bound
+        if room <= 0.0:
+            return
+        open_features = (state.allowed & ~state.kept).any(axis=1)
+        costs = np.where(open_features, costs, 0.0)
+        node = 0 if costs[0] > 0.01 * room else int(np.argmax(costs))
+        bites = costs[node] > (_FEATURE_SHARE * room if node >= self.problem.n_upper else 0.0)
+        if costs[node] > 0.0 and (bites or code != BRANCH):
+            self._split_feature(bound, node, state)
+            return
+        if code != BRANCH and not self._choose_nearest():
+            bound = max(bound, self._accurate_bound(state) + self.correction())
+            if bound < self.cutoff():
+                self.abandoned = min(self.abandoned, bound)
+            return
+        sample, parent = self.choice[0], self.prefix[self.choice[0]]
+        for child in (2 * parent + 1, 2 * parent + 2):
+            prefix = self.prefix.copy()
+            prefix[sample] = child
+            if self.data.twin[sample] >= 0:
+                prefix[self.data.twin[sample]] = child
+            self._open(bound, prefix, state.kept, state.allowed)
+
+    def _accurate_bound(self, state: SparseState) -> float:
+        """Bound of a state without free samples by cold solves, where rounding spoils warm ones."""
+        total = 0.0
+        for node in range(self.problem.n_nodes):
+            sides = node_membership(self.prefix, node)
+            if (sides < 2).any():
+                masks = (state.kept[node], state.allowed[node])
+                total += solve_sparse_node(self._sparse_node(node, sides), np.inf, *masks).bound
+        return total
+
+    def _root_axis(self, state: SparseState) -> NDArray[np.float64] | None:
+        """Values of the only feature of the root plane (depth 2), or None."""
+        used = np.flatnonzero(state.allowed[0])
+        if self.problem.depth != 2 or len(used) != 1:
+            return None
+        return self.problem.x[:, used[0]]
+
+    def _split_interval(self, bound: float, axis: NDArray[np.float64], state: SparseState) -> None:
+        """Halve the free samples along the root's feature; both sides are half-lines."""
+        free = np.flatnonzero(self.prefix == 0)
+        if (self.prefix == 0).all():
+            sample = int(np.argmin(axis))
+        else:
+            sample = int(free[np.argsort(axis[free])[len(free) // 2]])
+        for child in (1, 2):
+            prefix = self.prefix.copy()
+            prefix[sample] = child
+            if half_lines(axis, prefix):
+                self._open(bound, prefix, state.kept, state.allowed)
+
+    def _split_feature(self, bound: float, node: int, state: SparseState) -> None:
+        """Feature in / out at a node that has features to decide."""
+        found = self._budgeted(node, state, np.inf)
+        free = state.allowed[node] & ~state.kept[node]
+        chosen = free & found.chosen if (free & found.chosen).any() else free
+        weight = np.abs(self.bank.vector[node, : len(free)]) + 1e-12
+        feature = int(np.argmax(weight * chosen))
+        kept, allowed = state.kept.copy(), state.allowed.copy()
+        kept[node, feature] = True
+        if self.price == np.inf and kept[node].sum() >= self.budgets[node]:
+            allowed[node] = kept[node]
+        self._open(bound, self.prefix, kept, allowed)
+        allowed = state.allowed.copy()
+        allowed[node, feature] = False
+        self._open(bound, self.prefix, state.kept, allowed)
+
+
+def half_lines(axis: NDArray[np.float64], prefix: NDArray[np.int64]) -> bool:
+    """Extend fixed sides (1 left, 2 right, 0 free) to what one threshold implies.
+
+    Returns False when no threshold separates the sides. ``prefix`` is changed in place.
+    """
+    left, right = axis[prefix == 1], axis[prefix == 2]
+    if len(left) == 0 or len(right) == 0:
+        fixed = left if len(left) else right
+        inside = (axis >= fixed.min()) & (axis <= fixed.max())
+        prefix[inside] = 1 if len(left) else 2
+        return True
+    if left.max() < right.min():
+        prefix[axis <= left.max()] = 1
+        prefix[axis >= right.min()] = 2
+        return True
+    if right.max() < left.min():
+        prefix[axis <= right.max()] = 2
+        prefix[axis >= left.min()] = 1
+        return True
+    return False

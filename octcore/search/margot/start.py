@@ -1,0 +1,173 @@
+"""First trees of the routing search, and re-routing around a tree.
+
+Level by level, each node gets the plane of its own SVM; a plane whose strip holds samples is
+shifted into the nearest gap of the scores. The other start sends classes to opposite sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octcore.numerics.node_qp.plane import solve_node_plane
+from octcore.numerics.node_qp.reference import NodePlane
+from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
+from octcore.search.margot.records import Planes, RoutingProblem
+
+NodeSolver = Callable[[int, NDArray[np.int64]], NodePlane]
+# Score distances within which re-routing may move samples against an upper plane.
+_REACH = (1e9, 0.5, 0.2, 0.05, 0.01)
+
+
+def strip_shift(scores: NDArray[np.float64], epsilon: float) -> float:
+    """Smallest change of the bias after which no score lies in (-epsilon, 0).
+
+    The gaps between neighbouring scores of width at least epsilon and the two outer half-lines
+    are the places where the strip may go.
+    """
+    if not np.any((scores > -epsilon) & (scores < 0.0)):
+        return 0.0
+    ordered = np.unique(scores)
+    low = np.concatenate([[-np.inf], ordered])
+    high = np.concatenate([ordered, [np.inf]])
+    wide = high - low >= epsilon
+    # The strip (-epsilon, 0) moved by -shift must fit: low + shift <= -epsilon, high + shift >= 0.
+    smallest, largest = -high[wide], -epsilon - low[wide]
+    shift = np.clip(0.0, smallest, largest)
+    return float(shift[np.argmin(np.abs(shift))])
+
+
+def svm_planes(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    depth: int,
+    epsilon: float,
+    solve: NodeSolver,
+) -> tuple[Planes, NDArray[np.int64]]:
+    """Top-down tree of node planes; ``solve(node, samples)`` gives the plane of one node.
+
+    Returns
+    -------
+    planes : Planes
+        Planes with repaired biases.
+    routing : ndarray of shape (n_samples,)
+        Last-level node of each sample (0-based heap).
+    """
+    n_nodes, n_upper = 2**depth - 1, 2 ** (depth - 1) - 1
+    weights, biases = np.zeros((n_nodes, x.shape[1])), np.zeros(n_nodes)
+    routing = np.zeros(len(y), np.int64)
+    for node in range(n_nodes):
+        samples = np.flatnonzero(routing == node)
+        if len(samples) == 0:
+            biases[node] = -1.0 if node % 2 == 1 else 1.0
+            continue
+        plane = solve(node, samples)
+        weights[node], biases[node] = plane.weights, plane.bias
+        if node < n_upper:
+            scores = x[samples] @ plane.weights + plane.bias
+            shift = strip_shift(scores, epsilon)
+            biases[node] += shift
+            right = scores + shift > -0.5 * epsilon
+            routing[samples] = 2 * node + 1 + right
+    return Planes(weights, biases), routing
+
+
+def node_solver(
+    problem: RoutingProblem,
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    penalties: NDArray[np.float64],
+    stop: Callable[[], bool] | None = None,
+) -> NodeSolver:
+    """Solver of single nodes: a plain SVM, or one under the problem's feature budget."""
+    budgets = problem.budgets()
+    price = problem.alpha if problem.variant == "sfs" else np.inf
+
+    def solve(node: int, samples: NDArray[np.int64]) -> NodePlane:
+        here, labels, upper = x[samples], y[samples], penalties[node, samples]
+        if problem.variant == "margot" or labels.max() == labels.min():
+            return solve_node_plane(here, labels, upper, None, problem.epsilon, stop)
+        budget = int(budgets[node])
+        sparse = SparseNode(here, labels, upper, None, problem.epsilon, budget, price, stop)
+        return solve_sparse_node(sparse).plane
+
+    return solve
+
+
+def class_routing(y: NDArray[np.float64], depth: int) -> NDArray[np.int64]:
+    """Every level sends class -1 left and class +1 right."""
+    routing = np.zeros(len(y), np.int64)
+    for _ in range(depth - 1):
+        routing = 2 * routing + np.where(y < 0, 1, 2)
+    return routing
+
+
+def node_membership(routing: NDArray[np.int64], node: int) -> NDArray[np.int8]:
+    """Side of each sample at a node: -1, +1, 0 (the node is its last one) or 2 (elsewhere)."""
+    sides = np.full(len(routing), 2, np.int8)
+    sides[routing == node] = 0
+    current = routing.copy()
+    while np.any(current > node):
+        below = current > node
+        parent = (current - 1) // 2
+        hit = below & (parent == node)
+        sides[hit] = np.where(current[hit] % 2 == 1, -1, 1)
+        current = np.where(below, parent, current)
+    return sides
+
+
+def tree_objective(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    penalties: NDArray[np.float64],
+    planes: Planes,
+    routing: NDArray[np.int64],
+) -> float:
+    """True quadratic objective of planes and routing (0-based last-level nodes)."""
+    total = 0.5 * float((planes.weights**2).sum())
+    for node in range(len(planes.biases)):
+        here = node_membership(routing, node) < 2
+        score = x[here] @ planes.weights[node] + planes.biases[node]
+        total += float(penalties[node, here] @ np.maximum(0.0, 1.0 - y[here] * score))
+    return total
+
+
+def rerouted(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    penalties: NDArray[np.float64],
+    planes: Planes,
+    routing: NDArray[np.int64],
+) -> Iterator[NDArray[np.int64]]:
+    """Routings in which samples move to the leaf where the current planes charge them least.
+
+    A sample may cross an upper plane only if it lies within a reach of it; the reach shrinks.
+    """
+    n_nodes = len(planes.biases)
+    n_upper = n_nodes // 2
+    scores = x @ planes.weights.T + planes.biases
+    hinge = penalties.T * np.maximum(0.0, 1.0 - y[:, None] * scores)
+    leaves = np.arange(n_upper, n_nodes)
+    cost = np.zeros((len(y), len(leaves)))
+    crossing = np.zeros_like(cost)
+    for position, leaf in enumerate(leaves):
+        node = int(leaf)
+        cost[:, position] = hinge[:, node]
+        while node > 0:
+            parent = (node - 1) // 2
+            goes_right = node % 2 == 0
+            against = goes_right != (scores[:, parent] >= 0.0)
+            distance = np.where(against, np.abs(scores[:, parent]), 0.0)
+            crossing[:, position] = np.maximum(crossing[:, position], distance)
+            cost[:, position] += hinge[:, parent]
+            node = parent
+    here = np.arange(len(y))
+    current = cost[here, routing - n_upper]
+    for reach in _REACH:
+        allowed = np.where(crossing <= reach, cost, np.inf)
+        best = allowed.argmin(axis=1)
+        better = allowed[here, best] < current - 1e-9
+        if better.any():
+            yield np.where(better, best + n_upper, routing)

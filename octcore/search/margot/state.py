@@ -1,0 +1,217 @@
+"""State of the routing search: one node QP per branch node and a path prefix per sample.
+
+A search state fixes, for every sample, how far down the tree its path is known. The sample is
+charged at each node of that prefix and routed by all of them but the last. The sum of the node
+QPs is a lower bound for all completions, at any dual value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from octcore.numerics.node_qp.factor import (
+    ABSENT,
+    ACTIVE,
+    AT_UPPER,
+    N_ACTIVE,
+    NodeData,
+    copy_node,
+    kernel,
+    node_of,
+)
+from octcore.numerics.node_qp.rows import (
+    add_hinge,
+    add_route,
+    clear_node,
+    refactor,
+    row_upper,
+    score_all,
+)
+from octcore.numerics.node_qp.solver import CUTOFF, GAVE_UP, OPTIMAL, PIVOT_LIMIT, solve_node
+
+# Pivots of one solve inside a kernel; beyond it the bound is valid but not yet the best.
+SOLVE_PIVOTS = 500
+
+
+class SearchData(NamedTuple):
+    """Arrays shared by all states.
+
+    ``x`` (n_layers, n_samples, width) with ``layer`` (n_nodes,) naming the rows each node sees,
+    ``y`` (n_samples,), ``upper`` (n_nodes, n_samples), ``constants`` as in `NodeData`,
+    ``twin`` (n_samples,): the sample with equal features and the other label, or -1.
+    """
+
+    x: Any
+    layer: Any
+    y: Any
+    upper: Any
+    constants: Any
+    twin: Any
+
+
+@kernel
+def node_data(data, node):
+    """Data of one node QP."""
+    return NodeData(data.x[data.layer[node]], data.y, data.upper[node], data.constants)
+
+
+@kernel
+def lower_bound(bank):
+    """Sum of the dual values."""
+    total = 0.0
+    for node in range(bank.value.shape[0]):
+        total += bank.value[node, 0]
+    return total
+
+
+@kernel
+def clear_bank(bank):
+    """Empty QPs at every node."""
+    for node in range(bank.value.shape[0]):
+        clear_node(node_of(bank, node))
+
+
+@kernel
+def charge_path(bank, sample, last):
+    """Charge a sample at ``last`` and all its ancestors and route it by the ancestors."""
+    add_hinge(node_of(bank, last), sample)
+    while last > 0:
+        parent = (last - 1) // 2
+        qp = node_of(bank, parent)
+        add_hinge(qp, sample)
+        add_route(qp, sample, -1 if last % 2 == 1 else 1)
+        last = parent
+
+
+@kernel
+def restart_node(bank, prefix, node):
+    """Empty one QP and load the rows that the prefixes give it."""
+    qp = node_of(bank, node)
+    clear_node(qp)
+    for sample in range(prefix.shape[0]):
+        last = prefix[sample]
+        side = 0
+        while last > node:
+            side = -1 if last % 2 == 1 else 1
+            last = (last - 1) // 2
+        if last == node:
+            add_hinge(qp, sample)
+            if side != 0:
+                add_route(qp, sample, side)
+
+
+@kernel
+def extend_path(bank, data, prefix, sample, side):
+    """Send a sample, and the sample with equal features, one step down."""
+    parent = prefix[sample]
+    child = 2 * parent + (2 if side > 0 else 1)
+    for moved in (sample, data.twin[sample]):
+        if moved >= 0:
+            prefix[moved] = child
+            add_hinge(node_of(bank, child), moved)
+            add_route(node_of(bank, parent), moved, side)
+
+
+@kernel
+def solve_bank(bank, data, cutoff):
+    """Re-solve every node; False when the bound reaches the cutoff."""
+    total = lower_bound(bank)
+    for node in range(bank.value.shape[0]):
+        qp = node_of(bank, node)
+        own = node_data(data, node)
+        rest = total - qp.value[0]
+        code = solve_node(qp, own, cutoff - rest, SOLVE_PIVOTS)
+        total = rest + qp.value[0]
+        if code == CUTOFF:
+            return False
+        score_all(qp, own)
+    return True
+
+
+@kernel
+def start_evaluation(bank, warm, routing):
+    """QPs of a complete routing, on top of the QPs of a state that it completes."""
+    for node in range(bank.value.shape[0]):
+        copy_node(node_of(warm, node), node_of(bank, node))
+    for sample in range(routing.shape[0]):
+        charge_path(bank, sample, routing[sample])
+
+
+@kernel
+def solve_chunk(bank, data, node, cutoff, pivots):
+    """Some pivots on one node, for callers that poll a stop flag between calls."""
+    qp = node_of(bank, node)
+    own = node_data(data, node)
+    code = solve_node(qp, own, cutoff, pivots)
+    score_all(qp, own)
+    return code
+
+
+@kernel
+def solve_all_chunks(bank, data, pivots):
+    """Some pivots on every node; PIVOT_LIMIT if one needs more, else GAVE_UP if rounding won."""
+    worst = OPTIMAL
+    for node in range(bank.value.shape[0]):
+        qp = node_of(bank, node)
+        own = node_data(data, node)
+        code = solve_node(qp, own, np.inf, pivots)
+        score_all(qp, own)
+        if code == PIVOT_LIMIT or (code == GAVE_UP and worst == OPTIMAL):
+            worst = code
+    return worst
+
+
+@kernel
+def side_of(score, epsilon):
+    """Side on which a plane puts a sample; the strip is cut in the middle."""
+    return -1 if score < -0.5 * epsilon else 1
+
+
+@kernel
+def route_by_planes(bank, data, prefix, n_upper):
+    """Complete every prefix by the current planes; returns last-level nodes."""
+    routing = prefix.copy()
+    for sample in range(routing.shape[0]):
+        node = routing[sample]
+        while node < n_upper:
+            side = side_of(bank.score[node, sample], data.constants[0])
+            node = 2 * node + (2 if side > 0 else 1)
+        routing[sample] = node
+    return routing
+
+
+@kernel
+def pack(bank, packed):
+    """Store the row statuses, four per byte."""
+    n_rows = bank.status.shape[1]
+    for node in range(bank.status.shape[0]):
+        packed[node, :] = 0
+        for row in range(n_rows):
+            packed[node, row // 4] |= np.uint8(bank.status[node, row] << (2 * (row % 4)))
+
+
+@kernel
+def unpack(bank, data, prefix, packed):
+    """Restore the QPs of a stored state (statuses decide the multipliers).
+
+    Rows of the prefix that were absent when the statuses were stored start at zero.
+    """
+    for node in range(bank.status.shape[0]):
+        clear_node(node_of(bank, node))
+    for sample in range(prefix.shape[0]):
+        charge_path(bank, sample, prefix[sample])
+    for node in range(bank.status.shape[0]):
+        qp = node_of(bank, node)
+        own = node_data(data, node)
+        for row in range(qp.status.shape[0]):
+            status = (packed[node, row // 4] >> (2 * (row % 4))) & 3
+            if status != ABSENT:
+                qp.status[row] = status
+            if status == AT_UPPER:
+                qp.multiplier[row] = row_upper(own, row)
+            elif status == ACTIVE:
+                qp.active[qp.count[N_ACTIVE]] = row
+                qp.count[N_ACTIVE] += 1
+        refactor(qp, own)

@@ -1,0 +1,1 @@
+"""Exact search over univariate trees on binary columns."""

@@ -1,0 +1,348 @@
+"""Columns of a tree of depth three at most, with exact values and the bounds that discard them.
+
+A tree is put together from columns: a root feature; a feature below one side of the root; and at
+the ends a leaf with its label or a stump with two labels.  What an end is worth depends only on how
+many rows of every *channel* (class, or class and protected group) arrive there, and those counts
+come from one matrix product per root feature.  Side constraints that are linear in the predictions
+enter through multipliers, so that the dynamic program over the columns gives Lagrangian bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from octcore.search.univariate.tree import Branch, Leaf, PathTree
+
+EXACT_IN_SINGLE = 2.0**24
+"""Whole numbers below it are exact in single precision."""
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """Distinct rows of one kind and how much each counts.
+
+    Parameters
+    ----------
+    X : numpy.ndarray
+        Shape ``(n_rows, n_features)``, values 0 and 1 as floats.
+    weights : numpy.ndarray
+        Shape ``(n_rows,)``.
+    """
+
+    X: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, X: np.ndarray, weights: np.ndarray) -> Channel:
+        """Merge identical rows."""
+        distinct, place = np.unique(X, axis=0, return_inverse=True)
+        merged = np.bincount(place.ravel(), weights, len(distinct))
+        whole = (merged == np.round(merged)).all() and merged.sum() < EXACT_IN_SINGLE
+        kind = np.float32 if whole else np.float64
+        return cls(distinct.astype(kind), merged.astype(kind))
+
+    def pairs(self, feature: int | None, value: int = 1) -> np.ndarray:
+        """Weight of the rows where two features are 1, with ``feature == value`` if it is given.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape ``(n_features, n_features)``; the diagonal holds the single counts.
+        """
+        X, weights = self.X, self.weights
+        if feature is not None:
+            here = X[:, feature] == value
+            X, weights = X[here], weights[here]
+        return ((X * weights[:, None]).T @ X).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Weight of every channel in a set of rows.
+
+    Parameters
+    ----------
+    total : numpy.ndarray
+        Shape ``(n_channels,)``.
+    pairs : numpy.ndarray
+        Shape ``(n_channels, n_features, n_features)``.
+    """
+
+    total: np.ndarray
+    pairs: np.ndarray
+
+    @cached_property
+    def sides(self) -> np.ndarray:
+        """Weight with a feature at 0 and at 1, shape ``(2, n_channels, n_features)``."""
+        ones = np.diagonal(self.pairs, axis1=1, axis2=2)
+        return np.stack([self.total[:, None] - ones, ones])
+
+    @cached_property
+    def cells(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+        """Weight with g at a and h at b as ``cells[a][b]``, each ``(n_channels, g, h)``."""
+        ones = self.sides[1]
+        first = ones[:, :, None] - self.pairs
+        second = ones[:, None, :] - self.pairs
+        return (self.total[:, None, None] - ones[:, :, None] - second, second), (first, self.pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSpace:
+    """What determines the columns of a problem.
+
+    Parameters
+    ----------
+    channels : tuple of Channel
+        Kinds of rows.
+    gains : numpy.ndarray
+        Shape ``(1 + n_rows, n_classes, n_channels)``: what a unit of a channel adds when its leaf
+        predicts a class, first to the value, then to the left side of every linear row ``>= rhs``.
+    rhs : numpy.ndarray
+        Shape ``(n_rows,)``.
+    sizes : numpy.ndarray
+        Number of samples that a unit of a channel stands for, shape ``(n_channels,)``.
+    groups : numpy.ndarray
+        Raw feature of every column, shape ``(n_features,)``.
+    roots : numpy.ndarray
+        Columns that the root may test, shape ``(n_features,)``, bool.
+    idle_roots : numpy.ndarray
+        Constant columns that the root may test although one side stays empty, same shape.
+    penalty : float
+        Price of a leaf.
+    depth : int
+        1, 2 or 3.
+    smallest : int
+        Fewest samples of a leaf; 0 allows empty leaves.
+    once_per_path : bool
+        Whether a raw feature is tested once at most on every path.
+    may_be_leaf : bool
+        Whether the whole tree may be one leaf.
+    """
+
+    channels: tuple[Channel, ...]
+    gains: np.ndarray
+    rhs: np.ndarray
+    sizes: np.ndarray
+    groups: np.ndarray
+    roots: np.ndarray
+    idle_roots: np.ndarray
+    penalty: float
+    depth: int
+    smallest: int = 0
+    once_per_path: bool = False
+    may_be_leaf: bool = True
+
+    @cached_property
+    def whole(self) -> Counts:
+        """Counts of all rows."""
+        return Counts(
+            np.array([channel.weights.sum(dtype=np.float64) for channel in self.channels]),
+            np.stack([channel.pairs(None) for channel in self.channels]),
+        )
+
+    def below(self, feature: int) -> tuple[Counts, Counts]:
+        """Counts of the rows with `feature` at 0 and at 1; one product serves both."""
+        right = self.whole.sides[1][:, feature]
+        ones = np.stack([channel.pairs(feature) for channel in self.channels])
+        zeros = self.whole.pairs - ones
+        return Counts(self.whole.total - right, zeros), Counts(right, ones)
+
+    def payoff(self, multipliers: np.ndarray) -> np.ndarray:
+        """Gain of a unit of a channel under a label, shape ``(n_classes, n_channels)``."""
+        return self.gains[0] + np.tensordot(multipliers, self.gains[1:], 1)
+
+    def samples(self, counts: np.ndarray) -> np.ndarray:
+        """Number of samples of counts whose first axis is the channel."""
+        return np.tensordot(self.sizes, counts, 1)
+
+    def leaf_values(self, payoff: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Value of the best label minus the price of a leaf; -inf where it is too small."""
+        values = np.tensordot(payoff, counts, 1).max(axis=0) - self.penalty
+        if self.smallest > 0:
+            values = np.where(self.samples(counts) < self.smallest - 0.5, -np.inf, values)
+        return values
+
+    @cached_property
+    def same_raw(self) -> np.ndarray:
+        """Whether two columns stem from one raw feature, shape ``(n_features, n_features)``."""
+        return self.groups[:, None] == self.groups[None, :]
+
+
+@dataclass(frozen=True, eq=False)
+class PairScores:
+    """Best values of the trees of depth two on a set of rows, by what they test.
+
+    Parameters
+    ----------
+    counts : Counts
+        The rows.
+    leaf : float
+        Value of a single leaf.
+    side_leaf : numpy.ndarray
+        Value of a leaf on each side of g, shape ``(2, n_features)``.
+    stump : numpy.ndarray or None
+        Value of a split on h on each side of g, shape ``(2, g, h)``; None if there is no depth
+        left.
+    side : numpy.ndarray
+        The better of both on each side of g, shape ``(2, n_features)``.
+    split : numpy.ndarray
+        Value with g on top, shape ``(n_features,)``.
+    """
+
+    counts: Counts
+    leaf: float
+    side_leaf: np.ndarray
+    stump: np.ndarray | None
+    side: np.ndarray
+    split: np.ndarray
+
+    @cached_property
+    def best(self) -> float:
+        """Value of the best tree."""
+        return max(self.leaf, float(self.split.max(initial=-np.inf)))
+
+
+def pair_scores(
+    space: ColumnSpace,
+    counts: Counts,
+    payoff: np.ndarray,
+    root: int | None,
+    with_stumps: bool = True,
+) -> PairScores:
+    """Score all trees of depth two on the rows of `counts`.
+
+    Parameters
+    ----------
+    space : ColumnSpace
+    counts : Counts
+        Rows.
+    payoff : numpy.ndarray
+        See `ColumnSpace.payoff`.
+    root : int or None
+        The column tested above, None if these rows are all rows and g is the root.
+    with_stumps : bool
+        Whether there is a level below g.
+    """
+    filled = [space.samples(side) > 0.5 for side in counts.sides]
+    allowed = filled[0] & filled[1]
+    if root is None:
+        allowed = (allowed | space.idle_roots) & space.roots
+    elif space.once_per_path:
+        allowed &= ~space.same_raw[root]
+    side_leaf = np.stack([space.leaf_values(payoff, side) for side in counts.sides])
+    stump = None
+    side = side_leaf
+    if with_stumps:
+        stump = np.stack([_stumps(space, counts, payoff, t) for t in (0, 1)])
+        if space.once_per_path:
+            stump[:, space.same_raw] = -np.inf
+            if root is not None:
+                stump[:, :, space.same_raw[root]] = -np.inf
+        side = np.maximum(side_leaf, stump.max(axis=2, initial=-np.inf))
+    split = np.where(allowed, side[0] + side[1], -np.inf)
+    leaf = float(space.leaf_values(payoff, counts.total))
+    if root is None and not space.may_be_leaf:
+        leaf = -np.inf
+    return PairScores(counts, leaf, side_leaf, stump, side, split)
+
+
+def _stumps(space: ColumnSpace, counts: Counts, payoff: np.ndarray, t: int) -> np.ndarray:
+    """Value of a split on h on side t of g; both sides of it hold rows."""
+    values, filled = 0.0, True
+    for cell in counts.cells[t]:
+        values = values + np.tensordot(payoff, cell, 1).max(axis=0)
+        filled = filled & (space.samples(cell) >= max(space.smallest, 1) - 0.5)
+    return np.where(filled, values - 2 * space.penalty, -np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class RootScores:
+    """Values of the trees with one root.
+
+    Parameters
+    ----------
+    root : int or None
+        Column of the root at depth three; None where one `PairScores` covers the whole tree.
+    parts : tuple of PairScores
+        Both sides of the root, or the whole.
+    """
+
+    root: int | None
+    parts: tuple[PairScores, ...]
+
+    @property
+    def best(self) -> float:
+        """Value of the best tree."""
+        return sum(part.best for part in self.parts)
+
+
+def root_scores(space: ColumnSpace, payoff: np.ndarray, roots: np.ndarray) -> Iterator[RootScores]:
+    """Score the trees root by root; depths one and two need one table for all roots.
+
+    Parameters
+    ----------
+    space : ColumnSpace
+    payoff : numpy.ndarray
+        See `ColumnSpace.payoff`.
+    roots : numpy.ndarray
+        Columns to look at as roots at depth three.
+    """
+    if space.depth < 3:
+        yield RootScores(None, (pair_scores(space, space.whole, payoff, None, space.depth == 2),))
+        return
+    filled = space.samples(space.whole.sides[0]) > 0.5
+    filled &= space.samples(space.whole.sides[1]) > 0.5
+    for f in roots:
+        if space.roots[f] and (filled[f] or space.idle_roots[f]):
+            parts = tuple(pair_scores(space, c, payoff, int(f)) for c in space.below(int(f)))
+            yield RootScores(int(f), parts)
+
+
+def whole_leaf(space: ColumnSpace, payoff: np.ndarray) -> float:
+    """Value of the tree that is one leaf; -inf if it may not be."""
+    if not space.may_be_leaf:
+        return -np.inf
+    return float(space.leaf_values(payoff, space.whole.total))
+
+
+def best_tree(space: ColumnSpace, payoff: np.ndarray, scores: RootScores | None) -> PathTree:
+    """Read a best tree of scores; None stands for a single leaf."""
+    if scores is None:
+        return _leaf(payoff, space.whole.total)
+    trees = [_pair_tree(payoff, part) for part in scores.parts]
+    return trees[0] if scores.root is None else Branch(scores.root, trees[0], trees[1])
+
+
+def _leaf(payoff: np.ndarray, counts: np.ndarray) -> Leaf:
+    return Leaf(int((payoff @ counts).argmax()))
+
+
+def _pair_tree(payoff: np.ndarray, part: PairScores) -> PathTree:
+    counts = part.counts
+    if part.leaf >= part.split.max(initial=-np.inf):
+        return _leaf(payoff, counts.total)
+    g = int(part.split.argmax())
+    sides: list[PathTree] = []
+    for t in (0, 1):
+        if part.stump is None or part.side_leaf[t, g] >= part.stump[t, g].max():
+            sides.append(_leaf(payoff, counts.sides[t][:, g]))
+            continue
+        h = int(part.stump[t, g].argmax())
+        ends = [_leaf(payoff, counts.cells[t][v][:, g, h]) for v in (0, 1)]
+        sides.append(Branch(h, ends[0], ends[1]))
+    return Branch(g, sides[0], sides[1])
+
+
+def restrict(space: ColumnSpace, columns: np.ndarray) -> ColumnSpace:
+    """The same question on some of the columns."""
+    return replace(
+        space,
+        channels=tuple(Channel.of(c.X[:, columns], c.weights) for c in space.channels),
+        groups=space.groups[columns],
+        roots=space.roots[columns],
+        idle_roots=space.idle_roots[columns],
+    )

@@ -1,0 +1,267 @@
+"""Reductions that never change the optimum, with the way back to the original features and rows.
+
+Constant columns, duplicates and complements are dropped (a complement swaps the children), rows
+with equal features and class are merged, and rows with equal features but different classes give
+the equivalent-point bound: every tree misclassifies all but the heaviest class of such a group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from octcore.errors import DataError
+from octcore.search.univariate.rows import Rows
+
+_COUNTER_LIMIT = 2**28
+"""Largest total weight for 32-bit counters (sums of two cells and the ban stay inside)."""
+_WEIGHT_BITS = 50
+"""Float weights are scaled to integers with this many bits in their sum."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns remain and where every original column went.
+
+    Attributes
+    ----------
+    kept : ndarray of int64
+        Original index of every remaining column, ascending.
+    position : ndarray of shape (n_features,)
+        Position among the kept columns, -1 for a constant or excluded column.
+    flipped : ndarray of shape (n_features,), bool
+        Whether the column is the complement of the kept one.
+    """
+
+    kept: np.ndarray
+    position: np.ndarray
+    flipped: np.ndarray
+
+
+@dataclass(frozen=True)
+class Presolved:
+    """A reduced instance.
+
+    Attributes
+    ----------
+    rows : Rows
+        Kernel data on the kept columns.
+    columns : Columns
+    total : int
+        Sum of the integer weights.
+    unit : float
+        Original weight of one integer unit.
+    class_weight : ndarray of shape (n_classes,), int64
+        Integer weight of every class.
+    ceiling : float
+        Largest weighted accuracy any tree of any depth can reach.
+    n_samples : int
+    """
+
+    rows: Rows
+    columns: Columns
+    total: int
+    unit: float
+    class_weight: np.ndarray
+    ceiling: float
+    n_samples: int
+
+
+def reduce_columns(X: np.ndarray, excluded: np.ndarray | None = None) -> Columns:
+    """Drop excluded, constant, duplicate and complementary columns; the lowest index stays.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), values 0 and 1
+    excluded : ndarray of shape (n_features,), bool, optional
+        Columns that may not be used.
+    """
+    n_features = X.shape[1]
+    position = np.full(n_features, -1, np.int64)
+    flipped = np.zeros(n_features, bool)
+    kept: list[int] = []
+    seen: dict[bytes, tuple[int, bool]] = {}
+    packed = np.packbits(np.asarray(X, bool), axis=0)
+    opposite = np.packbits(~np.asarray(X, bool), axis=0)
+    ones = np.asarray(X, np.int64).sum(axis=0)
+    for f in range(n_features):
+        if ones[f] in (0, len(X)) or (excluded is not None and excluded[f]):
+            continue
+        found = seen.get(packed[:, f].tobytes())
+        if found is None:
+            seen[packed[:, f].tobytes()] = (len(kept), False)
+            seen[opposite[:, f].tobytes()] = (len(kept), True)
+            position[f] = len(kept)
+            kept.append(f)
+        else:
+            position[f], flipped[f] = found
+    return Columns(np.array(kept, np.int64), position, flipped)
+
+
+def integer_weights(weights: np.ndarray | None, n_samples: int) -> tuple[np.ndarray, float]:
+    """Return integer weights and the original weight of one unit.
+
+    Integers pass unchanged; other weights are scaled by a power of two so that the rounding is
+    below 1e-15 of the sum.
+
+    Raises
+    ------
+    DataError
+        If a weight is negative or not finite, or if all are zero.
+    """
+    if weights is None:
+        return np.ones(n_samples, np.int64), 1.0
+    values = np.asarray(weights, float)
+    if values.shape != (n_samples,) or not np.isfinite(values).all() or (values < 0).any():
+        raise DataError(
+            "BAD_WEIGHTS",
+            f"Sample weights must be {n_samples} finite numbers >= 0; check the weight column.",
+        )
+    if values.sum() <= 0:
+        raise DataError("BAD_WEIGHTS", "All sample weights are zero; give some rows weight.")
+    if (values == np.rint(values)).all() and values.sum() < 2.0**_WEIGHT_BITS:
+        return values.astype(np.int64), 1.0
+    shift = _WEIGHT_BITS - int(np.ceil(np.log2(values.sum())))
+    return np.rint(np.ldexp(values, shift)).astype(np.int64), float(np.ldexp(1.0, -shift))
+
+
+def equal_groups(X: np.ndarray) -> np.ndarray:
+    """Return a group number per row; rows with equal features share it."""
+    if X.shape[1] == 0:
+        return np.zeros(len(X), np.int64)
+    packed = np.ascontiguousarray(np.packbits(np.asarray(X, bool), axis=1))
+    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+    return np.unique(keys, return_inverse=True)[1].astype(np.int64)
+
+
+def presolve(
+    X: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray | None,
+    n_classes: int,
+    excluded: np.ndarray | None = None,
+    min_samples_leaf: int = 1,
+) -> Presolved:
+    """Reduce an instance for the search kernels.
+
+    Rows of weight zero are left out entirely (also of the leaf sizes).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), values 0 and 1
+    y : ndarray of shape (n_samples,)
+        Class indices below ``n_classes``.
+    weights : ndarray of shape (n_samples,) or None
+    n_classes : int
+    excluded : ndarray of bool, optional
+        Columns that may not be used.
+    min_samples_leaf : int
+        Leaf size the kernels have to respect.
+    """
+    whole, unit = integer_weights(weights, len(y))
+    positive = whole > 0
+    X, y, whole = (
+        np.asarray(X, np.uint8)[positive],
+        np.asarray(y, np.int64)[positive],
+        whole[positive],
+    )
+    columns = reduce_columns(X, excluded)
+    reduced = np.ascontiguousarray(X[:, columns.kept])
+    group = equal_groups(reduced)
+    tally = np.zeros((int(group.max()) + 1, n_classes), np.int64)
+    np.add.at(tally, (group, y), whole)
+    outvoted = tally.argmax(axis=1)[group] != y
+    count = whole if weights is None else np.ones(len(y), np.int64)
+    channel = min_samples_leaf > 1 and weights is not None
+    rows = _kernel_rows(reduced, y, whole, outvoted, group, count if channel else None, n_classes)
+    rows = rows._replace(shape=np.array([n_classes, min_samples_leaf], np.int64))
+    total = int(whole.sum())
+    return Presolved(
+        rows=rows,
+        columns=columns,
+        total=total,
+        unit=unit,
+        class_weight=np.bincount(y, whole, minlength=n_classes).astype(np.int64),
+        ceiling=float(tally.max(axis=1).sum() / total),
+        n_samples=len(y),
+    )
+
+
+def _kernel_rows(
+    X: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+    outvoted: np.ndarray,
+    group: np.ndarray,
+    count: np.ndarray | None,
+    n_classes: int,
+) -> Rows:
+    """Choose the cheapest block layout and build the kernel rows."""
+    label = group * n_classes + y
+    _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
+    merged = np.bincount(inverse, weight).astype(np.int64) if weight.sum() < 2**53 else weight
+    own, keep = np.arange(len(y)), first
+    layouts = [(own, weight), (keep, merged), binary_planes(keep, merged)]
+    index, scale = min(layouts, key=lambda item: _packed_size(y[item[0]], item[1]))
+    channel = y[index]
+    minority = np.where(outvoted[index], scale, 0)
+    if count is not None:
+        size = np.bincount(inverse, count).astype(np.int64)
+        extra, extra_scale = binary_planes(keep, size)
+        index = np.concatenate([index, extra])
+        scale = np.concatenate([scale, extra_scale])
+        channel = np.concatenate([channel, np.full(len(extra), n_classes)])
+        minority = np.concatenate([minority, np.zeros(len(extra), np.int64)])
+    return make_rows(X, index, channel, scale, minority)[1]
+
+
+def make_rows(
+    X: np.ndarray, index: np.ndarray, channel: np.ndarray, scale: np.ndarray, minority: np.ndarray
+) -> tuple[np.ndarray, Rows]:
+    """Sort rows into blocks of equal channel and scale and build the kernel arrays.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    index : ndarray of shape (n_rows,)
+        Sample that every kernel row shows; samples may repeat.
+    channel, scale, minority : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    tuple of (ndarray, Rows)
+        Sample of every kernel row in its final order, and the kernel data.
+    """
+    # Within a block the rows are shuffled, so that a part of them represents the whole.
+    mixed = np.random.default_rng(0).permutation(len(index))
+    order = np.lexsort((mixed, scale, channel))
+    index, channel, scale, minority = index[order], channel[order], scale[order], minority[order]
+    pairs, block = np.unique(np.column_stack([channel, scale]), axis=0, return_inverse=True)
+    small = scale.sum() < _COUNTER_LIMIT
+    bits = np.ascontiguousarray(X[index].astype(np.uint32 if small else np.uint64))
+    return index, Rows(
+        bits=bits,
+        columns=np.ascontiguousarray(X[index].T.astype(np.uint8)),
+        block=block.ravel().astype(np.int32),
+        block_channel=pairs[:, 0].astype(np.int64),
+        block_scale=pairs[:, 1].astype(np.int32 if small else np.int64),
+        minority=minority.astype(np.int64),
+        shape=np.array([1, 1], np.int64),
+    )
+
+
+def _packed_size(y: np.ndarray, scale: np.ndarray) -> float:
+    """Estimate the words of a typical subset (an eighth of the rows; a word per block at least)."""
+    blocks = len(np.unique(np.column_stack([y, scale]), axis=0))
+    return len(y) / 256 + blocks
+
+
+def binary_planes(index: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Repeat every row once per one-bit of its weight, so that scales are powers of two."""
+    parts, scales = [], []
+    for bit in range(int(weight.max(initial=0)).bit_length()):
+        chosen = (weight >> bit) & 1 == 1
+        parts.append(index[chosen])
+        scales.append(np.full(int(chosen.sum()), 1 << bit, np.int64))
+    return np.concatenate(parts), np.concatenate(scales)

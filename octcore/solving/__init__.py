@@ -1,0 +1,1 @@
+"""A solve from settings to a run: check, prepare, build, solve, recompute every number."""

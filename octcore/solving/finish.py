@@ -1,0 +1,182 @@
+"""From a trace to a run: route all rows through the last tree and recompute every number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from octcore.engines.base import Outcome, StopReason
+from octcore.engines.events import Event, finite, relative_gap
+from octcore.engines.trace import Trace
+from octcore.formulations.base import get_formulation
+from octcore.program import Program, Sense
+from octcore.solving.prepare import Prepared
+from octcore.solving.run import Certificate, Run
+from octcore.tree import metrics
+from octcore.tree.planes import drop_pass_through
+from octcore.tree.tree import Tree
+
+
+def named(tree: Tree, prepared: Prepared) -> Tree:
+    """Return the tree carrying the class labels and column names of the request."""
+    return tree.named(prepared.train.classes, prepared.encoding.names)
+
+
+@dataclass(frozen=True)
+class _Scores:
+    accuracy: float | None = None
+    balanced: float | None = None
+    test: float | None = None
+    test_balanced: float | None = None
+
+
+def finish(
+    prepared: Prepared,
+    events: tuple[Event, ...],
+    outcome: Outcome,
+    seconds: float,
+    program: Program | None = None,
+) -> Run:
+    """Make the run of a trace: route all rows through the last incumbent and recompute everything.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        The request.
+    events : tuple of Event
+        The trace, at least up to the last incumbent; may come from a killed process.
+    outcome : Outcome
+        Why it stopped and what proves the bound.
+    seconds : float
+        Total since the call.
+    program : Program or None
+        Built again when not given.
+    """
+    program = program or get_formulation(prepared.settings.formulation).build(prepared.problem)
+    problem = prepared.problem
+    tree, objective = _last_tree(program, events, problem.X)
+    outcome = _described(program, outcome, tree)
+    bound = _final_bound(program, finite(events[-1].bound) if events else None, objective)
+    status = _status(outcome, tree)
+    scores = _scores(prepared, tree)
+    counts = np.bincount(problem.y, minlength=problem.n_classes)
+    return Run(
+        settings={**prepared.settings.to_dict(), "data": _data_record(prepared)},
+        status=status,
+        stop_reason=outcome.stop_reason.value,
+        objective=objective,
+        bound=bound,
+        gap=relative_gap(objective, bound),
+        root_bound=finite(outcome.root_bound),
+        certificate=_certificate(prepared, program, outcome, status),
+        tree=None if tree is None else named(tree, prepared),
+        encoding=prepared.encoding,
+        trace=Trace(events),
+        accuracy=scores.accuracy,
+        balanced_accuracy=scores.balanced,
+        test_accuracy=scores.test,
+        test_balanced_accuracy=scores.test_balanced,
+        accuracy_ceiling=metrics.accuracy_ceiling(problem.X, problem.y),
+        majority_accuracy=float(counts.max() / counts.sum()),
+        timings={"encode": prepared.encode_seconds, **outcome.seconds, "total": seconds},
+        model_size={} if outcome.size is None else outcome.size.to_dict(),
+        values=outcome.values,
+        findings=prepared.findings + program.findings + tuple(_remarks(events)),
+        train=prepared.train,
+        test=prepared.test,
+        n_train=prepared.train.n_samples,
+        n_test=0 if prepared.test is None else prepared.test.n_samples,
+        classes=prepared.train.classes,
+    )
+
+
+def _last_tree(
+    program: Program, events: tuple[Event, ...], X: np.ndarray
+) -> tuple[Tree | None, float | None]:
+    """Last incumbent with its thresholds in the middle, and its objective by routing."""
+    trees = [event.tree for event in events if event.tree is not None]
+    if not trees:
+        return None, None
+    tree = metrics.centre_thresholds(trees[-1], X)
+    return drop_pass_through(tree), program.evaluate(tree)
+
+
+def _described(program: Program, outcome: Outcome, tree: Tree | None) -> Outcome:
+    """Add what the program has to say about the final tree."""
+    if tree is None or program.describe is None:
+        return outcome
+    values, statements = program.describe(tree)
+    return replace(
+        outcome, values=outcome.values | dict(values), claims=(*outcome.claims, *statements)
+    )
+
+
+def _final_bound(program: Program, bound: float | None, objective: float | None) -> float | None:
+    """Snap a bound that the objective's granularity proves to be the objective itself."""
+    if bound is None or objective is None:
+        return bound
+    distance = bound - objective if program.sense is Sense.MAXIMISE else objective - bound
+    slack = 1e-9 * max(1.0, abs(objective))
+    return objective if distance <= max(slack, program.granularity * (1 - 1e-6) - slack) else bound
+
+
+def _status(outcome: Outcome, tree: Tree | None) -> str:
+    if outcome.stop_reason is StopReason.ERROR and tree is None:
+        return "error"
+    if tree is not None:
+        return "optimal" if outcome.stop_reason is StopReason.OPTIMAL else "feasible"
+    by_reason = {StopReason.INFEASIBLE: "infeasible", StopReason.CANCELLED: "cancelled"}
+    return by_reason.get(outcome.stop_reason, "no_solution")
+
+
+def _scores(prepared: Prepared, tree: Tree | None) -> _Scores:
+    if tree is None:
+        return _Scores()
+    problem = prepared.problem
+    train = metrics.accuracy(tree, problem.X, problem.y)
+    balanced = metrics.balanced_accuracy(tree, problem.X, problem.y)
+    test = prepared.test
+    if test is None or test.y is None:
+        return _Scores(train, balanced)
+    X = prepared.encoding.transform(test.frame)
+    return _Scores(
+        train,
+        balanced,
+        metrics.accuracy(tree, X, test.y),
+        metrics.balanced_accuracy(tree, X, test.y),
+    )
+
+
+def _data_record(prepared: Prepared) -> dict[str, Any]:
+    source = prepared.train.source
+    return {
+        "name": prepared.train.name,
+        "sha256": source.sha256,
+        "target": prepared.train.target_name,
+        "n_train": prepared.train.n_samples,
+        "n_test": 0 if prepared.test is None else prepared.test.n_samples,
+    }
+
+
+def _certificate(
+    prepared: Prepared, program: Program, outcome: Outcome, status: str
+) -> Certificate:
+    proven = status == "optimal" or status == "infeasible"
+    statements = [*program.claims, *outcome.claims]
+    quantile = prepared.encoding.key.startswith(("QB", "QT"))
+    if proven and quantile:
+        statements.append(
+            f"optimal among trees on the {prepared.encoding.key} features, not among all thresholds"
+        )
+    if proven and program.tolerance:
+        statements.append(f"closed to a relative gap of {program.tolerance:g}")
+    if proven and prepared.test is not None:
+        statements.append("optimal for the training part; the held-out part took no part")
+    return Certificate(outcome.method, proven, tuple(dict.fromkeys(statements)))
+
+
+def _remarks(events: tuple[Event, ...]) -> list[str]:
+    texts = [str(event.details["text"]) for event in events if event.kind == "note"]
+    return list(dict.fromkeys(texts))

@@ -1,0 +1,189 @@
+"""From a request to a problem: split the rows, fit the encoding, weigh and check."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from octcore.constraints import ConstraintContext
+from octcore.data.dataset import Dataset
+from octcore.encoding import Encoding, fit_encoding
+from octcore.errors import SettingsError
+from octcore.formulations.base import FormulationInfo, get_formulation
+from octcore.program import Problem
+from octcore.solving.settings import Settings, check_against_data, class_weights
+
+MOST_REPEATED_ROWS = 1_000_000
+"""Enough for any bootstrap; beyond it the memory would be better spent elsewhere."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A checked request, ready to be solved or to be finished from an incumbent."""
+
+    settings: Settings
+    info: FormulationInfo
+    train: Dataset
+    test: Dataset | None
+    encoding: Encoding
+    problem: Problem
+    encode_seconds: float
+    findings: tuple[str, ...] = ()
+
+
+def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None = None) -> Prepared:
+    """Split, encode and check; nothing is built yet.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows with classes.
+    settings : Settings
+        Checked settings.
+    sample_weight : numpy.ndarray or None
+        Weight of every row, shape ``(n_samples,)``; ones by default.
+
+    Raises
+    ------
+    SettingsError
+        If the settings do not fit the rows: classes, encoding, depth, weights beside held-out rows.
+    """
+    start = time.perf_counter()
+    check_against_data(settings, data)
+    info = get_formulation(settings.formulation).info
+    train, test, findings = split_rows(data, settings.test_size, settings.seed)
+    if sample_weight is not None and test is not None:
+        raise SettingsError(
+            "WEIGHTS_WITH_TEST", "sample_weight goes with test_size=0 only.", "sample_weight"
+        )
+    if sample_weight is not None:
+        sample_weight = _checked_weights(sample_weight, train.n_samples)
+    encoding = fit_encoding(settings.encoding, _repeated(train, sample_weight))
+    X = encoding.transform(train.frame, np.uint8 if encoding.is_binary else np.float64)
+    is_binary = encoding.is_binary or bool(np.isin(X, (0.0, 1.0)).all())
+    if info.needs_binary_features and not is_binary:
+        raise SettingsError(
+            "ENCODING_NOT_BINARY",
+            f"{info.key} needs features of 0 and 1, but encoding {settings.encoding} gives other "
+            "numbers; use QT-5 or QB-5.",
+            "encoding",
+        )
+    assert train.y is not None
+    weights = class_weights(settings.constraints, train.y, train.classes)
+    if sample_weight is not None:
+        weights = weights * sample_weight
+    problem = Problem(
+        X=X.astype(np.uint8, copy=False) if is_binary else X,
+        y=train.y,
+        weights=weights,
+        n_classes=train.n_classes,
+        depth=settings.depth,
+        params=settings.params,
+        constraints=settings.constraints,
+        context=_context(settings, train, encoding, X),
+        categorical=_categorical(encoding),
+        seed=settings.seed,
+    )
+    seconds = time.perf_counter() - start
+    return Prepared(
+        settings, info, train, test, encoding, problem, seconds, findings + encoding.notes
+    )
+
+
+def _repeated(train: Dataset, sample_weight: np.ndarray | None) -> Dataset:
+    """Repeat rows of whole-number weight, so that quantiles see the weights as well.
+
+    Other weights, and totals beyond `MOST_REPEATED_ROWS`, leave the quantiles unweighted.
+    """
+    if sample_weight is None:
+        return train
+    weights = np.asarray(sample_weight, dtype=float)
+    if not (weights == np.round(weights)).all() or not 0 < weights.sum() <= MOST_REPEATED_ROWS:
+        return train
+    return train.subset(np.repeat(np.arange(train.n_samples), weights.astype(int)))
+
+
+def _checked_weights(given: np.ndarray, n_samples: int) -> np.ndarray:
+    weights = np.asarray(given, dtype=float)
+    if weights.shape != (n_samples,) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise SettingsError(
+            "BAD_WEIGHTS",
+            f"sample_weight needs {n_samples} non-negative numbers, one for every row.",
+            "sample_weight",
+        )
+    if not weights.sum() > 0:
+        raise SettingsError("BAD_WEIGHTS", "All sample weights are zero.", "sample_weight")
+    return weights
+
+
+def split_rows(
+    data: Dataset, test_size: float, seed: int
+) -> tuple[Dataset, Dataset | None, tuple[str, ...]]:
+    """Hold out a stratified, seeded share of the rows.
+
+    Classes of one row stay in the training part.  When the test part is smaller than the number
+    of classes it is drawn without stratification, and a finding says so.
+
+    Raises
+    ------
+    SettingsError
+        If too few rows would be left on one side.
+    """
+    if test_size == 0.0:
+        return data, None, ()
+    assert data.y is not None
+    n_test = int(np.ceil(test_size * data.n_samples))
+    if n_test >= data.n_samples:
+        raise SettingsError(
+            "NO_TRAINING_ROWS",
+            f"test_size {test_size:g} of {data.n_samples} rows leaves no training row.",
+            "test_size",
+        )
+    counts = np.bincount(data.y, minlength=data.n_classes)
+    movable = np.flatnonzero(counts[data.y] > 1)
+    n_test = min(n_test, len(movable) - 1)
+    if n_test < 1:
+        raise SettingsError(
+            "NO_TEST_ROWS", "Every class has one row only; no row can be held out.", "test_size"
+        )
+    n_classes = len(np.unique(data.y[movable]))
+    stratify = data.y[movable] if min(n_test, len(movable) - n_test) >= n_classes else None
+    _, held = train_test_split(movable, test_size=n_test, random_state=seed, stratify=stratify)
+    mask = np.zeros(data.n_samples, dtype=bool)
+    mask[held] = True
+    notes = () if stratify is not None else ("The held-out part is too small to be stratified.",)
+    return data.subset(~mask), data.subset(mask), notes
+
+
+def _context(
+    settings: Settings, train: Dataset, encoding: Encoding, X: np.ndarray
+) -> ConstraintContext:
+    attributes: dict[str, np.ndarray] = {}
+    for _, limit in settings.constraints.fairness:
+        for name in filter(None, (limit.attribute, limit.given)):
+            attributes[name] = np.unique(train.frame[name].to_numpy(), return_inverse=True)[1]
+    positive = train.n_classes - 1
+    if train.positive_class is not None:
+        positive = train.classes.index(train.positive_class)
+    elif settings.constraints.fairness and train.n_classes > 2:
+        raise SettingsError(
+            "NO_POSITIVE_CLASS",
+            f"Fairness limits need a positive class; choose one of {list(train.classes)} with "
+            "positive_class.",
+            "positive_class",
+        )
+    assert train.y is not None
+    return ConstraintContext(
+        X, train.y, encoding.groups, encoding.raw_features, train.classes, attributes, positive
+    )
+
+
+def _categorical(encoding: Encoding) -> tuple[tuple[int, ...], ...]:
+    by_raw: dict[str, list[int]] = {}
+    for j, column in enumerate(encoding.columns):
+        if column.kind == "level":
+            by_raw.setdefault(column.raw, []).append(j)
+    return tuple(tuple(positions) for positions in by_raw.values())

@@ -1,0 +1,248 @@
+"""`octcore.solve`: the only place that joins data, encoding, formulation and engine.
+
+The module is not called ``solve``: the package would show the module instead of the function.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from octcore.constraints import Constraints
+from octcore.data.dataset import Dataset
+from octcore.engines.base import Cancel, Engine, Outcome, SolveLimits, StopReason
+from octcore.engines.events import Clock, Event, Recorder, relative_gap
+from octcore.engines.registry import engine_supports, get_engine
+from octcore.errors import CancelledError, SettingsError
+from octcore.formulations.base import get_formulation
+from octcore.program import Capability, Program
+from octcore.solving.finish import finish, named
+from octcore.solving.prepare import Prepared, prepare
+from octcore.solving.run import Run
+from octcore.solving.settings import AUTO, Settings, check_settings
+from octcore.tree.tree import Tree
+
+BUILDS_MODEL = frozenset({Capability.LINEAR, Capability.SEPARATION, Capability.CONVEX_QUADRATIC})
+"""What engines do that build a model in memory; searches work on the rows themselves."""
+
+CONFLICT_CLAIM = (
+    "proven without search: identical rows with different classes allow no better objective"
+)
+
+
+def solve(
+    data: Dataset,
+    formulation: str = "flow-oct",
+    encoding: str = "auto",
+    depth: int = 2,
+    params: Mapping[str, Any] | None = None,
+    constraints: Mapping[str, Any] | Constraints | None = None,
+    engine: str = "auto",
+    time_limit: float = 60.0,
+    gap: float = 0.0,
+    node_limit: int | None = None,
+    threads: int = 1,
+    seed: int = 0,
+    warm_start: str = "auto",
+    test_size: float = 0.0,
+    on_event: Callable[[Event], None] | None = None,
+    cancel: Callable[[], bool] | None = None,
+    sample_weight: np.ndarray | None = None,
+) -> Run:
+    """Train one optimal classification tree.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows with a target, from `read_csv` or `load_sample`.
+    formulation : str
+        Key of a formulation; see `formulations`.
+    encoding : str
+        ``"QB-5"``, ``"QT-5"``, ``"class-change"``, ``"one-hot"``, ``"scaled"``, ``"none"`` or
+        ``"auto"``: what the formulation needs.
+    depth : int
+        Largest depth of the tree.
+    params, constraints : mapping or None
+        Hyperparameters of the formulation and side constraints.
+    engine : str
+        Engine key, or ``"auto"`` for the formulation's default.
+    time_limit : float
+        Seconds from this call, building and compiling included.
+    gap : float
+        Relative gap at which the solve may stop.
+    node_limit : int or None
+        Largest number of branch-and-bound nodes.
+    threads, seed : int
+        Handed to the solver; one thread is reproducible.
+    warm_start : str
+        ``"auto"`` or ``"none"``.
+    test_size : float
+        Share of the rows held out, stratified by class.
+    on_event : callable or None
+        Receives every `Event` as it happens.
+    cancel : callable or None
+        Asked often; a true answer stops the solve and keeps the incumbent.
+    sample_weight : numpy.ndarray or None
+        Non-negative weights of the rows, shape ``(n_samples,)``; only without a held-out part.
+
+    Returns
+    -------
+    Run
+        Tree, numbers, certificate and trace.
+
+    Raises
+    ------
+    SettingsError
+        Before anything is built, for a setting that is wrong or does not fit the data.
+    TooLargeError
+        If the model would not fit into memory; it carries the estimated size.
+    DataError
+        If the rows cannot be encoded.
+    """
+    clock = Clock(time_limit if isinstance(time_limit, (int, float)) else 0.0)
+    settings = check_settings(
+        formulation=formulation,
+        encoding=encoding,
+        params=params,
+        constraints=constraints,
+        engine=engine,
+        depth=depth,
+        time_limit=time_limit,
+        gap=gap,
+        node_limit=node_limit,
+        threads=threads,
+        seed=seed,
+        warm_start=warm_start,
+        test_size=test_size,
+    )
+    clock.time_limit = settings.time_limit
+    prepared = prepare(data, settings, sample_weight)
+    return _solve_prepared(prepared, clock, on_event, cancel or Cancel())
+
+
+def _solve_prepared(
+    prepared: Prepared,
+    clock: Clock,
+    on_event: Callable[[Event], None] | None,
+    cancel: Callable[[], bool],
+) -> Run:
+    settings = prepared.settings
+    program = get_formulation(settings.formulation).build(prepared.problem)
+    engine = choose_engine(settings, program)
+    settings = replace(settings, engine=engine.key)
+    prepared = replace(prepared, settings=settings)
+    events: list[Event] = []
+
+    def emit(event: Event) -> None:
+        if event.tree is not None:
+            event = replace(event, tree=named(event.tree, prepared))
+        events.append(event)
+        if on_event is not None:
+            on_event(event)
+
+    _refuse_too_large(program, engine, prepared)
+    recorder = Recorder(program.sense, clock, emit, program.granularity, program.tolerance)
+    limits = SolveLimits(clock, settings.gap, settings.node_limit, settings.threads, settings.seed)
+    recorder.phase("warm start", encode_seconds=prepared.encode_seconds)
+    _offer_starts(program, prepared, recorder, cancel)
+    recorder.bound(program.bound)
+    start = time.perf_counter()
+    outcome = _run_engine(program, engine, limits, recorder, cancel)
+    outcome.seconds.setdefault("solve", time.perf_counter() - start)
+    outcome = _closed(outcome, recorder)
+    recorder.finished(outcome.stop_reason.value)
+    return finish(prepared, tuple(events), outcome, clock.elapsed, program)
+
+
+def _refuse_too_large(program: Program, engine: Engine, prepared: Prepared) -> None:
+    """Refuse a model that would not fit before heuristics spend the time limit on it."""
+    if not engine.supports & BUILDS_MODEL:
+        return
+    # Such an engine has this module loaded already; searches go without any solver.
+    from octcore.engines.model_run import check_size
+
+    objective = program.evaluate(_majority_leaf(prepared))
+    gap = relative_gap(objective, program.bound)
+    if gap is None or gap > program.tolerance + 1e-9:  # else no model is built
+        check_size(program.size, getattr(engine, "memory_budget", None))
+
+
+def _majority_leaf(prepared: Prepared) -> Tree:
+    problem = prepared.problem
+    shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes)
+    return Tree.leaf(int(shares.argmax()), problem.n_features, problem.n_classes)
+
+
+def _offer_starts(
+    program: Program, prepared: Prepared, recorder: Recorder, cancel: Callable[[], bool]
+) -> None:
+    """Evaluate the formulation's own starts; the single leaf comes first and always."""
+    _offer(program, _majority_leaf(prepared), "warm start", recorder)
+    if prepared.settings.warm_start == "none" or cancel():
+        return
+    for source, tree in program.starts():
+        _offer(program, tree, source, recorder)
+        if recorder.clock.remaining <= 0 or cancel():
+            return
+
+
+def _offer(program: Program, tree: Tree, source: str, recorder: Recorder) -> None:
+    objective = program.evaluate(tree)
+    if objective is not None:
+        recorder.incumbent(objective, tree, source)
+
+
+def _run_engine(
+    program: Program,
+    engine: Engine,
+    limits: SolveLimits,
+    recorder: Recorder,
+    cancel: Callable[[], bool],
+) -> Outcome:
+    if cancel():
+        return Outcome(StopReason.CANCELLED, program.method)
+    if limits.clock.remaining <= 0:
+        return Outcome(StopReason.TIME_LIMIT, program.method)
+    if recorder.is_closed:
+        return Outcome(StopReason.OPTIMAL, "conflict-bound", claims=(CONFLICT_CLAIM,))
+    try:
+        return engine.solve(program, limits, recorder, cancel)
+    except CancelledError:
+        return Outcome(StopReason.CANCELLED, program.method)
+
+
+def choose_engine(settings: Settings, program: Program) -> Engine:
+    """Pick the engine that was asked for, or the formulation's first one that fits the program.
+
+    Raises
+    ------
+    SettingsError
+        If the engine cannot solve such a program, or is not installed.
+    """
+    keys = get_formulation(settings.formulation).info.engines
+    fitting = [key for key in keys if engine_supports(key) & set(program.capabilities)]
+    if settings.engine == AUTO:
+        return get_engine(fitting[0])
+    if settings.engine not in fitting:
+        needs = " or ".join(capability.value for capability in program.capabilities)
+        raise SettingsError(
+            "ENGINE_DOES_NOT_FIT",
+            f"With these settings {settings.formulation} needs an engine for {needs} programs; "
+            f"{settings.engine} is none, use {' or '.join(fitting)}.",
+            "engine",
+        )
+    return get_engine(settings.engine)
+
+
+def _closed(outcome: Outcome, recorder: Recorder) -> Outcome:
+    """Call a solve optimal when its own trace proves it, and only then."""
+    stopped = outcome.stop_reason
+    if recorder.tree is not None and recorder.is_closed and stopped is not StopReason.ERROR:
+        return replace(outcome, stop_reason=StopReason.OPTIMAL)
+    if stopped is StopReason.OPTIMAL and outcome.method != "heuristic":
+        return replace(outcome, stop_reason=StopReason.GAP_LIMIT)
+    return outcome
