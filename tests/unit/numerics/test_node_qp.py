@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from octcore.errors import EngineError
+from octcore.numerics.node_qp import reference as qp_reference
 from octcore.numerics.node_qp.factor import NodeData, new_bank, node_of
 from octcore.numerics.node_qp.plane import best_bias, padded_rows, solve_node_plane
 from octcore.numerics.node_qp.reference import solve_node_qp_reference
 from octcore.numerics.node_qp.rows import load_rows, refresh
 from octcore.numerics.node_qp.solver import CUTOFF, OPTIMAL, TOLERANCE, solve_node
-from octcore.numerics.node_qp.solver import reference as qp_reference
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
 
 # Both solvers stop at about 1e-7 relative; the rest is room for bad scaling at C = 1e5.
