@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import pyomo.environ as pyo
-from scipy.sparse import csr_matrix
 
 from octcore.constraints import ConstraintContext, Constraints, violations
 from octcore.tree.tree import Tree
+
+if TYPE_CHECKING:
+    # Searches work without Pyomo and SciPy, which take a second to import.
+    import pyomo.environ as pyo
+    from scipy.sparse import csr_matrix
 
 
 class Sense(StrEnum):
@@ -42,6 +45,8 @@ class Capability(StrEnum):
     """Solve the Pyomo model as it stands: convex quadratic objective, linear rows, integers."""
     PATH_SEARCH = "path-search"
     """Solve the typed search problem of the univariate family."""
+    THRESHOLD_SEARCH = "threshold-search"
+    """Solve the typed search problem over all thresholds of numeric columns."""
     ROUTING_SEARCH = "routing-search"
     """Solve the typed search problem of the MARGOT family."""
     GREEDY = "greedy"
@@ -329,7 +334,7 @@ class Program:
         go to the run's values and to the certificate.
     method : str
         What proves the bound: "mip", "mip+path-search" when the model holds values of an exact
-        search, "path-search", "routing-search", or "heuristic".
+        search, "path-search", "threshold-search", "routing-search", or "heuristic".
     findings : tuple of str
         Remarks for the user about settings that are allowed and still doubtful.
     """

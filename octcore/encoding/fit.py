@@ -71,7 +71,7 @@ def fit_encoding(
     Parameters
     ----------
     key : str
-        ``QB-q``, ``QT-q``, ``class-change``, ``one-hot``, ``scaled`` or ``none``.
+        ``QB-q``, ``QT-q``, ``class-change``, ``one-hot``, ``raw``, ``scaled`` or ``none``.
     data : Dataset or (DataFrame, sequence of Column)
         The training rows; frames typed as in a `Dataset`.
     y : array of int, shape (n_samples,), or None
@@ -203,6 +203,7 @@ def _encode(key: EncodingKey, varying: Sequence[_Raw], notes: list[str]) -> list
             raw.name, quantile_thresholds(raw.numbers(), key.q), raw.ranks
         ),
         "class-change": _class_changes,
+        "raw": lambda raw: [plain_column(raw.name, raw.numbers(), raw.ranks)],
         "scaled": lambda raw: [scaled_column(raw.name, raw.numbers(), raw.ranks)],
     }[key.family]
     columns, collapsed = [], []

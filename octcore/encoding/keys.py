@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from octcore.errors import SettingsError
 from octcore.parameters import unknown_name
 
-PLAIN_KEYS = ("class-change", "one-hot", "scaled", "none")
+PLAIN_KEYS = ("class-change", "one-hot", "raw", "scaled", "none")
 MANY_QUANTILES = 100
 """Above this q the model grows large for little gain; it is accepted with a remark."""
 

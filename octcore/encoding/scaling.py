@@ -41,8 +41,10 @@ def is_indicator(numbers: npt.NDArray[np.float64]) -> bool:
     return bool(np.isin(numbers, (0.0, 1.0)).all()) and len(np.unique(numbers)) == 2
 
 
-def plain_column(raw: str, numbers: npt.NDArray[np.float64]) -> EncodedColumn:
+def plain_column(
+    raw: str, numbers: npt.NDArray[np.float64], levels: tuple[object, ...] = ()
+) -> EncodedColumn:
     """Make the column that passes numbers on; 0 and 1 are known to be binary."""
-    if is_indicator(numbers):
+    if not levels and is_indicator(numbers):
         return EncodedColumn(raw, "level", level=1.0, other=0.0)
-    return EncodedColumn(raw, "value")
+    return EncodedColumn(raw, "value", levels=levels)

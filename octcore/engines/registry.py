@@ -31,6 +31,9 @@ ENGINES = {
     "path-search": EngineEntry(
         "path_search", "PathSearchEngine", frozenset({Capability.PATH_SEARCH})
     ),
+    "threshold-search": EngineEntry(
+        "threshold_search", "ThresholdSearchEngine", frozenset({Capability.THRESHOLD_SEARCH})
+    ),
     "routing-search": EngineEntry(
         "routing_search", "RoutingSearchEngine", frozenset({Capability.ROUTING_SEARCH})
     ),

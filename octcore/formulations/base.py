@@ -167,6 +167,7 @@ ORDER = (
     "bend-oct",
     "accelerated-bend-oct",
     "path-search",
+    "threshold-search",
     "path-columns",
     "oct",
     "oct-binary",

@@ -15,8 +15,12 @@ from octcore.program import Program, Sense
 from octcore.solving.prepare import Prepared
 from octcore.solving.run import Certificate, Run
 from octcore.tree import metrics
+from octcore.tree.intervals import threshold_intervals
 from octcore.tree.planes import drop_pass_through
 from octcore.tree.tree import Tree
+
+ALL_THRESHOLDS = frozenset({"raw", "scaled", "none", "one-hot"})
+"""Encodings that keep every threshold of the numeric columns."""
 
 
 def named(tree: Tree, prepared: Prepared) -> Tree:
@@ -82,7 +86,7 @@ def finish(
         majority_accuracy=float(counts.max() / counts.sum()),
         timings={"encode": prepared.encode_seconds, **outcome.seconds, "total": seconds},
         model_size={} if outcome.size is None else outcome.size.to_dict(),
-        values=outcome.values,
+        values={**outcome.values, **_intervals(prepared, tree)},
         findings=prepared.findings + program.findings + tuple(_remarks(events)),
         train=prepared.train,
         test=prepared.test,
@@ -149,6 +153,14 @@ def _scores(prepared: Prepared, tree: Tree | None) -> _Scores:
     )
 
 
+def _intervals(prepared: Prepared, tree: Tree | None) -> dict[str, Any]:
+    """How far the thresholds on numbers may move, for trees with one column per split."""
+    if tree is None or not tree.is_univariate or prepared.encoding.key not in ALL_THRESHOLDS:
+        return {}
+    intervals = threshold_intervals(tree, prepared.problem.X, prepared.encoding)
+    return {"threshold_intervals": {node: list(ends) for node, ends in intervals.items()}}
+
+
 def _data_record(prepared: Prepared) -> dict[str, Any]:
     source = prepared.train.source
     return {
@@ -169,6 +181,10 @@ def _certificate(
     if proven and quantile:
         statements.append(
             f"optimal among trees on the {prepared.encoding.key} features, not among all thresholds"
+        )
+    if proven and outcome.method == "threshold-search" and prepared.encoding.key in ALL_THRESHOLDS:
+        statements.append(
+            f"optimal among all axis-parallel trees of depth {prepared.problem.depth} on these rows"
         )
     if proven and program.tolerance:
         statements.append(f"closed to a relative gap of {program.tolerance:g}")

@@ -30,8 +30,8 @@ class Certificate:
     Parameters
     ----------
     method : str
-        "mip", "mip+path-search", "path-search", "routing-search", "heuristic", or
-        "conflict-bound" when a start attains the bound that conflicting rows give.
+        "mip", "mip+path-search", "path-search", "threshold-search", "routing-search",
+        "heuristic", or "conflict-bound" when a start attains the bound that conflicting rows give.
     proven : bool
         Whether the tree is proven optimal for the stated problem.
     statements : tuple of str

@@ -62,8 +62,8 @@ def solve(
     formulation : str
         Key of a formulation; see `formulations`.
     encoding : str
-        ``"QB-5"``, ``"QT-5"``, ``"class-change"``, ``"one-hot"``, ``"scaled"``, ``"none"`` or
-        ``"auto"``: what the formulation needs.
+        ``"QB-5"``, ``"QT-5"``, ``"class-change"``, ``"one-hot"``, ``"raw"``, ``"scaled"``,
+        ``"none"`` or ``"auto"``: what the formulation needs.
     depth : int
         Largest depth of the tree.
     params, constraints : mapping or None

@@ -27,6 +27,7 @@ LEAST_SECONDS = 0.05
 IMPORTS = ("pandas", "sklearn.tree", "highspy", "pyomo.environ", "octcore.solving.solve")
 KERNELS = {
     "path-search": "octcore.search.univariate.search",
+    "threshold-search": "octcore.search.thresholds.warm_up",
     "routing-search": "octcore.search.margot.search",
 }
 """By engine: the module whose optional ``warm_up()`` compiles its kernels or loads them."""

@@ -1,0 +1,73 @@
+"""Engine of the search over all thresholds: its events become events of the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from octcore.engines.base import Outcome, SolveLimits, StopReason
+from octcore.engines.events import Recorder
+from octcore.program import Capability, Program
+from octcore.search.thresholds.problem import ThresholdEvent, ThresholdProblem, ThresholdResult
+from octcore.search.thresholds.search import threshold_search
+
+PLAIN_CLAIM = "searched by plain array operations: the kernels of this machine were not compiled"
+_REASONS = {
+    "optimal": StopReason.OPTIMAL,
+    "time_limit": StopReason.TIME_LIMIT,
+    "cancelled": StopReason.CANCELLED,
+    "infeasible": StopReason.INFEASIBLE,
+}
+
+
+class ThresholdSearchEngine:
+    """Solves the typed problem of `octcore.formulations.threshold_search`."""
+
+    key = "threshold-search"
+    title = "exact search on all thresholds"
+    supports = frozenset({Capability.THRESHOLD_SEARCH})
+
+    def solve(
+        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
+    ) -> Outcome:
+        """Search; the limit on time does not count the compiling of kernels."""
+        problem: ThresholdProblem = replace(program.search, threads=limits.threads)
+
+        def receive(event: ThresholdEvent) -> None:
+            if event.kind == "compiling":
+                text = "compiling the search kernels, once per installation"
+                recorder.phase("compiling", text=text)
+            elif event.kind == "started":
+                recorder.phase("search")
+            if event.tree is not None:
+                objective = program.evaluate(event.tree)
+                if objective is not None:
+                    recorder.incumbent(objective, event.tree, "search")
+            if event.bound is not None:
+                recorder.bound(program.scale * event.bound + program.shift, event.subtrees)
+            recorder.progress(nodes=event.subtrees)
+
+        result = threshold_search(problem, receive, cancel, limits.clock.remaining)
+        return Outcome(
+            _REASONS[result.status],
+            program.method,
+            seconds={"compile": result.compile_seconds, "solve": result.search_seconds},
+            claims=(PLAIN_CLAIM,) if result.plain else (),
+            values=root_values(program, result),
+        )
+
+
+def root_values(program: Program, result: ThresholdResult) -> dict[str, object]:
+    """Objective of the best tree with every column at the root, and whether it is exact."""
+    values = [
+        program.scale * float(value) + program.shift if np.isfinite(value) else None
+        for value in result.root_values
+    ]
+    leaf = result.leaf_value
+    return {
+        "root_values": values,
+        "root_values_exact": [bool(flag) for flag in result.root_exact],
+        "leaf_value": None if leaf is None else program.scale * leaf + program.shift,
+    }

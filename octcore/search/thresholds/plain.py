@@ -1,0 +1,246 @@
+"""The search over all thresholds in plain array operations, for small problems.
+
+It answers while the kernels of an installation are not compiled yet.  One matrix product per class
+counts what every pair of thresholds selects, which gives the best subtree of depth two below every
+threshold at once; above, thresholds of a column are bounded from their solved neighbours:
+
+- fewer rows cost no more:  c(S) <= c(S') for S inside S';
+- rows cost at most their weight:  c(S) >= c(S') - weight(S' minus S).
+
+It knows weights, forbidden columns and forced roots, but no limits on leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from octcore.search.thresholds.problem import ThresholdProblem
+from octcore.search.thresholds.table import Table
+
+MOST_WORK = 3e9
+"""Products of the matrix product at the root up to which the search takes some seconds."""
+MOST_THRESHOLDS = 2000
+MOST_DEPTH = 3
+EXACT_IN_SINGLE = 2**24
+
+
+def suits(problem: ThresholdProblem, table: Table) -> bool:
+    """Whether the problem is small enough, and free of limits on leaves."""
+    thresholds = sum(len(values) - 1 for values in table.values)
+    work = float(thresholds) ** 2 * len(table.y) * problem.n_classes
+    return (
+        problem.depth <= MOST_DEPTH
+        and problem.smallest_leaf == 1
+        and problem.leaf_limit == 2**problem.depth
+        and thresholds <= MOST_THRESHOLDS
+        and work * (1 if problem.depth < MOST_DEPTH else 4) <= MOST_WORK
+    )
+
+
+class StoppedError(Exception):
+    """The search was asked to stop."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A subtree: its cost, and nested ``(column, rank, left, right)`` or a label."""
+
+    cost: float
+    tree: tuple | int
+
+
+Report = Callable[[np.ndarray, Found], None]
+"""Receives the lower bound of every root column and the best tree so far."""
+
+
+class PlainSearch:
+    """Best trees on subsets of the rows of one table.
+
+    Parameters
+    ----------
+    table : Table
+        The rows.
+    n_classes : int
+        Number of classes.
+    price : float
+        Of a leaf, in units of weight.
+    slack : float
+        Costs closer than this are equal.
+    stop : ndarray of shape (1,)
+        The search ends soon after ``stop[0]`` becomes 1.
+    """
+
+    def __init__(
+        self, table: Table, n_classes: int, price: float, slack: float, stop: np.ndarray
+    ) -> None:
+        self.table, self.price, self.slack, self.stop = table, price, slack, stop
+        self.subtrees = 0
+        dtype = np.float32 if table.total < EXACT_IN_SINGLE else np.float64
+        columns = [np.full(len(v) - 1, h) for h, v in enumerate(table.values)]
+        self.column = np.concatenate([np.zeros(0, int), *columns])
+        self.at = np.concatenate([np.zeros(0, int), *(np.arange(len(v) - 1) for v in table.values)])
+        self.left = (table.rank[self.column].T <= self.at).astype(dtype)
+        self.weight = np.zeros((len(table.y), n_classes), dtype)
+        self.weight[np.arange(len(table.y)), table.y] = table.weight
+
+    def solve(
+        self, rows: np.ndarray, depth: int, roots: np.ndarray | None = None,
+        report: Report | None = None,
+    ) -> Found:  # fmt: skip
+        """Best tree of some depth on some rows.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Row numbers, at least one.
+        depth : int
+            Most splits on a path.
+        roots : ndarray of bool, shape (n_columns,), or None
+            Columns that the root must test; None where the root is free.
+        report : callable or None
+            Called now and then with the state.
+        """
+        if self.stop[0]:
+            raise StoppedError
+        self.subtrees += 1
+        counts = self.weight[rows].sum(axis=0, dtype=float)
+        best = Found(float(counts.sum() - counts.max()) + self.price, int(counts.argmax()))
+        if roots is not None:
+            best = Found(np.inf, 0)
+        if depth == 0 or best.cost <= 2 * self.price + self.slack:
+            return best
+        here = self._splitting(rows, roots)
+        if not len(here):
+            return best
+        if depth <= 2:
+            below = self._below(rows, here, depth)
+            return self._better(best, rows, here, *below, depth)
+        # Less deep trees give an incumbent, and are cheap.
+        shallow = self.solve(rows, depth - 1, roots)
+        best = shallow if shallow.cost < best.cost - self.slack else best
+        return self._by_bounds(rows, here, depth, best, report)
+
+    def _splitting(self, rows: np.ndarray, roots: np.ndarray | None) -> np.ndarray:
+        """One threshold for every way in which a column parts the rows."""
+        inside = self.left[rows].sum(axis=0)
+        keep = (inside > 0) & (inside < len(rows))
+        keep[1:] &= (inside[1:] != inside[:-1]) | (self.column[1:] != self.column[:-1])
+        if roots is not None:
+            keep &= roots[self.column]
+        return np.flatnonzero(keep)
+
+    def _below(
+        self, rows: np.ndarray, here: np.ndarray, depth: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Least cost left and right of every threshold, with leaves or one more split."""
+        left, weight = self.left[np.ix_(rows, here)], self.weight[rows]
+        inside = left.T @ weight
+        outside = weight.sum(axis=0) - inside
+        costs = []
+        stumps = self._stumps(rows, left, inside, outside) if depth == 2 else (None, None)
+        for part, stump in zip((inside, outside), stumps, strict=True):
+            cost = part.sum(axis=1) - part.max(axis=1) + self.price
+            if stump is not None:
+                cost = np.minimum(cost, part.sum(axis=1) - stump + 2 * self.price)
+            costs.append(cost.astype(float))
+        return costs[0], costs[1]
+
+    def _stumps(
+        self, rows: np.ndarray, left: np.ndarray, inside: np.ndarray, outside: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Most weight that one split classifies left and right of every threshold."""
+        every = self._splitting(rows, None)
+        other = self.left[np.ix_(rows, every)]
+        shape = (left.shape[1], other.shape[1])
+        best = [np.zeros(shape, left.dtype) for _ in range(4)]
+        for k in range(self.weight.shape[1]):
+            weight = self.weight[rows, k][:, None]
+            both = left.T @ (other * weight)
+            low = (other * weight).sum(axis=0)
+            cells = (both, inside[:, k, None] - both, low - both)
+            for kept, cell in zip(best, (*cells, outside[:, k, None] - cells[2]), strict=True):
+                np.maximum(kept, cell, out=kept)
+        return (best[0] + best[1]).max(axis=1), (best[2] + best[3]).max(axis=1)
+
+    def _better(
+        self, best: Found, rows: np.ndarray, here: np.ndarray,
+        left: np.ndarray, right: np.ndarray, depth: int,
+    ) -> Found:  # fmt: skip
+        """The first threshold of least cost, if it beats what there is."""
+        place = int(np.argmin(left + right))
+        if left[place] + right[place] >= best.cost - self.slack:
+            return best
+        return self._joined(rows, int(here[place]), depth)
+
+    def _joined(self, rows: np.ndarray, threshold: int, depth: int) -> Found:
+        """Best tree below one threshold, both sides solved."""
+        inside = self.left[rows, threshold] > 0
+        left = self.solve(rows[inside], depth - 1)
+        right = self.solve(rows[~inside], depth - 1)
+        nested = (int(self.column[threshold]), int(self.at[threshold]), left.tree, right.tree)
+        return Found(left.cost + right.cost, nested)
+
+    def _by_bounds(
+        self, rows: np.ndarray, here: np.ndarray, depth: int, best: Found, report: Report | None
+    ) -> Found:
+        """Solve thresholds in the order of their bounds, until none can beat the best tree."""
+        column = self.column[here]
+        bounds = _Bounds(self.left[np.ix_(rows, here)], self.weight[rows], column, self.price)
+        while True:
+            lower = bounds.left + bounds.right
+            if report is not None:
+                by_column = np.full(len(self.table.values), np.inf)
+                np.minimum.at(by_column, column, lower)
+                report(by_column, best)
+            open_ones = np.flatnonzero(lower < best.cost - self.slack)
+            if not len(open_ones):
+                return best
+            j = bounds.middle_of_run(int(open_ones[np.argmin(lower[open_ones])]), open_ones)
+            threshold = int(here[j])
+            inside = self.left[rows, threshold] > 0
+            left = self.solve(rows[inside], depth - 1)
+            right = self.solve(rows[~inside], depth - 1)
+            if left.cost + right.cost < best.cost - self.slack:
+                nested = (int(column[j]), int(self.at[threshold]), left.tree, right.tree)
+                best = Found(left.cost + right.cost, nested)
+            bounds.solved(j, left.cost, right.cost)
+
+
+class _Bounds:
+    """Lower bounds left and right of every threshold of the varying columns on some rows."""
+
+    def __init__(
+        self, left: np.ndarray, weight: np.ndarray, column: np.ndarray, price: float
+    ) -> None:
+        self.left = np.full(len(column), price)
+        self.right = np.full(len(column), price)
+        self.column = column
+        self.passed = (left.T @ weight.sum(axis=1)).astype(float)
+
+    def middle_of_run(self, j: int, open_ones: np.ndarray) -> int:
+        """Threshold in the middle, by weight, of the open ones around j."""
+        low = high = int(np.searchsorted(open_ones, j))
+        while low > 0 and self._neighbours(open_ones, low - 1):
+            low -= 1
+        while high + 1 < len(open_ones) and self._neighbours(open_ones, high):
+            high += 1
+        run = open_ones[low : high + 1]
+        middle = (self.passed[run[0]] + self.passed[run[-1]]) / 2
+        return int(run[np.argmin(np.abs(self.passed[run] - middle))])
+
+    def _neighbours(self, open_ones: np.ndarray, i: int) -> bool:
+        a, b = int(open_ones[i]), int(open_ones[i + 1])
+        return b == a + 1 and bool(self.column[a] == self.column[b])
+
+    def solved(self, j: int, left: float, right: float) -> None:
+        """Take over exact costs at one threshold, and bound the others of its column."""
+        same = self.column == self.column[j]
+        step = np.abs(self.passed - self.passed[j])
+        after = np.arange(len(step)) >= j
+        for side, cost, grows in ((self.left, left, after), (self.right, right, ~after)):
+            bound = np.where(grows, cost, cost - step)
+            np.maximum(side, bound, out=side, where=same)
+            side[j] = max(side[j], cost)

@@ -1,0 +1,162 @@
+"""Question, answer and events of the exact search over all thresholds, as frozen records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from octcore.errors import DataError, SettingsError
+from octcore.tree.tree import Tree
+
+Status = Literal["optimal", "time_limit", "cancelled", "infeasible"]
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdProblem:
+    """Maximise weighted accuracy minus ``leaf_penalty`` per leaf over all axis-parallel trees.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Finite numbers; columns of 0 and 1 are numbers like any other.
+    y : ndarray of shape (n_samples,)
+        Class indices below ``n_classes``.
+    n_classes, depth : int
+        Number of classes; most splits on a path, 1 or more.
+    leaf_penalty : float
+        On the accuracy scale.
+    weights : ndarray of shape (n_samples,) or None
+        Not negative; accuracy is normalised by their sum.
+    min_samples_leaf : int
+        Rows, whatever their weight, that a leaf must have.
+    max_leaves : int or None
+        Largest number of leaves.
+    forbidden : ndarray of shape (n_features,), bool, or None
+        Columns that no split may test.
+    root_columns : tuple of int or None
+        Columns one of which the root must test; None for no requirement.
+    threads : int
+        Threads that compute; they change no result.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    n_classes: int
+    depth: int
+    leaf_penalty: float = 0.0
+    weights: np.ndarray | None = None
+    min_samples_leaf: int = 1
+    max_leaves: int | None = None
+    forbidden: np.ndarray | None = None
+    root_columns: tuple[int, ...] | None = None
+    threads: int = 1
+
+    def check(self) -> None:
+        """Refuse a problem that makes no sense.
+
+        Raises
+        ------
+        DataError
+            If the arrays do not fit together or are not finite.
+        SettingsError
+            If a setting is out of range.
+        """
+        X, y = np.asarray(self.X), np.asarray(self.y)
+        if X.ndim != 2 or y.shape != (len(X),) or len(X) == 0:
+            raise DataError(
+                "BAD_SHAPE",
+                f"The search needs X of shape (n, p) and y of shape (n,) with n >= 1, "
+                f"got {X.shape} and {y.shape}; check the data.",
+            )
+        if X.dtype.kind == "f" and not np.isfinite(X).all():
+            raise DataError("NOT_FINITE", "Every value must be a finite number.")
+        if y.min() < 0 or y.max() >= self.n_classes:
+            raise DataError(
+                "BAD_CLASSES",
+                f"Class indices must be 0..{self.n_classes - 1}, got {y.min()}..{y.max()}.",
+            )
+        ranges = {
+            "depth": (self.depth, 1),
+            "leaf_penalty": (self.leaf_penalty, 0),
+            "min_samples_leaf": (self.min_samples_leaf, 0),
+            "max_leaves": (self.max_leaves, 1),
+            "threads": (self.threads, 1),
+        }
+        for name, (value, low) in ranges.items():
+            if value is not None and not value >= low:
+                raise SettingsError(
+                    "OUT_OF_RANGE", f"{name} must be at least {low}, got {value}.", name
+                )
+
+    @property
+    def smallest_leaf(self) -> int:
+        """Rows that a leaf must have; no leaf is empty."""
+        return max(1, self.min_samples_leaf)
+
+    @property
+    def leaf_limit(self) -> int:
+        """Most leaves that depth and `max_leaves` allow."""
+        most = 2**self.depth
+        return most if self.max_leaves is None else min(most, self.max_leaves)
+
+
+@dataclass(frozen=True)
+class ThresholdEvent:
+    """One thing that happened.
+
+    Attributes
+    ----------
+    kind : str
+        "compiling", "started", "incumbent" or "bound".
+    bound : float or None
+        No tree has a larger objective.
+    tree : Tree or None
+        With an incumbent.
+    subtrees : int
+        Subtrees solved so far.
+    """
+
+    kind: Literal["compiling", "started", "incumbent", "bound"]
+    bound: float | None = None
+    tree: Tree | None = None
+    subtrees: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdResult:
+    """Best tree, proof and by-products.
+
+    Attributes
+    ----------
+    status : str
+        "optimal", "time_limit", "cancelled", or "infeasible" (no tree keeps the restrictions).
+    tree : Tree or None
+        Best tree that the search found.
+    bound : float or None
+        No tree has a larger objective; None where there is no tree at all.
+    root_values : ndarray of shape (n_features,)
+        Upper bound on the objective with each column at the root; NaN if there is no such tree.
+    root_exact : ndarray of shape (n_features,), bool
+        Where True, the root value is attained.
+    leaf_value : float or None
+        Objective of the best single leaf; None if it is not allowed.
+    subtrees : int
+        Subtrees solved.
+    compile_seconds, search_seconds : float
+        Wall-clock time.
+    plain : bool
+        Whether plain array operations did the search, without compiled kernels.
+    """
+
+    status: Status
+    tree: Tree | None
+    bound: float | None
+    root_values: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    root_exact: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+    leaf_value: float | None = None
+    subtrees: int = 0
+    compile_seconds: float = 0.0
+    search_seconds: float = 0.0
+    plain: bool = False

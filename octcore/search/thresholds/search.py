@@ -1,0 +1,216 @@
+"""Exact search over all thresholds: what is asked, who searches, and the proof that comes back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+
+from octcore.search.thresholds import plain
+from octcore.search.thresholds.problem import (
+    Status,
+    ThresholdEvent,
+    ThresholdProblem,
+    ThresholdResult,
+)
+from octcore.search.thresholds.table import Table, make_table
+from octcore.search.univariate.runner import run_watched
+from octcore.tree.tree import Split, Tree
+
+SAME = 1e-9
+"""Costs closer than this share of the total weight are equal."""
+
+
+def threshold_search(
+    problem: ThresholdProblem,
+    on_event: Callable[[ThresholdEvent], None] | None = None,
+    cancel: Callable[[], bool] | None = None,
+    time_limit: float | None = None,
+) -> ThresholdResult:
+    """Find the optimal tree and prove it, or return the best tree and a valid bound.
+
+    Parameters
+    ----------
+    problem : ThresholdProblem
+    on_event : callable, optional
+        Receives every `ThresholdEvent` on the calling thread.
+    cancel : callable, optional
+        Polled about every 50 ms on the calling thread; True ends the search.
+    time_limit : float, optional
+        Seconds of wall-clock time, without those that compile kernels.
+
+    Raises
+    ------
+    DataError, SettingsError
+        If the problem makes no sense, see `ThresholdProblem.check`.
+    """
+    problem.check()
+    return _Search(problem, on_event or (lambda event: None)).run(cancel, time_limit)
+
+
+class _Search:
+    """One run: the reduced rows, what is known so far, and the events."""
+
+    def __init__(
+        self, problem: ThresholdProblem, on_event: Callable[[ThresholdEvent], None]
+    ) -> None:
+        self.problem, self.on_event = problem, on_event
+        self.begin = time.perf_counter()
+        self.table = make_table(problem)
+        self.total = self.table.total
+        self.price = problem.leaf_penalty * self.total
+        self.slack = SAME * max(1.0, self.total)
+        self.stop = np.zeros(1, np.uint8)
+        self.tree: Tree | None = None
+        self.cost = np.inf
+        self.lower = conflict_cost(self.table, problem.n_classes) + self.price
+        self.by_column = np.full(len(self.table.values), self.lower)
+        self.exact = np.zeros(len(self.table.values), bool)
+        self.subtrees = 0
+
+    def run(self, cancel: Callable[[], bool] | None, time_limit: float | None) -> ThresholdResult:
+        self.on_event(ThresholdEvent("started", bound=self._value(self.lower)))
+        if not self._is_feasible():
+            return ThresholdResult("infeasible", None, None)
+        deadline = None if time_limit is None else time.perf_counter() + time_limit
+        reason = run_watched(self._plain, self.stop, self.on_event, cancel, deadline)
+        proven = self.tree is not None and self.cost <= self.lower + self.slack
+        status = "optimal" if proven else reason
+        return self._result(cast(Status, status))
+
+    def _is_feasible(self) -> bool:
+        """Whether there is any tree: a leaf, or one split at a forced root."""
+        table, smallest = self.table, self.problem.smallest_leaf
+        if self.problem.root_columns is None:
+            return int(table.count.sum()) >= smallest
+        if self.problem.leaf_limit < 2:
+            return False
+        return any(
+            _splits(table, int(h), smallest) for h in np.flatnonzero(root_mask(self.problem, table))
+        )
+
+    def _plain(self, post: Callable[[ThresholdEvent], None]) -> None:
+        """Body of the second thread: the search in plain array operations."""
+        problem, table = self.problem, self.table
+        search = plain.PlainSearch(table, problem.n_classes, self.price, self.slack, self.stop)
+        roots = None if problem.root_columns is None else root_mask(problem, table)
+
+        def report(by_column: np.ndarray, best: plain.Found) -> None:
+            self.subtrees = search.subtrees
+            self._offer(best.cost, best.tree, post)
+            self.by_column = np.maximum(self.by_column, by_column)
+            self._bound(min(float(by_column.min()), best.cost), post)
+
+        rows = np.arange(len(table.y))
+        try:
+            best = search.solve(rows, problem.depth, roots, report)
+        except plain.StoppedError:
+            return
+        self.subtrees = search.subtrees
+        self._offer(best.cost, best.tree, post)
+        self._bound(best.cost, post)
+
+    def _offer(
+        self, cost: float, nested: tuple | int, post: Callable[[ThresholdEvent], None]
+    ) -> None:
+        """Take a better tree."""
+        if cost >= self.cost - self.slack:
+            return
+        self.cost = cost
+        self.tree = to_tree(nested, self.table, self.problem)
+        post(ThresholdEvent("incumbent", tree=self.tree, subtrees=self.subtrees))
+
+    def _bound(self, lower: float, post: Callable[[ThresholdEvent], None]) -> None:
+        """Take over a lower bound on the cost of every tree."""
+        if lower > self.lower + self.slack:
+            self.lower = lower
+            post(ThresholdEvent("bound", bound=self._value(lower), subtrees=self.subtrees))
+
+    def _value(self, cost: float) -> float:
+        """Accuracy minus penalties of a cost."""
+        return 1.0 - cost / self.total
+
+    def _result(self, status: Status) -> ThresholdResult:
+        problem, table = self.problem, self.table
+        n_features = np.asarray(problem.X).shape[1]
+        values = np.full(n_features, np.nan)
+        exact = np.zeros(n_features, bool)
+        may = np.flatnonzero(table.twin >= 0)
+        values[may] = 1.0 - self.by_column[table.twin[may]] / self.total
+        if self.tree is not None and self.tree.splits and status == "optimal":
+            root = int(np.flatnonzero(table.original == self.tree.splits[1].features[0])[0])
+            same = table.twin == root
+            values[same], exact[same] = self._value(self.cost), True
+        counts = np.bincount(table.y, table.weight, problem.n_classes)
+        leaf = (
+            None
+            if problem.root_columns
+            else 1.0 - (self.total - counts.max() + self.price) / self.total
+        )
+        return ThresholdResult(
+            status,
+            self.tree,
+            self._value(self.lower),
+            values,
+            exact,
+            leaf if problem.root_columns is None else None,
+            self.subtrees,
+            search_seconds=time.perf_counter() - self.begin,
+            plain=True,
+        )
+
+
+def root_mask(problem: ThresholdProblem, table: Table) -> np.ndarray:
+    """Columns of the table that the root may test, shape ``(n_columns,)``."""
+    if problem.root_columns is None:
+        return np.ones(len(table.values), bool)
+    allowed = table.twin[list(problem.root_columns)]
+    return np.isin(np.arange(len(table.values)), allowed[allowed >= 0])
+
+
+def _splits(table: Table, column: int, smallest: int) -> bool:
+    """Whether some threshold of a column leaves enough rows on both sides."""
+    sizes = np.bincount(table.rank[column], table.count)
+    passed = np.cumsum(sizes)[:-1]
+    return bool(((passed >= smallest) & (passed[-1] + sizes[-1] - passed >= smallest)).any())
+
+
+def conflict_cost(table: Table, n_classes: int) -> float:
+    """Weight that every tree misclassifies, as equal rows differ in their classes."""
+    if not len(table.rank):
+        counts = np.bincount(table.y, table.weight, n_classes)
+        return float(counts.sum() - counts.max())
+    # Rows of one hash stand beside each other, and only the class tells them apart.
+    new = np.append(True, (table.rank[:, 1:] != table.rank[:, :-1]).any(axis=0))
+    group = np.cumsum(new) - 1
+    counts = np.zeros((int(group[-1]) + 1, n_classes))
+    np.add.at(counts, (group, table.y), table.weight)
+    return float(counts.sum() - counts.max(axis=1).sum())
+
+
+def to_tree(nested: tuple | int, table: Table, problem: ThresholdProblem) -> Tree:
+    """Number the nodes of nested ``(column, rank, left, right)`` as a heap.
+
+    Splits with the same label on both sides are dropped, except for a forced root.
+    """
+    splits: dict[int, Split] = {}
+    labels: dict[int, int] = {}
+    stack: list[tuple[tuple | int, int]] = [(nested, 1)]
+    while stack:
+        here, node = stack.pop()
+        if not isinstance(here, tuple):
+            labels[node] = int(here)
+            continue
+        column, rank, left, right = here
+        threshold = table.threshold(column, rank)
+        splits[node] = Split.on_feature(int(table.original[column]), threshold)
+        stack += [(left, 2 * node), (right, 2 * node + 1)]
+    tree = Tree(splits, labels, np.asarray(problem.X).shape[1], problem.n_classes)
+    for node in sorted(tree.splits, reverse=True):
+        pair = tree.labels.get(2 * node), tree.labels.get(2 * node + 1)
+        forced = node == 1 and problem.root_columns is not None
+        if pair[0] is not None and pair[0] == pair[1] and not forced:
+            tree = tree.collapse(node, pair[0])
+    return tree
