@@ -1,7 +1,8 @@
-"""Side constraints: typed, checked once, and evaluated on any tree by routing rows.
+"""Side constraints: declared and checked once, and evaluated on any tree by routing rows.
 
-A formulation declares which of them it can express; `Constraints.violations` is the common
-referee that tests, warm starts and incumbents go through.
+`SIDE_CONSTRAINTS` declares them for form, command line and documentation.  A formulation says
+which of them it can express; `violations` is the common referee that tests, warm starts and
+incumbents go through.
 """
 
 from __future__ import annotations
@@ -13,17 +14,22 @@ from typing import Any
 import numpy as np
 
 from octcore.errors import SettingsError
-from octcore.parameters import unknown_name
+from octcore.parameters import (
+    ByClass,
+    Column,
+    Flag,
+    FloatRange,
+    IntRange,
+    NamePairs,
+    Names,
+    Parameter,
+    as_json,
+    to_json,
+    unknown_name,
+)
 from octcore.tree import topology
 from octcore.tree.tree import Tree
 
-FAIRNESS = (
-    "statistical_parity",
-    "equal_opportunity",
-    "predictive_equality",
-    "equalized_odds",
-    "conditional_parity",
-)
 TOLERANCE = 1e-9
 """Shares of rows are ratios of counts; anything below this is rounding."""
 
@@ -47,32 +53,123 @@ class Fairness:
     given: str | None = None
 
 
+MAX_GAP = FloatRange(
+    "max_gap",
+    0.1,
+    help="Largest difference of the shares between groups, in [0, 1].",
+    low=0.0,
+    high=1.0,
+    label="Largest difference",
+)
+
+
 @dataclass(frozen=True)
-class Constraints:
-    """Side constraints on a tree; None means "not asked for".
+class ParityLimit(Parameter):
+    """A limit on the difference between groups; text is JSON or ``attribute:max_gap[:given]``.
 
     Parameters
     ----------
-    max_leaves, max_splits, min_samples_leaf : int or None
-        Size limits.
-    max_features : int or None
-        Largest number of distinct raw features in the tree.
-    forbidden_features : tuple of str
-        Raw features that no split may test.
-    forbidden_pairs : tuple of (str, str)
-        Pairs of raw features that may not both be tested in the tree.
-    root_feature : str or None
-        Raw feature that the root must test.
-    feature_once_per_path : bool
-        Whether a raw feature may be tested once at most on every path.
-    class_weight : mapping or "balanced" or None
-        Weight of the rows of every class in the accuracy term.
-    min_recall : mapping of str to float or None
-        Smallest share of a class that must be classified correctly.
-    statistical_parity, equal_opportunity, predictive_equality, equalized_odds, \
-conditional_parity : Fairness or None
-        Fairness limits.
+    has_given : bool
+        Whether levels of another column are compared separately.
     """
+
+    has_given: bool = False
+
+    def check(self, value: Any) -> Fairness | None:
+        """Return the limit."""
+        if value is None or isinstance(value, Fairness):
+            return value
+        names = ["attribute", "max_gap", *(["given"] if self.has_given else [])]
+        if not isinstance(value, Mapping) or set(value) != set(names):
+            raise self._refuse(value, "BAD_CONSTRAINT")
+        gap = MAX_GAP.check(value["max_gap"])
+        assert gap is not None  # it has a default
+        given = value.get("given")
+        return Fairness(str(value["attribute"]), gap, None if given is None else str(given))
+
+    def parse(self, text: str) -> object:
+        """Read JSON, or the parts between colons."""
+        if text[:1] == "{":
+            return self.check(as_json(self, text))
+        if ":" in text:
+            names = ("attribute", "max_gap", "given")
+            return self.check(dict(zip(names, text.split(":"), strict=False)))
+        return super().parse(text)
+
+    def to_text(self, value: Any) -> str:
+        """Write JSON: names may hold colons."""
+        if value is None:
+            return "none"
+        record = vars(value) if isinstance(value, Fairness) else value
+        return to_json({name: part for name, part in record.items() if part is not None})
+
+    def describe_range(self) -> str:
+        """Say what is expected."""
+        given = ", given: another column" if self.has_given else ""
+        return f"attribute: a column, max_gap: a share in [0, 1]{given}"
+
+
+SIDE_CONSTRAINTS: tuple[Parameter, ...] = (
+    IntRange("max_leaves", help="Largest number of leaves of the tree.", low=1,
+             label="Most leaves"),
+    IntRange("max_splits", help="Largest number of branch nodes of the tree.", low=0,
+             label="Most splits"),
+    IntRange("min_samples_leaf", help="Fewest training rows that a leaf may have.", low=1,
+             label="Smallest leaf (rows)"),
+    IntRange("max_features", help="Largest number of different raw columns in the tree.", low=0,
+             label="Most features"),
+    Names("forbidden_features", help="Raw columns that no split may test.",
+          label="Forbidden features"),
+    Column("root_feature", help="Raw column that the root must test.",
+           label="Feature at the root"),
+    NamePairs("forbidden_pairs", label="Pairs not together",
+              help="Pairs of raw columns of which the tree may test one at most."),
+    Flag("feature_once_per_path", default=False, label="Each feature at most once on a path",
+         help="Whether a raw column may be tested once at most on every path."),
+    ByClass("min_recall", label="Smallest share of a class that must be right", high=1.0,
+            help="Smallest share of the rows of a class that must be classified correctly."),
+    ParityLimit("statistical_parity", help="Groups are predicted positive equally often."),
+    ParityLimit("equal_opportunity",
+                help="Rows that are positive are found equally often in all groups."),
+    ParityLimit("predictive_equality",
+                help="Rows that are negative raise equally few false alarms in all groups."),
+    ParityLimit("equalized_odds", help="Equal opportunity and predictive equality at once."),
+    ParityLimit("conditional_parity", has_given=True,
+                help="Statistical parity within every level of another column."),
+)  # fmt: skip
+"""What a tree can be asked for beside the objective."""
+
+CLASS_WEIGHT = ByClass(
+    "class_weight",
+    help="Balanced: every class counts the same in the accuracy. One for every class: rows of "
+    "a class count so many times.",
+    label="Class weights",
+    words=("balanced",),
+)
+"""Weights of the rows.  It rules out no tree, but is given among the side constraints; what is
+built from a `Problem` never sees it there, only the weights."""
+
+ACCEPTED = (*SIDE_CONSTRAINTS, CLASS_WEIGHT)
+FAIRNESS = tuple(p.name for p in SIDE_CONSTRAINTS if isinstance(p, ParityLimit))
+_BY_NAME = {parameter.name: parameter for parameter in ACCEPTED}
+
+
+def side_constraint(name: str) -> Parameter:
+    """Find the declaration of a side constraint, or of `class_weight`.
+
+    Raises
+    ------
+    SettingsError
+        If there is none; near matches are named.
+    """
+    if name not in _BY_NAME:
+        raise unknown_name("UNKNOWN_CONSTRAINT", "constraint", name, _BY_NAME, "octcore")
+    return _BY_NAME[name]
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Side constraints on a tree, as `ACCEPTED` declares them; None means "not asked for"."""
 
     max_leaves: int | None = None
     max_splits: int | None = None
@@ -92,10 +189,9 @@ conditional_parity : Fairness or None
 
     @property
     def active(self) -> frozenset[str]:
-        """Names of the constraints that were asked for."""
-        return frozenset(
-            f.name for f in fields(self) if getattr(self, f.name) not in (None, (), False)
-        )
+        """Names of the constraints that were asked for; a limit of 0 is one."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return frozenset(name for name, value in values.items() if _is_asked(value))
 
     @property
     def fairness(self) -> tuple[tuple[str, Fairness], ...]:
@@ -119,14 +215,12 @@ conditional_parity : Fairness or None
         """
         if isinstance(given, Constraints):
             return given
-        names = [f.name for f in fields(cls)]
         checked: dict[str, Any] = {}
         for name, value in (given or {}).items():
-            if name not in names:
-                raise unknown_name("UNKNOWN_CONSTRAINT", "constraint", name, names, "octcore")
+            declared = side_constraint(name)
             if value is not None:
-                checked[name] = _check(name, value)
-        return cls(**checked)
+                checked[name] = declared.check(value)
+        return cls(**{name: value for name, value in checked.items() if value is not None})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the active constraints as plain data; `parse` reads them back."""
@@ -143,102 +237,9 @@ conditional_parity : Fairness or None
         return record
 
 
-def _check(name: str, value: Any) -> Any:
-    if name in {"max_leaves", "min_samples_leaf", "max_features", "max_splits"}:
-        return _whole(name, value, 0 if name in {"max_splits", "max_features"} else 1)
-    if name == "forbidden_features":
-        return tuple(_strings(name, value))
-    if name == "forbidden_pairs":
-        return _pairs(value)
-    if name == "root_feature":
-        return str(value)
-    if name == "feature_once_per_path":
-        return str(value).lower() in {"true", "1", "yes", "on"}
-    if name == "class_weight":
-        if isinstance(value, str) and value != "balanced":
-            raise SettingsError(
-                "BAD_CONSTRAINT", f"class_weight is a mapping or 'balanced', not {value!r}.", name
-            )
-        return value if isinstance(value, str) else _shares(name, value, np.inf)
-    if name == "min_recall":
-        return _shares(name, value, 1.0)
-    return _fairness(name, value)
-
-
-def _whole(name: str, value: Any, low: int) -> int:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if isinstance(value, bool) or not np.isfinite(number) or number != int(number) or number < low:
-        raise SettingsError(
-            "BAD_CONSTRAINT",
-            f"{name} must be a whole number of at least {low}, but {value!r} was given.",
-            name,
-        )
-    return int(number)
-
-
-def _strings(name: str, value: Any) -> Iterable[str]:
-    if isinstance(value, str):
-        value = value.split(",")
-    if not isinstance(value, Iterable):
-        raise SettingsError(
-            "BAD_CONSTRAINT", f"{name} is a list of column names, not {value!r}.", name
-        )
-    return [str(v).strip() for v in value if str(v).strip()]
-
-
-def _pairs(value: Any) -> tuple[tuple[str, str], ...]:
-    if isinstance(value, str):
-        value = [pair.split(":") for pair in value.split(",")]
-    try:
-        pairs = tuple((str(a).strip(), str(b).strip()) for a, b in value)
-    except (TypeError, ValueError):
-        raise SettingsError(
-            "BAD_CONSTRAINT",
-            f"forbidden_pairs is a list of pairs of column names, not {value!r}.",
-            "forbidden_pairs",
-        ) from None
-    return pairs
-
-
-def _shares(name: str, value: Any, high: float) -> dict[Any, float]:
-    if not isinstance(value, Mapping) or not value:
-        raise SettingsError(
-            "BAD_CONSTRAINT", f"{name} maps classes to numbers, but {value!r} was given.", name
-        )
-    shares = {}
-    for key, share in value.items():
-        try:
-            number = float(share)
-        except (TypeError, ValueError):
-            number = np.nan
-        if not np.isfinite(number) or not 0 <= number <= high:
-            raise SettingsError(
-                "BAD_CONSTRAINT",
-                f"{name} of class {key!r} must be a number in [0, {high:g}], not {share!r}.",
-                name,
-            )
-        shares[key] = number
-    return shares
-
-
-def _fairness(name: str, value: Any) -> Fairness:
-    if isinstance(value, Fairness):
-        return value
-    allowed = (
-        {"attribute", "max_gap", "given"}
-        if name == "conditional_parity"
-        else {"attribute", "max_gap"}
-    )
-    if not isinstance(value, Mapping) or set(value) != allowed:
-        raise SettingsError(
-            "BAD_CONSTRAINT", f"{name} needs {sorted(allowed)}, but {value!r} was given.", name
-        )
-    gap = _shares(name, {"max_gap": value["max_gap"]}, 1.0)["max_gap"]
-    given = value.get("given")
-    return Fairness(str(value["attribute"]), gap, None if given is None else str(given))
+def _is_asked(value: Any) -> bool:
+    """Whether a value asks for something: 0 does, None, False and no names at all do not."""
+    return value is not None and value is not False and value != ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,10 @@ from octcore.search.univariate.search import path_search
 
 
 class PathSearchEngine:
-    """Solves the typed problems of `octcore.formulations.path_search`."""
+    """Solves the typed problems of `octcore.formulations.path_search`.
+
+    Their trees together are all trees of the program; without any problem there is no tree.
+    """
 
     key = "path-search"
     title = "exact search (D2S)"
@@ -68,10 +71,9 @@ class _Bridge:
 
     def close(self, result: PathSearchResult) -> None:
         """Remember what a finished search proves."""
-        if result.status == "infeasible":
-            return
-        bound = np.inf if result.bound is None else result.bound
-        self.closed_bound = max(self.closed_bound, bound)
+        if result.status != "infeasible":
+            bound = np.inf if result.bound is None else result.bound
+            self.closed_bound = max(self.closed_bound, bound)
         if self.n_waiting == 0 and np.isfinite(self.closed_bound):
             self.recorder.bound(self.scaled(self.closed_bound), result.runs)
 
@@ -86,6 +88,8 @@ _REASONS = {
     "cancelled": StopReason.CANCELLED,
     "infeasible": StopReason.INFEASIBLE,
 }
+_ENDS = ("time_limit", "cancelled", "optimal")
+"""What several searches together have reached, in the order in which it counts."""
 
 
 def _outcome(
@@ -94,9 +98,14 @@ def _outcome(
     results: list[PathSearchResult],
     recorder: Recorder,
 ) -> Outcome:
-    reason = _REASONS[results[-1].status]
-    if len(results) == len(problems) and reason is StopReason.INFEASIBLE and recorder.tree:
-        reason = StopReason.OPTIMAL
+    ended = {result.status for result in results}
+    reason = next((_REASONS[s] for s in _ENDS if s in ended), StopReason.INFEASIBLE)
+    # A tree must contradict no search: nothing is proven when the two disagree.
+    if (reason is StopReason.OPTIMAL and not recorder.is_closed) or (
+        reason is StopReason.INFEASIBLE and recorder.tree is not None
+    ):
+        recorder.note("The search and the known trees contradict each other; nothing is proven.")
+        reason = StopReason.ERROR
     compiling = sum(result.compile_seconds for result in results)
     return Outcome(
         reason,

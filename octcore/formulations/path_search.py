@@ -99,7 +99,7 @@ def search_problems(problem: Problem, objective: UnivariateObjective) -> tuple[P
         path_problem(
             problem,
             objective.leaf_price,
-            min_samples_leaf=constraints.min_samples_leaf or 1,
+            min_samples_leaf=constraints.min_samples_leaf or 0,
             max_leaves=constraints.leaf_limit,
             forbidden_features=forbidden,
             root_feature=root,

@@ -10,21 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
+from octcore.errors import SettingsError
+from octcore.formulations.path_search import search_problems
+from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.search.univariate.convert import to_tree
-from octcore.search.univariate.frontier import optimal_by_leaves, penalty_breakpoints
-from octcore.search.univariate.problem import PathProblem
+from octcore.search.univariate.frontier import LeavesOptimum, optimal_by_leaves, penalty_breakpoints
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import jsonable
 from octcore.solving.settings import check_settings
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
-PATH_CONSTRAINTS = frozenset(
-    {"max_leaves", "max_splits", "min_samples_leaf", "forbidden_features", "class_weight"}
-)
 TIE = 1e-12
 """Accuracies closer than this are equal; they are ratios of weights."""
 
@@ -144,7 +142,7 @@ def penalty_path(
     depth : int
         Largest depth.
     constraints : mapping or None
-        Size limits, forbidden features and class weights.
+        Any that `path-search` keeps.
     time_limit : float
         Seconds; half a path proves nothing, so an early end is an error.
     test_size : float
@@ -157,7 +155,7 @@ def penalty_path(
     Raises
     ------
     SettingsError, DataError
-        As `octcore.solve`.
+        As `octcore.solve`; also if no tree keeps the constraints.
     CancelledError
         If it was stopped or the time ran out.
     """
@@ -172,7 +170,7 @@ def penalty_path(
     )
     start = time.perf_counter()
     prepared = prepare(data, settings)
-    optima = optimal_by_leaves(_path_problem(prepared), cancel, settings.time_limit)
+    optima = _optima(prepared, cancel, start + settings.time_limit)
     ranges = {r.optimum.leaves: r for r in penalty_breakpoints(optima)}
     steps: list[PathStep] = []
     for optimum in optima:
@@ -191,20 +189,23 @@ def _shape(prepared: Prepared) -> tuple[int, int]:
     return prepared.problem.n_features, prepared.problem.n_classes
 
 
-def _path_problem(prepared: Prepared) -> PathProblem:
+def _optima(
+    prepared: Prepared, cancel: Callable[[], bool] | None, deadline: float
+) -> tuple[LeavesOptimum, ...]:
+    """Best tree for every limit on the leaves, over all columns that the root may test."""
     problem = prepared.problem
-    constraints: Constraints = problem.constraints
-    banned = [problem.context.raw_index(name) for name in constraints.forbidden_features]
-    return PathProblem(
-        X=problem.X,
-        y=problem.y,
-        n_classes=problem.n_classes,
-        depth=problem.depth,
-        weights=problem.weights,
-        min_samples_leaf=constraints.min_samples_leaf or 1,
-        max_leaves=constraints.leaf_limit,
-        forbidden_features=np.isin(problem.groups, banned) if banned else None,
-    )
+    best: dict[int, LeavesOptimum] = {}
+    for asked in search_problems(problem, UnivariateObjective(problem)):
+        remaining = max(0.0, deadline - time.perf_counter())
+        for found in optimal_by_leaves(asked, cancel, remaining):
+            known = best.get(found.max_leaves)
+            if known is None or (found.accuracy, -found.leaves) > (known.accuracy, -known.leaves):
+                best[found.max_leaves] = found
+    if not best:
+        raise SettingsError(
+            "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"
+        )
+    return tuple(best[limit] for limit in sorted(best))
 
 
 def _step(prepared: Prepared, tree: Tree) -> PathStep:

@@ -48,6 +48,19 @@ def test_forbidden_pairs_need_both_features() -> None:
     assert violations(limit, both, CONTEXT) == ("size and colour are both tested",)
 
 
+@pytest.mark.parametrize("name", ["max_splits", "max_features"])
+def test_a_limit_of_zero_is_a_limit(name: str) -> None:
+    limit = Constraints.parse({name: 0})
+    assert limit.active == {name}
+    assert limit.to_dict() == {name: 0}
+    assert violations(limit, TREE, CONTEXT)
+
+
+def test_nothing_asked_for_is_not_active() -> None:
+    nothing = {"forbidden_features": [], "feature_once_per_path": "false", "max_leaves": None}
+    assert Constraints.parse(nothing).active == frozenset()
+
+
 def test_empty_groups_give_no_pair() -> None:
     rows = parity_cells("predictive_equality", Fairness("colour", 0.1), CONTEXT)
     assert rows == []

@@ -201,23 +201,13 @@ def _side(
         y=problem.y[rows],
         weights=problem.weights[rows],
         depth=problem.depth - 1,
-        min_samples_leaf=searched_leaf_size(problem),
+        min_samples_leaf=problem.constraints.min_samples_leaf or 0,
         forbidden_features=problem.forbidden_columns,
         all_root_values=True,
     )
     found = guarded_search(asked, guard, max(0.0, end - time.monotonic()))
     best = -np.inf if found.bound is None else found.bound
     return found.root_values * weight, best * weight
-
-
-def searched_leaf_size(problem: Problem) -> int:
-    """Rows that the search may demand of a leaf so that its values stay bounds.
-
-    The search does not see rows of weight zero, but they fill leaves.
-    """
-    if (problem.weights == 0).any():
-        return 1
-    return problem.constraints.min_samples_leaf or 1
 
 
 def guarded_search(

@@ -25,7 +25,6 @@ from octcore.formulations.shared.fixing import (
     best_known,
     find_fixing,
     guarded_search,
-    searched_leaf_size,
 )
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import Flag
@@ -159,7 +158,7 @@ def _search(
     asked = path_problem(
         problem,
         objective.leaf_price,
-        min_samples_leaf=searched_leaf_size(problem),
+        min_samples_leaf=problem.constraints.min_samples_leaf or 0,
         forbidden_features=problem.forbidden_columns,
     )
     return guarded_search(asked, guard, SEARCH_SECONDS)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from octcore.errors import CancelledError
+from octcore.search.univariate.constant_root import ConstantRoot, has_idle_root
 from octcore.search.univariate.depth_two import TIE
 from octcore.search.univariate.leaves import search_by_leaves
 from octcore.search.univariate.node import SearchState
@@ -74,8 +75,7 @@ def optimal_by_leaves(
     Returns
     -------
     tuple of LeavesOptimum
-        Numbers of leaves for which no tree is allowed are left out. With a root feature that
-        separates nothing the result is empty: such a tree only wastes a leaf.
+        Numbers of leaves for which no tree is allowed are left out.
 
     Raises
     ------
@@ -85,6 +85,10 @@ def optimal_by_leaves(
         If the problem makes no sense.
     """
     problem.check()
+    if problem.root_feature is not None and problem.depth == 0:
+        return ()
+    if problem.root_feature is not None and has_idle_root(problem, problem.root_feature):
+        return _below_constant(ConstantRoot(problem), cancel, time_limit)
     begin = time.perf_counter()
     reduced = presolve(
         problem.X, problem.y, problem.weights, problem.n_classes,
@@ -96,7 +100,7 @@ def optimal_by_leaves(
     root = None
     if problem.root_feature is not None:
         root = int(reduced.columns.position[problem.root_feature])
-    if problem.min_samples_leaf > reduced.n_samples or (root is not None and root < 0):
+    if problem.min_samples_leaf > len(problem.y) or (root is not None and root < 0):
         return ()
     state = SearchState(reduced.rows, 0.0, TIE * max(1.0, reduced.total))
     depth = problem.depth if len(reduced.columns.kept) else 0
@@ -123,6 +127,16 @@ def optimal_by_leaves(
             tree = Branch(problem.root_feature, *sides)
         optima.append(LeavesOptimum(leaves, count_leaves(tree), bare.objective(tree), tree))
     return tuple(optima)
+
+
+def _below_constant(
+    root: ConstantRoot, cancel: Callable[[], bool] | None, time_limit: float | None
+) -> tuple[LeavesOptimum, ...]:
+    """Every tree below a root that separates nothing, with one idle leaf more."""
+    below = optimal_by_leaves(root.below, cancel, time_limit)
+    return tuple(
+        LeavesOptimum(o.max_leaves + 1, o.leaves + 1, o.accuracy, root.wrap(o.tree)) for o in below
+    )
 
 
 def penalty_breakpoints(optima: tuple[LeavesOptimum, ...]) -> tuple[PenaltyRange, ...]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from octcore.search.univariate.depth_three import leaf_and_outvoted
 from octcore.search.univariate.depth_two import canonical_tree
 from octcore.search.univariate.kernels import pair_scores
 from octcore.search.univariate.node import SearchState
 from octcore.search.univariate.rows import filter_rows
-from octcore.search.univariate.tree import Branch, PathTree, leaf_sizes, predict
+from octcore.search.univariate.tree import Branch, PathTree, predict
 
 IMPOSSIBLE = 2**58
 """Error weight of a tree that cannot respect the minimum leaf size."""
@@ -241,7 +242,7 @@ class LeavesNode:
             convolve(self.lower[2 * f], self.lower[2 * f + 1], sums)
             target = np.minimum(self.best, limit)
             if (sums >= target).all():
-                return
+                break
             room = np.full(self.child_length, -1)
             for i in range(self.child_length):
                 j = np.arange(min(self.child_length, self.length - i - 1))
@@ -351,6 +352,8 @@ def _shallow_by_leaves(
             found.append((leaves, _errors(state, subset, tree), tree))
         return found
     on = state.rows.columns[root, subset] > 0
+    if min(_samples(state, side) for side in (subset[~on], subset[on])) < state.rows.shape[1]:
+        return found
     for leaves in range(2, most + 1):
         options = []
         for i in range(1, leaves):
@@ -358,9 +361,14 @@ def _shallow_by_leaves(
             tree = Branch(root, left, leaves_tree(state, subset[on], leaves - i, depth - 1))
             options.append((_errors(state, subset, tree), tree))
         errors, tree = min(options, key=lambda option: option[0])
-        if min(leaf_sizes(tree, state.rows.columns[:, subset].T)) >= state.rows.shape[1]:
-            found.append((leaves, errors, tree))
+        found.append((leaves, errors, tree))
     return found
+
+
+def _samples(state: SearchState, subset: np.ndarray) -> int:
+    """Number of original rows, which kernel rows merge or repeat."""
+    totals = np.zeros(len(state.pairs.totals), np.int64)
+    return int(leaf_and_outvoted(state.rows, subset, len(subset), totals)[3])
 
 
 def _errors(state: SearchState, subset: np.ndarray, tree: PathTree) -> float:

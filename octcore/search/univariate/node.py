@@ -227,7 +227,7 @@ class LiteralNode:
         """
         state = self.state
         promising = np.argsort(self.feature_upper, kind="stable")[:dives]
-        for f in promising if self.complete else []:
+        for f in promising[self.allowed[promising]] if self.complete else []:
             self.tighten(int(f), min(self.best, limit))
             if on_step is not None:
                 on_step()
@@ -303,10 +303,20 @@ class LiteralNode:
         learned = self.lower[literal] - missing
         if self.state.rows.shape[1] > 1:
             # Only a subset of the literal's rows may be compared: S' inside S.
-            shared = weight - missing
-            learned = np.where(shared == self.literals.weight, learned, 0.0)
+            learned = np.where(self._inside(literal), learned, 0.0)
         np.minimum(learned, self.upper, out=learned)
         np.maximum(self.lower, learned, out=self.lower)
+
+    def _inside(self, literal: int) -> np.ndarray:
+        """Tell which literals hold no other rows than this one; rows of weight zero count."""
+        columns = self.state.rows.columns
+        shared_ones = columns[:, self.literal_rows(literal)].sum(axis=1, dtype=np.int64)
+        ones = columns[:, self.subset].sum(axis=1, dtype=np.int64)
+        inside = np.empty(2 * self.n_features, bool)
+        inside[1::2] = shared_ones == ones
+        n_shared = np.count_nonzero(columns[literal >> 1, self.subset] == (literal & 1))
+        inside[0::2] = n_shared - shared_ones == len(self.subset) - ones
+        return inside
 
     def literal_rows(self, literal: int) -> np.ndarray:
         """Return the rows of the node that satisfy a literal."""

@@ -57,6 +57,7 @@ class Presolved:
     ceiling : float
         Largest weighted accuracy any tree of any depth can reach.
     n_samples : int
+        Rows that the kernels see.
     """
 
     rows: Rows
@@ -126,6 +127,20 @@ def integer_weights(weights: np.ndarray | None, n_samples: int) -> tuple[np.ndar
     return np.rint(np.ldexp(values, shift)).astype(np.int64), float(np.ldexp(1.0, -shift))
 
 
+def searched_rows(whole: np.ndarray, min_samples_leaf: int) -> np.ndarray:
+    """Tell which rows the kernels have to see, a mask of shape (n_samples,).
+
+    Rows of weight zero change no cost, but a leaf size counts them.
+
+    Parameters
+    ----------
+    whole : ndarray of shape (n_samples,)
+        Integer weights.
+    min_samples_leaf : int
+    """
+    return np.ones(len(whole), bool) if min_samples_leaf > 1 else whole > 0
+
+
 def equal_groups(X: np.ndarray) -> np.ndarray:
     """Return a group number per row; rows with equal features share it."""
     if X.shape[1] == 0:
@@ -145,7 +160,7 @@ def presolve(
 ) -> Presolved:
     """Reduce an instance for the search kernels.
 
-    Rows of weight zero are left out entirely (also of the leaf sizes).
+    Rows of weight zero are left out where leaves may have any size; see `searched_rows`.
 
     Parameters
     ----------
@@ -160,21 +175,16 @@ def presolve(
         Leaf size the kernels have to respect.
     """
     whole, unit = integer_weights(weights, len(y))
-    positive = whole > 0
-    X, y, whole = (
-        np.asarray(X, np.uint8)[positive],
-        np.asarray(y, np.int64)[positive],
-        whole[positive],
-    )
+    seen = searched_rows(whole, min_samples_leaf)
+    X, y, whole = np.asarray(X, np.uint8)[seen], np.asarray(y, np.int64)[seen], whole[seen]
     columns = reduce_columns(X, excluded)
     reduced = np.ascontiguousarray(X[:, columns.kept])
     group = equal_groups(reduced)
     tally = np.zeros((int(group.max()) + 1, n_classes), np.int64)
     np.add.at(tally, (group, y), whole)
     outvoted = tally.argmax(axis=1)[group] != y
-    count = whole if weights is None else np.ones(len(y), np.int64)
-    channel = min_samples_leaf > 1 and weights is not None
-    rows = _kernel_rows(reduced, y, whole, outvoted, group, count if channel else None, n_classes)
+    counted = min_samples_leaf > 1 and bool((whole != 1).any())
+    rows = _kernel_rows(reduced, y, whole, outvoted, group, counted, n_classes)
     rows = rows._replace(shape=np.array([n_classes, min_samples_leaf], np.int64))
     total = int(whole.sum())
     return Presolved(
@@ -194,21 +204,26 @@ def _kernel_rows(
     weight: np.ndarray,
     outvoted: np.ndarray,
     group: np.ndarray,
-    count: np.ndarray | None,
+    counted: bool,
     n_classes: int,
 ) -> Rows:
-    """Choose the cheapest block layout and build the kernel rows."""
+    """Choose the cheapest block layout and build the kernel rows.
+
+    With ``counted`` a channel of its own counts the rows; it alone shows those of weight zero.
+    """
     label = group * n_classes + y
     _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
-    merged = np.bincount(inverse, weight).astype(np.int64) if weight.sum() < 2**53 else weight
-    own, keep = np.arange(len(y)), first
-    layouts = [(own, weight), (keep, merged), binary_planes(keep, merged)]
+    # Sums of integers below 2^50 are exact in double precision.
+    merged = np.bincount(inverse, weight).astype(np.int64)
+    own = np.flatnonzero(weight)
+    keep = first[merged > 0]
+    positive = merged[merged > 0]
+    layouts = [(own, weight[own]), (keep, positive), binary_planes(keep, positive)]
     index, scale = min(layouts, key=lambda item: _packed_size(y[item[0]], item[1]))
     channel = y[index]
     minority = np.where(outvoted[index], scale, 0)
-    if count is not None:
-        size = np.bincount(inverse, count).astype(np.int64)
-        extra, extra_scale = binary_planes(keep, size)
+    if counted:
+        extra, extra_scale = binary_planes(first, np.bincount(inverse))
         index = np.concatenate([index, extra])
         scale = np.concatenate([scale, extra_scale])
         channel = np.concatenate([channel, np.full(len(extra), n_classes)])

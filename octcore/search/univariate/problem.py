@@ -29,9 +29,9 @@ class PathProblem:
     leaf_penalty : float
         On the accuracy scale.
     weights : ndarray of shape (n_samples,) or None
-        Nonnegative; accuracy is normalised by their sum. Rows of weight 0 are left out entirely.
+        Nonnegative; accuracy is normalised by their sum.
     min_samples_leaf : int
-        Rows (not weight) a leaf must have; 0 and 1 mean no restriction.
+        Rows a leaf must have, whatever their weight; with 0 a leaf may be empty.
     max_leaves : int or None
     forbidden_features : ndarray of shape (n_features,), bool, or None
         Columns that may not be split on.
@@ -51,7 +51,7 @@ class PathProblem:
     depth: int
     leaf_penalty: float = 0.0
     weights: np.ndarray | None = None
-    min_samples_leaf: int = 1
+    min_samples_leaf: int = 0
     max_leaves: int | None = None
     forbidden_features: np.ndarray | None = None
     root_feature: int | None = None
@@ -135,9 +135,7 @@ class PathProblem:
                 return False
         if self.root_feature is not None and getattr(tree, "feature", -1) != self.root_feature:
             return False
-        rows = slice(None) if self.weights is None else np.asarray(self.weights) > 0
-        least = self.min_samples_leaf if self.min_samples_leaf > 1 else 0
-        return min(leaf_sizes(tree, self.X[rows])) >= least
+        return min(leaf_sizes(tree, self.X)) >= self.min_samples_leaf
 
 
 def features_of(tree: PathTree) -> set[int]:

@@ -150,9 +150,14 @@ def count_columns(rows, subset, n_subset, pairs):
 
 @njit(cache=True, nogil=True)
 def compact_columns(pairs, n_classes, n_features):
-    """Keep the columns that vary in the subset; return their number."""
+    """Keep the columns that vary in the subset; return their number.
+
+    Rows vary, not weights: where a channel counts the rows, it decides.
+    """
+    n_channels = len(pairs.totals)
+    first_channel = n_classes if n_channels > n_classes else 0
     total = 0
-    for c in range(n_classes):
+    for c in range(first_channel, n_channels):
         total += pairs.totals[c]
     n_active = 0
     for f in range(n_features):
@@ -160,6 +165,8 @@ def compact_columns(pairs, n_classes, n_features):
         for c in range(n_classes):
             ones += pairs.ones_by_channel[c, f]
         pairs.ones[f] = ones
+        if first_channel:
+            ones = pairs.ones_by_channel[n_classes, f]
         if 0 < ones < total:
             pairs.active[n_active] = f
             n_active += 1

@@ -22,7 +22,11 @@ from typing import Literal, cast
 import numpy as np
 
 from octcore.errors import SettingsError
-from octcore.search.univariate.constant_root import is_constant, search_below_constant
+from octcore.search.univariate.constant_root import (
+    has_idle_root,
+    may_be_idle,
+    search_below_constant,
+)
 from octcore.search.univariate.depth_two import TIE
 from octcore.search.univariate.kernels import INFEASIBLE
 from octcore.search.univariate.leaves import search_by_leaves
@@ -44,6 +48,8 @@ _BOUND_STEPS = 8
 """In how many steps the bound of a root feature rises to the incumbent (a falling global bound)."""
 _SAME = 1e-9
 """Objectives closer than this are equal."""
+_CLOSED = 3e-9
+"""A bound this close to the incumbent is closed: the slack of the search, and rounding."""
 _LARGE = 2_000_000
 """Rows times squared features from which a depth-four search takes more than some 50 ms."""
 _DIVES = 3
@@ -85,7 +91,7 @@ def path_search(
         raise SettingsError(
             "CONFLICT", "A tree of depth 0 has no root split; drop root_feature.", "root_feature"
         )
-    if forced is not None and is_constant(problem, forced):
+    if forced is not None and has_idle_root(problem, forced):
         return search_below_constant(path_search, problem, on_event, cancel, time_limit)
     return _Search(problem, on_event).run(cancel, time_limit)
 
@@ -125,15 +131,23 @@ class _Search:
             warm_up((width,))
             self.compile_seconds = time.perf_counter() - start
         self._emit(PathEvent("started", self._seconds(), bound=self.bound))
-        if self.problem.min_samples_leaf > self.reduced.n_samples:
+        if self._is_impossible():
             return self._result("infeasible")
         deadline = None if time_limit is None else self.begin + time_limit
         reason = run_watched(self._work, self.state.stop, self._emit, cancel, deadline)
-        if self.objective is not None and self.objective >= self.bound - _SAME:
+        if self.objective is not None and self.objective >= self.bound - _CLOSED:
             return self._result("optimal")
         if reason == "finished":
+            assert self.objective is None, "the search ended without closing its gap"
             return self._result("infeasible")
         return self._result(cast(Status, reason))
+
+    def _is_impossible(self) -> bool:
+        """Tell whether the leaf size or the root rules out every tree at first sight."""
+        problem, root = self.problem, self.problem.root_feature
+        if root is not None and (problem.max_leaves == 1 or self._position(root) < 0):
+            return True
+        return problem.min_samples_leaf > len(problem.y)
 
     def _work(self, post: Callable[[PathEvent], None]) -> None:
         """Body of the second thread."""
@@ -222,7 +236,7 @@ class _Search:
 
     def _limit_leaves(self, subset: np.ndarray, post: Callable[[PathEvent], None]) -> None:
         """Solve again with a limit on the leaves if the tree without it is too large."""
-        if self.objective is not None and self.objective >= self.bound - _SAME:
+        if self.objective is not None and self.objective >= self.bound - _CLOSED:
             return
         root = self.problem.root_feature
         found = search_by_leaves(
@@ -236,7 +250,6 @@ class _Search:
             return
         costs = [errors + self.state.penalty * leaves for leaves, errors, _ in found]
         if not costs:
-            self.bound = -np.inf
             return
         best = int(np.argmin(costs))
         self._offer(self._original(found[best][2]), "search", post)
@@ -286,9 +299,14 @@ class _Search:
         post(self._event("incumbent", tree, source))
 
     def _lower_bound(self, cost: float, post: Callable[[PathEvent], None]) -> None:
-        """Take over a lower bound on the cost of the whole problem."""
+        """Take over a lower bound on the cost of the whole problem.
+
+        That no tree is possible is no bound: the status says so in the end.
+        """
+        if cost >= INFEASIBLE:
+            return
         bound = 1.0 - cost / self.total
-        if self.objective is not None and bound < self.objective + _SAME:
+        if self.objective is not None and bound < self.objective + _CLOSED:
             bound = self.objective
         if bound < self.bound - _SAME:
             self.bound = bound
@@ -316,7 +334,7 @@ class _Search:
     def _result(self, status: Status) -> PathSearchResult:
         values, exact = self._root_values()
         leaf = self._single_leaf()
-        allowed = self.problem.min_samples_leaf <= self.reduced.n_samples
+        allowed = self.problem.min_samples_leaf <= len(self.problem.y)
         if status == "optimal":
             self.bound = self.objective if self.objective is not None else self.bound
         bound = None if status == "infeasible" else self.bound
@@ -347,22 +365,29 @@ class _Search:
         n_features = problem.X.shape[1]
         first = self.reduced.ceiling - 2 * problem.leaf_penalty
         values, exact = np.full(n_features, first), np.zeros(n_features, bool)
-        if problem.depth == 0 or problem.min_samples_leaf > self.reduced.n_samples:
+        if problem.depth == 0 or problem.min_samples_leaf > len(problem.y):
             return np.full(n_features, -np.inf), ~exact
         forbidden = np.zeros(n_features, bool)
         if problem.forbidden_features is not None:
             forbidden = np.asarray(problem.forbidden_features, bool)
         node = self.node
-        if node is not None and (isinstance(node, ShallowNode) or node.complete):
+        # What a search of smaller depth has found says nothing about trees of this depth.
+        if (
+            node is not None
+            and node.depth == problem.depth
+            and (isinstance(node, ShallowNode) or node.complete)
+        ):
             lower, upper = node.feature_costs()
             used = columns.position >= 0
             position = columns.position[used]
             cost = lower[position]
             values[used] = np.minimum(first, 1.0 - cost / self.total)
             values[used] = np.where(cost >= INFEASIBLE, -np.inf, values[used])
-            exact[used] = cost >= upper[position] - self.state.slack
+            exact[used] = (cost >= upper[position] - self.state.slack) | (cost >= INFEASIBLE)
         idle = (columns.position < 0) & ~forbidden
         values[idle], exact[idle] = self._idle_root_value(first)
+        refused = idle & ~may_be_idle(problem)
+        values[refused], exact[refused] = -np.inf, True
         if problem.max_leaves is not None and problem.max_leaves < 2**problem.depth:
             exact[:] = False
         values[forbidden], exact[forbidden] = -np.inf, True
@@ -371,12 +396,10 @@ class _Search:
     def _idle_root_value(self, first: float) -> tuple[float, bool]:
         """Value of a root that separates nothing: one level less and one empty leaf."""
         problem = self.problem
-        if problem.min_samples_leaf > 1:
-            return -np.inf, True
         best, bound = INFEASIBLE, 0.0
         if problem.depth == 1 or not len(self.reduced.columns.kept):
             best = bound = self.total - float(self.reduced.class_weight.max()) + self.state.penalty
-        elif self.shallow is not None:
+        elif self.shallow is not None and self.shallow.depth == problem.depth - 1:
             best, bound = self.shallow.best, self.shallow.bound
         if problem.root_feature is not None and problem.depth > 3:
             bound = 0.0

@@ -36,7 +36,7 @@ def enumerated(problem: PathProblem, root: int | None = None) -> float:
         kept = np.flatnonzero(~problem.forbidden_features)
         X = X[:, kept]
         root = None if root is None else int(np.flatnonzero(kept == root)[0])
-    least = problem.min_samples_leaf if problem.min_samples_leaf > 1 else 0
+    least = problem.min_samples_leaf
     total = len(y) if weights is None else float(weights.sum())
     if root is None:
         found = best_by_leaves(X, y, problem.n_classes, problem.depth, weights, least)
@@ -134,7 +134,7 @@ def test_forced_root_even_constant_or_complementary() -> None:
         check(PathProblem(**{**vars(problem), "root_feature": root}))
 
 
-@pytest.mark.parametrize("least", [1, 3])
+@pytest.mark.parametrize("least", [0, 1, 3])
 def test_root_values_are_exact_or_upper_bounds(least: int) -> None:
     rng = np.random.default_rng(30)
     for trial in range(30):
