@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from octcore.constraints import ConstraintContext
 from octcore.data.dataset import Dataset
@@ -32,6 +31,7 @@ class Prepared:
     problem: Problem
     encode_seconds: float
     findings: tuple[str, ...] = ()
+    sample_weight: np.ndarray | None = None
 
 
 def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None = None) -> Prepared:
@@ -61,7 +61,10 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
         )
     if sample_weight is not None:
         sample_weight = _checked_weights(sample_weight, train.n_samples)
-    encoding = fit_encoding(settings.encoding, _repeated(train, sample_weight))
+    fitted_on = (
+        train if settings.encoding in {"none", "one-hot"} else _repeated(train, sample_weight)
+    )
+    encoding = fit_encoding(settings.encoding, fitted_on)
     X = encoding.transform(train.frame, np.uint8 if encoding.is_binary else np.float64)
     is_binary = encoding.is_binary or bool(np.isin(X, (0.0, 1.0)).all())
     if info.needs_binary_features and not is_binary:
@@ -96,7 +99,8 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
 def _repeated(train: Dataset, sample_weight: np.ndarray | None) -> Dataset:
     """Repeat rows of whole-number weight, so that quantiles see the weights as well.
 
-    Other weights, and totals beyond `MOST_REPEATED_ROWS`, leave the quantiles unweighted.
+    Other weights, and totals beyond `MOST_REPEATED_ROWS`, leave the quantiles unweighted.  Columns
+    of zeros and ones stay as they are: rows of weight 0 still count in leaf sizes and recall.
     """
     if sample_weight is None:
         return train
@@ -151,6 +155,9 @@ def split_rows(
         )
     n_classes = len(np.unique(data.y[movable]))
     stratify = data.y[movable] if min(n_test, len(movable) - n_test) >= n_classes else None
+    # Not above: scikit-learn takes a second to import, and most solves hold nothing out.
+    from sklearn.model_selection import train_test_split
+
     _, held = train_test_split(movable, test_size=n_test, random_state=seed, stratify=stratify)
     mask = np.zeros(data.n_samples, dtype=bool)
     mask[held] = True

@@ -1,0 +1,128 @@
+"""One random problem: raw rows, a formulation and its settings, and the code that runs it."""
+
+from __future__ import annotations
+
+import pprint
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import octcore
+from octcore.data.dataset import Dataset
+from tests.referee.encoding import Encoded, encode
+
+SECONDS = 300.0
+"""Far beyond what a tiny case needs, so that a busy machine fails none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A problem small enough for a referee.
+
+    Parameters
+    ----------
+    key : str
+        Formulation.
+    columns : mapping of str to tuple
+        Raw columns: numbers, or text for categories.
+    y : tuple of int
+        Classes.
+    depth : int
+        Largest depth.
+    encoding : str
+        As in `octcore.solve`.
+    params, constraints, settings : mapping
+        Hyperparameters, side constraints, and what else `octcore.solve` is given.
+    weights : tuple of float or None
+        Weight of every row.
+    kind : str
+        What sort of data it is, for the summary.
+    """
+
+    key: str
+    columns: Mapping[str, tuple[Any, ...]]
+    y: tuple[int, ...]
+    depth: int
+    encoding: str = "none"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    constraints: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    weights: tuple[float, ...] | None = None
+    kind: str = ""
+
+    @cached_property
+    def encoded(self) -> Encoded:
+        """Encoded rows by the referee's own reading of the rules."""
+        return encode(self.columns, self.encoding == "scaled")
+
+    @property
+    def classes(self) -> tuple[int, ...]:
+        """The classes, sorted."""
+        return tuple(sorted(set(self.y)))
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """Class index of every row."""
+        return np.unique(self.y, return_inverse=True)[1]
+
+    @cached_property
+    def row_weights(self) -> np.ndarray:
+        """Weight of every row in the objective: sample weight times class weight."""
+        weights = np.ones(len(self.y)) if self.weights is None else np.array(self.weights)
+        asked = self.constraints.get("class_weight")
+        if asked == "balanced":
+            counts = np.bincount(self.codes)
+            return weights * (len(self.y) / (len(counts) * counts))[self.codes]
+        if asked is not None:
+            return weights * np.array([float(asked.get(label, 1.0)) for label in self.y])
+        return weights
+
+    def data(self) -> Dataset:
+        """Rows as the product takes them."""
+        return Dataset.from_arrays(pd.DataFrame(dict(self.columns)), list(self.y))
+
+    def solve(self, **others: Any) -> octcore.Run:
+        """Solve through the public interface."""
+        asked: dict[str, Any] = {
+            "formulation": self.key,
+            "encoding": self.encoding,
+            "depth": self.depth,
+            "params": dict(self.params),
+            "constraints": dict(self.constraints),
+            "time_limit": SECONDS,
+            "sample_weight": None if self.weights is None else np.array(self.weights),
+            **self.settings,
+            **others,
+        }
+        return octcore.solve(self.data(), **asked)
+
+    def rows(self, keep: list[int]) -> Case:
+        """Keep some of the rows."""
+        weights = None if self.weights is None else tuple(self.weights[i] for i in keep)
+        return replace(
+            self,
+            columns={name: tuple(cells[i] for i in keep) for name, cells in self.columns.items()},
+            y=tuple(self.y[i] for i in keep),
+            weights=weights,
+        )
+
+    def without(self, name: str) -> Case:
+        """Leave out one raw column."""
+        return replace(self, columns={n: c for n, c in self.columns.items() if n != name})
+
+    def source(self) -> str:
+        """Python that builds the case again and checks it."""
+        fields = {
+            name: value
+            for name, value in vars(self).items()
+            if name in self.__dataclass_fields__ and value not in ({}, None, "")
+        }
+        text = ",\n".join(
+            f"    {name}={pprint.pformat(dict(v) if isinstance(v, Mapping) else v, width=90)}"
+            for name, v in fields.items()
+        )
+        return f"from tests.fuzz import Case, check\n\ncheck(Case(\n{text},\n))"

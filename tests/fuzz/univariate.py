@@ -1,0 +1,467 @@
+"""Trees with one column per split: random problems, their optima, and what a run must say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import octcore
+from tests.fuzz.case import Case
+from tests.fuzz.failure import must
+from tests.fuzz.rows import KINDS, LABELS, WEIGHTS, draw_columns, draw_labels, draw_weights
+from tests.referee.constrained import OutcomeRules, best_outcome
+from tests.referee.encoding import encode
+from tests.referee.parity import keeps_floors, keeps_parity
+from tests.referee.routing import RoutedTree, route
+from tests.referee.univariate import error_table
+
+MINIMISED = frozenset({"oct", "bin-oct"})
+TABLED = frozenset(
+    {"max_leaves", "max_splits", "min_samples_leaf", "forbidden_features", "root_feature",
+     "class_weight"}
+)  # fmt: skip
+"""Constraints that look at one leaf, or at the number of leaves."""
+PARITY = ("statistical_parity", "equal_opportunity", "predictive_equality", "equalized_odds")
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the cases of a formulation are."""
+
+    depths: tuple[int, ...]
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+
+
+SIZES = {
+    "path-search": Size((1, 2, 3, 3, 4, 4, 4, 5, 5), (3, 18), (1, 8)),
+    "penalty-path": Size((1, 2, 3, 3, 4, 4, 5), (3, 16), (1, 7)),
+    "cart": Size((1, 2, 3), (3, 16), (1, 6)),
+}
+SMALL = Size((1, 2, 2), (3, 10), (1, 4))
+
+
+# What a case is worth
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """Objective of a case, larger or smaller better, by weight misclassified and leaves."""
+
+    case: Case
+
+    @property
+    def sign(self) -> float:
+        """1 where larger is better."""
+        return -1.0 if self.case.key in MINIMISED else 1.0
+
+    def of(self, errors: float | np.ndarray, leaves: int | np.ndarray) -> Any:
+        """Objective in the formulation's own sense."""
+        params, weights = self.case.params, self.case.row_weights
+        total = weights.sum()
+        if self.case.key == "bin-oct":
+            return errors
+        if self.case.key == "oct":
+            majority = total - np.bincount(self.case.codes, weights).max()
+            return errors / (majority if majority > 0 else 1.0) + params["alpha"] * (leaves - 1)
+        share = params.get("split_weight")
+        if share is not None:
+            return (1 - share) * (total - errors) - share * (leaves - 1)
+        return (total - errors) / total - params["leaf_penalty"] * leaves
+
+    def of_tree(self, tree: RoutedTree) -> float:
+        """Objective of a routed tree."""
+        wrong = tree.predicted != self.case.codes
+        return float(self.of(self.case.row_weights[wrong].sum(), len(tree.labels)))
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """Optimum of a case (None: no tree), and the best objective per root column if known."""
+
+    optimum: float | None
+    by_root: np.ndarray | None = None
+
+    def slack(self) -> float:
+        """Rounding of sums."""
+        return 1e-8 * max(1.0, abs(self.optimum or 0.0))
+
+
+def leaf_limit(case: Case) -> int:
+    """Most leaves that depth and limits allow."""
+    limits = [2**case.depth]
+    if "max_leaves" in case.constraints:
+        limits.append(case.constraints["max_leaves"])
+    if "max_splits" in case.constraints:
+        limits.append(case.constraints["max_splits"] + 1)
+    return min(limits)
+
+
+def expected(case: Case) -> Expected:
+    """Find the optimum by a referee."""
+    if set(case.constraints) <= TABLED:
+        return _from_table(case)
+    return _from_outcomes(case)
+
+
+def _allowed(case: Case) -> np.ndarray:
+    """Raw features that may be tested."""
+    banned = set(case.constraints.get("forbidden_features", ()))
+    return np.array([name not in banned for name in case.columns])
+
+
+def _from_table(case: Case) -> Expected:
+    encoded, asked = case.encoded, case.constraints
+    smallest = asked.get("min_samples_leaf", 0)
+    if encoded.cuts.shape[1] == 0:
+        leaf = case.row_weights.sum() - np.bincount(case.codes, case.row_weights).max()
+        possible = "root_feature" not in asked and len(case.y) >= smallest
+        return Expected(float(Objective(case).of(leaf, 1)) if possible else None)
+    table = error_table(
+        encoded.cuts,
+        case.codes,
+        case.depth,
+        case.row_weights,
+        smallest,
+        _allowed(case)[encoded.cut_groups],
+    )
+    objective, limit = Objective(case), leaf_limit(case)
+    leaves = np.arange(1, limit + 1)
+    worst = -objective.sign * np.inf
+
+    def best(errors: np.ndarray) -> np.ndarray:
+        errors = errors[..., 1 : limit + 1]
+        values = np.where(np.isfinite(errors), objective.of(errors, leaves), worst)
+        return objective.sign * (objective.sign * values).max(axis=-1)
+
+    cuts = best(table.by_root)
+    by_root = np.array(
+        [
+            objective.sign * (objective.sign * cuts[encoded.cut_columns == j]).max(initial=-np.inf)
+            for j in range(encoded.X.shape[1])
+        ]
+    )
+    if "root_feature" in asked:
+        root = list(case.columns).index(asked["root_feature"])
+        chosen = objective.sign * by_root[encoded.groups == root]
+        optimum = objective.sign * chosen.max(initial=-np.inf)
+    else:
+        optimum = float(best(table.by_leaves))
+    return Expected(float(optimum) if np.isfinite(optimum) else None, by_root)
+
+
+def _from_outcomes(case: Case) -> Expected:
+    encoded, asked, names = case.encoded, case.constraints, list(case.columns)
+    rules = OutcomeRules(
+        encoded.cuts,
+        encoded.cut_groups,
+        len(case.classes),
+        asked.get("min_samples_leaf", 0),
+        _allowed(case),
+        bool(asked.get("feature_once_per_path")),
+    )
+    root = asked.get("root_feature")
+    outcomes = rules.outcomes(case.depth, None if root is None else names.index(root))
+    objective = Objective(case)
+
+    def value(predicted: np.ndarray, leaves: int) -> float:
+        wrong = case.row_weights[predicted != case.codes].sum()
+        return objective.sign * float(objective.of(wrong, leaves))
+
+    def admits(predicted: np.ndarray, features: frozenset[int], leaves: int) -> bool:
+        return leaves <= leaf_limit(case) and keeps(case, predicted, features)
+
+    best = best_outcome(outcomes, len(case.y), len(case.classes), value, admits)
+    return Expected(None if best is None else objective.sign * best)
+
+
+def keeps(case: Case, predicted: np.ndarray, features: frozenset[int]) -> bool:
+    """Tell whether predictions and tested raw features keep the constraints that couple leaves."""
+    asked, names = case.constraints, list(case.columns)
+    if len(features) > asked.get("max_features", len(names)):
+        return False
+    for first, second in asked.get("forbidden_pairs", ()):
+        if {names.index(first), names.index(second)} <= features:
+            return False
+    floors = {case.classes.index(k): v for k, v in asked.get("min_recall", {}).items()}
+    if not keeps_floors(floors, predicted, case.codes):
+        return False
+    limits = {name: asked[name] for name in (*PARITY, "conditional_parity") if name in asked}
+    positive = len(case.classes) - 1
+    return all(
+        keeps_parity(name, limit, case.columns, predicted == positive, case.codes == positive)
+        for name, limit in limits.items()
+    )
+
+
+# What a run must say
+
+
+def check_run(case: Case, run: octcore.Run, truth: Expected) -> None:
+    """Compare a run with the referee.
+
+    Raises
+    ------
+    Failure
+        With one sentence about the first difference.
+    """
+    if truth.optimum is None:
+        must(run.status == "infeasible", f"no tree exists, but the run is {run.status!r}")
+        must(run.tree is None and run.objective is None, "a tree although none exists")
+        return
+    must(
+        run.status == "optimal", f"{run.status!r} ({run.stop_reason}), optimum {truth.optimum:.9f}"
+    )
+    slack = truth.slack()
+    must(
+        run.objective is not None and abs(run.objective - truth.optimum) <= slack,
+        f"objective {run.objective}, optimum {truth.optimum:.12g}",
+    )
+    must(
+        run.bound is not None and abs(run.bound - truth.optimum) <= slack,
+        f"bound {run.bound}, optimum {truth.optimum:.12g}",
+    )
+    must(run.tree is not None, "optimal without a tree")
+    tree = check_tree(case, run.tree.to_dict(), run.objective, slack)
+    share = float((tree.predicted == case.codes).mean())
+    must(abs((run.accuracy or 0.0) - share) < 1e-12, f"accuracy {run.accuracy}, routed {share}")
+    check_events(case, run, truth)
+    if truth.by_root is not None and "root_values" in run.values:
+        check_root_values(case, run.values, truth)
+
+
+def check_tree(
+    case: Case, record: Mapping[str, Any], objective: float | None, slack: float
+) -> RoutedTree:
+    """Route the rows through a tree and compare objective, size, leaves and constraints."""
+    tree = route(record, case.encoded.X)
+    found = Objective(case).of_tree(tree)
+    must(
+        objective is not None and abs(found - objective) <= slack,
+        f"objective {objective} of a tree that routes to {found:.12g}",
+    )
+    must(tree.depth <= case.depth, f"depth {tree.depth}")
+    asked, names = case.constraints, list(case.columns)
+    must(len(tree.labels) <= leaf_limit(case), f"{len(tree.labels)} leaves")
+    smallest = asked.get("min_samples_leaf", 0)
+    must(min(tree.leaf_sizes) >= smallest, f"leaf sizes {tree.leaf_sizes}")
+    groups = case.encoded.groups
+    tested = {m: {int(groups[j]) for j in tree.columns(m)} for m in tree.splits}
+    used = frozenset().union(*tested.values()) if tested else frozenset()
+    must(all(len(raw) == 1 for raw in tested.values()), "a split on several features")
+    must(_allowed(case)[list(used)].all(), "a forbidden feature is tested")
+    must(keeps(case, tree.predicted, used), "a constraint over the leaves is broken")
+    if "root_feature" in asked:
+        wanted = {names.index(asked["root_feature"])}
+        must(tested.get(1) == wanted, "the root tests another feature")
+    if asked.get("feature_once_per_path"):
+        for path in tree.paths:
+            raw = [next(iter(tested[m])) for m in path]
+            must(len(raw) == len(set(raw)), "a feature twice on a path")
+    return tree
+
+
+def check_events(case: Case, run: octcore.Run, truth: Expected) -> None:
+    """Look at incumbent and bound at every event."""
+    sign, slack = Objective(case).sign, truth.slack()
+    optimum = sign * (truth.optimum or 0.0)
+    last = -np.inf
+    for event in run.trace.events:
+        where = f"at event {event.kind!r} ({event.source})"
+        if event.incumbent is not None:
+            value = sign * event.incumbent
+            must(value <= optimum + slack, f"incumbent {event.incumbent} beyond optimum {where}")
+            must(value >= last - slack, f"incumbent falls {where}")
+            last = value
+        if event.bound is not None:
+            must(
+                sign * event.bound >= optimum - slack,
+                f"bound {event.bound} cuts off the optimum {truth.optimum:.12g} {where}",
+            )
+        if event.tree is not None:
+            check_tree(case, event.tree.to_dict(), event.incumbent, slack)
+
+
+def check_root_values(case: Case, values: Mapping[str, Any], truth: Expected) -> None:
+    """Compare the value of every root column; inexact ones must be bounds."""
+    assert truth.by_root is not None
+    root = case.constraints.get("root_feature")
+    groups = case.encoded.groups
+    for j, (value, exact) in enumerate(
+        zip(values["root_values"], values["root_values_exact"], strict=True)
+    ):
+        if root is not None and groups[j] != list(case.columns).index(root):
+            continue
+        best = truth.by_root[j]
+        if value is None:
+            must(not np.isfinite(best), f"no value for root {j}, which has {best:.12g}")
+        elif exact:
+            must(
+                abs(value - best) <= truth.slack(),
+                f"value {value:.12g} of root {j} said to be exact, it is {best:.12g}",
+            )
+        else:
+            must(
+                value >= best - truth.slack(),
+                f"value {value:.12g} of root {j} is no bound, it has {best:.12g}",
+            )
+
+
+def check(case: Case) -> None:
+    """Solve a case and compare everything with the referee; raises Failure."""
+    truth = expected(case)
+    if case.key == "penalty-path":
+        check_path(case)
+        return
+    try:
+        run = case.solve()
+    except octcore.SettingsError as refusal:
+        impossible = refusal.code in {"LEAF_LARGER_THAN_DATA"} and truth.optimum is None
+        must(impossible, f"refused: {refusal.message}")
+        return
+    check_run(case, run, truth)
+
+
+def check_path(case: Case) -> None:
+    """Compare every number of leaves of the penalty path, and the tree at some penalties."""
+    encoded = case.encoded
+    table = error_table(
+        encoded.cuts,
+        case.codes,
+        case.depth,
+        case.row_weights,
+        case.constraints.get("min_samples_leaf", 0),
+        _allowed(case)[encoded.cut_groups],
+    )
+    path = octcore.penalty_path(
+        case.data(), case.encoding, case.depth, dict(case.constraints), time_limit=300.0
+    )
+    total = table.total
+    for step in path.steps:
+        tree = route(step.tree.to_dict(), encoded.X)
+        right = float(case.row_weights[tree.predicted == case.codes].sum()) / total
+        must(abs(right - step.accuracy) < 1e-9, f"{step.leaves} leaves: accuracy is not routed")
+        must(len(tree.labels) == step.leaves, f"{len(tree.labels)} leaves, said {step.leaves}")
+    accuracies = {}
+    for leaves in range(1, leaf_limit(case) + 1):
+        best = 1 - table.by_leaves[leaves] / total
+        if not np.isfinite(best):
+            continue
+        accuracies[leaves] = best
+        reached = max((s.accuracy for s in path.steps if s.leaves <= leaves), default=-np.inf)
+        must(abs(reached - best) < 1e-9, f"{leaves} leaves: accuracy {reached}, optimum {best}")
+    for penalty in (0.0, 0.003, 0.01, 0.04, 0.2):
+        best = max(v - penalty * leaves for leaves, v in accuracies.items())
+        step = path.at(penalty)
+        value = step.accuracy - penalty * step.leaves
+        must(abs(value - best) < 1e-9, f"penalty {penalty}: {value}, optimum {best}")
+
+
+# Random cases
+
+
+def draw(rng: np.random.Generator, key: str) -> Case:
+    """Draw one case of a formulation."""
+    size = SIZES.get(key, SMALL)
+    kind = str(rng.choice(KINDS))
+    n = int(rng.integers(*size.rows, endpoint=True))
+    p = int(rng.integers(*size.columns, endpoint=True))
+    columns = draw_columns(rng, kind, n, p)
+    encoding = "one-hot" if kind == "categories" else "none"
+    classes = int(rng.choice([2, 2, 3, 4]))
+    y = draw_labels(rng, str(rng.choice(LABELS)), encode(columns).X, classes)
+    weights = draw_weights(rng, str(rng.choice(WEIGHTS)), n) if key != "penalty-path" else None
+    depth = int(rng.choice(size.depths))
+    able = {f.key: f.constraints for f in octcore.formulations()}
+    constraints = draw_constraints(rng, able.get(key, PATH_CONSTRAINTS), columns, y)
+    case = Case(
+        key,
+        columns,
+        tuple(y.tolist()),
+        depth,
+        encoding,
+        draw_params(rng, key, n),
+        constraints,
+        {"warm_start": "none"}
+        if key not in {"penalty-path", "cart"} and rng.random() < 0.3
+        else {},
+        weights,
+        kind,
+    )
+    return case if case.row_weights.sum() > 0 else draw(rng, key)
+
+
+PATH_CONSTRAINTS = frozenset(
+    {"max_leaves", "max_splits", "min_samples_leaf", "forbidden_features", "class_weight"}
+)
+
+
+def draw_params(rng: np.random.Generator, key: str, n: int) -> dict[str, Any]:
+    """Draw hyperparameters, with prices that make ties."""
+    price = float(rng.choice([0.0, 1e-4, 0.002, 0.01, 0.03, 0.05, 0.1, 1 / n, 1 / (2 * n)]))
+    if key in {"bin-oct", "penalty-path"}:
+        return {}
+    if key == "oct":
+        return {"alpha": price * float(rng.choice([0.5, 1.0, 3.0]))}
+    params: dict[str, Any] = {"leaf_penalty": min(price, 0.99)}
+    if key != "cart" and rng.random() < 0.15:
+        params = {"split_weight": float(rng.choice([0.0, 0.1, 0.5, 0.9]))}
+    if key == "path-search" and rng.random() < 0.4:
+        params["exact_root_values"] = True
+    return params
+
+
+def draw_constraints(
+    rng: np.random.Generator,
+    able: frozenset[str],
+    columns: Mapping[str, tuple[Any, ...]],
+    y: np.ndarray,
+) -> dict[str, Any]:
+    """Draw none, one or two side constraints, at small legal values."""
+    count = int(rng.choice([0, 0, 1, 1, 1, 2, 2]))
+    names = sorted(able)
+    chosen = rng.choice(names, min(count, len(names)), replace=False)
+    found = {str(name): _draw_constraint(rng, str(name), columns, y) for name in chosen}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _draw_constraint(
+    rng: np.random.Generator, name: str, columns: Mapping[str, tuple[Any, ...]], y: np.ndarray
+) -> Any:
+    n, names = len(y), list(columns)
+    pick = lambda: str(rng.choice(names))  # noqa: E731
+    if name == "max_leaves":
+        return int(rng.choice([1, 2, 3, 5]))
+    if name in {"max_splits", "max_features"}:
+        return int(rng.choice([0, 0, 1, 2, 3]))
+    if name == "min_samples_leaf":
+        return int(rng.choice([1, 1, 2, 2, 3, max(1, n // 2), n]))
+    if name == "forbidden_features":
+        count = int(rng.choice([1, 1, 2, len(names)]))
+        return sorted({pick() for _ in range(count)} if count < len(names) else set(names))
+    if name == "forbidden_pairs":
+        pairs = [[pick(), pick()] for _ in range(int(rng.integers(1, 3)))]
+        return [pair for pair in pairs if pair[0] != pair[1]] or None
+    if name == "root_feature":
+        return pick()
+    if name == "feature_once_per_path":
+        return True
+    classes = sorted(set(y.tolist()))
+    if name == "class_weight":
+        if rng.random() < 0.4:
+            return "balanced"
+        return {int(k): float(rng.choice([0.0, 0.5, 1.0, 3.0, 7.25])) for k in classes}
+    if name == "min_recall":
+        return {int(rng.choice(classes)): float(rng.choice([0.0, 0.5, 0.8, 1.0]))}
+    if len(classes) != 2:
+        return None  # Parity needs a class that counts as the favourable one.
+    limit: dict[str, Any] = {
+        "attribute": pick(),
+        "max_gap": float(rng.choice([0.0, 0.1, 0.25, 0.5])),
+    }
+    if name == "conditional_parity":
+        limit["given"] = pick()
+    return limit
