@@ -19,8 +19,8 @@ from octcore.encoding.base import EncodedColumn
 
 Floats = npt.NDArray[np.float64]
 
-DIGITS = 12
-"""Significant digits of a threshold that lies strictly between data values."""
+NUDGE = 0.02
+"""Share of the gap around a threshold by which it may move to be written with fewer digits."""
 
 SAFE = 1e300
 """Beyond this, differences of values may overflow; quantiles are then taken on scaled values."""
@@ -82,14 +82,25 @@ def threshold_columns(
 
 
 def tidy(threshold: float, numbers: Floats) -> float:
-    """Shorten a threshold to 12 digits if no data value changes its side.
+    """Write a threshold with as few digits as its gap between data values allows.
 
-    Midpoints such as 3.1500000000000004 are then worded as 3.15, truthfully.
+    Midpoints such as 3.1500000000000004 are then worded as 3.15, truthfully: no data value changes
+    its side.
     """
-    short = float(f"{threshold:.{DIGITS}g}")
-    low, high = min(threshold, short), max(threshold, short)
-    crossed = ((numbers > low) & (numbers <= high)).any()
-    return float(threshold) if crossed or not np.isfinite(short) else short
+    left, right = numbers[numbers <= threshold], numbers[numbers > threshold]
+    if not len(left) or not len(right):
+        return float(threshold)
+    return short_threshold(float(threshold), float(left.max()), float(right.min()))
+
+
+def short_threshold(threshold: float, low: float, high: float) -> float:
+    """Shortest decimal number in ``[low, high)`` within 2 % of that gap from a threshold."""
+    room = NUDGE * (high - low)
+    for digits in range(1, 17):
+        short = float(f"{threshold:.{digits}g}")
+        if low <= short < high and abs(short - threshold) <= room:
+            return short
+    return threshold
 
 
 def _quantile(numbers: Floats, levels: Floats, method: str) -> Floats:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from octcore.data.distinct import distinct_rows
+from octcore.encoding.quantile import short_threshold
 from octcore.tree.tree import Split, Tree
 
 
@@ -137,4 +138,6 @@ def _centred(split: Split, X: np.ndarray) -> Split:
             not low <= threshold < high
         ):  # neighbours in floating point: the left value itself routes
             threshold = low
+        elif split.is_univariate:
+            threshold = short_threshold(threshold, low, high)
     return Split(split.weights, threshold, split.offset, split.unit_margin)

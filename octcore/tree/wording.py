@@ -278,11 +278,16 @@ def class_name(tree: Tree, label: int) -> Any:
 
 
 def shorten(name: object, max_name: int | None = None) -> str:
-    """Put a name on one line and cut it to at most `max_name` characters."""
+    """Put a name on one line and cut it in the middle to at most `max_name` characters.
+
+    Names of one table often share their beginning or their end; the middle tells least.
+    """
     text = clean_text(str(name))
     if max_name is None or len(text) <= max_name:
         return text
-    return text[: max(1, max_name - 1)].rstrip() + "…"
+    end = max(0, (max_name - 1) // 2)
+    start = max(1, max_name - 1 - end)
+    return text[:start].rstrip() + "…" + (text[-end:].lstrip() if end else "")
 
 
 def format_number(value: float, digits: int = 17) -> str:

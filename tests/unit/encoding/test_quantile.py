@@ -10,6 +10,7 @@ from octcore.encoding.quantile import (
     bucket_edges,
     class_change_thresholds,
     quantile_thresholds,
+    short_threshold,
     tidy,
 )
 
@@ -87,3 +88,17 @@ def test_thresholds_are_shortened_only_between_values(
     threshold: float, numbers: list[float], expected: float
 ) -> None:
     assert tidy(threshold, np.array(numbers)) == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "middle", "short"),
+    [
+        (1.9, 3.0, 2.45, 2.45),
+        (0.123456789, 0.123987654, 0.1237222215, 0.12372),
+        (1.0, np.nextafter(1.0, 2.0), 1.0, 1.0),
+        (3.1, 3.2, 3.1500000000000004, 3.15),
+    ],
+)
+def test_thresholds_have_no_more_digits_than_their_gap_needs(low, high, middle, short) -> None:
+    assert short_threshold(middle, low, high) == short
+    assert low <= short < high

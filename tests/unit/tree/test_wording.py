@@ -150,7 +150,7 @@ def test_buckets_on_a_path_leave_what_remains(table: Dataset) -> None:
 def test_long_names_are_cut() -> None:
     long = EncodedColumn("x" * 50, "level", level="y" * 50)
     words = split_words(Split.on_feature(0), encoding_of(long), max_name=10)
-    assert words.right == "xxxxxxxxx… is yyyyyyyyy…"
+    assert words.right == "xxxxx…xxxx is yyyyy…yyyy"
     assert shorten("two\nlines") == "two lines"
 
 
