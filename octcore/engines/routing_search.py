@@ -19,7 +19,7 @@ _REASONS = {
     "time_limit": StopReason.TIME_LIMIT,
     "node_limit": StopReason.NODE_LIMIT,
     "cancelled": StopReason.CANCELLED,
-    "stalled": StopReason.GAP_LIMIT,
+    "stalled": StopReason.ERROR,
 }
 
 
@@ -62,6 +62,8 @@ class RoutingSearchEngine:
             () if start is None else (start,),
         )
         recorder.bound(result.bound, result.nodes)
+        if result.status == "stalled":
+            recorder.note("Rounding kept the last routings from being decided; the gap stays.")
         return _outcome(result, compiling)
 
 

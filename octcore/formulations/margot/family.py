@@ -163,7 +163,7 @@ class MargotFamily:
         X = np.ascontiguousarray(self.problem.X[rows][:, columns], dtype=np.float64)
         upper = self.penalty(node) * self.problem.weights[rows]
         epsilon = float(self.problem.params["epsilon"])
-        plane = solve_node_plane(X, self.signs[rows], upper, sides, epsilon)
+        plane = solve_node_plane(X, self.signs[rows], upper, sides, epsilon).plane
         weights[columns] = plane.weights
         return weights, float(plane.bias)
 

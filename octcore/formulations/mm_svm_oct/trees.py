@@ -247,7 +247,7 @@ class MMSVMTrees:
             return tree.splits[node].dense(self.X.shape[1]), tree.splits[node].solved_offset
         plane = solve_node_plane(
             self.X[here], signs, penalty, sides, self.price("epsilon") * (1 + 1e-6)
-        )
+        ).plane
         return self._boxed(plane.weights, float(plane.bias))
 
     def _flipped(self, tree: Tree, node: int, here: np.ndarray) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,12 @@ BIAS_ERROR = 1e-9
 _CENTRING_ROUNDS = 10
 # BIG^2 times the largest penalty stays below this, or rounding reaches the row tolerance.
 ROUNDING_LIMIT = 1e7
+# Bias scales to try when plane and bound stay further apart than this share of the value.
+_SMALL_SCALES = (100.0, 10.0, 1.0)
+_FINE = 1e-9
+_TIGHT = 1e-7
+# Beyond this the kernel has followed a ray along which the dual grows without end.
+_NO_PLANE = 1e9
 
 
 def bias_scale(
@@ -91,6 +98,26 @@ def best_bias(
     return float(np.clip(0.5 * (left + right), low, high))
 
 
+@dataclass(frozen=True)
+class NodeSolution:
+    """Plane of a node with what proves it.
+
+    Parameters
+    ----------
+    plane : NodePlane
+        Best plane found; its value is recomputed from it.
+    bound : float
+        Dual value of multipliers whose bias terms cancel: below the value of every plane that
+        keeps the routing rows.
+    vector : ndarray of shape (n_features,)
+        Weights that belong to those multipliers.
+    """
+
+    plane: NodePlane
+    bound: float
+    vector: NDArray[np.float64]
+
+
 def solve_node_plane(
     x: NDArray[np.float64],
     y: NDArray[np.float64],
@@ -98,42 +125,143 @@ def solve_node_plane(
     sides: NDArray[np.int8] | None = None,
     epsilon: float = 1e-3,
     stop: Callable[[], bool] | None = None,
-) -> NodePlane:
+) -> NodeSolution:
     """Solve one node QP by the fast kernel; arguments as `solve_node_qp_reference`.
 
+    The bias penalty is centred at the last bias until it is negligible; where large penalties
+    leave plane and bound apart, smaller bias scales, which rounding hurts less, are tried too.
     ``stop`` is asked between chunks of work; when it says so, the plane reached is returned
     (its value is recomputed, but it need not be optimal or respect the routing rows).
     """
     n, p = x.shape
     if n == 0 or (y.max() == y.min() and sides is None):
-        return NodePlane(np.zeros(p), float(y[0]) if n else 0.0, 0.0)
+        plane = NodePlane(np.zeros(p), float(y[0]) if n else 0.0, 0.0)
+        return NodeSolution(plane, 0.0, plane.weights)
     radius = float(np.linalg.norm(x - x.mean(axis=0), axis=1).max())
     minority = min(upper[y > 0].sum(), upper[y < 0].sum()) if sides is None else upper.sum()
-    scale = bias_scale(2.0 * float(minority), radius, float(upper.max()), BIAS_ERROR)
+    wanted = bias_scale(2.0 * float(minority), radius, float(upper.max()), BIAS_ERROR)
+    best: NodeSolution | None = None
+    tries = [(wanted, TOLERANCE), *((s, _FINE) for s in _SMALL_SCALES if s < wanted)]
+    for scale, tolerance in tries:
+        centre = (
+            0.0 if best is None else best.plane.bias + float(x.mean(axis=0) @ best.plane.weights)
+        )
+        for found in _centred(x, y, upper, sides, epsilon, scale, tolerance, centre, stop):
+            best = found if best is None else _tighter(best, found, x, sides, epsilon)
+        assert best is not None
+        if _is_settled(best, x, sides, epsilon) or (stop is not None and stop()):
+            break
+    assert best is not None
+    return best
+
+
+def _centred(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    sides: NDArray[np.int8] | None,
+    epsilon: float,
+    scale: float,
+    tolerance: float,
+    offset: float,
+    stop: Callable[[], bool] | None,
+) -> Iterator[NodeSolution]:
+    """Solutions at one bias scale, each with the penalty centred at the bias of the last."""
+    n, p = x.shape
     rows = padded_rows(x, scale)
-    bank = new_bank(1, n, p + 1, rows.shape[1])
-    qp = node_of(bank, 0)
-    routed = np.zeros(n, np.int8) if sides is None else np.asarray(sides, np.int8)
-    offset = 0.0
+    qp = node_of(new_bank(1, n, p + 1, rows.shape[1]), 0)
+    load_rows(qp, np.zeros(n, np.int8) if sides is None else np.asarray(sides, np.int8))
+    chunk = chunk_pivots(n, rows.shape[1])
     for turn in range(_CENTRING_ROUNDS):
-        constants = np.array([epsilon, offset, TOLERANCE])
+        constants = np.array([epsilon, offset, tolerance])
         data = NodeData(rows, y.astype(float), upper.astype(float), constants)
-        if turn == 0:
-            load_rows(qp, routed)
-        else:
+        if turn > 0:
             refactor(qp, data)
-        chunk = chunk_pivots(n, rows.shape[1])
-        while solve_node(qp, data, np.inf, chunk) == PIVOT_LIMIT:
-            if stop is not None and stop():
-                turn = _CENTRING_ROUNDS
-                break
+        stopped = False
+        while not stopped and solve_node(qp, data, np.inf, chunk) == PIVOT_LIMIT:
+            stopped = stop is not None and stop()
         change = scale * float(qp.vector[p])
         offset += change
-        if turn == _CENTRING_ROUNDS or change * change <= 2.0 * scale * scale * BIAS_ERROR * abs(
-            float(qp.value[0])
-        ):
-            break
-    return plane_of(qp.vector[:p], x, y, upper, sides, epsilon)
+        plane = plane_of(qp.vector[:p], x, y, upper, sides, epsilon)
+        hinge, route = qp.multiplier[:n], qp.multiplier[n:]
+        yield NodeSolution(plane, *balanced_dual(x, y, sides, epsilon, hinge, route))
+        negligible = 2.0 * scale * scale * BIAS_ERROR * abs(float(qp.value[0]))
+        if stopped or change * change <= negligible:
+            return
+
+
+def balanced_dual(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    sides: NDArray[np.int8] | None,
+    epsilon: float,
+    hinge: NDArray[np.float64],
+    route: NDArray[np.float64],
+) -> tuple[float, NDArray[np.float64]]:
+    """Lower bound of a node QP without any bias penalty, and its weights, at given multipliers.
+
+    The bias is free, so the signed multipliers must sum to zero; those of the heavier sign are
+    scaled down until they do, which keeps them feasible.
+
+    Parameters
+    ----------
+    hinge, route : ndarray of shape (n_samples,)
+        Multipliers of the slack rows (at most the penalties) and of the routing rows.
+    """
+    side = np.zeros(len(y)) if sides is None else sides.astype(float)
+    slack, force = hinge * y, route * side
+    right = slack[slack > 0].sum() + force[force > 0].sum()
+    left = -slack[slack < 0].sum() - force[force < 0].sum()
+    scale_right = min(1.0, left / right) if right > 0 else 1.0
+    scale_left = min(1.0, right / left) if left > 0 else 1.0
+    slack = slack * np.where(slack > 0, scale_right, scale_left)
+    force = force * np.where(force > 0, scale_right, scale_left)
+    vector = (x - x.mean(axis=0)).T @ (slack + force)
+    linear = float(np.abs(slack).sum() + epsilon * np.abs(force[side < 0]).sum())
+    return linear - 0.5 * float(vector @ vector), vector
+
+
+def _tighter(
+    one: NodeSolution,
+    other: NodeSolution,
+    x: NDArray[np.float64],
+    sides: NDArray[np.int8] | None,
+    epsilon: float,
+) -> NodeSolution:
+    """Better bound of two solutions, and the plane whose value is nearest to it.
+
+    A value below the bound is no better: its plane misses routing rows within the tolerance.
+    """
+    dual = other if other.bound > one.bound else one
+    distance = [
+        np.inf if misses(found.plane, x, sides, epsilon) else abs(found.plane.value - dual.bound)
+        for found in (one, other)
+    ]
+    plane = other.plane if distance[1] < distance[0] else one.plane
+    return NodeSolution(plane, dual.bound, dual.vector)
+
+
+def _is_settled(
+    found: NodeSolution, x: NDArray[np.float64], sides: NDArray[np.int8] | None, epsilon: float
+) -> bool:
+    """Whether plane and bound meet, or the bound says that no plane routes like this."""
+    if misses(found.plane, x, sides, epsilon):
+        return found.bound >= _NO_PLANE
+    return abs(found.plane.value - found.bound) <= _TIGHT * found.plane.value
+
+
+def misses(
+    plane: NodePlane,
+    x: NDArray[np.float64],
+    sides: NDArray[np.int8] | None,
+    epsilon: float,
+) -> bool:
+    """Whether a plane misses a routing row by more than the tolerance."""
+    if sides is None or not sides.any():
+        return False
+    score = x @ plane.weights + plane.bias
+    missed = np.where(sides < 0, score + epsilon, -score)
+    return bool(missed[sides != 0].max() > routing_tolerance(plane.weights))
 
 
 def routing_tolerance(weights: NDArray[np.float64]) -> float:

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.plane import routing_tolerance, solve_node_plane
+from octcore.numerics.node_qp.plane import NodeSolution, misses, solve_node_plane
 from octcore.numerics.node_qp.reference import NodePlane
 
 # Relative slack of the comparison with the incumbent, above the accuracy of a node value.
 _SLACK = 1e-7
+# A weight below this share of the largest one is none.
+_NO_WEIGHT = 1e-7
 
 
 @dataclass(frozen=True)
@@ -49,34 +51,43 @@ class SparseNode:
     price: float
     stop: Callable[[], bool] | None = None
 
-    def solve(self, features: NDArray[np.int64]) -> NodePlane:
-        """Plane over some features, with weights for all."""
-        weights = np.zeros(self.x.shape[1])
-        if len(features) == 0:
-            return self._constant(weights)
-        rows = np.ascontiguousarray(self.x[:, features])
-        plane = solve_node_plane(rows, self.y, self.upper, self.sides, self.epsilon, self.stop)
-        weights[features] = plane.weights
-        if not self._feasible(plane, rows):
-            return NodePlane(weights, plane.bias, np.inf)
-        return NodePlane(weights, plane.bias, plane.value)
+    def solve(self, features: NDArray[np.int64]) -> NodeSolution:
+        """Solution over some features, with weights for all; no value where rows are missed.
 
-    def _constant(self, weights: NDArray[np.float64]) -> NodePlane:
+        A weight that is nothing beside the largest one is rounding, not a use of its feature, so
+        the plane is solved again without it.
+        """
+        if len(features) == 0:
+            return self._constant()
+        rows = np.ascontiguousarray(self.x[:, features])
+        found = solve_node_plane(rows, self.y, self.upper, self.sides, self.epsilon, self.stop)
+        plane, size = found.plane, np.abs(found.plane.weights)
+        used = size > _NO_WEIGHT * size.max()
+        if not used.all() and size.max() > 0:
+            fewer = self.solve(features[used])
+            if fewer.plane.value < np.inf:
+                return NodeSolution(fewer.plane, found.bound, self._spread(found.vector, features))
+        value = np.inf if misses(plane, rows, self.sides, self.epsilon) else plane.value
+        spread = NodePlane(self._spread(plane.weights, features), plane.bias, value)
+        return NodeSolution(spread, found.bound, self._spread(found.vector, features))
+
+    def _spread(
+        self, values: NDArray[np.float64], features: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        weights = np.zeros(self.x.shape[1])
+        weights[features] = values
+        return weights
+
+    def _constant(self) -> NodeSolution:
+        weights = np.zeros(self.x.shape[1])
         routed = np.zeros(len(self.y)) if self.sides is None else self.sides
         if routed.min() < 0 < routed.max():
-            return NodePlane(weights, 0.0, np.inf)
+            return NodeSolution(NodePlane(weights, 0.0, np.inf), np.inf, weights)
         bias = 1.0 if self.upper[self.y > 0].sum() >= self.upper[self.y < 0].sum() else -1.0
         if routed.any():
             bias = max(bias, 0.0) if routed.max() > 0 else min(bias, -self.epsilon)
         value = float(self.upper @ np.maximum(0.0, 1.0 - self.y * bias))
-        return NodePlane(weights, bias, value)
-
-    def _feasible(self, plane: NodePlane, rows: NDArray[np.float64]) -> bool:
-        if self.sides is None:
-            return True
-        score = rows @ plane.weights + plane.bias
-        missed = np.where(self.sides < 0, score + self.epsilon, -score)
-        return bool(missed[self.sides != 0].max(initial=0.0) <= routing_tolerance(plane.weights))
+        return NodeSolution(NodePlane(weights, bias, value), value, weights)
 
     def charge(self, n_features: int) -> float:
         """Price of a number of features."""
@@ -102,7 +113,7 @@ def solve_sparse_node(
         Features that are charged anyway, and those that may be used.
     """
     best = NodePlane(np.zeros(node.x.shape[1]), 0.0, np.inf)
-    value = cutoff
+    value, lowest = cutoff, np.inf
     n_features = node.x.shape[1]
     first = np.zeros(n_features, bool) if kept is None else kept
     everything = np.ones(n_features, bool) if allowed is None else allowed
@@ -112,43 +123,46 @@ def solve_sparse_node(
     while heap:
         bound, _, held, usable = heapq.heappop(heap)
         if bound >= value * (1.0 - _SLACK):
-            return SparsePlane(best, value, value * (1.0 - _SLACK))
+            return SparsePlane(best, value, min(lowest, value * (1.0 - _SLACK)))
         if serial > 0 and node.stop is not None and node.stop():
-            return SparsePlane(best, value, bound)
+            return SparsePlane(best, value, min(lowest, bound))
         relaxed, bound, chosen = _relax(node, held, usable)
         if bound >= value * (1.0 - _SLACK):
             continue
-        plane = relaxed if np.array_equal(chosen, usable) else node.solve(np.flatnonzero(chosen))
+        plane = relaxed.plane
+        if not np.array_equal(chosen, usable):
+            plane = node.solve(np.flatnonzero(chosen)).plane
         total = plane.value + node.charge(int(np.count_nonzero((plane.weights != 0) | first)))
         if total < value:
             best, value = plane, total
         free = np.flatnonzero(usable & ~held)
-        if len(free) == 0 or bound >= value * (1.0 - _SLACK):
+        if bound >= value * (1.0 - _SLACK):
             continue
-        feature = free[np.argmax(np.abs(relaxed.weights[free]))]
+        if len(free) == 0:
+            lowest = min(lowest, bound)
+            continue
+        feature = free[np.argmax(np.abs(relaxed.vector[free]))]
         inside, outside = held.copy(), usable.copy()
         inside[feature], outside[feature] = True, False
         full = node.price == np.inf and inside.sum() >= node.budget
         serial += 2
         heapq.heappush(heap, (bound, -serial, inside, inside.copy() if full else usable))
         heapq.heappush(heap, (bound, -serial + 1, held, outside))
-    return SparsePlane(best, value, value * (1.0 - _SLACK))
+    return SparsePlane(best, value, min(lowest, value * (1.0 - _SLACK)))
 
 
 def _relax(
     node: SparseNode, kept: NDArray[np.bool_], allowed: NDArray[np.bool_]
-) -> tuple[NodePlane, float, NDArray[np.bool_]]:
-    """Plane over all allowed features, its bound under the budget, and the features to try."""
-    plane = node.solve(np.flatnonzero(allowed))
-    if plane.value == np.inf:
-        return plane, np.inf, kept
-    worth = 0.5 * plane.weights**2
+) -> tuple[NodeSolution, float, NDArray[np.bool_]]:
+    """Solution over all allowed features, its bound under the budget, and the features to try."""
+    relaxed = node.solve(np.flatnonzero(allowed))
+    worth = 0.5 * relaxed.vector**2
     free = np.flatnonzero(allowed & ~kept)
     order = free[np.argsort(-worth[free])]
     slots = max(0, node.budget - int(kept.sum()))
     rest = order[slots:]
-    bound = plane.value + float(np.minimum(worth[rest], node.price).sum())
+    bound = relaxed.bound + float(np.minimum(worth[rest], node.price).sum())
     chosen = kept.copy()
     chosen[order[:slots]] = True
     chosen[rest[worth[rest] > node.price]] = True
-    return plane, bound + node.charge(int(kept.sum())), chosen
+    return relaxed, bound + node.charge(int(kept.sum())), chosen

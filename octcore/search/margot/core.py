@@ -20,8 +20,13 @@ from octcore.numerics.node_qp.rows import load_rows
 from octcore.numerics.node_qp.solver import GAVE_UP, OPTIMAL, PIVOT_LIMIT
 from octcore.search.margot.branching import AGAIN, COMPLETE, PRUNED, branch, process
 from octcore.search.margot.frame import SHARE, RoutingFrame
-from octcore.search.margot.records import Status
-from octcore.search.margot.start import class_routing, node_solver, svm_planes
+from octcore.search.margot.records import Planes, Status
+from octcore.search.margot.start import (
+    class_routing,
+    node_membership,
+    node_solver,
+    svm_planes,
+)
 from octcore.search.margot.state import (
     clear_bank,
     pack,
@@ -132,7 +137,7 @@ class RoutingSearch(RoutingFrame):
         if code == AGAIN:
             return True
         self.nodes += 1
-        if code == PRUNED:
+        if code == PRUNED or self._is_closed_exactly():
             return False
         if code == COMPLETE:
             return self._finish_complete()
@@ -168,8 +173,35 @@ class RoutingSearch(RoutingFrame):
             return False
         if settled and self._choose_nearest():
             return self._split()
-        self.abandoned = min(self.abandoned, self.value())
+        exact = self._close_routing(self.prefix)
+        if exact < self.finished():
+            self.abandoned = min(self.abandoned, max(self.value(), exact + self.correction()))
         return False
+
+    def _is_closed_exactly(self) -> bool:
+        """Whether a state that only its bias penalties keep open is closed without them."""
+        value = self.value()
+        return self.finished() <= value < self.cutoff() and self._exact_bound() >= self.finished()
+
+    def _exact_bound(self) -> float:
+        """Bound of the current state by cold solves without bias penalties."""
+        total = 0.0
+        for node in range(self.problem.n_nodes):
+            found = self.solve_node(node_membership(self.prefix, node), node)
+            total += found.bound
+        return total
+
+    def _close_routing(self, routing: NDArray[np.int64]) -> float:
+        """Bound of a complete routing by cold solves; its tree is offered."""
+        nodes = range(self.problem.n_nodes)
+        found = [self.solve_node(node_membership(routing, node), node) for node in nodes]
+        planes = Planes(
+            np.array([one.plane.weights for one in found]),
+            np.array([one.plane.bias for one in found]),
+        )
+        if self.keeps_routing(planes, routing):
+            self.tracker.offer(self.objective(planes, routing), planes, routing, "search")
+        return sum(one.bound for one in found)
 
     def _choose_nearest(self) -> bool:
         """Choose the free sample nearest to its plane; for states that rounding left open."""

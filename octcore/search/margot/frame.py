@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from octcore.numerics.node_qp.factor import N_PIVOTS, new_bank
 from octcore.numerics.node_qp.plane import (
+    NodeSolution,
     bias_scale,
     chunk_pivots,
+    misses,
     padded_rows,
     plane_of,
-    routing_tolerance,
     solve_node_plane,
 )
 from octcore.numerics.node_qp.reference import NodePlane
@@ -130,13 +131,16 @@ class RoutingFrame:
 
     def cutoff(self) -> float:
         """Penalised value from which a state cannot hold a tree better than the gap allows."""
-        return self.tracker.objective * (1.0 - self.problem.gap) + self.correction()
+        return self.finished() + self.correction()
+
+    def finished(self) -> float:
+        """Value from which a state cannot hold a tree better than the gap allows."""
+        return self.tracker.objective * (1.0 - self.problem.gap)
 
     def report_bound(self, penalised: float) -> None:
         """Publish the global bound that belongs to a penalised one."""
         allowed = min(penalised, self.abandoned) - self.correction()
-        finished = self.tracker.objective * (1.0 - self.problem.gap)
-        self.bound = max(self.bound, min(allowed, finished))
+        self.bound = max(self.bound, min(allowed, self.finished()))
         self.tracker.bound(self.bound, self.nodes)
 
     # -- incumbents ---------------------------------------------------------------------------
@@ -181,13 +185,42 @@ class RoutingFrame:
                 continue
             rows = (x, y, upper, routed, problem.epsilon)
             plane = plane_of(vector[:p], *rows)
-            if routed is not None and missed(plane, x, routed, problem.epsilon):
-                plane = solve_node_plane(*rows, self.tracker.stop)
-                if missed(plane, x, routed, problem.epsilon):
+            if misses(plane, x, routed, problem.epsilon):
+                plane = solve_node_plane(*rows, self.tracker.stop).plane
+                if misses(plane, x, routed, problem.epsilon):
                     return False
             weights[node], biases[node] = plane.weights, plane.bias
         planes = Planes(weights, biases)
         return self.tracker.offer(self.objective(planes, routing), planes, routing, source)
+
+    def solve_node(self, sides: NDArray[np.int8], node: int) -> NodeSolution:
+        """Solve the QP of a node from scratch; ``sides`` as in `node_membership`.
+
+        A node without rows sends them to its own side.
+        """
+        here = np.flatnonzero(sides < 2)
+        if not len(here):
+            zero = np.zeros(self.problem.x.shape[1])
+            return NodeSolution(NodePlane(zero, -1.0 if node % 2 == 1 else 1.0, 0.0), 0.0, zero)
+        routed = sides[here] if node < self.problem.n_upper and sides[here].any() else None
+        return solve_node_plane(
+            np.ascontiguousarray(self.problem.x[here]),
+            self.problem.y[here],
+            self.penalties[node, here],
+            routed,
+            self.problem.epsilon,
+            self.tracker.stop,
+        )
+
+    def keeps_routing(self, planes: Planes, routing: NDArray[np.int64]) -> bool:
+        """Whether planes send every sample where a complete routing says."""
+        for node in range(self.problem.n_upper):
+            sides = node_membership(routing, node)
+            here = sides < 2
+            plane = NodePlane(planes.weights[node], float(planes.biases[node]), 0.0)
+            if misses(plane, self.problem.x[here], sides[here], self.problem.epsilon):
+                return False
+        return True
 
     def polish(self) -> None:
         """Replace the incumbent's planes by accurate ones for the same routing and features."""
@@ -204,8 +237,8 @@ class RoutingFrame:
                 continue
             x = np.ascontiguousarray(x[:, columns])
             routed = sides[here] if node < problem.n_upper else None
-            plane = solve_node_plane(x, y, upper, routed, problem.epsilon, self.tracker.stop)
-            if routed is None or not missed(plane, x, routed, problem.epsilon):
+            plane = solve_node_plane(x, y, upper, routed, problem.epsilon, self.tracker.stop).plane
+            if not misses(plane, x, routed, problem.epsilon):
                 weights[node, columns], biases[node] = plane.weights, plane.bias
         planes = Planes(weights, biases)
         self.tracker.offer(self.objective(planes, routing), planes, routing, "polish")
@@ -252,16 +285,6 @@ class RoutingFrame:
         """Pivots over all banks."""
         banks = (self.bank, self.pair, self.complete, self.warm, self.trial)
         return int(sum(bank.count[:, N_PIVOTS].sum() for bank in banks))
-
-
-def missed(
-    plane: NodePlane, x: NDArray[np.float64], routed: NDArray[np.int8], epsilon: float
-) -> bool:
-    """Whether a plane misses a routing row by more than the tolerance."""
-    score = x @ plane.weights + plane.bias
-    return bool(
-        np.where(routed < 0, score + epsilon, -score).max() > routing_tolerance(plane.weights)
-    )
 
 
 def _twins(x: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -123,7 +123,7 @@ class SparseRoutingSearch(RoutingSearch):
             found = self._bound_node(node, room, nothing, everything)
             if found.bound >= room:
                 return False
-            plane = self._sparse_node(node, sides).solve(np.flatnonzero(found.chosen))
+            plane = self._sparse_node(node, sides).solve(np.flatnonzero(found.chosen)).plane
             if plane.value == np.inf:
                 return False
             total += plane.value
@@ -299,7 +299,10 @@ class SparseRoutingSearch(RoutingSearch):
             sides = node_membership(self.prefix, node)
             if (sides < 2).any():
                 masks = (state.kept[node], state.allowed[node])
-                total += solve_sparse_node(self._sparse_node(node, sides), np.inf, *masks).bound
+                room = self.tracker.objective - total
+                total += solve_sparse_node(self._sparse_node(node, sides), room, *masks).bound
+                if total >= self.tracker.objective:
+                    break
         return total
 
     def _root_axis(self, state: SparseState) -> NDArray[np.float64] | None:

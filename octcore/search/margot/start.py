@@ -88,7 +88,7 @@ def node_solver(
     def solve(node: int, samples: NDArray[np.int64]) -> NodePlane:
         here, labels, upper = x[samples], y[samples], penalties[node, samples]
         if problem.variant == "margot" or labels.max() == labels.min():
-            return solve_node_plane(here, labels, upper, None, problem.epsilon, stop)
+            return solve_node_plane(here, labels, upper, None, problem.epsilon, stop).plane
         budget = int(budgets[node])
         sparse = SparseNode(here, labels, upper, None, problem.epsilon, budget, price, stop)
         return solve_sparse_node(sparse).plane

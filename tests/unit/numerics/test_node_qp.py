@@ -44,7 +44,7 @@ def random_node(seed: int, c: float, routed: bool):
 @pytest.mark.parametrize("seed", range(6))
 def test_value_equals_reference(seed: int, c: float, routed: bool):
     x, y, upper, sides = random_node(seed, c, routed)
-    fast = solve_node_plane(x, y, upper, sides, EPSILON)
+    fast = solve_node_plane(x, y, upper, sides, EPSILON).plane
     slow = solve_node_qp_reference(x, y, upper, sides, EPSILON)
     assert fast.value == pytest.approx(slow.value, rel=VALUE_TOLERANCE, abs=1e-7)
     if sides is not None:
@@ -91,9 +91,9 @@ def test_inseparable_routing_reaches_any_cutoff():
 
 
 def test_pure_and_empty_nodes_cost_nothing():
-    plane = solve_node_plane(np.eye(3), -np.ones(3), np.ones(3))
+    plane = solve_node_plane(np.eye(3), -np.ones(3), np.ones(3)).plane
     assert (plane.value, plane.bias) == (0.0, -1.0)
-    assert solve_node_plane(np.zeros((0, 2)), np.zeros(0), np.zeros(0)).value == 0.0
+    assert solve_node_plane(np.zeros((0, 2)), np.zeros(0), np.zeros(0)).bound == 0.0
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -138,7 +138,7 @@ def test_sparse_node_equals_enumeration(seed: int, price: float):
     for mask in range(32):
         features = np.flatnonzero([(mask >> j) & 1 for j in range(5)])
         if len(features) <= 2 or price < np.inf:
-            values.append(node.solve(features).value + node.charge(len(features)))
+            values.append(node.solve(features).plane.value + node.charge(len(features)))
     found = solve_sparse_node(node)
     assert found.exact
     assert found.value == pytest.approx(min(values), rel=1e-6)
