@@ -130,16 +130,22 @@ class OCT:
 
     @cached_property
     def sets(self) -> TreeSets:
-        """I: all rows; J: columns that may be tested and take two values at least."""
+        """I: all rows; J: columns that may be tested and vary, or that the root must test."""
         problem, rows = self.problem, terminals.all_rows(self.problem)
-        J = [j for j in side.allowed_columns(problem) if np.ptp(problem.X[:, j]) > 0]
+        required = np.zeros(problem.n_features, dtype=bool)
+        if problem.constraints.root_feature is not None:
+            raw = problem.context.raw_index(problem.constraints.root_feature)
+            required = problem.groups == raw
+        varies = np.ptp(problem.X, axis=0) > 0
+        J = [j for j in side.allowed_columns(problem) if varies[j] or required[j]]
         return TreeSets(rows, J, problem.depth, problem.n_classes)
 
     @cached_property
     def gaps(self) -> dict[int, float]:
         """eps_j: smallest gap between distinct values, floored."""
         values = {j: np.unique(self.problem.X[:, j]) for j in self.sets.columns}
-        return {j: max(SMALLEST_GAP, float(np.diff(x).min())) for j, x in values.items()}
+        least = {j: float(np.diff(x).min(initial=1.0)) for j, x in values.items()}
+        return {j: max(SMALLEST_GAP, gap) for j, gap in least.items()}
 
     @cached_property
     def majority_errors(self) -> float:

@@ -65,7 +65,7 @@ class ColumnsModel:
     @cached_property
     def gains(self) -> np.ndarray:
         """Value and left sides of the linear rows, shape ``(n_columns, 1 + n_rows)``."""
-        return np.array(self.table.gains).reshape(len(self.table), -1)
+        return np.array(self.table.gains).reshape(len(self.table), 1 + len(self.columns.rows.rhs))
 
     @cached_property
     def model(self) -> Any:
@@ -197,7 +197,8 @@ class ColumnsModel:
             u = self.model.uses_feature
             paid = [g for g, value in zip(u, point.array(u), strict=True) if value > 0.5]
             feature = np.array(table.feature)
-            allowed = (feature < 0) | np.isin(self.columns.space.groups[feature], paid)
+            raw = np.append(self.columns.space.groups, -1)[feature]
+            allowed = (feature < 0) | np.isin(raw, paid)
         best, chosen = np.full(table.n_rows, -np.inf), np.full(table.n_rows, -1)
         for c in np.flatnonzero(allowed)[::-1].tolist():
             row, below = table.row[c], [r for r in table.below[c] if r >= 0]

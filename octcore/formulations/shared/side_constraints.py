@@ -20,37 +20,17 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.constraints import parity_cells
+from octcore.formulations.shared.constraint_kinds import (
+    PREDICTION,
+    ROUTED,
+    STRUCTURAL,
+    fixes_labels,
+    needs_routing,
+)
 from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
 from octcore.program import Problem
 from octcore.tree import topology
 from octcore.tree.tree import Tree
-
-STRUCTURAL = frozenset(
-    {
-        "max_leaves",
-        "max_splits",
-        "max_features",
-        "forbidden_features",
-        "forbidden_pairs",
-        "root_feature",
-        "feature_once_per_path",
-        "class_weight",
-    }
-)
-"""Constraints that rows over `b` (and weights in the objective) express."""
-ROUTED = frozenset(
-    {
-        "min_samples_leaf",
-        "statistical_parity",
-        "equal_opportunity",
-        "predictive_equality",
-        "equalized_odds",
-        "conditional_parity",
-    }
-)
-"""Constraints that need full routing."""
-PREDICTION = frozenset(ROUTED - {"min_samples_leaf"} | {"min_recall"})
-"""Constraints on predictions: leaf labels may not be changed afterwards."""
 
 
 def allowed_columns(problem: Problem) -> list[int]:
@@ -102,7 +82,7 @@ def add_structural_rows(model: Any, problem: Problem, b: Any, F: list[int]) -> N
             ),
             doc="a raw feature is tested once at most on the path to terminal t",
         )
-    if wanted.max_features is not None or wanted.forbidden_pairs:
+    if groups and (wanted.max_features is not None or wanted.forbidden_pairs):
         _add_feature_use(model, problem, b, groups)
 
 
@@ -135,16 +115,6 @@ def recall_floor(problem: Problem, label: Any) -> tuple[int, int]:
     k = problem.context.class_index(label)
     share = (problem.constraints.min_recall or {})[label]
     return k, math.ceil(share * int((problem.y == k).sum()) - 1e-9)
-
-
-def needs_routing(problem: Problem) -> bool:
-    """Whether a constraint concerns all rows, not only those classified correctly."""
-    return bool(problem.constraints.active & ROUTED)
-
-
-def fixes_labels(problem: Problem) -> bool:
-    """Whether a constraint concerns predictions, so that leaf labels are part of the solution."""
-    return bool(problem.constraints.active & PREDICTION)
 
 
 class FullRouting:
