@@ -1,0 +1,418 @@
+"""Compiled kernels of the near-optimal trees: errors of all stumps below a split, and counts.
+
+Rows are bits in 32-bit words, sorted by class so that a word has rows of one class.  A *cell* is a
+pair (errors, leaves); errors are numbered, as class weights leave gaps between their sums.  Counts
+are vectors over *variants*: sets of columns that a tree may use.  They are doubles, exact below
+2^53.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from octcore.search.univariate.intrinsics import larger, minus, plus, shared_bits, times
+
+IMPOSSIBLE = np.int32(1 << 29)
+"""Errors of a split that leaves a side empty or smaller than the leaf size.
+
+Total weights are below 2^24, so that sums of errors stay in 32 bits; costs have 64.
+"""
+
+LARGE = 1 << 60
+"""Cost of a tree that cannot be."""
+
+
+@njit(cache=True, nogil=True)
+def _count_classes(words, other, word_class, out):
+    """Rows per class in the intersection of two bit sets."""
+    out[:] = 0
+    for q in range(len(words)):
+        out[word_class[q]] += shared_bits(words[q], other[q])
+
+
+@njit(cache=True, nogil=True)
+def _errors(counts, weight, least):
+    """Weight outside the heaviest class, `IMPOSSIBLE` for too few rows."""
+    rows, total, most = 0, 0, 0
+    for k in range(len(counts)):
+        rows += counts[k]
+        total += weight[k] * counts[k]
+        most = max(most, weight[k] * counts[k])
+    return total - most if rows >= least else IMPOSSIBLE
+
+
+@njit(cache=True, nogil=True)
+def score_columns(columns, word_class, weight, minority, least, subset, work):
+    """Leaf errors and outvoted weight on both sides of every column that parts the rows.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_columns, n_words), uint32
+    word_class : ndarray of shape (n_words,)
+    weight : ndarray of shape (n_classes,), int32
+    minority : ndarray of shape (n_words,), uint32
+        Rows whose class is outvoted among identical rows.
+    least : int
+        Rows that a leaf needs, 1 or more.
+    subset : ndarray of shape (n_words,), uint32
+    work : Work
+
+    Returns
+    -------
+    int
+        Number of columns that part the rows; their numbers are in `work.active`.
+    """
+    everything, counts, ones = work.totals, work.cell, work.ones
+    _count_classes(subset, subset, word_class, everything)
+    n_rows = everything.sum()
+    active = 0
+    for f in range(len(columns)):
+        _count_classes(subset, columns[f], word_class, counts)
+        right = counts.sum()
+        if right < least or n_rows - right < least:
+            continue
+        work.active[active] = f
+        work.leaf[1, active] = _errors(counts, weight, least)
+        for k in range(len(counts)):
+            ones[k, active] = counts[k]
+            counts[k] = everything[k] - counts[k]
+        work.leaf[0, active] = _errors(counts, weight, least)
+        inside, outside = 0, 0
+        for q in range(len(subset)):
+            rows = np.uint32(minority[q] & subset[q])
+            if rows:
+                right = shared_bits(rows, columns[f, q])
+                inside += weight[word_class[q]] * right
+                outside += weight[word_class[q]] * (shared_bits(rows, rows) - right)
+        work.outvoted[0, active], work.outvoted[1, active] = outside, inside
+        active += 1
+    return active
+
+
+@njit(cache=True, nogil=True)
+def _pack_subset(columns, word_class, subset, n_active, work):
+    """Copy the words of the subset that hold rows, by word and active column; return how many."""
+    live = 0
+    for q in range(len(subset)):
+        if subset[q]:
+            work.live[live] = word_class[q]
+            for i in range(n_active):
+                work.packed[live, i] = subset[q] & columns[work.active[i], q]
+            live += 1
+    return live
+
+
+@njit(cache=True, nogil=True)
+def _count_pairs(work, live, i, n_active):
+    """Rows per class with columns i and j both one, for every later column j (`work.counts`)."""
+    for k in range(len(work.totals)):
+        work.counts[k, i + 1 : n_active] = 0
+    q = 0
+    while q < live:
+        row, word = work.counts[work.live[q], i + 1 : n_active], work.packed[q, i]
+        others = work.packed[q, i + 1 : n_active]
+        if q + 1 < live and work.live[q] == work.live[q + 1]:
+            second, more = work.packed[q + 1, i], work.packed[q + 1, i + 1 : n_active]
+            for j in range(len(row)):
+                two = plus(shared_bits(word, others[j]), shared_bits(second, more[j]))
+                row[j] = plus(row[j], two)
+            q += 2
+        else:
+            for j in range(len(row)):
+                row[j] = plus(row[j], shared_bits(word, others[j]))
+            q += 1
+
+
+@njit(cache=True, nogil=True)
+def _heaviest(work, weight, i, n_active):
+    """Weight of the heaviest class in the four cells of columns i and j, rows with j one.
+
+    Fills ``work.best[0..3]`` for the cells (0, 0), (0, 1), (1, 0), (1, 1) and ``work.rows[0..1]``
+    for (0, 1), (1, 1).  Short loops over few arrays: with many, the compiler gives up vectors.
+    """
+    begin = i + 1
+    none, second = work.best[0, begin:n_active], work.best[1, begin:n_active]
+    first, both = work.best[2, begin:n_active], work.best[3, begin:n_active]
+    on_left, on_right = work.rows[0, begin:n_active], work.rows[1, begin:n_active]
+    none[:], second[:], first[:], both[:], on_left[:], on_right[:] = 0, 0, 0, 0, 0, 0
+    for k in range(len(weight)):
+        row, w = work.counts[k, begin:n_active], weight[k]
+        ones = work.ones[k, begin:n_active]
+        heavy = work.weighted[k, begin:n_active]
+        p = work.weighted[k, i]
+        rest = minus(times(w, work.totals[k]), p)
+        for j in range(len(row)):
+            on_right[j] = plus(on_right[j], row[j])
+            on_left[j] = plus(on_left[j], minus(ones[j], row[j]))
+        for j in range(len(row)):
+            here = times(w, row[j])
+            both[j] = larger(both[j], here)
+            first[j] = larger(first[j], minus(p, here))
+        for j in range(len(row)):
+            here = minus(heavy[j], times(w, row[j]))
+            second[j] = larger(second[j], here)
+            none[j] = larger(none[j], minus(rest, here))
+
+
+@njit(cache=True, nogil=True)
+def _stump_errors(work, least, i, n_active, n_rows, weight_all):
+    """Turn ``work.best[0..3]`` into the errors of four stumps, `IMPOSSIBLE` for small leaves.
+
+    They are: the left and the right side of column i split by j, and the left and the right side
+    of column j split by i.
+    """
+    begin = i + 1
+    none, second = work.best[0, begin:n_active], work.best[1, begin:n_active]
+    first, both = work.best[2, begin:n_active], work.best[3, begin:n_active]
+    on_left, on_right = work.rows[0, begin:n_active], work.rows[1, begin:n_active]
+    heavy = work.weight_ones[begin:n_active]
+    w_right = work.weight_ones[i]
+    w_left = minus(weight_all, w_right)
+    n_right = work.n_ones[i]
+    n_left = minus(n_rows, n_right)
+    need = np.int32(least)
+    for j in range(len(none)):
+        by_left = minus(minus(w_left, none[j]), second[j])
+        by_right = minus(minus(w_right, first[j]), both[j])
+        other = minus(minus(minus(weight_all, heavy[j]), none[j]), first[j])
+        both[j] = minus(minus(heavy[j], second[j]), both[j])
+        none[j], second[j], first[j] = by_left, by_right, other
+    for j in range(len(none)):
+        n01, n00 = on_left[j], minus(n_left, on_left[j])
+        none[j] = none[j] if n00 >= need and n01 >= need else IMPOSSIBLE
+        on_left[j] = n00
+    for j in range(len(none)):
+        n11, n10 = on_right[j], minus(n_right, on_right[j])
+        second[j] = second[j] if n10 >= need and n11 >= need else IMPOSSIBLE
+        n00 = on_left[j]
+        first[j] = first[j] if n00 >= need and n10 >= need else IMPOSSIBLE
+        n01 = minus(n_left, n00)
+        both[j] = both[j] if n01 >= need and n11 >= need else IMPOSSIBLE
+
+
+@njit(cache=True, nogil=True)
+def score_stumps(columns, word_class, weight, least, subset, n_active, work, keep):
+    """Least errors of a stump on both sides of every active column (`work.stump`).
+
+    With `keep`, `work.table[s, i, j]` gets the errors of splitting side s of column i by column j.
+    """
+    live = _pack_subset(columns, word_class, subset, n_active, work)
+    stump, table, errors = work.stump, work.table, work.best
+    stump[:, :n_active] = IMPOSSIBLE
+    n_rows, weight_all = work.totals[0], times(weight[0], work.totals[0])
+    for k in range(1, len(weight)):
+        n_rows = plus(n_rows, work.totals[k])
+        weight_all = plus(weight_all, times(weight[k], work.totals[k]))
+    for i in range(n_active):
+        if keep:
+            table[0, i, i] = IMPOSSIBLE
+            table[1, i, i] = IMPOSSIBLE
+        begin = i + 1
+        _count_pairs(work, live, i, n_active)
+        _heaviest(work, weight, i, n_active)
+        _stump_errors(work, least, i, n_active, n_rows, weight_all)
+        for s in range(2):
+            mine, below, other = errors[s, begin:n_active], stump[s, begin:n_active], errors[s + 2]
+            best = stump[s, i]
+            for j in range(len(mine)):
+                best = min(best, mine[j])
+            stump[s, i] = best
+            other = other[begin:n_active]
+            for j in range(len(other)):
+                below[j] = min(below[j], other[j])
+            if keep:
+                table[s, i, begin:n_active] = mine
+                table[s, begin:n_active, i] = other
+
+
+@njit(cache=True, nogil=True)
+def score(columns, word_class, weight, minority, least, subset, work, depth, keep):
+    """Score a subset of rows: columns, and with `depth` 2 the stumps below them.
+
+    Returns
+    -------
+    tuple of (int, int)
+        Number of active columns, and errors of a leaf (`IMPOSSIBLE` if it has too few rows).
+    """
+    n_active = score_columns(columns, word_class, weight, minority, least, subset, work)
+    for i in range(n_active):
+        rows, total = 0, 0
+        for k in range(len(weight)):
+            work.weighted[k, i] = weight[k] * work.ones[k, i]
+            total += work.weighted[k, i]
+            rows += work.ones[k, i]
+        work.weight_ones[i], work.n_ones[i] = total, rows
+    if depth >= 2:
+        score_stumps(columns, word_class, weight, least, subset, n_active, work, keep)
+    return n_active, _errors(work.totals, weight, least)
+
+
+@njit(cache=True, nogil=True)
+def least_cost(work, n_active, leaf, unit, price, depth):
+    """Least cost of a tree of depth two or less from what `score` found."""
+    best = LARGE if leaf >= IMPOSSIBLE else unit * leaf + price
+    for i in range(n_active):
+        cost = 0
+        for s in range(2):
+            side = unit * work.leaf[s, i] + price
+            if depth >= 2 and work.stump[s, i] < IMPOSSIBLE:
+                side = min(side, unit * work.stump[s, i] + 2 * price)
+            cost += side
+        best = min(best, cost)
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _add_product(cell, first, second, third):
+    """Add the product of three vectors over the variants."""
+    for v in range(len(cell)):
+        cell[v] += first[v] * second[v] * third[v]
+
+
+@njit(cache=True, nogil=True)
+def _list_options(work, side, i, n_active, budget, unit, price, number, allow):
+    """Count the stumps on one side of column i by errors; return how many errors occur."""
+    options, seen, row = work.options[side], work.seen[side], work.table[side, i]
+    found = 0
+    for j in range(n_active):
+        use = allow[work.active[j]]
+        if row[j] >= IMPOSSIBLE or unit * row[j] + 2 * price > budget or use[0] == 0.0:
+            continue
+        e = number[row[j]]
+        if options[e, 0] == 0.0:
+            seen[found] = e
+            found += 1
+        for v in range(len(use)):
+            options[e, v] += use[v]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _cheapest_side(work, side, i, unit, price, depth):
+    """Least cost of a leaf or stump on one side of column i."""
+    cost = unit * work.leaf[side, i] + price
+    if depth >= 2 and work.stump[side, i] < IMPOSSIBLE:
+        cost = min(cost, unit * work.stump[side, i] + 2 * price)
+    return cost
+
+
+@njit(cache=True, nogil=True)
+def count_below(
+    work, n_active, leaf, unit, price, depth, budget, values, number, allow, first, last, grid
+):
+    """Add the trees of depth one or two on a scored subset to ``grid[leaves - 1, errors]``.
+
+    Parameters
+    ----------
+    work : Work
+        After `score` with `keep`.
+    n_active, leaf : int
+        What `score` returned.
+    unit, price, budget : int
+        Cost = unit * errors + price * leaves, at most `budget`.
+    values, number : ndarray
+        Errors by number, and number by errors.
+    allow : ndarray of shape (n_columns, n_variants), float64
+        1 where a variant may use a column; what variant 0 may not use, none may.
+    first, last : int
+        Active columns that may be the root, ``first <= i < last``; the single leaf counts when
+        `first` is 0.
+    grid : ndarray of shape (4, n_errors, n_variants)
+    """
+    nothing = np.ones(allow.shape[1])
+    if first == 0 and leaf < IMPOSSIBLE and unit * leaf + price <= budget:
+        _add_product(grid[0, number[leaf]], nothing, nothing, nothing)
+    for i in range(first, last):
+        root = allow[work.active[i]]
+        cheap_left = _cheapest_side(work, 0, i, unit, price, depth)
+        cheap_right = _cheapest_side(work, 1, i, unit, price, depth)
+        if root[0] == 0.0 or cheap_left + cheap_right > budget:
+            continue
+        e0, e1 = work.leaf[0, i], work.leaf[1, i]
+        if unit * (e0 + e1) + 2 * price <= budget:
+            _add_product(grid[1, number[e0 + e1]], root, nothing, nothing)
+        if depth >= 2:
+            n_left = _list_options(
+                work, 0, i, n_active, budget - cheap_right, unit, price, number, allow
+            )
+            n_right = _list_options(
+                work, 1, i, n_active, budget - cheap_left, unit, price, number, allow
+            )
+            _add_stumps(work, root, n_left, n_right, e0, e1, unit, price, budget, values, number,
+                        grid)  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _add_stumps(work, root, n_left, n_right, e0, e1, unit, price, budget, values, number, grid):
+    """Add the trees with a stump on one side or both; clears the options."""
+    nothing = np.ones(len(root))
+    for a in range(n_left):
+        left_errors, left = values[work.seen[0, a]], work.options[0, work.seen[0, a]]
+        if unit * (left_errors + e1) + 3 * price <= budget:
+            _add_product(grid[2, number[left_errors + e1]], root, left, nothing)
+        for b in range(n_right):
+            errors = left_errors + values[work.seen[1, b]]
+            if unit * errors + 4 * price <= budget:
+                right = work.options[1, work.seen[1, b]]
+                _add_product(grid[3, number[errors]], root, left, right)
+    for b in range(n_right):
+        errors, right = e0 + values[work.seen[1, b]], work.options[1, work.seen[1, b]]
+        if unit * errors + 3 * price <= budget:
+            _add_product(grid[2, number[errors]], root, nothing, right)
+        right[:] = 0.0
+    for a in range(n_left):
+        work.options[0, work.seen[0, a]] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def combine(edges, start, errors, leaves, costs, counts, budget, values, number, allow, grid):
+    """Add the trees with a split at the top to ``grid[leaves - 1, errors]``.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_edges, 3)
+        Column, left and right child.
+    start : ndarray
+        First cell of every child; its cells ascend in cost.
+    errors, leaves, costs : ndarray of shape (n_cells,)
+    counts : ndarray of shape (n_cells, n_variants)
+    """
+    for k in range(len(edges)):
+        root = allow[edges[k, 0]]
+        left, right = edges[k, 1], edges[k, 2]
+        if root[0] == 0.0:
+            continue
+        for a in range(start[left], start[left + 1]):
+            for b in range(start[right], start[right + 1]):
+                if costs[a] + costs[b] > budget:
+                    break
+                e = number[values[errors[a]] + values[errors[b]]]
+                _add_product(grid[leaves[a] + leaves[b] - 1, e], root, counts[a], counts[b])
+
+
+@njit(cache=True, nogil=True)
+def gather(grid, n_leaves, n_errors, values, unit, price):
+    """Cells of a grid that hold trees, by cost: errors, leaves, costs, counts; clears the grid."""
+    found = 0
+    for leaf in range(n_leaves):
+        for e in range(n_errors):
+            if grid[leaf, e, 0] > 0.0:
+                found += 1
+    errors = np.empty(found, np.int64)
+    leaves = np.empty(found, np.int64)
+    costs = np.empty(found, np.int64)
+    k = 0
+    for leaf in range(n_leaves):
+        for e in range(n_errors):
+            if grid[leaf, e, 0] > 0.0:
+                errors[k], leaves[k] = e, leaf + 1
+                costs[k] = unit * values[e] + price * (leaf + 1)
+                k += 1
+    order = np.argsort(costs, kind="mergesort")
+    counts = np.empty((found, grid.shape[2]))
+    for k in range(found):
+        cell = grid[leaves[order[k]] - 1, errors[order[k]]]
+        counts[k] = cell
+        cell[:] = 0.0
+    return errors[order], leaves[order], costs[order], counts
