@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from octcore.solving.run import Run
     from octcore.solving.solve import solve
     from octcore.tree.tree import Split, Tree
+    from octcore.verification import verify
 
 _HOME = {
     "DataError": "octcore.errors",
@@ -55,6 +56,7 @@ _HOME = {
     "solve_one_vs_rest": "octcore.selection.one_vs_rest",
     "solve_selected": "octcore.selection.selected_training",
     "tune": "octcore.selection.tuning",
+    "verify": "octcore.verification",
 }
 
 __all__ = [
@@ -81,6 +83,7 @@ __all__ = [
     "solve_one_vs_rest",
     "solve_selected",
     "tune",
+    "verify",
 ]
 
 

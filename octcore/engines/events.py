@@ -11,7 +11,7 @@ from typing import Any
 from octcore.program import Sense
 from octcore.tree.tree import Tree
 
-KINDS = ("phase", "model", "incumbent", "bound", "progress", "cuts", "note", "finished")
+KINDS = ("phase", "model", "incumbent", "bound", "progress", "cuts", "note", "finished", "verified")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Event:
         Since the call of `octcore.solve`.
     kind : str
         One of ``"phase"`` (what is being done now), ``"model"`` (its size), ``"incumbent"``,
-        ``"bound"``, ``"progress"``, ``"cuts"``, ``"note"`` and ``"finished"``.
+        ``"bound"``, ``"progress"``, ``"cuts"``, ``"note"``, ``"finished"`` and ``"verified"``.
     incumbent, bound : float or None
         Best objective and best bound so far, in the formulation's own sense.
     source : str

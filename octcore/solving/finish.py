@@ -93,6 +93,7 @@ def finish(
         n_train=prepared.train.n_samples,
         n_test=0 if prepared.test is None else prepared.test.n_samples,
         classes=prepared.train.classes,
+        sample_weight=prepared.sample_weight,
     )
 
 

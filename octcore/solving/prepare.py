@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -85,15 +85,15 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
         n_classes=train.n_classes,
         depth=settings.depth,
         params=settings.params,
-        constraints=settings.constraints,
+        # Weights of classes are in the weights of the rows; they rule out no tree.
+        constraints=replace(settings.constraints, class_weight=None),
         context=_context(settings, train, encoding, X),
         categorical=_categorical(encoding),
         seed=settings.seed,
     )
     seconds = time.perf_counter() - start
-    return Prepared(
-        settings, info, train, test, encoding, problem, seconds, findings + encoding.notes
-    )
+    notes = findings + encoding.notes
+    return Prepared(settings, info, train, test, encoding, problem, seconds, notes, sample_weight)
 
 
 def _repeated(train: Dataset, sample_weight: np.ndarray | None) -> Dataset:

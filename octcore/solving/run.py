@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
 from octcore.errors import ModelFileError
 from octcore.tree.tree import Tree
+from octcore.verification import Verification, verify
 
 PACKAGES = ("octcore", "highspy", "pyomo", "numpy", "scikit-learn", "pandas", "numba")
 
@@ -36,18 +37,36 @@ class Certificate:
         Whether the tree is proven optimal for the stated problem.
     statements : tuple of str
         What the proof covers, in words: epsilon, big-M, subset, binarization, limits.
+    verification : Verification or None
+        What an independent derivation says; None before there was one.
     """
 
     method: str
     proven: bool
     statements: tuple[str, ...] = ()
+    verification: Verification | None = None
+
+    @property
+    def verified(self) -> bool | None:
+        """True if verified independently, False if refuted, None if neither."""
+        return None if self.verification is None else self.verification.verified
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The statements, and after them what the verification says."""
+        found = self.verification
+        return self.statements if found is None else (*self.statements, found.statement)
 
     @property
     def badge(self) -> str:
         """One short phrase for a badge on the tree."""
+        if self.verified is False:
+            return "refuted, not optimal"
         if self.method == "heuristic":
             return "heuristic, nothing proven"
-        return f"proven optimal by {self.method}" if self.proven else "feasible, gap open"
+        if not self.proven:
+            return "feasible, gap open"
+        return f"proven optimal by {self.method}" + (", verified" if self.verified else "")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -56,7 +75,20 @@ class Certificate:
             "proven": self.proven,
             "badge": self.badge,
             "statements": list(self.statements),
+            "verified": self.verified,
+            "verification": None if self.verification is None else self.verification.to_dict(),
         }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
+        """Read a certificate back; older ones know no verification."""
+        found = record.get("verification")
+        return cls(
+            record["method"],
+            record["proven"],
+            tuple(record["statements"]),
+            None if found is None else Verification.from_dict(found),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +129,8 @@ float or None
         Row counts.
     majority_accuracy : float
         Accuracy of always predicting the most frequent class, on the training rows.
+    sample_weight : numpy.ndarray or None
+        Weights given with the training rows, shape ``(n_train,)``.
     """
 
     settings: Mapping[str, Any]
@@ -125,6 +159,7 @@ float or None
     n_train: int = 0
     n_test: int = 0
     classes: tuple[Any, ...] = ()
+    sample_weight: np.ndarray | None = None
 
     @property
     def formulation(self) -> str:
@@ -159,6 +194,35 @@ float or None
         prepared = self.train.prepare(frame) if self.train is not None else frame
         return self.tree.predict(self.encoding.transform(prepared))
 
+    def verify(
+        self, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None
+    ) -> Verification:
+        """Derive again, independently, what this run claims; see `octcore.verify`.
+
+        `with_verification` keeps the answer.
+        """
+        return verify(self, time_limit, cancel)
+
+    def with_verification(self, found: Verification) -> Run:
+        """Return the run with a verification in its certificate.
+
+        A refuted run is not optimal any more: its bound is withdrawn, its tree stays.  What was
+        confirmed or refuted before is not taken back by a check that came to no end.
+        """
+        if found.verified is None and self.certificate.verified is not None:
+            return self
+        certificate = replace(self.certificate, verification=found)
+        if found.verified is not False:
+            return replace(self, certificate=certificate)
+        return replace(
+            self,
+            certificate=replace(certificate, proven=False),
+            status="error" if self.tree is None else "feasible",
+            stop_reason="error",
+            bound=None,
+            gap=None,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields for JSON: numbers finite or null, the tree as plain data."""
         record: dict[str, Any] = {
@@ -186,6 +250,8 @@ float or None
             "findings": list(self.findings),
             "versions": versions(),
         }  # fmt: skip
+        if self.sample_weight is not None:
+            record["sample_weight"] = self.sample_weight
         return jsonable(record)
 
     @classmethod
@@ -213,14 +279,11 @@ float or None
                 "accuracy_ceiling", "majority_accuracy",
             )
         }  # fmt: skip
-        certificate = record["certificate"]
-        tree = record.get("tree")
+        tree, weights = record.get("tree"), record.get("sample_weight")
         return cls(
             **plain,  # type: ignore[arg-type]
             settings=dict(record["settings"]),
-            certificate=Certificate(
-                certificate["method"], certificate["proven"], tuple(certificate["statements"])
-            ),
+            certificate=Certificate.from_dict(record["certificate"]),
             tree=None if tree is None else Tree.from_dict(tree),
             encoding=Encoding.from_dict(record["encoding"]),
             trace=trace,
@@ -233,6 +296,7 @@ float or None
             n_train=int(record.get("n_train", 0)),
             n_test=int(record.get("n_test", 0)),
             classes=tuple(record.get("classes", ())),
+            sample_weight=None if weights is None else np.asarray(weights, dtype=float),
         )
 
 

@@ -17,6 +17,7 @@ from octcore.data.dataset import Dataset
 from octcore.engines.base import Cancel, Engine, Outcome, SolveLimits, StopReason
 from octcore.engines.events import Clock, Event, Recorder, relative_gap
 from octcore.engines.registry import engine_supports, get_engine
+from octcore.engines.trace import Trace
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.program import Capability, Program
@@ -24,6 +25,7 @@ from octcore.solving.finish import finish, named
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import Run
 from octcore.solving.settings import AUTO, Settings, check_settings
+from octcore.solving.verified import after_solve
 from octcore.tree.tree import Tree
 
 BUILDS_MODEL = frozenset({Capability.LINEAR, Capability.SEPARATION, Capability.CONVEX_QUADRATIC})
@@ -155,7 +157,23 @@ def _solve_prepared(
     outcome.seconds.setdefault("solve", time.perf_counter() - start)
     outcome = _closed(outcome, recorder)
     recorder.finished(outcome.stop_reason.value)
-    return finish(prepared, tuple(events), outcome, clock.elapsed, program)
+    run = finish(prepared, tuple(events), outcome, clock.elapsed, program)
+    return _verified(run, emit, cancel)
+
+
+def _verified(run: Run, emit: Callable[[Event], None], cancel: Callable[[], bool]) -> Run:
+    """Verify a quick run; the time of the search does not grow by it."""
+    run = after_solve(run, cancel)
+    found, last = run.certificate.verification, run.trace.events[-1]
+    if found is None:
+        return run
+    event = replace(last, kind="verified", source=found.status, tree=None, details=found.to_dict())
+    emit(event)
+    return replace(
+        run,
+        trace=Trace((*run.trace.events, event)),
+        timings={**run.timings, "verify": found.seconds},
+    )
 
 
 def _refuse_too_large(program: Program, engine: Engine, prepared: Prepared) -> None:

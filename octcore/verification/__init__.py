@@ -5,5 +5,6 @@ or kernel is imported, only numpy, the tree and the error messages.
 """
 
 from octcore.verification.base import Verdict, Verification
+from octcore.verification.checking import verify
 
-__all__ = ["Verdict", "Verification"]
+__all__ = ["Verdict", "Verification", "verify"]

@@ -1,0 +1,85 @@
+"""A run with its verification: after a solve by itself, later at a wish."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import platformdirs
+
+from octcore.solving.run import Run, jsonable
+from octcore.verification import verify
+
+AUTOMATIC_ESTIMATE = 1.0
+"""Seconds that a check may be expected to take to be done without being asked for."""
+AUTOMATIC_LIMIT = 2.5
+STORE_ENVIRONMENT = "OCTCORE_STORE"
+
+
+def verified(
+    run: Run,
+    time_limit: float = 60.0,
+    cancel: Callable[[], bool] | None = None,
+    expected: float | None = None,
+) -> Run:
+    """Return the run with what an independent check says; a refuted case is kept in a file.
+
+    Parameters
+    ----------
+    run : Run
+        With its training rows.
+    time_limit : float
+        Seconds for the check.
+    cancel : callable or None
+        Asked often; a true answer ends the check.
+    expected : float or None
+        Longest estimate with which a check is begun; the time limit by default.
+    """
+    found = verify(run, time_limit, cancel, expected)
+    if found.verified is False and found.case is None:
+        try:
+            case = str(keep_case(run))
+            note = f"the case is kept in {case}, please report it"
+        except OSError as error:
+            case, note = None, f"the case could not be kept: {error.strerror}"
+        found = replace(found, case=case, statement=f"{found.statement}; {note}")
+    return run.with_verification(found)
+
+
+def after_solve(run: Run, cancel: Callable[[], bool]) -> Run:
+    """Verify a run where that is quick."""
+    if cancel():
+        return run
+    return verified(run, AUTOMATIC_LIMIT, cancel, AUTOMATIC_ESTIMATE)
+
+
+def keep_case(run: Run) -> Path:
+    """Write a refuted run and its rows to the user's data folder; returns the file.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    record = {"format": "octcore-refuted-case", "version": 1, "run": run.to_dict()}
+    if run.train is not None and run.train.y is not None:
+        record["rows"] = run.train.frame.to_dict("list")
+        record["target"] = [run.train.classes[int(k)] for k in run.train.y]
+    text = json.dumps(jsonable(record), allow_nan=False)
+    folder = _folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"refuted-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _folder() -> Path:
+    """Where the history is, too."""
+    store = os.environ.get(STORE_ENVIRONMENT)
+    if store:
+        return Path(store).parent
+    return Path(platformdirs.user_data_dir("octcore", appauthor=False))

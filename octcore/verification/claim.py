@@ -1,0 +1,225 @@
+"""The claim of a run as plain values, and what its tree is worth by routing the rows again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+FAIRNESS = (
+    "statistical_parity", "equal_opportunity", "predictive_equality", "equalized_odds",
+    "conditional_parity",
+)  # fmt: skip
+SHARE_TOLERANCE = 1e-9
+"""Shares of rows are ratios of counts; anything below this is rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What a run says, and the rows and rules that it says it about.
+
+    Parameters
+    ----------
+    formulation, status, method : str
+        As in the run and its certificate.
+    objective, bound : float or None
+        As claimed, in the formulation's own sense.
+    tree : Tree or None
+        In encoded columns; only its splits and labels are read.
+    X, y, weights : numpy.ndarray
+        Encoded training rows ``(n_samples, n_features)``, class indices and weights.
+    n_classes, depth : int
+        Number of classes and largest depth.
+    params, limits : mapping
+        Hyperparameters and side constraints, as stored with the run.
+    group : numpy.ndarray
+        Raw feature of every encoded column.
+    raw_features : tuple of str
+        Names of the raw features.
+    classes : tuple
+        Class labels in index order.
+    positive_class : int
+        Class whose share is compared between groups.
+    attributes : mapping of str to numpy.ndarray
+        Group codes of the rows by raw column, for fairness limits.
+    """
+
+    formulation: str
+    status: str
+    method: str
+    objective: float | None
+    bound: float | None
+    tree: Any
+    X: Array
+    y: Array
+    weights: Array
+    n_classes: int
+    depth: int
+    params: Mapping[str, Any]
+    limits: Mapping[str, Any]
+    group: Array
+    raw_features: tuple[str, ...]
+    classes: tuple[Any, ...]
+    positive_class: int
+    attributes: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows."""
+        return float(self.weights.sum())
+
+    @property
+    def leaf_limit(self) -> int:
+        """Largest number of leaves."""
+        limits = [2**self.depth]
+        if self.limits.get("max_leaves") is not None:
+            limits.append(int(self.limits["max_leaves"]))
+        if self.limits.get("max_splits") is not None:
+            limits.append(int(self.limits["max_splits"]) + 1)
+        return min(limits)
+
+    @property
+    def least_rows(self) -> int:
+        """Smallest number of rows in a leaf: leaves without rows are none."""
+        return max(1, int(self.limits.get("min_samples_leaf") or 1))
+
+    @property
+    def columns(self) -> Array:
+        """Encoded columns that may be tested."""
+        banned = self.raw_indices(self.limits.get("forbidden_features") or ())
+        return np.flatnonzero(~np.isin(self.group, banned))
+
+    def raw_indices(self, names: Any) -> list[int]:
+        """Indices of raw features by name."""
+        return [self.raw_features.index(str(name)) for name in names]
+
+    def class_index(self, label: Any) -> int:
+        """Index of a class label, which may be written as text."""
+        return [str(known) for known in self.classes].index(str(label))
+
+    @property
+    def recalls(self) -> list[tuple[int, float]]:
+        """Classes with a floor on their recall, and the floors."""
+        floors = self.limits.get("min_recall") or {}
+        return [(self.class_index(label), float(floor)) for label, floor in floors.items()]
+
+    @property
+    def parities(self) -> list[tuple[Array, Array, float]]:
+        """Pairs of groups of rows and the largest gap of their shares of positive predictions."""
+        return [
+            (a, b, float(self.limits[name]["max_gap"]))
+            for name in FAIRNESS
+            if self.limits.get(name)
+            for cells in self._cells(name, self.limits[name])
+            for i, a in enumerate(cells)
+            for b in cells[i + 1 :]
+        ]
+
+    def _cells(self, name: str, limit: Mapping[str, Any]) -> list[list[Array]]:
+        codes = self.attributes[limit["attribute"]]
+        positive = self.y == self.positive_class
+        if name == "conditional_parity":
+            given = self.attributes[limit["given"]]
+            strata = [given == level for level in np.unique(given)]
+        else:
+            strata = {
+                "statistical_parity": [np.ones(len(codes), dtype=bool)],
+                "equal_opportunity": [positive],
+                "predictive_equality": [~positive],
+                "equalized_odds": [positive, ~positive],
+            }[name]
+        cells = [[stratum & (codes == g) for g in np.unique(codes)] for stratum in strata]
+        return [[cell for cell in of_stratum if cell.any()] for of_stratum in cells]
+
+
+@dataclass(frozen=True, eq=False)
+class Routed:
+    """A tree with the rows sent through it.
+
+    Parameters
+    ----------
+    leaf, predicted : numpy.ndarray
+        Leaf and predicted class of every row, shape ``(n_samples,)``.
+    rows : mapping of int to numpy.ndarray
+        Rows at every branch node.
+    """
+
+    leaf: Array
+    predicted: Array
+    rows: Mapping[int, Array]
+
+
+def scores(split: Any, X: Array) -> Array:
+    """``w.x`` of a split for some rows, in the order of its columns."""
+    found = np.zeros(len(X))
+    for j, weight in split.weights:
+        found += weight * X[:, j].astype(float)
+    return found
+
+
+def route(tree: Any, X: Array) -> Routed:
+    """Send every row left where ``w.x <= threshold`` and right elsewhere."""
+    leaf = np.zeros(len(X), dtype=int)
+    predicted = np.zeros(len(X), dtype=int)
+    visits: dict[int, Array] = {}
+    waiting = [(1, np.arange(len(X)))]
+    while waiting:
+        node, rows = waiting.pop()
+        if node in tree.labels:
+            leaf[rows], predicted[rows] = node, tree.labels[node]
+            continue
+        visits[node] = rows
+        right = scores(tree.splits[node], X[rows]) > tree.splits[node].threshold
+        waiting += [(2 * node, rows[~right]), (2 * node + 1, rows[right])]
+    return Routed(leaf, predicted, visits)
+
+
+def broken_rules(claim: Claim, routed: Routed) -> list[str]:
+    """Say which side constraints the claimed tree breaks."""
+    tree, limits = claim.tree, claim.limits
+    used = {m: {int(claim.group[j]) for j, _ in s.weights} for m, s in tree.splits.items()}
+    everything = set().union(*used.values())
+    broken = []
+    if max(node.bit_length() for node in tree.labels) - 1 > claim.depth:
+        broken.append("it is too deep")
+    if len(tree.labels) > claim.leaf_limit:
+        broken.append("it has too many leaves")
+    sizes = np.bincount(routed.leaf, minlength=max(tree.labels) + 1)[list(tree.labels)]
+    if limits.get("min_samples_leaf") is not None and sizes.min() < claim.least_rows:
+        broken.append("a leaf holds too few rows")
+    if everything & set(claim.raw_indices(limits.get("forbidden_features") or ())):
+        broken.append("it tests a forbidden feature")
+    if limits.get("max_features") is not None and len(everything) > int(limits["max_features"]):
+        broken.append("it tests too many features")
+    if any(set(claim.raw_indices(p)) <= everything for p in limits.get("forbidden_pairs") or ()):
+        broken.append("it tests both features of a forbidden pair")
+    root = limits.get("root_feature")
+    if root is not None and claim.raw_indices([root])[0] not in used.get(1, set()):
+        broken.append("its root tests another feature than the required one")
+    if limits.get("feature_once_per_path") and _repeats(tree, used):
+        broken.append("it tests a feature twice on a path")
+    return broken + _broken_shares(claim, routed.predicted)
+
+
+def _repeats(tree: Any, used: Mapping[int, set[int]]) -> bool:
+    for leaf in tree.labels:
+        above = [raw for k in range(1, leaf.bit_length()) for raw in used[leaf >> k]]
+        if len(above) != len(set(above)):
+            return True
+    return False
+
+
+def _broken_shares(claim: Claim, predicted: Array) -> list[str]:
+    broken = []
+    for k, floor in claim.recalls:
+        of_class = claim.y == k
+        if of_class.any() and (predicted[of_class] == k).mean() < floor - SHARE_TOLERANCE:
+            broken.append("the recall of a class is too low")
+    positive = predicted == claim.positive_class
+    for a, b, gap in claim.parities:
+        if abs(positive[a].mean() - positive[b].mean()) > gap + SHARE_TOLERANCE:
+            broken.append("the shares of two groups differ too much")
+    return broken

@@ -1,0 +1,174 @@
+"""Optimum under limits that couple leaves, by listing everything that trees can reach.
+
+A floor on a recall and a parity limit look at the predictions of all leaves together.  What they
+look at are sums over leaves: correct rows of a class, positive predictions in a group.  So a tree
+is a vector (errors, leaves, sums ...), and the vectors of the trees on some rows are those of a
+leaf and all sums of a vector from the right and one from the left side of a test.  Vectors that
+differ in their errors only are one.  This is small at depth two and seldom beyond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from octcore.verification.claim import SHARE_TOLERANCE, Array, Claim
+from octcore.verification.literals import Task
+
+SUM_SECONDS = 4e-8
+"""Measured: one entry of one sum of two vectors, with its share of the sorting."""
+SUMS_AT_ONCE = 500_000
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What the coupled limits look at, for every merged row.
+
+    Parameters
+    ----------
+    of_label : numpy.ndarray
+        What a row adds if it is predicted as class k: weight that is wrong, then the counted
+        sums; shape ``(n_classes, n_distinct, 1 + n_sums)``.
+    floors : list of (int, float)
+        Sums (by position) and their least values.
+    gaps : list of (int, float, int, float, float)
+        Sum and size of one group, sum and size of the other, largest gap.
+    """
+
+    of_label: Array
+    floors: list[tuple[int, float]]
+    gaps: list[tuple[int, float, int, float, float]]
+
+    @property
+    def width(self) -> int:
+        """Length of a vector: errors, leaves, sums."""
+        return self.of_label.shape[2] + 1
+
+    def admit(self, vectors: Array) -> Array:
+        """Which vectors of whole trees keep the limits."""
+        kept = np.ones(len(vectors), dtype=bool)
+        for position, least in self.floors:
+            kept &= vectors[:, 2 + position] >= least
+        for a, size_a, b, size_b, gap in self.gaps:
+            shares = vectors[:, 2 + a] / size_a - vectors[:, 2 + b] / size_b
+            kept &= np.abs(shares) <= gap + SHARE_TOLERANCE
+        return kept
+
+
+def make_sums(claim: Claim, task: Task) -> Sums:
+    """Count what the limits of a claim look at on merged rows."""
+    n_distinct = len(task.rows.counts)
+    wrong = task.rows.weights.sum(axis=1)[None] - task.rows.weights.T
+    blocks: list[Array] = [wrong.astype(float)]
+    floors, gaps = [], []
+
+    def add(counted: Array, label: int) -> int:
+        block = np.zeros((claim.n_classes, n_distinct))
+        block[label] = np.bincount(task.rows.merged, counted, n_distinct)
+        blocks.append(block)
+        return len(blocks) - 2
+
+    for k, floor in claim.recalls:
+        of_class = claim.y == k
+        if of_class.any():
+            least = (floor - SHARE_TOLERANCE) * of_class.sum()
+            floors.append((add(of_class, k), float(least)))
+    known: dict[bytes, int] = {}
+    for a, b, gap in claim.parities:
+        at = []
+        for group in (a, b):
+            key = group.tobytes()
+            if key not in known:
+                known[key] = add(group, claim.positive_class)
+            at += [known[key], float(group.sum())]
+        gaps.append((int(at[0]), at[1], int(at[2]), at[3], gap))
+    return Sums(np.stack(blocks, axis=2), floors, gaps)
+
+
+def coupled_seconds(task: Task, sums: Sums) -> float:
+    """Seconds of `coupled_optimum` at most: no two vectors are taken to be equal."""
+    n_tests, n_classes = task.rows.n_tests, task.rows.weights.shape[1]
+    vectors, work = float(n_classes), 0.0
+    for level in range(task.depth):
+        nodes = (2.0 * n_tests) ** (task.depth - 1 - level)
+        work += nodes * n_tests * vectors**2
+        vectors = n_classes + n_tests * vectors**2
+    return SUM_SECONDS * sums.width * work
+
+
+def coupled_optimum(
+    task: Task, sums: Sums, leaf_limit: int, guard: Callable[[], None]
+) -> float | None:
+    """Least errors + price x leaves of a tree that keeps the limits; None if there is none."""
+    whole = np.arange(len(task.rows.counts))
+    allowed = np.arange(task.rows.n_tests)
+    best = np.inf
+
+    def take(vectors: Array) -> float:
+        kept = vectors[sums.admit(vectors) & (vectors[:, 1] <= leaf_limit)]
+        return float((kept[:, 0] + task.price * kept[:, 1]).min(initial=best))
+
+    if task.roots is None:
+        best = take(_leaves(task, sums, whole))
+    if task.depth > 0:
+        for right, left in _sides(task, sums, whole, allowed, task.roots, task.depth, guard):
+            for vectors in _all_sums(right, left):
+                guard()
+                best = take(vectors)
+    return None if np.isinf(best) else best
+
+
+def _vectors(
+    task: Task, sums: Sums, rows: Array, allowed: Array, depth: int, guard: Callable[[], None]
+) -> Array:
+    """Vectors of all trees of some depth on some rows, the least errors of every kind."""
+    guard()
+    found = _leaves(task, sums, rows)
+    if depth == 0 or task.rows.counts[rows].sum() < 2 * task.least:
+        return found
+    for right, left in _sides(task, sums, rows, allowed, None, depth, guard):
+        for vectors in _all_sums(right, left):
+            found = _least(np.concatenate([found, vectors]))
+            guard()
+    return found
+
+
+def _sides(task, sums, rows, allowed, roots, depth, guard):
+    """Yield the vectors of both sides of every test."""
+    for f in allowed if roots is None else roots:
+        inside = task.rows.bits[rows, f] > 0
+        below = allowed[task.group[allowed] != task.group[f]] if task.once else allowed
+        sides = []
+        for side in (inside, ~inside):
+            if task.rows.counts[rows[side]].sum() < task.least:
+                break
+            sides.append(_vectors(task, sums, rows[side], below, depth - 1, guard))
+        if len(sides) == 2:
+            yield sides[0], sides[1]
+
+
+def _leaves(task: Task, sums: Sums, rows: Array) -> Array:
+    """One vector for every label of a leaf."""
+    if task.rows.counts[rows].sum() < task.least:
+        return np.empty((0, sums.width))
+    by_label = sums.of_label[:, rows].sum(axis=1)
+    return _least(np.insert(by_label, 1, 1.0, axis=1))
+
+
+def _all_sums(right: Array, left: Array):
+    """Yield the sums of all pairs, a part at a time."""
+    step = max(1, SUMS_AT_ONCE // max(1, len(left)))
+    for start in range(0, len(right), step):
+        part = right[start : start + step]
+        yield (part[:, None] + left[None]).reshape(-1, right.shape[1])
+
+
+def _least(vectors: Array) -> Array:
+    """Keep the least errors of vectors that agree in all else."""
+    order = np.lexsort(vectors.T)  # the last column sorts first, errors last
+    ordered = vectors[order]
+    first = np.ones(len(ordered), dtype=bool)
+    first[1:] = (ordered[1:, 1:] != ordered[:-1, 1:]).any(axis=1)
+    return ordered[first]

@@ -1,0 +1,329 @@
+"""Least errors of trees of depth four at most, by tables over all pairs of literals.
+
+A *literal* is one side of one test: ``x > v`` or ``x <= v`` for a value v of a column (a column of
+0 and 1 has two of them).  The rows that satisfy two literals are the rows of a node at depth two,
+and whatever the order of the two tests, they are the same rows.  So a tree of depth four is four
+such nodes, each with its best tree of depth two, and the best of all is found by two nested minima
+over a table with one entry for every pair of literals.  Nothing is bounded and nothing is skipped,
+except that a node stays a leaf where a leaf errs less than one more leaf would cost.
+
+Every result is a vector of the least weight of misclassified rows with at most 1, 2, 3, ... leaves,
+so that a limit on leaves is a choice of an entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+Array = np.ndarray
+BLOCK_ENTRIES = 2_000_000
+"""Entries of a table of pairs that is held at once; wider ones are made in blocks of columns."""
+MOST_LITERALS = 6_000
+"""Beyond it the table over pairs of literals alone takes gigabytes."""
+EXACT_IN_SINGLE = 2**24
+"""Whole numbers up to here are exact in single precision."""
+
+CALL_SECONDS = 1.3e-4
+ENTRY_SECONDS = 4.5e-9
+PRODUCT_SECONDS = 4.5e-11
+"""Measured for `_depth_two`: per call, per entry and class of its table, per multiplication."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Training rows as bits, identical ones merged.
+
+    Parameters
+    ----------
+    bits : numpy.ndarray
+        Whether row i satisfies ``x > v`` of test j, shape ``(n_distinct, n_tests)``.
+    weights : numpy.ndarray
+        Weight of the merged rows by class, shape ``(n_distinct, n_classes)``.
+    counts : numpy.ndarray
+        Number of the merged rows, whatever their weight, shape ``(n_distinct,)``.
+    column : numpy.ndarray
+        Encoded column of every test, shape ``(n_tests,)``.
+    merged : numpy.ndarray
+        Merged row of every training row, shape ``(n_samples,)``.
+    """
+
+    bits: Array
+    weights: Array
+    counts: Array
+    column: Array
+    merged: Array
+
+    @property
+    def n_tests(self) -> int:
+        """Number of tests; there are twice as many literals."""
+        return self.bits.shape[1]
+
+
+def make_rows(X: Array, y: Array, weights: Array, n_classes: int, columns: Array) -> Rows:
+    """Write rows as bits: one test per column and value, the largest value apart.
+
+    Parameters
+    ----------
+    X, y, weights : numpy.ndarray
+        Shapes ``(n_samples, n_features)``, ``(n_samples,)`` and ``(n_samples,)``.
+    n_classes : int
+        Number of classes.
+    columns : numpy.ndarray
+        Columns that may be tested.
+    """
+    tests = [(j, v) for j in columns for v in np.unique(X[:, j])[:-1]]
+    bits = np.empty((len(y), len(tests)), dtype=bool)
+    for t, (j, v) in enumerate(tests):
+        bits[:, t] = X[:, j] > v
+    column = np.array([j for j, _ in tests], dtype=int)
+    packed = np.ascontiguousarray(np.packbits(bits, axis=1))
+    if tests:
+        as_bytes = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+        _, first, merged = np.unique(as_bytes, return_index=True, return_inverse=True)
+    else:
+        first, merged = np.zeros(1, dtype=int), np.zeros(len(y), dtype=int)
+    by_class = np.zeros((len(first), n_classes))
+    np.add.at(by_class, (merged, y), weights)
+    whole = bool((weights == np.round(weights)).all()) and weights.sum() < EXACT_IN_SINGLE
+    kind = np.float32 if whole and len(y) < EXACT_IN_SINGLE else np.float64
+    return Rows(
+        bits[first].astype(kind),
+        by_class.astype(kind),
+        np.bincount(merged, minlength=len(first)).astype(kind),
+        column,
+        merged,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is asked of the trees.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    depth : int
+        Largest depth.
+    price : float
+        Price of a leaf, in weight of misclassified rows.
+    least : int
+        Smallest number of rows in a leaf, at least 1.
+    group : numpy.ndarray
+        Raw feature of every test, shape ``(n_tests,)``.
+    once : bool
+        Whether a raw feature may be tested once at most on a path.
+    roots : numpy.ndarray or None
+        Tests that the root must choose from; None if it may be anything, also a leaf.
+    """
+
+    rows: Rows
+    depth: int
+    price: float
+    least: int
+    group: Array
+    once: bool = False
+    roots: Array | None = None
+
+
+def least_errors(task: Task, guard: Callable[[], None]) -> Array:
+    """Least errors with at most 1, 2, ... leaves; infinite where no tree is.
+
+    Parameters
+    ----------
+    task : Task
+        Rows and rules.
+    guard : callable
+        Called often; raises to end the computation.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape ``(2 ** depth,)``.  Only entries that count in the least of errors + price x leaves
+        need be exact.
+    """
+    whole = np.arange(len(task.rows.counts))
+    allowed = np.arange(task.rows.n_tests)
+    if task.roots is None:
+        return _best(task, whole, task.depth, allowed, allowed, guard)
+    if task.depth == 0 or not len(task.roots):
+        return np.full(2**task.depth, np.inf)
+    return _best(task, whole, task.depth, allowed, task.roots, guard, forced=True)
+
+
+def _best(
+    task: Task,
+    rows: Array,
+    depth: int,
+    allowed: Array,
+    roots: Array,
+    guard: Callable[[], None],
+    forced: bool = False,
+) -> Array:
+    """Best tree on some rows whose root test is one of `roots`, the others from `allowed`."""
+    guard()
+    leaf = np.inf if forced else _leaf(task, rows)
+    if leaf <= task.price or depth == 0 or not len(roots):
+        return np.full(2**depth, leaf)
+    if depth <= 2:
+        return _depth_two(task, rows, allowed, roots, leaf)[: 2**depth]
+    if depth == 4:
+        return _depth_four(task, rows, allowed, roots, leaf, guard)
+    best = np.full(2**depth, leaf)
+    for f in roots:
+        inside = task.rows.bits[rows, f] > 0
+        below = _below(task, allowed, f)
+        sides = [
+            _best(task, rows[side], depth - 1, below, below, guard) for side in (inside, ~inside)
+        ]
+        best = np.minimum(best, _joined(sides[0], sides[1]))
+    return best
+
+
+def _depth_four(
+    task: Task,
+    rows: Array,
+    allowed: Array,
+    roots: Array,
+    leaf: float,
+    guard: Callable[[], None],
+) -> Array:
+    """Best tree of depth four: a table over pairs of literals, then two nested minima."""
+    inside = task.rows.bits[rows][:, allowed].T > 0
+    literals = np.stack([inside, ~inside], axis=1).reshape(2 * len(allowed), len(rows))
+    pairs = np.full((len(literals), len(literals), 4), np.inf)
+    three = np.full((len(literals), 8), np.inf)
+    known = np.zeros(len(pairs), dtype=bool)
+    at = np.flatnonzero(np.isin(allowed, roots))
+    for i in np.stack([2 * at, 2 * at + 1], axis=1).ravel():
+        three[i] = _leaf(task, rows[literals[i]])
+        if three[i, 0] <= task.price:
+            continue
+        below = _below(task, allowed, allowed[i // 2])
+        for j in np.flatnonzero(np.isin(allowed, below[below != allowed[i // 2]])):
+            for s in (2 * j, 2 * j + 1):
+                if not known[s]:
+                    guard()
+                    there = rows[literals[i] & literals[s]]
+                    columns = _below(task, below, allowed[j])
+                    pairs[i, s] = pairs[s, i] = _depth_two(task, there, columns, columns)
+        known[i] = True
+        split = _joined(pairs[i, 0::2], pairs[i, 1::2]).min(axis=0, initial=np.inf)
+        three[i] = np.minimum(three[i], split)
+    best = _joined(three[0::2], three[1::2]).min(axis=0, initial=np.inf)
+    return np.minimum(best, leaf)
+
+
+def _below(task: Task, allowed: Array, f: int) -> Array:
+    """Tests that may follow test f on a path."""
+    return allowed[task.group[allowed] != task.group[f]] if task.once else allowed
+
+
+def _leaf(task: Task, rows: Array) -> float:
+    """Errors of a leaf on some rows; infinite where it would be too small."""
+    if task.rows.counts[rows].sum() < task.least:
+        return np.inf
+    return float(_wrong(task.rows.weights[rows].sum(axis=0)))
+
+
+def _wrong(by_class: Array) -> Array:
+    """Weight that is not of the heaviest class; classes come first."""
+    if len(by_class) == 2:
+        return np.minimum(by_class[0], by_class[1])
+    return by_class.sum(axis=0) - by_class.max(axis=0)
+
+
+def _joined(right: Array, left: Array) -> Array:
+    """Least sums for at most k leaves on both sides together; leaves come last."""
+    n_right, n_left = right.shape[-1], left.shape[-1]
+    best = np.full((*right.shape[:-1], n_right + n_left), np.inf)
+    for a in range(n_right):
+        stop = a + 1 + n_left
+        np.minimum(
+            best[..., a + 1 : stop], right[..., a : a + 1] + left, out=best[..., a + 1 : stop]
+        )
+    return np.minimum.accumulate(best, axis=-1)
+
+
+def _depth_two(
+    task: Task, rows: Array, allowed: Array, roots: Array, leaf: float | None = None
+) -> Array:
+    """Best tree of depth two: from the class weights of every pair of tests."""
+    leaf = _leaf(task, rows) if leaf is None else leaf
+    counts = task.rows.counts[rows]
+    size = counts.sum()
+    if leaf <= task.price or size < 2 * task.least or not len(allowed):
+        return np.full(4, leaf)
+    X = task.rows.bits[rows]
+    if len(allowed) < X.shape[1]:
+        X = X[:, allowed]
+    W = task.rows.weights[rows]
+    total, ones, sizes = W.sum(axis=0), W.T @ X, counts @ X
+    right, left = _wrong(ones).astype(float), _wrong(total[:, None] - ones).astype(float)
+    right[sizes < task.least] = np.inf
+    left[size - sizes < task.least] = np.inf
+    at = np.arange(len(allowed)) if roots is allowed else np.flatnonzero(np.isin(allowed, roots))
+    stumps = np.stack([right, left])[:, at]
+    step = max(1, BLOCK_ENTRIES // (len(allowed) * len(total)))
+    for start in range(0, len(at), step):
+        block = at[start : start + step]
+        here = X[:, block]
+        both = np.stack([(here * w[:, None]).T @ X for w in W.T])
+        only = ones[:, None, :] - both
+        errors = np.stack(
+            [
+                _wrong(both) + _wrong(ones[:, block, None] - both),
+                _wrong(only) + _wrong((total[:, None] - ones[:, block])[:, :, None] - only),
+            ]
+        )
+        if task.least > 1:
+            held = (here * counts[:, None]).T @ X
+            errors[0][(held < task.least) | (sizes[block, None] - held < task.least)] = np.inf
+            held = sizes - held
+            whole = size - sizes[block, None]
+            errors[1][(held < task.least) | (whole - held < task.least)] = np.inf
+        if task.once:
+            group = task.group[allowed]
+            errors[:, group[block][:, None] == group] = np.inf
+        there = slice(start, start + step)
+        stumps[:, there] = np.minimum(stumps[:, there], errors.min(axis=2))
+    leaves = np.stack([right, left])[:, at]
+    # A side that is empty or too small can neither be a leaf nor be split.
+    sides = np.stack([leaves, np.where(np.isinf(leaves), np.inf, stumps)], axis=2)
+    return np.minimum(_joined(sides[0], sides[1]).min(axis=0, initial=np.inf), leaf)
+
+
+def estimated_seconds(task: Task) -> float:
+    """Seconds that `least_errors` needs, from counts alone; an upper bound beyond depth four."""
+    n_tests, n_classes = task.rows.n_tests, task.rows.weights.shape[1]
+    if task.depth <= 2:
+        return float(_call_seconds(len(task.rows.counts), n_tests, n_classes))
+    if 2 * n_tests > MOST_LITERALS and task.depth > 3:
+        return np.inf
+    roots = np.arange(n_tests) if task.roots is None else task.roots
+    at = np.stack([2 * roots, 2 * roots + 1], axis=1).ravel()
+    right = task.rows.bits.T
+    literals = np.stack([right, 1 - right], axis=1).reshape(2 * n_tests, -1)
+    if task.depth == 3:
+        errors = _wrong(np.stack([literals[at] @ w for w in task.rows.weights.T]))
+        open_rows = literals[at].sum(axis=1)[errors > task.price]
+        return float(_call_seconds(open_rows, n_tests, n_classes).sum())
+    share = 1.0
+    if n_tests > len(at) // 2:  # pairs count once only where both may be roots
+        share = 2.0 * len(at) / (len(at) + 2 * n_tests)
+    if n_tests > 500:
+        mean = float(literals.sum()) ** 2 / len(literals) ** 2 / max(1, len(task.rows.counts))
+        seconds = len(at) * n_tests * _call_seconds(mean, n_tests, n_classes)
+    else:
+        errors = _wrong(np.stack([(literals[at] * w) @ literals.T for w in task.rows.weights.T]))
+        open_rows = (literals[at] @ literals.T)[errors > task.price]
+        seconds = share / 2 * float(_call_seconds(open_rows, n_tests, n_classes).sum())
+    return float(seconds * (2.0 * n_tests) ** (task.depth - 4))
+
+
+def _call_seconds(n_rows: Array | float, n_tests: int, n_classes: int) -> Array:
+    entries = n_tests * n_tests * n_classes
+    return CALL_SECONDS + entries * (ENTRY_SECONDS + PRODUCT_SECONDS * np.asarray(n_rows))
