@@ -61,9 +61,8 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
         )
     if sample_weight is not None:
         sample_weight = _checked_weights(sample_weight, train.n_samples)
-    fitted_on = (
-        train if settings.encoding in {"none", "one-hot"} else _repeated(train, sample_weight)
-    )
+    has_quantiles = settings.encoding.startswith(("QB", "QT"))
+    fitted_on = _repeated(train, sample_weight) if has_quantiles else train
     encoding = fit_encoding(settings.encoding, fitted_on)
     X = encoding.transform(train.frame, np.uint8 if encoding.is_binary else np.float64)
     is_binary = encoding.is_binary or bool(np.isin(X, (0.0, 1.0)).all())
@@ -99,8 +98,9 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
 def _repeated(train: Dataset, sample_weight: np.ndarray | None) -> Dataset:
     """Repeat rows of whole-number weight, so that quantiles see the weights as well.
 
-    Other weights, and totals beyond `MOST_REPEATED_ROWS`, leave the quantiles unweighted.  Columns
-    of zeros and ones stay as they are: rows of weight 0 still count in leaf sizes and recall.
+    Other weights, and totals beyond `MOST_REPEATED_ROWS`, leave the quantiles unweighted.  All
+    other encodings look at every row: those of weight 0 are scaled into [0, 1] as well, and count
+    in leaf sizes and recall.
     """
     if sample_weight is None:
         return train
