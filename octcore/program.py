@@ -289,6 +289,41 @@ class PyomoModel:
     bound: float | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class BigM:
+    """The big-M constant of a model, as large as trees worth having can need.
+
+    A constant that is too small forbids trees, and then the model's bound is none of the problem.
+    So it is chosen when the model is built, from the best tree known, and a bound counts only
+    while no tree at least as good as the incumbent can reach the constant.
+
+    Parameters
+    ----------
+    asked : float
+        Constant of the settings, the least that is used.
+    needed : callable
+        ``needed(objective)``: least constant that forbids no tree of at most this objective.
+    build : callable
+        ``build(guard, constant) -> PyomoModel``.
+    limit : float
+        Largest constant; beyond it a solver's tolerances leave nothing to prove.
+    """
+
+    asked: float
+    needed: Callable[[float], float]
+    build: Callable[[Callable[[], None], float], PyomoModel]
+    limit: float = 1e5
+
+    def choose(self, objective: float | None) -> float:
+        """Constant to build with when the best tree has an objective (None: there is none)."""
+        needed = self.limit if objective is None else self.needed(objective)
+        return max(self.asked, min(needed, self.limit))
+
+    def forbids(self, constant: float, objective: float | None) -> bool:
+        """Whether a constant may forbid trees at least as good as an objective."""
+        return objective is None or constant < self.needed(objective)
+
+
 def _no_trees() -> Iterator[tuple[str, Tree]]:
     return iter(())
 
@@ -315,6 +350,10 @@ class Program:
         stop.
     scale, shift : float
         ``objective = scale * (model objective) + shift``.
+    big_m : BigM or None
+        Set where `build` has a big-M that could forbid trees; engines then build through it.
+    feasibility : float
+        How closely a solver must keep the rows of the model.
     granularity : float
         Smallest positive difference of two objective values; 0 when there is none.
     tolerance : float
@@ -346,6 +385,8 @@ class Program:
     evaluate: Callable[[Tree], float | None]
     size: ModelSize | None = None
     build: Callable[[Callable[[], None]], PyomoModel] | None = None
+    big_m: BigM | None = None
+    feasibility: float = 1e-6
     scale: float = 1.0
     shift: float = 0.0
     granularity: float = 0.0

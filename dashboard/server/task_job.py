@@ -21,7 +21,7 @@ from octcore.worker.job import POLITE_SECONDS, TERMINATE_SECONDS, JobState
 from octcore.worker.process import SolveProcess
 from octcore.worker.protocol import make_error
 
-COMMAND = (sys.executable, "-m", "dashboard.server.task_worker")
+COMMAND = (sys.executable, "-P", "-m", "dashboard.server.task_worker")
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,38 @@
-"""The command line: every command of the public interface, one sub-parser each."""
+"""The command line: every command of the public interface, one sub-parser each.
+
+A command's module is imported when the command is asked for: help and refusals are quick, and a
+search does not wait for the libraries of the mixed-integer programs.
+"""
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import signal
 import sys
 import time
 from collections.abc import Sequence
+from importlib import metadata
+from typing import Any
 
-import psutil
-
-from octcore.cli import app, benching, catalogue, paths, predicting, solving, tuning
 from octcore.errors import OctError
 
-EXIT_TREE, EXIT_DEFECT, EXIT_WRONG_INPUT, EXIT_NO_TREE = 0, 1, 2, 3
+EXIT_TREE, EXIT_WRONG_INPUT, EXIT_STOPPED = 0, 2, 130
 
-COMMANDS = (catalogue, solving, predicting, paths, tuning, benching, app)
+COMMANDS = {
+    "formulations": ("catalogue", "list the formulations"),
+    "describe": ("catalogue", "one formulation with its settings"),
+    "samples": ("catalogue", "list the sample data sets, or write one"),
+    "solve": ("solving", "train one optimal tree"),
+    "compare": ("solving", "train several formulations on the same rows"),
+    "predict": ("predicting", "predict the classes of new rows"),
+    "path": ("paths", "the optimal tree for every number of leaves"),
+    "tune": ("tuning", "choose hyperparameters by cross-validation"),
+    "bench": ("benching", "published instances with the published figures beside ours"),
+    "runs": ("runs", "list, show, export or delete the runs of the app"),
+    "app": ("app", "open the dashboard in a browser"),
+}
+"""By command: its module in this package, and what it does."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -25,21 +43,64 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(EXIT_WRONG_INPUT)
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Build the parser of all commands."""
+class _Version(argparse.Action):
+    """Prints the version; looked up only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(f"octcore {metadata.version('octcore')}")
+        parser.exit()
+
+
+class _Commands:
+    """Sub-parsers of the commands, each with its line of the table above."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._found = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+        self.known: set[str] = set()
+
+    def add_parser(self, name: str, **options: Any) -> Any:
+        """Add one command."""
+        self.known.add(name)
+        words = COMMANDS[name][1]
+        return self._found.add_parser(name, **options | {"help": words, "description": words})
+
+
+def make_parser(command: str | None = None) -> argparse.ArgumentParser:
+    """Build the parser; options of one command only where one is named, of all by default.
+
+    Parameters
+    ----------
+    command : str or None
+        The command that will be parsed; the others are then known by name.
+    """
     parser = _Parser(
         prog="octcore",
         description="Optimal classification trees: train, compare and look at them.",
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in COMMANDS:
-        module.add_commands(commands)
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    commands = _Commands(parser)
+    for name, (module, _) in COMMANDS.items():
+        if name in commands.known:
+            continue
+        if command is None or COMMANDS.get(command, ("", ""))[0] == module:
+            importlib.import_module(f"octcore.cli.{module}").add_commands(commands)
+        else:
+            commands.add_parser(name)
     return parser
 
 
 def _process_start() -> float:
     """`time.monotonic` of the start of this process."""
+    import psutil
+
     return time.monotonic() - max(0.0, time.time() - psutil.Process().create_time())
+
+
+def _stop_politely() -> None:
+    """Let the wish to end this process, or its terminal, keep the incumbent as Ctrl-C does."""
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.default_int_handler)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,10 +111,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0 with a tree (or a list), 2 for wrong input, 3 when no tree can exist, 1 for a defect.
     """
+    words = sys.argv[1:] if argv is None else list(argv)
     try:
-        arguments = make_parser().parse_args(argv)
+        arguments = make_parser(next(iter(words), "")).parse_args(words)
         # The limit of a command counts from the shell: starting and importing take seconds.
         arguments.called = _process_start() if argv is None else None
+        if argv is None:
+            _stop_politely()
         return int(arguments.run(arguments))
     except OctError as error:
         print(f"octcore: {error.message}", file=sys.stderr)
@@ -62,4 +126,4 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_TREE
     except KeyboardInterrupt:
         print("octcore: stopped.", file=sys.stderr)
-        return 130
+        return EXIT_STOPPED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from octcore.errors import SettingsError
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("app", help="open the dashboard in a browser")
+    parser = commands.add_parser("app")
     parser.add_argument("--port", metavar="N", type=int, default=8501)
     parser.add_argument("--headless", action="store_true", help="do not open a browser")
     parser.set_defaults(run=run_app)
@@ -29,15 +29,18 @@ def run_app(arguments: argparse.Namespace) -> int:
     folder = Path(next(iter(found.submodule_search_locations)))
     if not 0 < arguments.port < 65536:
         raise SettingsError("BAD_PORT", f"--port must be 1 to 65535, not {arguments.port}.", "port")
-    command = [sys.executable, "-m", "streamlit", "run", str(folder / "app.py")]
+    command = ["streamlit", "run", str(folder / "app.py")]
     flags = {**server_flags(), "server.port": arguments.port}
     if arguments.headless:
         flags["server.headless"] = True
     command += [f"--{name}={text}" for name, value in flags.items() for text in _texts(value)]
+    # In this very process, so that no server is left when it is ended.
+    sys.argv = command
     try:
-        return subprocess.call(command)
-    except KeyboardInterrupt:
-        return 0
+        runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
+    except (KeyboardInterrupt, SystemExit) as ending:
+        return ending.code if isinstance(ending, SystemExit) and isinstance(ending.code, int) else 0
+    return 0
 
 
 def server_flags() -> dict[str, Any]:

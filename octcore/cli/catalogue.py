@@ -15,14 +15,14 @@ from octcore.solving.run import jsonable
 
 def add_commands(commands: Any) -> None:
     """Add the three commands."""
-    listing = commands.add_parser("formulations", help="list the formulations")
+    listing = commands.add_parser("formulations")
     listing.add_argument("--json", action="store_true", help="print everything as JSON")
     listing.set_defaults(run=run_formulations)
-    describe = commands.add_parser("describe", help="one formulation with its settings")
+    describe = commands.add_parser("describe")
     describe.add_argument("key", metavar="KEY")
     describe.add_argument("--markdown", action="store_true", help="print its page as Markdown")
     describe.set_defaults(run=run_describe)
-    samples = commands.add_parser("samples", help="list the sample data sets, or write one")
+    samples = commands.add_parser("samples")
     samples.add_argument("name", metavar="NAME", nargs="?")
     samples.add_argument(
         "--output", metavar="FILE.csv", default="-", help="default: standard output"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 
 from octcore.engines.events import relative_gap
@@ -18,15 +19,18 @@ class ProgressLine:
 
     def __call__(self, snapshot: Snapshot) -> None:
         """Show a snapshot."""
-        if self.is_shown:
-            sys.stderr.write(CLEAR + progress_text(snapshot))
-            sys.stderr.flush()
+        self._write(CLEAR + progress_text(snapshot))
 
     def close(self) -> None:
         """Remove the line."""
+        self._write(CLEAR)
+
+    def _write(self, text: str) -> None:
         if self.is_shown:
-            sys.stderr.write(CLEAR)
-            sys.stderr.flush()
+            # A terminal that was closed must not end the solve.
+            with contextlib.suppress(OSError):
+                sys.stderr.write(text)
+                sys.stderr.flush()
 
 
 def progress_text(snapshot: Snapshot) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -185,11 +186,19 @@ ORDER = (
 
 @functools.cache
 def _load() -> None:
+    """Import every formulation."""
     import octcore.formulations as package
 
     for module in pkgutil.iter_modules(package.__path__):
         if module.name not in {"base", "shared"}:
             importlib.import_module(f"octcore.formulations.{module.name}")
+
+
+def _load_alone(key: str) -> None:
+    """Import the formulation of a key only: a search needs no Pyomo, which takes long to import."""
+    name = f"octcore.formulations.{str(key).replace('-', '_')}"
+    if name.rpartition(".")[2].isidentifier() and importlib.util.find_spec(name) is not None:
+        importlib.import_module(name)
 
 
 def list_formulations() -> tuple[FormulationInfo, ...]:
@@ -208,7 +217,10 @@ def get_formulation(key: str) -> Formulation:
     SettingsError
         If there is none; near matches are listed.
     """
-    _load()
+    if key not in _REGISTRY:
+        _load_alone(key)
+    if key not in _REGISTRY:
+        _load()
     if key not in _REGISTRY:
         raise unknown_name("UNKNOWN_FORMULATION", "formulation", key, _REGISTRY, "octcore")
     return _REGISTRY[key]

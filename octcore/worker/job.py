@@ -7,13 +7,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from octcore.engines.base import StopReason
 from octcore.engines.events import Event
-from octcore.errors import EngineError, OctError
+from octcore.errors import DataError, EngineError, OctError, SettingsError
 from octcore.solving.recover import read_back, run_from_incumbent
 from octcore.solving.run import Run
 from octcore.worker.process import SolveProcess
@@ -288,7 +288,10 @@ class Job:
     def _outcome(self, seconds: float) -> tuple[JobState, Run | None, OctError | None]:
         events = self.events()
         if self._result is not None:
-            return JobState.DONE, read_back(self._result, self.request.data, events), None
+            result, events = self._as_asked(self._result, events)
+            return JobState.DONE, read_back(result, self.request.data, events), None
+        if isinstance(self._refusal, (SettingsError, DataError)):
+            return JobState.FAILED, None, self._refusal  # as the library refuses it
         if self._stop_reason is not None and self._refusal is None:
             by_user = self._stop_reason is StopReason.CANCELLED
             note = (
@@ -305,11 +308,34 @@ class Job:
         note = f"{error.message} The tree is the last incumbent."
         return JobState.FAILED, self._recover(events, StopReason.ERROR, seconds, note), error
 
+    def _as_asked(
+        self, result: dict[str, Any], events: tuple[Event, ...]
+    ) -> tuple[dict[str, Any], tuple[Event, ...]]:
+        """Say that time was up where it was: the worker knows only that it was asked to stop."""
+        late = self._stop_reason is StopReason.TIME_LIMIT
+        if not late or result.get("stop_reason") != StopReason.CANCELLED:
+            return result, events
+        result = result | {"stop_reason": StopReason.TIME_LIMIT.value}
+        if result["status"] == "cancelled":
+            result["status"] = "no_solution"
+        reason = StopReason.TIME_LIMIT.value
+        return result, tuple(
+            replace(event, source=reason) if event.kind == "finished" else event for event in events
+        )
+
     def _recover(
         self, events: tuple[Event, ...], reason: StopReason, seconds: float, note: str
     ) -> Run:
         request = self.request
-        return run_from_incumbent(request.data, request.settings, events, reason, seconds, note)
+        return run_from_incumbent(
+            request.data,
+            request.settings,
+            events,
+            reason,
+            seconds,
+            note,
+            request.sample_weight,
+        )
 
     def _death_error(self) -> EngineError:
         what = self._death or f"The worker {self._process.ending()}"

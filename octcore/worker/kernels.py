@@ -46,7 +46,7 @@ def compile_apart(names: Sequence[str], stop: Callable[[], bool]) -> bool:
 
     The child is left to go on when this returns early; it ends with this process at the latest.
     """
-    command = [sys.executable, "-m", "octcore.worker.kernels", *names]
+    command = [sys.executable, "-P", "-m", "octcore.worker.kernels", *names]
     child = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

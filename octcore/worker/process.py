@@ -16,7 +16,8 @@ from typing import Any
 from octcore.errors import OctError
 from octcore.worker.protocol import CANCEL, ProtocolError, read_message
 
-COMMAND = (sys.executable, "-m", "octcore.worker")
+COMMAND = (sys.executable, "-P", "-m", "octcore.worker")
+"""Without the current folder: a ``random.py`` or a folder ``octcore`` of the user is not run."""
 SILENCE_SECONDS, STARTING_SECONDS = 10.0, 30.0
 LINE_LIMIT = 64 * 2**20
 """Longest message in bytes; garbage without a line end must not fill the server."""

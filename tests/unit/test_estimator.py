@@ -23,7 +23,7 @@ import octcore
 from octcore import estimator
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, list_formulations
-from octcore.tree.export import SinglePrecisionWarning
+from octcore.tree.export.to_sklearn import SinglePrecisionWarning
 
 KEYS = [info.key for info in list_formulations()]
 WORK = {"max_depth": 1, "time_limit": 3.0}

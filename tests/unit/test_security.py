@@ -211,13 +211,14 @@ def test_the_app_is_started_with_the_settings_of_the_checkout(
     from streamlit import config
 
     started: list[list[str]] = []
-    monkeypatch.setattr("subprocess.call", lambda command: started.append(command) or 0)
+    monkeypatch.setattr("sys.argv", sys.argv)
+    monkeypatch.setattr("runpy.run_module", lambda *_, **__: started.append(sys.argv))
     assert cli.main(["app", "--port", "9123", "--headless"]) == 0
     (command,) = started
-    assert command[:4] == [sys.executable, "-m", "streamlit", "run"]
-    assert Path(command[4]) == Path(dashboard.__file__).parent / "app.py"
+    assert command[:2] == ["streamlit", "run"]
+    assert Path(command[2]) == Path(dashboard.__file__).parent / "app.py"
     flags: dict[str, list[str]] = {}
-    for part in command[5:]:
+    for part in command[3:]:
         name, _, value = part[2:].partition("=")
         flags.setdefault(name, []).append(value)
     stated = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from octcore.errors import SettingsError
-from octcore.formulations.shared.side_constraints import fixes_labels
+from octcore.formulations.shared.constraint_kinds import fixes_labels
 from octcore.parameters import FloatRange
 from octcore.program import Problem
 from octcore.tree import metrics, topology

@@ -1,0 +1,42 @@
+"""Which side constraints need what of a model; read by searches, too, so without Pyomo."""
+
+from __future__ import annotations
+
+from octcore.program import Problem
+
+STRUCTURAL = frozenset(
+    {
+        "max_leaves",
+        "max_splits",
+        "max_features",
+        "forbidden_features",
+        "forbidden_pairs",
+        "root_feature",
+        "feature_once_per_path",
+        "class_weight",
+    }
+)
+"""Constraints that rows over `b` (and weights in the objective) express."""
+ROUTED = frozenset(
+    {
+        "min_samples_leaf",
+        "statistical_parity",
+        "equal_opportunity",
+        "predictive_equality",
+        "equalized_odds",
+        "conditional_parity",
+    }
+)
+"""Constraints that need full routing."""
+PREDICTION = frozenset(ROUTED - {"min_samples_leaf"} | {"min_recall"})
+"""Constraints on predictions: leaf labels may not be changed afterwards."""
+
+
+def needs_routing(problem: Problem) -> bool:
+    """Whether a constraint concerns all rows, not only those classified correctly."""
+    return bool(problem.constraints.active & ROUTED)
+
+
+def fixes_labels(problem: Problem) -> bool:
+    """Whether a constraint concerns predictions, so that leaf labels are part of the solution."""
+    return bool(problem.constraints.active & PREDICTION)
