@@ -3,14 +3,18 @@
 The form in the app, the command line options, the range checks of `octcore.solve`, the generated
 documentation and the strategies of the property tests all read these records.  Nothing here knows
 about any interface.
+
+A setting has a value, which `check` makes sure of, and a text: `parse` reads what `to_text` wrote.
 """
 
 from __future__ import annotations
 
 import difflib
+import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from octcore.errors import SettingsError
 
@@ -33,6 +37,8 @@ class Parameter:
         Unit shown behind the value, empty for pure numbers.
     advanced : bool
         Whether forms may hide it behind "more settings".
+    label : str
+        Words above an input; made of the name by default.
     """
 
     name: str
@@ -41,6 +47,7 @@ class Parameter:
     help: str = ""
     unit: str = ""
     advanced: bool = False
+    label: str = field(default="", kw_only=True)
 
     def check(self, value: object) -> object:
         """Return `value` in the parameter's own type.
@@ -55,6 +62,21 @@ class Parameter:
     def parse(self, text: str) -> object:
         """Read the value from command line text."""
         return self.check(None if text.strip().lower() in {"none", ""} else text)
+
+    def to_text(self, value: object) -> str:
+        """Write a value as command line text, from which `parse` reads it back."""
+        return "none" if value is None else str(value)
+
+    @property
+    def option(self) -> str:
+        """The option of the command line: ``--time-limit`` for ``time_limit``."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def title(self) -> str:
+        """Words for the setting: its label, or its name in words."""
+        words = self.name.replace("_", " ")
+        return self.label or words[0].upper() + words[1:]
 
     def describe_range(self) -> str:
         """Say in words which values are allowed."""
@@ -152,6 +174,10 @@ class Choice(Parameter):
             raise self._refuse(value, "UNKNOWN_OPTION")
         return str(value)
 
+    def parse(self, text: str) -> object:
+        """Read an option; one of them may be called "none"."""
+        return self.check(text) if text in self.options else super().parse(text)
+
     def describe_range(self) -> str:
         """List the options."""
         return "one of " + ", ".join(repr(option) for option in self.options)
@@ -177,14 +203,61 @@ class Flag(Parameter):
         """Read a switch from command line text."""
         return self.check(text)
 
+    def to_text(self, value: object) -> str:
+        """Write a switch."""
+        return "true" if self.check(value) else "false"
+
     def describe_range(self) -> str:
         """Name the two values."""
         return "true or false"
 
 
 @dataclass(frozen=True)
+class Key(Parameter):
+    """A key such as that of an encoding; whoever knows the keys checks that there is one."""
+
+    def check(self, value: object) -> str | None:
+        """Return the key as text."""
+        if value is None and self.default is None:
+            return None
+        if not isinstance(value, str) or not value.strip():
+            raise self._refuse(value, "NOT_A_KEY")
+        return value.strip()
+
+    def parse(self, text: str) -> str | None:
+        """Read a key; one may be called "none"."""
+        return self.check(text)
+
+    def describe_range(self) -> str:
+        """Say what is expected."""
+        return "a key"
+
+
+@dataclass(frozen=True)
+class Column(Parameter):
+    """The name of one raw column."""
+
+    def check(self, value: object) -> str | None:
+        """Return the name; columns may be called anything."""
+        return None if value is None else str(value)
+
+    def parse(self, text: str) -> str | None:
+        """Read a name; a column called "none" has that name."""
+        return self.check(as_json(self, text) if text.startswith('"') else text)
+
+    def to_text(self, value: object) -> str:
+        """Write the name, quoted where it starts with a quote itself."""
+        text = str(value)
+        return json.dumps(text, ensure_ascii=False) if text.startswith('"') else text
+
+    def describe_range(self) -> str:
+        """Say what is expected."""
+        return "the name of a column"
+
+
+@dataclass(frozen=True)
 class Names(Parameter):
-    """A list of names, such as columns; text is split at commas."""
+    """A list of names, such as columns; text is a JSON list, or split at commas."""
 
     def check(self, value: object) -> tuple[str, ...] | None:
         """Return a tuple of distinct, non-empty names."""
@@ -200,9 +273,99 @@ class Names(Parameter):
         names = tuple(dict.fromkeys(str(part).strip() for part in parts))
         return tuple(name for name in names if name) or None
 
+    def parse(self, text: str) -> object:
+        """Read a JSON list, or names between commas."""
+        return self.check(as_json(self, text)) if text[:1] == "[" else super().parse(text)
+
+    def to_text(self, value: object) -> str:
+        """Write a JSON list: names may hold commas."""
+        return "none" if value is None else to_json(value)
+
     def describe_range(self) -> str:
         """Say what is expected."""
         return "a list of names"
+
+
+@dataclass(frozen=True)
+class NamePairs(Parameter):
+    """Pairs of names; text is a JSON list of pairs, or ``a:b,c:d``."""
+
+    def check(self, value: Any) -> tuple[tuple[str, str], ...] | None:
+        """Return a tuple of pairs of names."""
+        if value is None:
+            return None
+        if isinstance(value, str):
+            value = [pair.split(":") for pair in value.split(",")]
+        try:
+            return tuple((str(a).strip(), str(b).strip()) for a, b in value) or None
+        except (TypeError, ValueError):
+            raise self._refuse(value, "NOT_A_LIST") from None
+
+    def parse(self, text: str) -> object:
+        """Read JSON, or pairs between commas."""
+        return self.check(as_json(self, text)) if text[:1] == "[" else super().parse(text)
+
+    def to_text(self, value: object) -> str:
+        """Write a JSON list of pairs."""
+        return "none" if value is None else to_json(value)
+
+    def describe_range(self) -> str:
+        """Say what is expected."""
+        return "a list of pairs of names"
+
+
+@dataclass(frozen=True)
+class ByClass(Parameter):
+    """A number in ``[0, high]`` for some classes, or a word that stands for such numbers.
+
+    Parameters
+    ----------
+    high : float
+        Largest number; infinite for no limit.
+    words : tuple of str
+        Words that may be given instead.
+    """
+
+    high: float = math.inf
+    words: tuple[str, ...] = ()
+
+    def check(self, value: Any) -> dict[Any, float] | str | None:
+        """Return numbers by class, or the word."""
+        if value is None or (isinstance(value, str) and value in self.words):
+            return value
+        if not isinstance(value, Mapping) or not value:
+            raise self._refuse(value, "NOT_BY_CLASS")
+        shares: dict[Any, float] = {}
+        for label, share in value.items():
+            number = _as_float(share)
+            if number is None or not 0 <= number <= self.high or math.isinf(number):
+                raise SettingsError(
+                    "OUT_OF_RANGE",
+                    f"{self.name} of class {label!r} must be a number in [0, {self.high:g}], "
+                    f"not {share!r}.",
+                    self.name,
+                )
+            shares[label] = number
+        return shares
+
+    def parse(self, text: str) -> object:
+        """Read a JSON object, ``class:number,class:number``, or a word."""
+        if text[:1] == "{":
+            return self.check(as_json(self, text))
+        if text not in self.words and ":" in text:
+            return self.check(dict(part.rsplit(":", 1) for part in text.split(",")))
+        return super().parse(text)
+
+    def to_text(self, value: Any) -> str:
+        """Write the word, or a JSON object whose keys are the classes as text."""
+        if not isinstance(value, Mapping):
+            return "none" if value is None else str(value)
+        return to_json({str(label): number for label, number in value.items()})
+
+    def describe_range(self) -> str:
+        """Say what is expected."""
+        span = "of at least 0" if math.isinf(self.high) else f"in [0, {self.high:g}]"
+        return " or ".join([f"a number {span} for classes", *map(repr, self.words)])
 
 
 def check_all(
@@ -248,6 +411,27 @@ def unknown_name(
     near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known) or 'none'}."
     return SettingsError(code, f"{owner} has no {what} {name!r}; {hint}", str(name))
+
+
+def as_json(parameter: Parameter, text: str) -> Any:
+    """Read a value that was written as JSON.
+
+    Raises
+    ------
+    SettingsError
+        If the text is not JSON.
+    """
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise SettingsError(
+            "NOT_JSON", f"The value of {parameter.name} is not JSON: {error}.", parameter.name
+        ) from error
+
+
+def to_json(value: object) -> str:
+    """Write a value as JSON on one line."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _as_float(value: object) -> float | None:

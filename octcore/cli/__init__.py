@@ -62,7 +62,8 @@ class _Commands:
         """Add one command."""
         self.known.add(name)
         words = COMMANDS[name][1]
-        return self._found.add_parser(name, **options | {"help": words, "description": words})
+        stated: dict[str, Any] = {**options, "help": words, "description": words}
+        return self._found.add_parser(name, **stated)
 
 
 def make_parser(command: str | None = None) -> argparse.ArgumentParser:

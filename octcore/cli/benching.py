@@ -24,7 +24,7 @@ from octcore.worker import Snapshot
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("bench", help="repeat a published experiment")
+    parser = commands.add_parser("bench")
     parser.add_argument("suite", metavar="SUITE", help=", ".join(list_suites()))
     parser.add_argument("--limit", metavar="S", default="60", help="seconds of every solve")
     parser.add_argument("--instances", metavar="N|all", default="all")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from octcore.constraints import FAIRNESS
+from octcore.constraints import side_constraint
 from octcore.data.dataset import Dataset
 from octcore.data.reading import read_csv
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
+from octcore.parameters import Choice, IntRange, Key, Parameter
+from octcore.solving.settings import FORMULATION, GENERAL
 
 MISSING = ("drop-rows", "drop-columns", "category")
 
@@ -34,12 +35,45 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--positive-class", metavar="CLASS", default=None)
 
 
-def add_solve_options(parser: argparse.ArgumentParser, with_formulation: bool = True) -> None:
-    """Add the settings of a solve."""
-    if with_formulation:
-        parser.add_argument("--formulation", metavar="KEY", default="flow-oct")
-    parser.add_argument("--encoding", metavar="KEY", default="auto")
-    parser.add_argument("--depth", metavar="N", default="2")
+def add_declared(
+    parser: argparse.ArgumentParser, declared: Iterable[Parameter], without: Collection[str] = ()
+) -> None:
+    """Add one option for every declared setting; its text is read by `given`."""
+    for parameter in declared:
+        if parameter.name in without:
+            continue
+        default = "" if parameter.default is None else f" (default {parameter.default})"
+        parser.add_argument(
+            parameter.option,
+            metavar=_metavar(parameter),
+            help=(parameter.help + default).replace("%", "%%"),
+        )
+
+
+def _metavar(parameter: Parameter) -> str:
+    if isinstance(parameter, Choice):
+        return "|".join(parameter.options)
+    if isinstance(parameter, Key):
+        return "KEY"
+    whole = isinstance(parameter, IntRange)
+    return "N" if whole else parameter.unit.upper() or "F"
+
+
+def given(arguments: argparse.Namespace, declared: Iterable[Parameter]) -> dict[str, Any]:
+    """Values of the options that were given, in the type of their settings.
+
+    Raises
+    ------
+    SettingsError
+        If one is not allowed.
+    """
+    texts = {p: getattr(arguments, p.name, None) for p in declared}
+    return {p.name: p.parse(text) for p, text in texts.items() if text is not None}
+
+
+def add_solve_options(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:
+    """Add the settings of a solve but some."""
+    add_declared(parser, GENERAL, without)
     parser.add_argument(
         "--param", metavar="NAME=VALUE", action="append", default=[], help="see octcore describe"
     )
@@ -50,12 +84,6 @@ def add_solve_options(parser: argparse.ArgumentParser, with_formulation: bool = 
         default=[],
         help="VALUE as text or JSON",
     )
-    parser.add_argument("--engine", metavar="KEY", default="auto")
-    parser.add_argument("--time-limit", metavar="S", default="60")
-    parser.add_argument("--gap", metavar="G", default="0")
-    parser.add_argument("--threads", metavar="N", default="1")
-    parser.add_argument("--seed", metavar="N", default="0")
-    parser.add_argument("--test-size", metavar="F", default="0")
 
 
 def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -74,53 +102,29 @@ def read_data(arguments: argparse.Namespace) -> Dataset:
     return read_csv(arguments.data, **read_options(arguments))
 
 
-def solve_settings(arguments: argparse.Namespace, formulation: str) -> dict[str, Any]:
-    """Settings of a solve as keyword arguments of `octcore.solve`, still to be checked."""
-    info = get_formulation(formulation).info
-    params = {}
-    for text in arguments.param:
-        name, value = _pair(text, "--param", "NAME=VALUE")
-        params[name] = info.parameter(name).parse(value)
-    return {
-        "formulation": formulation,
-        "encoding": arguments.encoding,
-        "depth": arguments.depth,
-        "params": params,
-        "constraints": constraint_values(arguments.constraint),
-        "engine": arguments.engine,
-        "time_limit": arguments.time_limit,
-        "gap": arguments.gap,
-        "threads": arguments.threads,
-        "seed": arguments.seed,
-        "test_size": arguments.test_size,
-    }
+def solve_settings(arguments: argparse.Namespace, formulation: str | None = None) -> dict[str, Any]:
+    """Settings of a solve that were given, as keyword arguments of `octcore.solve`.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Options from `add_solve_options`.
+    formulation : str or None
+        Key of the formulation; by default the one of the options.
+    """
+    settings = {FORMULATION.name: FORMULATION.default} | given(arguments, GENERAL)
+    if formulation is not None:
+        settings[FORMULATION.name] = formulation
+    info = get_formulation(str(settings[FORMULATION.name])).info
+    params = [_pair(text, "--param", "NAME=VALUE") for text in arguments.param]
+    settings["params"] = {name: info.parameter(name).parse(text) for name, text in params}
+    return settings | {"constraints": constraint_values(arguments.constraint)}
 
 
 def constraint_values(texts: Sequence[str]) -> dict[str, Any]:
     """Read side constraints from ``NAME=VALUE`` texts."""
     pairs = [_pair(text, "--constraint", "NAME=VALUE") for text in texts]
-    return {name: constraint_value(name, value) for name, value in pairs}
-
-
-def constraint_value(name: str, text: str) -> Any:
-    """Read the value of a constraint: JSON, or the short forms.
-
-    Short forms are ``a,b`` for lists, ``a:b,c:d`` for pairs and for numbers by class, and
-    ``attribute:max_gap`` or ``attribute:max_gap:given`` for fairness limits.
-    """
-    if text[:1] in "[{":
-        try:
-            return json.loads(text)
-        except ValueError as error:
-            raise SettingsError(
-                "NOT_JSON", f"The value of constraint {name} is not JSON: {error}.", name
-            ) from error
-    if name in FAIRNESS:
-        parts = text.split(":")
-        return dict(zip(("attribute", "max_gap", "given"), parts, strict=False))
-    if name in {"class_weight", "min_recall"} and ":" in text:
-        return dict(part.rsplit(":", 1) for part in text.split(","))
-    return text
+    return {name: side_constraint(name).parse(text) for name, text in pairs}
 
 
 def _pair(text: str, option: str, form: str) -> tuple[str, str]:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from typing import Any
 
-from octcore.cli.options import add_data_options, constraint_values, read_data
+from octcore.cli.options import (
+    add_data_options,
+    add_declared,
+    constraint_values,
+    given,
+    read_data,
+)
 from octcore.cli.output import write_text
 from octcore.selection.penalty_path import penalty_path
+from octcore.solving.settings import DEPTH, ENCODING, SEED, TEST_SIZE, TIME_LIMIT
+
+SETTINGS = (ENCODING, replace(DEPTH, default=3), TIME_LIMIT, TEST_SIZE, SEED)
 
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("path", help="the optimal tree for every number of leaves")
+    parser = commands.add_parser("path")
     add_data_options(parser)
-    parser.add_argument("--encoding", metavar="KEY", default="auto")
-    parser.add_argument("--depth", metavar="N", default="3")
+    add_declared(parser, SETTINGS)
     parser.add_argument("--constraint", metavar="NAME=VALUE", action="append", default=[])
-    parser.add_argument("--time-limit", metavar="S", default="60")
-    parser.add_argument("--test-size", metavar="F", default="0")
-    parser.add_argument("--seed", metavar="N", default="0")
     parser.add_argument("--json", metavar="FILE|-", help="write steps and trees as JSON")
     parser.set_defaults(run=run_path)
 
@@ -29,12 +35,8 @@ def run_path(arguments: argparse.Namespace) -> int:
     """Print accuracy against size."""
     path = penalty_path(
         read_data(arguments),
-        encoding=arguments.encoding,
-        depth=arguments.depth,
         constraints=constraint_values(arguments.constraint),
-        time_limit=arguments.time_limit,
-        test_size=arguments.test_size,
-        seed=arguments.seed,
+        **given(arguments, SETTINGS),
     )
     if arguments.json:
         write_text(arguments.json, json.dumps(path.to_dict(), allow_nan=False) + "\n")

@@ -15,7 +15,7 @@ from octcore.models.scoring import score
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("predict", help="predict the classes of new rows")
+    parser = commands.add_parser("predict")
     parser.add_argument("model", metavar="MODEL.json")
     parser.add_argument("data", metavar="DATA.csv")
     parser.add_argument("--output", metavar="FILE.csv", default="-")

@@ -7,38 +7,28 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from octcore.cli.options import add_declared, given
 from octcore.cli.output import write_text
 from octcore.cli.progress import ProgressLine
 from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
+from octcore.parameters import check_all
 from octcore.reports.tables import run_report
-from octcore.selection.data_selection import RULES
 from octcore.selection.one_vs_rest import OneVsRest, solve_one_vs_rest
 from octcore.selection.selected_training import SelectedRun, check_formulation, solve_selected
 from octcore.solving.run import Run
-from octcore.solving.settings import check_settings
+from octcore.solving.settings import ONE_VS_REST, ROWS, check_settings
 from octcore.worker import solve_in_child
 
-ONE_VS_REST = "one-vs-rest"
 FOR_ONE_TREE = ("trace", "model", "tree")
 """Outputs that describe one tree."""
 
 
 def add_several_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that train on a part of the rows, or on grouped classes."""
-    parser.add_argument(
-        "--classes",
-        metavar="one-vs-rest|CLASS",
-        help="for a formulation for two classes: one tree per class, or CLASS against the rest",
-    )
-    parser.add_argument(
-        "--select-rows",
-        metavar="|".join(RULES),
-        help="train on the rows that stand for the others, judge on all (hyperplanes only)",
-    )
-    parser.add_argument(
-        "--select-rounds", metavar="N", default="1", help="select again by the last tree"
-    )
+    add_declared(parser, ROWS)
 
 
 def train_one_vs_rest(data: Dataset, settings: Mapping[str, Any]) -> OneVsRest:
@@ -68,24 +58,20 @@ def report_one_vs_rest(arguments: argparse.Namespace, data: Dataset, model: OneV
         print(f"and on {model.test_accuracy:.2%} of the held-out rows")
 
 
-def check_several(arguments: argparse.Namespace) -> None:
-    """Refuse options that do not go together, before anything is solved."""
-    given = [f"--{name}" for name in FOR_ONE_TREE if getattr(arguments, name)]
-    if arguments.classes == ONE_VS_REST and arguments.select_rows:
-        given.append("--select-rows")
-    if arguments.classes == ONE_VS_REST and given:
+def check_several(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Read which rows and classes are asked for; refuse options that do not go together."""
+    rows = check_all(ROWS, given(arguments, ROWS), "octcore solve")
+    refused = [f"--{name}" for name in FOR_ONE_TREE if getattr(arguments, name)]
+    if rows["classes"] == ONE_VS_REST and rows["select_rows"]:
+        refused.append("--select-rows")
+    if rows["classes"] == ONE_VS_REST and refused:
         raise SettingsError(
             "NOT_ONE_TREE",
-            f"--classes {ONE_VS_REST} trains one tree per class, which {' and '.join(given)} "
+            f"--classes {ONE_VS_REST} trains one tree per class, which {' and '.join(refused)} "
             "cannot take; leave it out, or name one class with --classes CLASS.",
             "--classes",
         )
-    if not arguments.select_rounds.isdecimal() or int(arguments.select_rounds) < 1:
-        raise SettingsError(
-            "BAD_OPTION",
-            f"--select-rounds needs a whole number from 1, not {arguments.select_rounds!r}.",
-            "--select-rounds",
-        )
+    return rows
 
 
 def train_selected(
@@ -115,10 +101,16 @@ def train_selected(
     )
 
 
-def _in_child(data: Dataset, cancel: Any = None, on_event: Any = None, **settings: Any) -> Run:
+def _in_child(
+    data: Dataset,
+    cancel: Any = None,
+    on_event: Any = None,
+    sample_weight: np.ndarray | None = None,
+    **settings: Any,
+) -> Run:
     """Train in a child process, as the command line always does; Ctrl-C stops there."""
     line = ProgressLine()
     try:
-        return solve_in_child(data, settings, on_event, on_phase=line)
+        return solve_in_child(data, settings, on_event, on_phase=line, sample_weight=sample_weight)
     finally:
         line.close()

@@ -13,7 +13,6 @@ from octcore.cli.options import add_data_options, add_solve_options, read_data, 
 from octcore.cli.output import write_text
 from octcore.cli.progress import ProgressLine
 from octcore.cli.several import (
-    ONE_VS_REST,
     add_several_options,
     check_several,
     report_one_vs_rest,
@@ -27,6 +26,7 @@ from octcore.models.file import model_to_dict
 from octcore.parameters import unknown_name
 from octcore.reports.tables import EXPORTS, comparison_table, export_tree, run_report
 from octcore.solving.run import Run
+from octcore.solving.settings import ONE_VS_REST
 from octcore.worker import solve_in_child
 
 NO_TREE = 3
@@ -34,7 +34,7 @@ NO_TREE = 3
 
 def add_commands(commands: Any) -> None:
     """Add the two commands."""
-    solve = commands.add_parser("solve", help="train one optimal tree")
+    solve = commands.add_parser("solve")
     add_data_options(solve)
     add_solve_options(solve)
     add_several_options(solve)
@@ -45,10 +45,10 @@ def add_commands(commands: Any) -> None:
         "--tree", metavar="FILE", action="append", default=[], help="txt, dot, svg or json"
     )
     solve.set_defaults(run=run_solve)
-    compare = commands.add_parser("compare", help="train several formulations on the same rows")
+    compare = commands.add_parser("compare")
     add_data_options(compare)
     compare.add_argument("--formulations", metavar="KEY,KEY,...", required=True)
-    add_solve_options(compare, with_formulation=False)
+    add_solve_options(compare, without={"formulation"})
     compare.add_argument("--json", metavar="FILE|-", help="write all results as JSON")
     compare.set_defaults(run=run_compare)
 
@@ -56,21 +56,20 @@ def add_commands(commands: Any) -> None:
 def run_solve(arguments: argparse.Namespace) -> int:
     """Train a tree in a child process and write what was asked for."""
     _check_outputs(arguments)
-    check_several(arguments)
-    settings = solve_settings(arguments, arguments.formulation)
+    rows = check_several(arguments)
+    settings = solve_settings(arguments)
     start = time.perf_counter()
     data = read_data(arguments)
     read_seconds = time.perf_counter() - start
-    if arguments.classes == ONE_VS_REST:
+    if rows["classes"] == ONE_VS_REST:
         report_one_vs_rest(arguments, data, train_one_vs_rest(data, settings))
         return 0
-    if arguments.classes:
-        data = class_versus_rest(data, arguments.classes)
-    if not arguments.select_rows:
+    if rows["classes"]:
+        data = class_versus_rest(data, rows["classes"])
+    if not rows["select_rows"]:
         run = _solve(data, settings, read_seconds, arguments.called)
         return _write(arguments, run, run.to_dict(), "")
-    rounds = int(arguments.select_rounds)
-    found = train_selected(data, settings, arguments.select_rows, rounds)
+    found = train_selected(data, settings, rows["select_rows"], rows["select_rounds"])
     return _write(arguments, found.run, found.to_dict(), found.summary)
 
 

@@ -20,13 +20,15 @@ from octcore.selection.protocols import PROTOCOLS
 from octcore.selection.tuning import Fit, TuneResult, tune
 
 CONNECT_SECONDS = 10
+IGNORED = ("gap", "node_limit", "threads", "warm_start", "test_size")
+"""A protocol holds rows out itself, and every training is a plain one."""
 
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("tune", help="choose hyperparameters by cross-validation")
+    parser = commands.add_parser("tune")
     add_data_options(parser)
-    add_solve_options(parser)
+    add_solve_options(parser, without=IGNORED)
     parser.add_argument(
         "--grid", metavar="NAME=V,V,...", action="append", default=[], required=True
     )
@@ -42,10 +44,8 @@ def add_commands(commands: Any) -> None:
 
 def run_tune(arguments: argparse.Namespace) -> int:
     """Run the protocol and print one line per candidate."""
-    settings = solve_settings(arguments, arguments.formulation)
-    for name in ("gap", "threads", "test_size"):
-        settings.pop(name)
-    grid = parse_grid(arguments.grid, arguments.formulation)
+    settings = solve_settings(arguments)
+    grid = parse_grid(arguments.grid, settings["formulation"])
     data = read_data(arguments)
     with _cluster(arguments.scheduler) as backend:
         result = tune(
@@ -56,7 +56,7 @@ def run_tune(arguments: argparse.Namespace) -> int:
             n_jobs=-1 if backend else arguments.jobs,
             backend=backend,
             on_fit=_progress if sys.stderr.isatty() else None,
-            **{**settings, "seed": int(settings["seed"])},
+            **settings,
         )
     if arguments.json:
         write_text(arguments.json, json.dumps(result.to_dict(), allow_nan=False) + "\n")

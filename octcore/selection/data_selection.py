@@ -18,11 +18,11 @@ from octcore.errors import CancelledError, SettingsError
 from octcore.numerics.hull_membership import balanced_choice, split_hull
 from octcore.program import Problem
 from octcore.solving.prepare import prepare
-from octcore.solving.settings import check_settings
+from octcore.solving.settings import SELECT_ROWS, check_settings
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import grow
 
-RULES = ("hull", "balanced")
+RULES = SELECT_ROWS.options
 CHUNK = 60
 """Largest cluster of the balanced rule, whose program has a column per pair of points."""
 BALANCED_SECONDS = 5.0

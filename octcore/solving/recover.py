@@ -32,6 +32,7 @@ def run_from_incumbent(
     stop_reason: StopReason | str,
     seconds: float,
     note: str = "",
+    sample_weight: np.ndarray | None = None,
 ) -> Run:
     """Make the run of a solve that ended early out of what it had sent.
 
@@ -49,6 +50,8 @@ def run_from_incumbent(
         Time since the call.
     note : str
         One sentence for the user about the end.
+    sample_weight : numpy.ndarray or None
+        Weights of the rows that the solve was given.
 
     Returns
     -------
@@ -62,9 +65,7 @@ def run_from_incumbent(
         If settings or rows are themselves refused.
     """
     reason = StopReason(stop_reason)
-    checked = dict(settings)
-    weights = checked.pop("sample_weight", None)
-    prepared = prepare(data, check_settings(**checked), weights)
+    prepared = prepare(data, check_settings(**settings), sample_weight)
     program = get_formulation(prepared.settings.formulation).build(prepared.problem)
     sent = tuple(event for event in events if event.kind != "finished")
     if reason is not StopReason.ERROR and not any(event.tree for event in sent):

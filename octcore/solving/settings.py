@@ -14,33 +14,60 @@ from octcore.data.dataset import Dataset
 from octcore.encoding import parse_encoding_key
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
-from octcore.parameters import Choice, FloatRange, IntRange, Parameter, check_all
+from octcore.parameters import Choice, FloatRange, IntRange, Key, Parameter, check_all
 
 AUTO = "auto"
 
-GENERAL: tuple[Parameter, ...] = (
-    IntRange("depth", 2, "D", "Largest number of splits on a path from the root to a leaf.", low=1),
+FORMULATION = Key("formulation", "flow-oct", help="What is optimised, and how.")
+ENCODING = Key(
+    "encoding",
+    AUTO,
+    help="How raw columns become what splits may test. QT-q: q-1 thresholds at quantiles; "
+    "QB-q: q buckets; class-change: between neighbours of different class; scaled: [0, 1]; "
+    "auto: what the formulation needs.",
+)
+DEPTH = IntRange(
+    "depth",
+    2,
+    help="Largest number of splits on a path from the root to a leaf. The model doubles with "
+    "every level.",
+    low=1,
+    label="Depth",
+)
+ENGINE = Key(
+    "engine", AUTO, help="What solves the program; auto: the first that fits the formulation."
+)
+TIME_LIMIT = FloatRange(
+    "time_limit",
+    60.0,
+    help="Seconds from the call, building and compiling included.",
+    unit="s",
+    low=0.0,
+    low_open=True,
+    high=1e6,
+)
+TEST_SIZE = FloatRange(
+    "test_size",
+    0.0,
+    help="Share of the rows held out for testing, stratified by class.",
+    low=0.0,
+    high=1.0,
+    high_open=True,
+    label="Held out for testing",
+)
+SEED = IntRange("seed", 0, help="Seed of everything random.", low=0, high=2**31 - 1)
+SOLVER: tuple[Parameter, ...] = (
     FloatRange(
-        "time_limit",
-        60.0,
-        help="Seconds from the call, building and compiling included.",
-        unit="s",
-        low=0.0,
-        low_open=True,
-        high=1e6,
+        "gap", 0.0, help="Relative gap at which the solve may stop.", low=0.0, high=1.0, label="Gap"
     ),
-    FloatRange("gap", 0.0, help="Relative gap at which the solve may stop.", low=0.0, high=1.0),
-    IntRange("node_limit", None, help="Largest number of branch-and-bound nodes.", low=1),
+    IntRange(
+        "node_limit",
+        help="Largest number of branch-and-bound nodes.",
+        low=1,
+        label="Most branch-and-bound nodes",
+    ),
     IntRange("threads", 1, help="Threads of the solver; 1 is reproducible.", low=1, high=256),
-    IntRange("seed", 0, help="Seed of everything random.", low=0, high=2**31 - 1),
-    FloatRange(
-        "test_size",
-        0.0,
-        help="Share of the rows held out for testing, stratified by class.",
-        low=0.0,
-        high=1.0,
-        high_open=True,
-    ),
+    SEED,
     Choice(
         "warm_start",
         AUTO,
@@ -48,7 +75,31 @@ GENERAL: tuple[Parameter, ...] = (
         options=(AUTO, "none"),
     ),
 )
+"""How an engine goes about it; forms fold these away."""
+
+GENERAL: tuple[Parameter, ...] = (
+    FORMULATION, ENCODING, DEPTH, ENGINE, TIME_LIMIT, *SOLVER, TEST_SIZE,
+)  # fmt: skip
 """Settings that every formulation has."""
+
+CLASSES = Key(
+    "classes",
+    help="For a formulation for two classes: 'one-vs-rest' trains one tree per class, the label "
+    "of a class trains one tree for that class against the rest.",
+)
+ONE_VS_REST = "one-vs-rest"
+SELECT_ROWS = Choice(
+    "select_rows",
+    help="Train on the rows that stand for the others and judge on all (hyperplanes only). hull: "
+    "corners of the clusters; balanced: few points whose hull holds many.",
+    options=("hull", "balanced"),
+    label="Keep",
+)
+SELECT_ROUNDS = IntRange(
+    "select_rounds", 1, help="How often rows are selected, again by the last tree.", low=1
+)
+ROWS: tuple[Parameter, ...] = (CLASSES, SELECT_ROWS, SELECT_ROUNDS)
+"""Which rows and classes a solve is given; what they name happens before `octcore.solve`."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +129,9 @@ class Settings:
 
 
 def check_settings(
-    formulation: str = "flow-oct",
-    encoding: str = AUTO,
+    formulation: str = str(FORMULATION.default),
     params: Mapping[str, Any] | None = None,
     constraints: Mapping[str, Any] | Constraints | None = None,
-    engine: str = AUTO,
     **general: Any,
 ) -> Settings:
     """Check everything that can be checked without data.
@@ -93,9 +142,10 @@ def check_settings(
         With one sentence about the first setting that is wrong.
     """
     info = get_formulation(formulation).info
-    checked = check_all(GENERAL, general, "octcore.solve")
-    depth = checked["depth"]
-    if isinstance(depth, int) and depth > info.max_depth:
+    given = {"formulation": formulation, **general}
+    checked: dict[str, Any] = check_all(GENERAL, given, "octcore.solve")
+    depth, encoding = checked["depth"], checked["encoding"]
+    if depth > info.max_depth:
         raise SettingsError(
             "DEPTH_TOO_LARGE",
             f"A tree of depth {depth} has up to 2^{depth} leaves; {info.key} is offered up "
@@ -103,8 +153,8 @@ def check_settings(
             "depth",
         )
     if encoding == AUTO:
-        encoding = info.default_encoding
-    parse_encoding_key(encoding)
+        checked["encoding"] = info.default_encoding
+    parse_encoding_key(checked["encoding"])
     if params and params.get("leaf_penalty") is not None and params.get("split_weight") is not None:
         raise SettingsError(
             "TWO_REGULARISERS",
@@ -114,15 +164,9 @@ def check_settings(
         )
     parsed = Constraints.parse(constraints)
     _check_constraints(parsed, info)
-    _check_engine(engine, info)
-    return Settings(
-        formulation=info.key,
-        encoding=encoding,
-        params=check_all(info.hyperparameters, params, info.key),
-        constraints=parsed,
-        engine=engine,
-        **checked,  # type: ignore[arg-type]
-    )
+    _check_engine(checked["engine"], info)
+    own = check_all(info.hyperparameters, params, info.key)
+    return Settings(params=own, constraints=parsed, **checked)
 
 
 def _check_constraints(constraints: Constraints, info: FormulationInfo) -> None:

@@ -227,6 +227,6 @@ def greedy_starts(problem: Problem, penalty: float) -> Iterator[tuple[str, Tree]
         return
     tree = grow(problem)
     yield "warm start", prune(tree, problem, penalty)
-    if problem.constraints.active - {"class_weight"}:
+    if problem.constraints.active:
         for _, candidate in pruning_sequence(tree, problem):
             yield "warm start", candidate

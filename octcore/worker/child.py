@@ -180,7 +180,10 @@ def _answer(
     # A limit that is no usable number goes on as it is, to be refused by name.
     usable = limit == request.time_limit
     left = max(min(limit, LEAST_SECONDS), limit - waited) if usable else limit
-    run = solve(request.data, **{**settings, "time_limit": left}, on_event=tell, cancel=cancel)
+    weights = {} if request.sample_weight is None else {"sample_weight": request.sample_weight}
+    run = solve(
+        request.data, **{**settings, "time_limit": left}, **weights, on_event=tell, cancel=cancel
+    )
     record = run.to_dict()
     record["settings"]["time_limit"] = request.time_limit
     record["timings"]["start"] = waited

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
 from octcore.solving.run import Run
@@ -151,6 +153,7 @@ def solve_in_child(
     on_phase: Callable[[Snapshot], None] | None = None,
     pool: WorkerPool | None = None,
     called: float | None = None,
+    sample_weight: np.ndarray | None = None,
 ) -> Run:
     """Solve in a child process and wait; ends within the limit + max(5 s, 10 %) in every case.
 
@@ -170,19 +173,22 @@ def solve_in_child(
         Where to take the worker from; by default one is started.
     called : float or None
         `time.monotonic` of the moment from which the limit counts; now by default.
+    sample_weight : numpy.ndarray or None
+        Weights of the rows, shape ``(n_samples,)``.
 
     Raises
     ------
     OctError
         If the settings or data are refused, or the worker died with nothing to return.
     """
-    checked = {name: value for name, value in settings.items() if name != "sample_weight"}
-    accepted = check_against_data(check_settings(**checked), data)
+    accepted = check_against_data(check_settings(**settings), data)
     # As a number, also where the command line gave text: the hard deadline is made of it.
     settings = {**settings, "time_limit": accepted.time_limit}
     with contextlib.ExitStack() as stack:
         pool = pool or stack.enter_context(WorkerPool(idle=0))
-        job = pool.start(Request(data, settings), on_event, called=called)
+        job = pool.start(
+            Request(data, settings, sample_weight=sample_weight), on_event, called=called
+        )
         try:
             _follow(job, on_phase)
         except KeyboardInterrupt:

@@ -9,12 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from octcore.data.dataset import Dataset
 from octcore.data.packing import pack, unpack
 from octcore.solving.run import jsonable
+from octcore.solving.settings import TIME_LIMIT
 from octcore.worker.protocol import PROTOCOL, ProtocolError
 
-DEFAULT_TIME_LIMIT = 60.0
+DEFAULT_TIME_LIMIT = float(str(TIME_LIMIT.default))
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,14 +29,17 @@ class Request:
     data : Dataset
         Rows with a target.
     settings : mapping
-        Keywords of `octcore.solve` but `data`, `on_event` and `cancel`; plain values.
+        Keywords of `octcore.solve` that are settings; plain values.
     memory_limit : int or None
         Resident bytes at which the worker gives up; None for half of what is free at its start.
+    sample_weight : numpy.ndarray or None
+        Weights of the rows, shape ``(n_samples,)``.
     """
 
     data: Dataset
     settings: Mapping[str, Any] = field(default_factory=dict)
     memory_limit: int | None = None
+    sample_weight: np.ndarray | None = None
 
     @property
     def time_limit(self) -> float:
@@ -55,6 +61,7 @@ class Request:
             "protocol": PROTOCOL,
             "settings": dict(self.settings),
             "memory_limit": self.memory_limit,
+            "sample_weight": self.sample_weight,
             "called": called,
             "data": base64.b64encode(pack(self.data)).decode("ascii"),
         }
@@ -79,7 +86,13 @@ def read_request(line: bytes) -> tuple[Request, float]:
         if record["protocol"] != PROTOCOL:
             raise ProtocolError(f"Protocol {record['protocol']!r} came, {PROTOCOL} is spoken here.")
         data = unpack(base64.b64decode(record["data"]))
-        request = Request(data, dict(record["settings"]), record["memory_limit"])
+        weights = record.get("sample_weight")
+        request = Request(
+            data,
+            dict(record["settings"]),
+            record["memory_limit"],
+            None if weights is None else np.array(weights, dtype=float),
+        )
         return request, float(record["called"])
     except (ValueError, KeyError, TypeError) as error:
         raise ProtocolError(f"The request cannot be read: {error}.") from error

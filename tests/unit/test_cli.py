@@ -47,7 +47,7 @@ def test_solve_writes_exact_json_model_trace_and_tree(
         "trace"
     }
     lines = Path(files["t.jsonl"]).read_text().splitlines()
-    assert json.loads(lines[-1])["kind"] == "finished"
+    assert [json.loads(line)["kind"] for line in lines][-2:] == ["finished", "verified"]
     assert Path(files["t.svg"]).read_text().startswith("<svg")
     assert main(["predict", files["m.json"], iris]) == 0
     header, *rows = capsys.readouterr().out.splitlines()
@@ -152,7 +152,7 @@ def test_training_on_selected_rows(iris: str, capsys: pytest.CaptureFixture[str]
     assert "flow-oct splits on one column at a time" in capsys.readouterr().err
     assert main([*arguments, "--select-rows", "all"]) == 2
     assert main([*arguments, "--select-rows", "hull", "--select-rounds", "0"]) == 2
-    assert "--select-rounds needs a whole number" in capsys.readouterr().err
+    assert "select_rounds must be a whole number" in capsys.readouterr().err
 
 
 def test_samples_are_written_as_they_are(

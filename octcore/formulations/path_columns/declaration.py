@@ -145,7 +145,7 @@ class _Assembly:
     def describe(self, tree: Tree) -> tuple[Mapping[str, Any], tuple[str, ...]]:
         """Price of the side constraints: what the objective loses against the free optimum."""
         free, mine = self.search.unconstrained_objective, self.objective.evaluate(tree)
-        if free is None or mine is None or not self.problem.constraints.active - {"class_weight"}:
+        if free is None or mine is None or not self.problem.constraints.active:
             return {}, ()
         price = max(0.0, free - mine)
         sentence = (

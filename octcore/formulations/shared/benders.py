@@ -46,13 +46,14 @@ PREDICTION_CONSTRAINTS = frozenset(
     }
 )
 """Constraints on what rows are predicted, right or wrong."""
-HARMLESS = frozenset({"class_weight", "forbidden_features"})
-"""Constraints that change the data, not the set of trees: every subtree stays independent."""
+HARMLESS = frozenset({"forbidden_features"})
+"""Constraints that change the data only: every subtree stays independent."""
 CONSTRAINTS = (
     frozenset({"max_leaves", "max_splits", "min_samples_leaf", "max_features"})
     | NAMES_FEATURES
     | PREDICTION_CONSTRAINTS
     | HARMLESS
+    | {"class_weight"}
 )
 """Everything that the Benders model expresses."""
 

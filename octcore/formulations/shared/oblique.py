@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.constraints import Constraints, violations
+from octcore.constraints import violations
 from octcore.formulations.shared.rows import linear
 from octcore.parameters import FloatRange
 from octcore.program import Problem, Sense
@@ -136,14 +136,10 @@ class CountObjective:
         tree = drop_pass_through(tree)
         if any(gap < self.epsilon * (1 - GAP_SLACK) for gap in self.gaps(tree).values()):
             return None
-        if violations(self._limits, tree, self.problem.context):
+        if violations(self.problem.constraints, tree, self.problem.context):
             return None
         right = tree.predict_codes(self.problem.X) == self.problem.y
         return self.of(float(self.problem.weights[right].sum()), tree.n_splits)
-
-    @cached_property
-    def _limits(self) -> Constraints:
-        return replace(self.problem.constraints, class_weight=None)
 
     def gaps(self, tree: Tree) -> dict[int, float]:
         """Gap of every split with rows on both sides."""

@@ -58,7 +58,7 @@ def test_command_line_is_understood_by_the_command(iris):
     words = shlex.split(lines[1])
     arguments = make_parser().parse_args(words[1:])
     assert read_options(arguments)["target"] == load_sample("iris").target_name
-    settings = solve_settings(arguments, arguments.formulation)
+    settings = solve_settings(arguments)
     assert float(settings["params"]["leaf_penalty"]) == 0.02
     assert settings["constraints"]["forbidden_features"] in (["a b", "c"], "a b,c")
 
