@@ -15,6 +15,7 @@ UNIVARIATE = (
     "bend-oct",
     "accelerated-bend-oct",
     "oct-binary",
+    "threshold-search",
     "oct",
     "bin-oct",
 )

@@ -25,6 +25,8 @@ def draw_columns(
     """
     if kind == "categories":
         return _categories(rng, n, p)
+    if kind == "numbers":
+        return _numbers(rng, n, p)
     X = draw_binary(rng, kind, n, p)
     return {f"f{j}": tuple(X[:, j].tolist()) for j in range(X.shape[1])}
 
@@ -80,6 +82,23 @@ def _block(rng: np.random.Generator, n: int) -> np.ndarray:
 def _ladder(rng: np.random.Generator, n: int) -> np.ndarray:
     steps = int(rng.integers(2, 5))
     return (rng.integers(0, steps + 1, n)[:, None] > np.arange(steps)).astype(np.uint8)
+
+
+def _numbers(rng: np.random.Generator, n: int, p: int) -> dict[str, tuple[object, ...]]:
+    """Numbers with ties, now and then beside a column of zeros and ones or of text."""
+    columns: dict[str, tuple[object, ...]] = {}
+    for j in range(p):
+        sort = rng.integers(0, 6)
+        if sort == 0:
+            cells = rng.integers(0, 2, n).tolist()
+        elif sort == 1:
+            cells = ["abc"[v] for v in rng.integers(0, 3, n)]
+        elif sort == 2:
+            cells = np.round(rng.normal(0, 3, n), 2).tolist()
+        else:
+            cells = rng.integers(0, int(rng.integers(3, 8)), n).tolist()
+        columns[f"f{j}"] = tuple(cells)
+    return columns
 
 
 def _categories(rng: np.random.Generator, n: int, p: int) -> dict[str, tuple[object, ...]]:
