@@ -65,6 +65,8 @@ class SolverSettings:
         Largest number of nodes.
     threads, seed : int
         As in HiGHS.
+    feasibility : float
+        How closely rows and integrality must be kept.
     """
 
     time_limit: float
@@ -73,6 +75,7 @@ class SolverSettings:
     node_limit: int | None = None
     threads: int = 1
     seed: int = 0
+    feasibility: float = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +180,8 @@ class HighsModel:
         use_threads(settings.threads)
         self._set("threads", settings.threads)
         self._set("random_seed", settings.seed)
+        self._set("mip_feasibility_tolerance", settings.feasibility)
+        self._set("primal_feasibility_tolerance", min(1e-7, settings.feasibility))
         self._set("mip_rel_gap", settings.relative_gap)
         self._set("mip_abs_gap", settings.absolute_gap)
         if settings.node_limit is not None:

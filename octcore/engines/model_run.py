@@ -72,6 +72,8 @@ class ModelRun:
     root_bound: float | None = None
     values: dict[str, object] = field(default_factory=dict)
     claims: tuple[str, ...] = ()
+    constant: float | None = None
+    """Big-M of the model that was built, where the program has one."""
 
     def supervise(self, solve: Callable[[], Outcome], memory_budget: float | None) -> Outcome:
         """Call `solve` unless nothing is left to do; what ends it early becomes an outcome.
@@ -123,7 +125,7 @@ class ModelRun:
         if self.program.build is None:
             raise EngineError("NO_MODEL", "This engine needs a program with a model.")
         with self.phase("build"), _ends_without_a_log():
-            built = self.program.build(self.guard)
+            built = self._built(self.program.build)
             self.values.update(built.values)
             for source, tree in built.starts:
                 value = self.program.evaluate(tree)
@@ -131,6 +133,40 @@ class ModelRun:
                     self.recorder.incumbent(value, tree, source)
             self.recorder.bound(built.bound)
         return built
+
+    def _built(self, build: Callable[[Callable[[], None]], PyomoModel]) -> PyomoModel:
+        big_m = self.program.big_m
+        if big_m is None:
+            return build(self.guard)
+        self.constant = big_m.choose(self.recorder.objective)
+        if self.constant > big_m.asked:
+            self.recorder.note(
+                f"The big-M was raised from {big_m.asked:g} to {self.constant:.6g}, because trees "
+                "as good as the best one may need it."
+            )
+        return big_m.build(self.guard, self.constant)
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether the big-M of the model may forbid trees that are worth having."""
+        big_m = self.program.big_m
+        return (
+            big_m is not None
+            and self.constant is not None
+            and big_m.forbids(self.constant, self.recorder.objective)
+        )
+
+    def prove(self, bound: float | None, nodes: int | None = None) -> None:
+        """Record a bound of the model, which is none of the problem while the model is restricted.
+
+        A bound beyond the incumbent says no more than the incumbent: worse trees may be missing.
+        """
+        objective = self.recorder.objective
+        if bound is None or self.is_restricted:
+            return
+        if objective is not None and self.program.sense.better(objective, bound):
+            bound = objective
+        self.recorder.bound(bound, nodes)
 
     def compile(self, built: PyomoModel) -> CompiledModel:
         """Turn the model into matrices and report its size."""
@@ -156,9 +192,19 @@ class ModelRun:
             self.root_bound,
             self.size,
             dict(self.seconds),
-            self.claims,
+            (*self.claims, *self._big_m_claims()),
             self.values,
         )
+
+    def _big_m_claims(self) -> tuple[str, ...]:
+        if self.constant is None:
+            return ()
+        if self.is_restricted:
+            return (
+                f"the big-M {self.constant:.6g} may forbid trees as good as this one, so the model "
+                "proves nothing",
+            )
+        return (f"the big-M {self.constant:.6g} forbids no tree that is at least as good",)
 
     def infeasible(self) -> Outcome:
         """Believe that no tree is feasible only while none is known."""

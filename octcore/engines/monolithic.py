@@ -92,7 +92,7 @@ class _MonolithicRun(ModelRun):
             ):
                 break
             bound = self.objective(result.bound)
-            self.recorder.bound(bound)
+            self.prove(bound)
             self.root_bound = bound
             if last is not None and abs(last - bound) <= ROOT_STALL * max(1e-9, abs(last)):
                 break
@@ -160,6 +160,7 @@ class _MonolithicRun(ModelRun):
             node_limit=self.limits.node_limit,
             threads=self.limits.threads,
             seed=self.limits.seed,
+            feasibility=program.feasibility,
         )
 
     def _receive(
@@ -221,7 +222,7 @@ class _MonolithicRun(ModelRun):
                 )
                 return
             bound = objective
-        self.recorder.bound(bound, nodes)
+        self.prove(bound, nodes)
 
     def _must_stop(self) -> bool:
         return self.cancel() or self.recorder.is_closed or self._gap_reached()
@@ -261,4 +262,4 @@ class _MonolithicRun(ModelRun):
         proven = result.status is SolverStatus.OPTIMAL
         close = abs(bound - objective) <= CLAIM_TOLERANCE * max(1.0, abs(objective))
         if self.recorder.is_closed or (proven and close):
-            self.recorder.bound(objective)
+            self.prove(objective)

@@ -39,7 +39,7 @@ ROUND_GAP_SHARE = 0.1
 """A master is solved to this share of the current gap; exact masters early on are wasted."""
 NEW_TANGENT = 1e-7
 """A square under-estimated by less needs no new tangent."""
-CLAIM = "outer approximation within the big-M and the weight box of the model"
+CLAIM = "by outer approximation"
 
 
 class OuterApproximationEngine:
@@ -170,10 +170,7 @@ class _Rounds(ModelRun):
         bound = self.objective(bound)
         if self.root_bound is None:
             self.root_bound = bound
-        objective = self.recorder.objective
-        if objective is not None:
-            bound = min(bound, objective)
-        self.recorder.bound(bound, nodes)
+        self.prove(bound, nodes)
 
     def _offer(
         self, built: PyomoModel, compiled: CompiledModel, x: np.ndarray

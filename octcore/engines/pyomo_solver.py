@@ -130,10 +130,7 @@ class _Run(ModelRun):
         return self.objective(claimed)
 
     def _see_bound(self, bound: float) -> None:
-        objective = self.recorder.objective
-        if objective is not None and self.program.sense.better(objective, bound):
-            bound = objective
-        self.recorder.bound(bound)
+        self.prove(bound)
 
     def _offer(self, tree: Any, source: str) -> None:
         value = self.program.evaluate(tree)
@@ -149,7 +146,7 @@ class _Run(ModelRun):
         if objective is not None and bound is not None:
             close = abs(objective - bound) <= CLAIM_TOLERANCE * max(1.0, abs(objective))
             if close or self.recorder.is_closed:
-                self.recorder.bound(objective)
+                self.prove(objective)
                 return self.outcome(StopReason.OPTIMAL)
         gap = relative_gap(objective, bound)
         if gap is not None and gap <= self.limits.gap:

@@ -47,8 +47,8 @@ BIG_M = FloatRange(
     "big_m",
     100.0,
     "M_H",
-    "Bound on scores in the mixed-integer model (slacks get half of it); the routing search "
-    "needs none.",
+    "Least bound on scores in the mixed-integer model (slacks get half of it); it is raised where "
+    "trees worth having need more. The routing search needs none.",
     low=1.0,
     high=1e6,
     advanced=True,

@@ -20,8 +20,6 @@ from octcore.tree.planes import tree_from_planes
 from octcore.tree.tree import Tree
 from octcore.warmstart.local_svm import local_svm
 
-BIG_M_WEIGHT = 50.0
-"""M_w: largest weight that a chosen feature may have (the papers' value)."""
 GAP = 1e-4
 """Relative gap that counts as closed: the node problems are solved in floating point."""
 STRIP_TOLERANCE = 1e-7
@@ -94,6 +92,30 @@ class MargotFamily:
     def alpha(self) -> float:
         """Price of a feature beyond the budget (SFS)."""
         return float(self.problem.params.get("alpha", 0.0))
+
+    @cached_property
+    def spread(self) -> float:
+        """Farthest that two rows can be apart, in the norm dual to that of the weights."""
+        ranges = np.sort(np.ptp(np.asarray(self.problem.X, dtype=np.float64), axis=0))[::-1]
+        if self.is_linear:
+            return float(ranges.max(initial=0.0))
+        if self.variant == "hfs":
+            ranges = ranges[: max(self.budget(t) or len(ranges) for t in self.T)]
+        return float(np.linalg.norm(ranges))
+
+    def reach(self, objective: float) -> float:
+        """Largest score of any row in a tree of at most this objective.
+
+        The norms are part of the objective, and the bias of a plane can be such that some row
+        that passes has a score of -1, 0 or 1 (-epsilon at most), from which no row is further
+        than norm times distance.
+        """
+        norm = 2.0 * objective if self.is_linear else float(np.sqrt(2.0 * objective))
+        return 1.0 + norm * self.spread
+
+    def weight_box(self, reach: float) -> float:
+        """Largest weight of a plane whose scores are within a reach as `reach` derives them."""
+        return (reach - 1.0) / self.spread if self.spread > 0 else 1.0
 
     def search_problem(self) -> RoutingProblem:
         """State the problem for the routing search."""

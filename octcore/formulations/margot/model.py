@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.formulations.margot.family import BIG_M_WEIGHT, GAP, MargotFamily
+from octcore.formulations.margot.family import GAP, MargotFamily
 from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
-from octcore.program import Capability, ModelSize, Point, Program, PyomoModel, Sense
+from octcore.program import BigM, Capability, ModelSize, Point, Program, PyomoModel, Sense
 from octcore.search.margot.records import Planes
 from octcore.search.margot.task import RoutingTask
 from octcore.tree import topology
@@ -32,7 +32,9 @@ def make_program(family: MargotFamily) -> Program:
         n_classes=2,
         evaluate=family.evaluate,
         size=model.size,
-        build=model.build,
+        build=lambda guard: model.build(guard, model.big_m.asked),
+        big_m=model.big_m,
+        feasibility=1e-9,
         starts=family.starts,
         improve=family.refit,
         search=RoutingTask(family.search_problem(), family.tree, family.routing),
@@ -97,14 +99,21 @@ class MargotModel:
             nonzeros=(nodes + 2 * upper) * n * (p + 2 + last) + n * last + 5 * budgets,
         )
 
-    def build(self, guard: Callable[[], None]) -> PyomoModel:
+    @property
+    def big_m(self) -> BigM:
+        """M_H; slacks get half of it, and weights what scores within it allow."""
+        asked = float(self.family.problem.params["big_m"])
+        return BigM(asked, lambda objective: 2.0 * (1.0 + self.family.reach(objective)), self.build)
+
+    def build(self, guard: Callable[[], None], big_m: float) -> PyomoModel:
         """Build variables, numbered equations and the objective."""
         model: Any = pyo.ConcreteModel(self.family.variant.upper())
-        self._variables(model)
-        self._margins(model, guard)
-        self._routing(model, guard)
+        box = self.family.weight_box(big_m / 2.0 - 1.0)
+        self._variables(model, box)
+        self._margins(model, guard, big_m / 2.0)
+        self._routing(model, guard, big_m)
         if self.family.variant != "margot":
-            self._budgets(model)
+            self._budgets(model, box)
         self._objective(model)
         return PyomoModel(
             model,
@@ -112,12 +121,13 @@ class MargotModel:
             start_values=lambda tree: self.start_values(model, tree),
         )
 
-    def _variables(self, model: Any) -> None:
+    def _variables(self, model: Any, box: float) -> None:
         n, p = self.rows.X.shape
         family = self.family
-        box = BIG_M_WEIGHT if family.variant != "margot" else 1e3
+        # a plane that tells rows apart has a score within 1 at one of them
+        reach = 1.0 + box * float(np.abs(self.rows.X).sum(axis=1).max())
         model.w = pyo.Var(family.T, range(p), bounds=(-box, box), doc="w_tj: weights of plane t")
-        model.b = pyo.Var(family.T, bounds=(-1e4, 1e4), doc="b_t: offset of plane t")
+        model.b = pyo.Var(family.T, bounds=(-reach, reach), doc="b_t: offset of plane t")
         model.xi = pyo.Var(
             family.T, range(n), domain=pyo.NonNegativeReals, doc="xi_ti: slack of row i at node t"
         )
@@ -134,9 +144,8 @@ class MargotModel:
         """S''(t): last-level nodes below (or equal to) a node."""
         return list(topology.terminals_below(node, self.family.depth - 1))
 
-    def _margins(self, model: Any, guard: Callable[[], None]) -> None:
+    def _margins(self, model: Any, guard: Callable[[], None], big_m: float) -> None:
         n = len(self.rows)
-        big_m = float(self.family.problem.params["big_m"]) / 2
 
         def margin(_: Any, t: int, i: int) -> Any:
             guard()
@@ -158,9 +167,8 @@ class MargotModel:
             doc="(7) y_i (w_t.x_i + b_t) >= 1 - xi_ti where row i passes node t",
         )
 
-    def _routing(self, model: Any, guard: Callable[[], None]) -> None:
+    def _routing(self, model: Any, guard: Callable[[], None], big_m: float) -> None:
         n = len(self.rows)
-        big_m = float(self.family.problem.params["big_m"])
         epsilon = float(self.family.problem.params["epsilon"])
 
         def right(_: Any, t: int, i: int) -> Any:
@@ -184,19 +192,19 @@ class MargotModel:
             self.family.upper, range(n), rule=left, doc="(10) left-goers have score <= -epsilon"
         )
 
-    def _budgets(self, model: Any) -> None:
+    def _budgets(self, model: Any, box: float) -> None:
         family, features = self.family, range(self.rows.X.shape[1])
         model.s = pyo.Var(family.T, features, domain=pyo.Binary, doc="s_tj: plane t uses feature j")
         model.use_above = pyo.Constraint(
             family.T,
             features,
-            rule=lambda _, t, j: model.w[t, j] <= BIG_M_WEIGHT * model.s[t, j],
+            rule=lambda _, t, j: model.w[t, j] <= box * model.s[t, j],
             doc="(13) w_tj <= M_w s_tj",
         )
         model.use_below = pyo.Constraint(
             family.T,
             features,
-            rule=lambda _, t, j: -BIG_M_WEIGHT * model.s[t, j] <= model.w[t, j],
+            rule=lambda _, t, j: -box * model.s[t, j] <= model.w[t, j],
             doc="(13) -M_w s_tj <= w_tj",
         )
         if family.variant == "sfs":

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.formulations.mm_svm_oct.trees import WEIGHT_BOX, MMSVMTrees
+from octcore.formulations.mm_svm_oct.trees import MMSVMTrees
 from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
-from octcore.program import ModelSize, Point, PyomoModel
+from octcore.program import BigM, ModelSize, Point, PyomoModel
 from octcore.tree import topology
 from octcore.tree.tree import Tree
 
@@ -67,13 +67,20 @@ class MMSVMModel:
             nonzeros=(nodes + 2 * upper) * n * (p + 4) + flips * (p + 4) + 6 * nodes * n,
         )
 
-    def build(self, guard: Callable[[], None]) -> PyomoModel:
+    @property
+    def big_m(self) -> BigM:
+        """M of margins and directions; weights get the box that scores within it allow."""
+        asked = self.judge.price("big_m")
+        return BigM(asked, lambda objective: 1.0 + self.judge.reach(objective), self.build)
+
+    def build(self, guard: Callable[[], None], big_m: float) -> PyomoModel:
         """Build variables, numbered equations and the objective."""
         model: Any = pyo.ConcreteModel("MM-SVM-OCT")
-        self._variables(model)
-        self._planes(model)
-        self._margins(model, guard)
-        self._routing(model, guard)
+        box = self.judge.weight_box(big_m - 1.0)
+        self._variables(model, big_m, box)
+        self._planes(model, box)
+        self._margins(model, guard, big_m)
+        self._routing(model, guard, big_m)
         self._objective(model)
         return PyomoModel(
             model,
@@ -81,23 +88,20 @@ class MMSVMModel:
             start_values=lambda tree: self.start_values(model, tree),
         )
 
-    def _variables(self, model: Any) -> None:
+    def _variables(self, model: Any, big_m: float, box: float) -> None:
         n, p = self.rows.X.shape
-        big_m = self.judge.price("big_m")
-        reach = big_m + WEIGHT_BOX * p * max(1.0, float(np.abs(self.rows.X).max()))
-        model.w = pyo.Var(self.T, range(p), bounds=(-WEIGHT_BOX, WEIGHT_BOX), doc="w_tj")
+        reach = big_m + box * float(np.abs(self.rows.X).sum(axis=1).max())
+        model.w = pyo.Var(self.T, range(p), bounds=(-box, box), doc="w_tj")
         model.b = pyo.Var(self.T, bounds=(-reach, reach), doc="b_t: offset of plane t")
         model.e = pyo.Var(range(n), self.T, bounds=(0, 2 * big_m), doc="e_it: slack of i at t")
         model.z = pyo.Var(range(n), self.inner, domain=pyo.Binary, doc="z_it: i passes t")
         model.th = pyo.Var(range(n), self.upper, domain=pyo.Binary, doc="th_it: i goes right at t")
         model.d = pyo.Var(self.T, domain=pyo.Binary, doc="d_t: node t has a plane")
-        model.delta = pyo.Var(
-            bounds=(0, p * WEIGHT_BOX**2 / 2), doc="delta: half the largest squared norm"
-        )
+        model.delta = pyo.Var(bounds=(0, p * box**2 / 2), doc="delta: half the largest ||w||^2")
         if self.relabels:
             model.r = pyo.Var(range(n), self.T, domain=pyo.Binary, doc="r_it: label of i flipped")
 
-    def _planes(self, model: Any) -> None:
+    def _planes(self, model: Any, box: float) -> None:
         features = range(self.rows.X.shape[1])
         model.norm = pyo.Constraint(
             self.T,
@@ -109,13 +113,13 @@ class MMSVMModel:
         model.plane_above = pyo.Constraint(
             self.T,
             features,
-            rule=lambda _, t, j: model.w[t, j] <= WEIGHT_BOX * model.d[t],
+            rule=lambda _, t, j: model.w[t, j] <= box * model.d[t],
             doc="(M3) w_tj <= M_w d_t",
         )
         model.plane_below = pyo.Constraint(
             self.T,
             features,
-            rule=lambda _, t, j: model.w[t, j] >= -WEIGHT_BOX * model.d[t],
+            rule=lambda _, t, j: model.w[t, j] >= -box * model.d[t],
             doc="(M3) w_tj >= -M_w d_t",
         )
         model.plane_below_plane = pyo.Constraint(
@@ -127,8 +131,8 @@ class MMSVMModel:
         values = [sign * float(v) for v in self.rows.X[i][used]]
         return [*values, sign], [*(model.w[t, int(j)] for j in used), model.b[t]]
 
-    def _margins(self, model: Any, guard: Callable[[], None]) -> None:
-        big_m, n = self.judge.price("big_m"), len(self.rows)
+    def _margins(self, model: Any, guard: Callable[[], None], big_m: float) -> None:
+        n = len(self.rows)
 
         def margin(i: int, t: int, sign: float, flip: float) -> Any:
             """Slack row of a label; it holds where i passes t and (flip) its label is as said."""
@@ -157,8 +161,8 @@ class MMSVMModel:
                 doc="(M2) -y_i s_it >= 1 - e_it - M (1 - z_it) - M (1 - r_it)",
             )
 
-    def _routing(self, model: Any, guard: Callable[[], None]) -> None:
-        big_m, n = self.judge.price("big_m"), len(self.rows)
+    def _routing(self, model: Any, guard: Callable[[], None], big_m: float) -> None:
+        n = len(self.rows)
         epsilon = self.judge.price("epsilon")
         levels = range(1, self.judge.problem.depth)
 

@@ -20,8 +20,6 @@ from octcore.warmstart.plane_search import improve_plane, shift_into_gap
 from octcore.warmstart.points import count_classes
 from octcore.warmstart.svm_tree import TreeGoal, TreeSearch
 
-WEIGHT_BOX = 50.0
-"""M_w: largest weight of a plane."""
 GAP = 1e-4
 """Relative gap that counts as closed: norms are only bounded by tangents."""
 STRIP_TOLERANCE = 1e-7
@@ -95,10 +93,26 @@ class MMSVMTrees:
             return (f"all rows are {classes[positive]}",)
         return (
             f"upper planes keep an empty strip of width {self.price('epsilon'):g}",
-            f"scores within {self.price('big_m') - 1:g} and weights within {WEIGHT_BOX:g}",
             f"relabelling is {relabel}",
             f"{classes[1 - positive]} is coded -1 (left leaves), {classes[positive]} +1 (right)",
         )
+
+    @cached_property
+    def spread(self) -> float:
+        """Farthest that two rows can be apart."""
+        return float(np.linalg.norm(np.ptp(self.X, axis=0)))
+
+    def reach(self, objective: float) -> float:
+        """Largest score of any row in a tree of at most this objective.
+
+        Half the largest squared norm is part of the objective, and the offset of a plane can be
+        such that some row that passes has a score of -1, 0 or 1 (-epsilon at most).
+        """
+        return 1.0 + float(np.sqrt(2.0 * objective)) * self.spread
+
+    def weight_box(self, reach: float) -> float:
+        """Largest weight of a plane whose scores are within a reach as `reach` derives them."""
+        return (reach - 1.0) / self.spread if self.spread > 0 else 1.0
 
     # --- judging ---------------------------------------------------------------------------
 
@@ -118,13 +132,12 @@ class MMSVMTrees:
         visited = tree.node_rows(self.X)
         weights, norm, total = self.problem.weights, 0.0, 0.0
         for node, split in tree.splits.items():
-            w = split.dense(self.X.shape[1])
-            scores = self.X @ w + split.solved_offset
-            if not self._is_allowed(tree, node, scores, visited[node]):
+            w, here = split.dense(self.X.shape[1]), visited[node]
+            scores = self.X[here] @ w + split.solved_offset
+            if not self._is_allowed(tree, node, scores):
                 return None
-            here = visited[node]
             norm = max(norm, float(w @ w) / 2)
-            total += float(weights[here] @ self.node_cost(self.signs[here], scores[here]))
+            total += float(weights[here] @ self.node_cost(self.signs[here], scores))
             total += self.price("c3") * bool(split.weights)
         for leaf, label in tree.labels.items():
             cost = self._leaf_cost(leaf, label, visited[leaf])
@@ -133,18 +146,13 @@ class MMSVMTrees:
             total += cost
         return total + norm
 
-    def _is_allowed(self, tree: Tree, node: int, scores: np.ndarray, here: np.ndarray) -> bool:
+    def _is_allowed(self, tree: Tree, node: int, scores: np.ndarray) -> bool:
         split = tree.splits[node]
         if topology.node_depth(node) >= self.problem.depth:
             return False
         if node > 1 and split.weights and not tree.splits[node // 2].weights:
             return False
-        if max((abs(value) for _, value in split.weights), default=0.0) > WEIGHT_BOX + 1e-9:
-            return False
-        if np.abs(scores).max() > self.price("big_m") - 1 + 1e-9:
-            return False
-        passing = scores[here]
-        strip = (passing > STRIP_TOLERANCE - self.price("epsilon")) & (passing < -STRIP_TOLERANCE)
+        strip = (scores > STRIP_TOLERANCE - self.price("epsilon")) & (scores < -STRIP_TOLERANCE)
         return self.is_last(node) or not strip.any()
 
     def _leaf_cost(self, leaf: int, label: int, here: np.ndarray) -> float | None:
@@ -230,7 +238,7 @@ class MMSVMTrees:
     def _node_plane(
         self, tree: Tree, node: int, visited: dict[int, np.ndarray], share: float
     ) -> tuple[np.ndarray, float]:
-        """Plane of a node for its present rows and sides, shrunk into the box."""
+        """Plane of a node for its present rows and sides."""
         here = visited[node]
         if not len(here):
             return np.zeros(self.X.shape[1]), -1.0 if node % 2 == 0 else 1.0
@@ -248,7 +256,7 @@ class MMSVMTrees:
         plane = solve_node_plane(
             self.X[here], signs, penalty, sides, self.price("epsilon") * (1 + 1e-6)
         ).plane
-        return self._boxed(plane.weights, float(plane.bias))
+        return plane.weights, float(plane.bias)
 
     def _flipped(self, tree: Tree, node: int, here: np.ndarray) -> np.ndarray:
         """Labels at a node, flipped where the present plane makes that cheaper."""
@@ -257,11 +265,6 @@ class MMSVMTrees:
         kept = self.price("c1") * np.maximum(0.0, 1.0 - signs * scores)
         flip = self.price("c2") + self.flipped_cost(signs, scores) < kept
         return np.where(flip, -signs, signs)
-
-    def _boxed(self, weights: np.ndarray, bias: float) -> tuple[np.ndarray, float]:
-        largest = float(np.abs(self.X @ weights + bias).max()) / (self.price("big_m") - 1)
-        largest = max(largest, float(np.abs(weights).max(initial=0.0)) / WEIGHT_BOX, 1.0)
-        return weights / largest, bias / largest
 
     def _reassigned(self, tree: Tree, node: int) -> Tree | None:
         """Move an upper plane to where rows are cheaper below it, then refit all planes."""
@@ -333,7 +336,7 @@ class MMSVMTrees:
                 weights=self.problem.weights,
             )
         ).planes
-        planes = {t: self._boxed(found.weights[t - 1], float(found.biases[t - 1])) for t in self.T}
+        planes = {t: (found.weights[t - 1], float(found.biases[t - 1])) for t in self.T}
         return self.tree(planes, dict.fromkeys(topology.terminal_nodes(self.problem.depth), 0))
 
     def adopt(self, tree: Tree) -> Tree:
@@ -353,7 +356,7 @@ class MMSVMTrees:
             ]
             if share[0] > share[1]:
                 weights, offset, children = -weights, -offset, children[::-1]
-            planes[new] = self._boxed(*self._unit_gap(weights, offset, visited[old]))
+            planes[new] = self._unit_gap(weights, offset, visited[old])
             pending += [(children[0], 2 * new), (children[1], 2 * new + 1)]
         return self.tree(planes, leaves)
 
