@@ -34,7 +34,11 @@ from octcore.formulations.base import FormulationInfo, Reference, formulation
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import terminals
 from octcore.formulations.shared import tree_equations as equations
-from octcore.formulations.shared.error_weights import fewest_errors, tree_errors
+from octcore.formulations.shared.error_weights import (
+    fewest_errors,
+    tree_errors,
+    weight_tolerance,
+)
 from octcore.formulations.shared.rows import MergedRows, linear
 from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.formulations.shared.univariate import (
@@ -118,6 +122,7 @@ def build(problem: Problem) -> Program:
         granularity=weight_unit(problem.weights),
         starts=lambda: greedy_starts(problem, 0.0),
         bound=fewest_errors(problem),
+        feasibility=weight_tolerance(problem),
     )
 
 

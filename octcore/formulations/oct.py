@@ -31,6 +31,7 @@ from octcore.formulations.shared.error_weights import (
     fewest_errors,
     majority_errors,
     tree_errors,
+    weight_tolerance,
 )
 from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.tree_sets import TreeSets
@@ -115,6 +116,7 @@ def build(problem: Problem) -> Program:
         granularity=smallest_step(unit, steps),
         starts=lambda: greedy_starts(problem, model.split_price),
         bound=fewest_errors(problem) / model.majority_errors,
+        feasibility=weight_tolerance(problem),
         claims=(
             f"Thresholds lie between values of a scaled column that differ by {SMALLEST_GAP:g} "
             "at least; closer rows count as inseparable.",

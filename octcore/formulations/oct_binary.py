@@ -29,6 +29,7 @@ from octcore.formulations.base import FormulationInfo, Reference, formulation
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import terminals
 from octcore.formulations.shared import tree_equations as equations
+from octcore.formulations.shared.error_weights import weight_tolerance
 from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.formulations.shared.univariate import (
@@ -95,6 +96,7 @@ def build(problem: Problem) -> Program:
         granularity=objective.granularity,
         starts=lambda: greedy_starts(problem, objective.penalty),
         bound=objective.ceiling,
+        feasibility=weight_tolerance(problem),
     )
 
 

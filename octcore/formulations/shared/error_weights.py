@@ -25,3 +25,13 @@ def fewest_errors(problem: Problem) -> float:
     """Weight that every tree misclassifies, as identical rows differ in their classes."""
     ceiling = metrics.accuracy_ceiling(problem.X, problem.y, problem.weights)
     return float(problem.weights.sum() * (1 - ceiling))
+
+
+def weight_tolerance(problem: Problem) -> float:
+    """How closely a solver must keep the rows of errors, whose big-M is the weight of all rows.
+
+    A label that is integral up to the tolerance may hide that share of all weights: far less than
+    the lightest row, as far as double precision goes.
+    """
+    lightest = float(problem.weights[problem.weights > 0].min())
+    return float(np.clip(1e-2 * lightest / problem.weights.sum(), 1e-10, 1e-6))

@@ -6,6 +6,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
+from octcore.engines.base import StopReason
 from octcore.engines.compile import compile_model
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
@@ -22,7 +23,7 @@ from octcore.formulations.shared.univariate import (
 from octcore.program import Point, SearchState
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.greedy import greedy_starts, grow, prune, pruning_sequence
-from tests.brute import every_tree, make_problem, random_rows
+from tests.brute import every_tree, make_problem, random_rows, run
 from tests.oracle.side_constraint_cases import CONSTRAINTS, constrained_problem
 
 KEYS = ("flow-oct", "oct-binary", "oct", "bin-oct")
@@ -231,3 +232,19 @@ def test_greedy_respects_what_it_can_see():
     program = get_formulation("flow-oct").build(problem)
     values = [program.evaluate(tree) for _, tree in greedy_starts(problem, 0.4)]
     assert any(value is not None for value in values)
+
+
+@pytest.mark.parametrize("key", ["oct", "oct-binary", "bin-oct"])
+def test_a_light_row_is_not_lost_beside_heavy_ones(key: str) -> None:
+    """The big-M of the errors is the weight of all rows: a light error must not hide behind it."""
+    X = np.array([[0, 0], [0, 0], [0, 1], [1, 1]], np.uint8)
+    weights = np.array([1181.6, 0.00044, 159.1, 4.4])
+    params = {} if key == "bin-oct" else {"alpha" if key == "oct" else "leaf_penalty": 0.0}
+    problem = make_problem(
+        X, np.array([0, 1, 1, 0]), 2, 2, params, weights=weights, formulation=key
+    )
+    outcome, recorder, _ = run(problem, key, starts=False)
+    assert outcome.stop_reason is StopReason.OPTIMAL
+    assert recorder.tree is not None
+    wrong = recorder.tree.predict_codes(X) != problem.y
+    assert weights[wrong].sum() == pytest.approx(0.00044)

@@ -1,0 +1,44 @@
+"""The penalty path keeps every constraint that it takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import octcore
+from octcore.data.dataset import Dataset
+from octcore.errors import SettingsError
+
+
+def _data() -> Dataset:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({name: rng.integers(0, 2, 24) for name in "abcd"})
+    return Dataset.from_arrays(frame, ((frame.a + frame.b) % 2).tolist())
+
+
+@pytest.mark.parametrize("root", ["b", "c", "d"])
+def test_a_required_root_is_the_root_of_every_tree(root: str) -> None:
+    data = _data()
+    constraints = {"root_feature": root, "min_samples_leaf": 2}
+    path = octcore.penalty_path(data, "none", depth=3, constraints=constraints)
+    assert path.steps[0].leaves == 2
+    for step in path.steps:
+        assert step.tree.splits[1].features == ("abcd".index(root),)
+        limited = octcore.solve(
+            data,
+            "path-search",
+            encoding="none",
+            depth=3,
+            params={"leaf_penalty": 0.0},
+            constraints={**constraints, "max_leaves": step.leaves},
+        )
+        assert limited.is_optimal
+        assert limited.objective == pytest.approx(step.accuracy)
+
+
+def test_constraints_that_no_tree_keeps_are_refused_in_a_sentence() -> None:
+    with pytest.raises(SettingsError, match="No tree keeps"):
+        octcore.penalty_path(
+            _data(), "none", depth=2, constraints={"root_feature": "a", "max_splits": 0}
+        )
