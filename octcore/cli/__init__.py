@@ -26,6 +26,7 @@ COMMANDS = {
     "solve": ("solving", "train one optimal tree"),
     "compare": ("solving", "train several formulations on the same rows"),
     "predict": ("predicting", "predict the classes of new rows"),
+    "verify": ("verifying", "derive the optimum of a run again, independently"),
     "path": ("paths", "the optimal tree for every number of leaves"),
     "tune": ("tuning", "choose hyperparameters by cross-validation"),
     "bench": ("benching", "published instances with the published figures beside ours"),

@@ -91,7 +91,7 @@ def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
         "target": arguments.target,
         "drop": tuple(arguments.drop),
-        "kinds": dict(_pair(text, "--kind", "COL=KIND") for text in arguments.kind) or None,
+        "kinds": pairs_of(arguments.kind, "--kind", "COL=KIND") or None,
         "missing": arguments.missing,
         "positive_class": arguments.positive_class,
     }
@@ -125,6 +125,11 @@ def constraint_values(texts: Sequence[str]) -> dict[str, Any]:
     """Read side constraints from ``NAME=VALUE`` texts."""
     pairs = [_pair(text, "--constraint", "NAME=VALUE") for text in texts]
     return {name: side_constraint(name).parse(text) for name, text in pairs}
+
+
+def pairs_of(texts: Iterable[str], option: str, form: str) -> dict[str, str]:
+    """Read ``NAME=VALUE`` texts of an option."""
+    return dict(_pair(text, option, form) for text in texts)
 
 
 def _pair(text: str, option: str, form: str) -> tuple[str, str]:

@@ -43,7 +43,7 @@ def add_commands(commands: Any) -> None:
 
 def run_list(arguments: argparse.Namespace) -> int:
     """Print the history."""
-    with _history(arguments) as store:
+    with history(arguments) as store:
         infos = store.list()
     if arguments.json:
         records = [{name: _plain(value) for name, value in vars(info).items()} for info in infos]
@@ -55,8 +55,8 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 def run_show(arguments: argparse.Namespace) -> int:
     """Print one run as `octcore solve` would."""
-    with _history(arguments) as store:
-        info = _find(store, arguments.id)
+    with history(arguments) as store:
+        info = find_run(store, arguments.id)
         run = store.load(info.id)
     print(f"{_line(info)}\n\n{run_report(run)}")
     return 0
@@ -64,16 +64,16 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 def run_export(arguments: argparse.Namespace) -> int:
     """Write one run with its events."""
-    with _history(arguments) as store:
-        record = store.export(_find(store, arguments.id).id, rows=arguments.rows)
+    with history(arguments) as store:
+        record = store.export(find_run(store, arguments.id).id, rows=arguments.rows)
     write_text(arguments.output, json.dumps(record, allow_nan=False) + "\n")
     return 0
 
 
 def run_delete(arguments: argparse.Namespace) -> int:
     """Delete runs; all of them are looked up before the first one goes."""
-    with _history(arguments) as store:
-        found = [_find(store, text) for text in arguments.ids]
+    with history(arguments) as store:
+        found = [find_run(store, text) for text in arguments.ids]
         for info in found:
             store.delete(info.id)
             print(f"deleted {info.id[:SHORT_ID]}  {info.name}")
@@ -81,7 +81,7 @@ def run_delete(arguments: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _history(arguments: argparse.Namespace) -> Iterator[RunStore]:
+def history(arguments: argparse.Namespace) -> Iterator[RunStore]:
     """Open the history; one that does not exist is not made by looking at it."""
     path = Path(arguments.store) if arguments.store else default_path()
     if not path.exists():
@@ -93,7 +93,14 @@ def _history(arguments: argparse.Namespace) -> Iterator[RunStore]:
         store.close()
 
 
-def _find(store: RunStore, text: str) -> RunInfo:
+def find_run(store: RunStore, text: str) -> RunInfo:
+    """Find the run whose id begins with a text.
+
+    Raises
+    ------
+    StoreError
+        If there is none, or more than one.
+    """
     found = [info for info in store.list() if info.id.startswith(text)]
     if len(found) != 1:
         many = f"{len(found)} runs begin" if found else "No run begins"

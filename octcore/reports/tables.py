@@ -34,7 +34,7 @@ def run_report(run: Run) -> str:
     lines.append("seconds " + "  ".join(f"{k} {v:.2f}" for k, v in run.timings.items()))
     if run.model_size:
         lines.append("model " + "  ".join(f"{v:,} {k}" for k, v in run.model_size.items()))
-    remarks = [*run.certificate.statements, *run.findings]
+    remarks = [*run.certificate.sentences, *run.findings]
     if run.train is not None:
         remarks += [f.message for f in run.train.findings if f.severity == "warning"]
     lines += [f"- {text}" for text in remarks]

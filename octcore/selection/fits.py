@@ -138,7 +138,9 @@ def fit_one(
     """Train one candidate and judge it on the other rows; a module function, so it can travel."""
     candidate, outer, inner, fit_rows, check_rows = job
     try:
-        run = solve(data.subset(np.array(fit_rows, dtype=np.int64)), **plan, cancel=cancel)
+        run = solve(
+            data.subset(np.array(fit_rows, dtype=np.int64)), **plan, cancel=cancel, verify=False
+        )
     except OctError as error:
         return _failed(job, "error", 0.0, str(error)), None
     if run.tree is None:

@@ -20,7 +20,7 @@ from octcore.selection.data_selection import (
     select_rows,
 )
 from octcore.solving.prepare import split_rows
-from octcore.solving.run import Certificate, Run, jsonable
+from octcore.solving.run import Run, jsonable
 from octcore.solving.solve import solve
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
@@ -230,6 +230,6 @@ def _with_claim(run: Run, selection: Selection) -> Run:
         )
     return replace(
         run,
-        certificate=Certificate(certificate.method, certificate.proven, statements),
+        certificate=replace(certificate, statements=statements),
         findings=(*run.findings, *notes),
     )

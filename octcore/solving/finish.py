@@ -170,6 +170,7 @@ def _data_record(prepared: Prepared) -> dict[str, Any]:
         "target": prepared.train.target_name,
         "n_train": prepared.train.n_samples,
         "n_test": 0 if prepared.test is None else prepared.test.n_samples,
+        "weighted": prepared.sample_weight is not None,
     }
 
 

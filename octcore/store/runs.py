@@ -187,6 +187,16 @@ class RunStore:
             )
         self._next.pop(run_id, None)
 
+    def replace_result(self, run_id: str, run: Run) -> None:
+        """Keep a finished run as it is now, with its verification."""
+        with self._database.transaction() as connection:
+            changed = connection.execute(
+                "UPDATE run SET summary = ?, result = ? WHERE id = ? AND finished IS NOT NULL",
+                (_json(run_summary(run)), _json(run.to_dict()), run_id),
+            ).rowcount
+        if not changed:
+            raise StoreError("NO_SUCH_RUN", f"There is no finished run {run_id!r} in the history.")
+
     def sweep(self) -> int:
         """Mark open runs of dead programs as interrupted; returns how many there were."""
         count = 0

@@ -89,6 +89,14 @@ def verify(
         return run.certificate.verification  # its claim was withdrawn: there is nothing to check
     if run.train is None:
         return _unverified("not verified: the training rows are not at hand")
+    of_data = run.settings.get("data") or {}
+    if of_data.get("n_train", run.train.n_samples) != run.train.n_samples:
+        return _unverified(
+            f"not verified: the run was trained on {of_data['n_train']} rows, here are "
+            f"{run.train.n_samples}"
+        )
+    if of_data.get("weighted") and run.sample_weight is None:
+        return _unverified("not verified: the weights of the rows are not at hand")
     if run.certificate.method == "heuristic":
         return _unverified("nothing to verify: a heuristic claims no proof")
     if run.settings["formulation"] not in COUNTING:
@@ -104,7 +112,7 @@ def verify(
         return _unverified(f"not verified: {why}", seconds=guard.elapsed)
     except MemoryError:
         return _unverified("not verified: memory did not suffice", seconds=guard.elapsed)
-    seconds = f"{guard.elapsed:.2g} s" if guard.elapsed >= 0.01 else "0.01 s"
+    seconds = f"{guard.elapsed:.2g} s" if guard.elapsed >= 0.01 else "under 0.01 s"
     return replace(
         found, seconds=guard.elapsed, statement=found.statement.replace(SECONDS, seconds)
     )

@@ -299,7 +299,7 @@ def _depth_two(
 def estimated_seconds(task: Task) -> float:
     """Seconds that `least_errors` needs, from counts alone; an upper bound beyond depth four."""
     n_tests, n_classes = task.rows.n_tests, task.rows.weights.shape[1]
-    if task.depth <= 2:
+    if task.depth <= 2 or not n_tests:
         return float(_call_seconds(len(task.rows.counts), n_tests, n_classes))
     if 2 * n_tests > MOST_LITERALS and task.depth > 3:
         return np.inf

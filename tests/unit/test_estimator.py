@@ -121,7 +121,7 @@ def test_named_and_general_class_agree(rows: tuple[np.ndarray, np.ndarray]) -> N
     assert named.status_ == "optimal"
     assert named.is_optimal_
     assert (named.gap_, named.bound_) == (0.0, named.objective_)
-    assert named.trace_.events[-1].kind == "finished"
+    assert named.trace_.events[-1].kind == "verified"
     assert named.get_depth() == 2
     assert named.get_n_leaves() == len(set(named.apply(X)))
 

@@ -1,0 +1,144 @@
+"""`octcore verify`: the claim of a stored run, derived again by plain means."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from octcore.cli.options import MISSING, pairs_of
+from octcore.cli.output import write_text
+from octcore.cli.runs import find_run, history
+from octcore.data.dataset import Dataset
+from octcore.data.packing import unpack
+from octcore.data.reading import read_csv
+from octcore.errors import ModelFileError, OctError, SettingsError
+from octcore.models.file import FORMAT as MODEL_FORMAT
+from octcore.solving.recover import read_back
+from octcore.solving.run import Run, read_json
+from octcore.solving.verified import verified
+
+EXIT_CONFIRMED, EXIT_REFUTED, EXIT_NO_VERDICT = 0, 1, 3
+
+
+def add_commands(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "verify",
+        epilog="Exit 0: confirmed, 1: refuted, 2: wrong input, 3: not verified (too large, or no "
+        "independent check exists).",
+    )
+    parser.add_argument(
+        "of",
+        metavar="RUN",
+        help="file of octcore solve --json or --model, of octcore runs export, or the id of a run "
+        "of the history",
+    )
+    parser.add_argument(
+        "--data", metavar="DATA.csv", help="the rows of the solve, where the file has none"
+    )
+    parser.add_argument("--drop", metavar="COL", action="append", default=[])
+    parser.add_argument("--kind", metavar="COL=KIND", action="append", default=[])
+    parser.add_argument("--missing", choices=MISSING, default="drop-rows")
+    parser.add_argument("--positive-class", metavar="CLASS", default=None)
+    parser.add_argument("--time-limit", metavar="S", type=float, default=60.0)
+    parser.add_argument("--json", metavar="FILE|-", help="write the verification as JSON")
+    parser.add_argument("--store", metavar="FILE", help="file of the history")
+    parser.set_defaults(run=run_verify)
+
+
+def run_verify(arguments: argparse.Namespace) -> int:
+    """Verify one run and say what came out; a run of the history keeps it."""
+    if not arguments.time_limit > 0:
+        raise SettingsError("BAD_LIMIT", "--time-limit needs a positive number.", "time_limit")
+    if Path(arguments.of).is_file() or arguments.of.endswith(".json"):
+        run = verified(_run_of_file(arguments), arguments.time_limit)
+    else:
+        with history(arguments) as store:
+            run_id = find_run(store, arguments.of).id
+            run = verified(store.load(run_id), arguments.time_limit)
+            store.replace_result(run_id, run)
+    found = run.certificate.verification
+    assert found is not None
+    if arguments.json:
+        write_text(arguments.json, json.dumps(found.to_dict(), allow_nan=False) + "\n")
+    if arguments.json != "-":
+        print(found.statement, file=sys.stderr if found.verified is False else sys.stdout)
+    exits = {True: EXIT_CONFIRMED, False: EXIT_REFUTED, None: EXIT_NO_VERDICT}
+    return exits[found.verified]
+
+
+def _run_of_file(arguments: argparse.Namespace) -> Run:
+    """Read a run, or the claim of a model, and join it with its rows."""
+    record = read_json(arguments.of)
+    if not isinstance(record, Mapping):
+        raise ModelFileError("NOT_A_RUN", f"{arguments.of} is no run and no model of octcore.")
+    packed = record.get("rows") if record.get("format") == "octcore-run-export" else None
+    try:
+        if record.get("format") == "octcore-run-export":
+            record = record["run"] or {}
+        elif record.get("format") == MODEL_FORMAT:
+            record = _claim_of_model(record)
+        kinds = {column["name"]: column["kind"] for column in record.get("columns", ())}
+        if packed is not None:
+            return read_back(record, unpack(base64.b64decode(packed)), ())
+        return read_back(record, _rows(arguments, record, kinds), ())
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, OctError):
+            raise
+        raise ModelFileError(
+            "BROKEN_RUN", f"{arguments.of} cannot be read as a run: {error}."
+        ) from error
+
+
+def _claim_of_model(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Write what a model file claims in the form of a run."""
+    summary = record["summary"]
+    kept = ("settings", "tree", "encoding", "classes", "columns")
+    return {
+        **summary,
+        **{name: record[name] for name in kept},
+        "format": "octcore-run",
+        "version": 1,
+        "timings": {},
+        "model_size": {},
+    }
+
+
+def _rows(
+    arguments: argparse.Namespace, record: Mapping[str, Any], kinds: Mapping[str, str]
+) -> Dataset:
+    """Read the rows of a run from the file that is named.
+
+    Raises
+    ------
+    SettingsError
+        If none is named, or it is another file than that of the run.
+    """
+    of_run = record["settings"]["data"]
+    if not arguments.data:
+        raise SettingsError(
+            "NO_ROWS",
+            f"{arguments.of} holds no rows; name the file they came from "
+            f"({of_run['name']}) with --data.",
+            "data",
+        )
+    data = read_csv(
+        arguments.data,
+        target=of_run["target"],
+        drop=tuple(arguments.drop),
+        kinds={**kinds, **pairs_of(arguments.kind, "--kind", "COL=KIND")} or None,
+        missing=arguments.missing,
+        positive_class=arguments.positive_class,
+    )
+    if of_run.get("sha256") and data.source.sha256 != of_run["sha256"]:
+        raise SettingsError(
+            "OTHER_ROWS",
+            f"{arguments.data} is not the file of this run ({of_run['name']}): other content.",
+            "data",
+        )
+    return data

@@ -1,0 +1,83 @@
+"""The derivation of optima against the referee, which knows nothing of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from octcore.verification.claim import Claim
+from octcore.verification.optimum import make_plan
+from octcore.verification.value import ACCURACY, value_of
+from tests.fuzz.case import Case
+from tests.fuzz.univariate import draw, expected
+
+FAIRNESS = ("statistical_parity", "equal_opportunity", "predictive_equality", "equalized_odds",
+            "conditional_parity")  # fmt: skip
+
+
+def claim_of_case(case: Case, **claimed) -> Claim:
+    """The rules of a case; what is claimed about it is given or left open."""
+    asked = case.constraints
+    named = [asked[name].get(role) for name in FAIRNESS if name in asked
+             for role in ("attribute", "given")]  # fmt: skip
+    return Claim(
+        **{"status": "optimal", "objective": None, "bound": None, "tree": None} | claimed,
+        formulation=case.key,
+        method="",
+        X=case.encoded.X,
+        y=case.codes,
+        weights=case.row_weights,
+        n_classes=len(case.classes),
+        depth=case.depth,
+        params=case.params,
+        limits=asked,
+        group=case.encoded.groups,
+        raw_features=tuple(case.columns),
+        classes=case.classes,
+        positive_class=len(case.classes) - 1,
+        attributes={
+            name: np.unique(np.array(case.columns[name]).astype(str), return_inverse=True)[1]
+            for name in filter(None, named)
+        },
+    )
+
+
+def derived(case: Case) -> float | None:
+    claim = claim_of_case(case)
+    value = value_of(claim)
+    cost = make_plan(claim, value).derive(lambda: None)
+    return None if cost is None else float(value.of(cost, 0))
+
+
+@pytest.mark.parametrize("key", sorted(ACCURACY))
+def test_the_optimum_is_that_of_the_referee(key: str) -> None:
+    rng = np.random.default_rng(20261121)
+    infeasible = 0
+    for _ in range(60):
+        case = draw(rng, key)
+        truth = expected(case)
+        found = derived(case)
+        infeasible += truth.optimum is None
+        if truth.optimum is None:
+            assert found is None, case
+        else:
+            assert found == pytest.approx(truth.optimum, abs=truth.slack()), case
+    assert infeasible < 30
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
+def test_every_depth_leaf_size_and_leaf_limit(depth: int) -> None:
+    rng = np.random.default_rng(depth)
+    for least in (1, 2, 3):
+        for limit in (1, 2, 3, 5, 8, 16):
+            case = draw(rng, "path-search")
+            asked = {"max_leaves": limit, "min_samples_leaf": least}
+            case = Case(
+                case.key, case.columns, case.y, depth, case.encoding,
+                {"leaf_penalty": 0.01}, asked, {}, case.weights,
+            )  # fmt: skip
+            truth = expected(case)
+            found = derived(case)
+            assert (found is None) == (truth.optimum is None)
+            if found is not None:
+                assert found == pytest.approx(truth.optimum, abs=truth.slack())
