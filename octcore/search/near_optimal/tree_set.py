@@ -1,0 +1,235 @@
+"""The search for all near-optimal trees, and the questions its graph answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import floor
+from random import Random
+
+import numpy as np
+
+from octcore.search.near_optimal.counting import Counted, Counter, exact_budget
+from octcore.search.near_optimal.disagreement import class_shares
+from octcore.search.near_optimal.graph import LeastCosts, build_levels
+from octcore.search.near_optimal.instance import Instance
+from octcore.search.near_optimal.kernels import LARGE
+from octcore.search.near_optimal.listing import Cell, Listing, pick, used_exactly
+from octcore.search.univariate.tree import PathTree
+
+Phase = Callable[[str, int], None]
+"""``report(phase, done)``: what the search is at, and how many subsets it scored."""
+
+
+@dataclass(frozen=True, eq=False)
+class TreeGraph:
+    """All near-optimal trees, as a graph of row subsets.
+
+    Parameters
+    ----------
+    instance : Instance
+        The rows.
+    counter : Counter
+        The graph and what counts in it.
+    optimum : Fraction
+        Least cost of an allowed tree, in integer weight units.
+    """
+
+    instance: Instance
+    counter: Counter
+    optimum: Fraction
+
+
+def find_trees(
+    instance: Instance,
+    guard: Callable[[int], None],
+    report: Phase,
+    known_cost: Fraction | None = None,
+) -> TreeGraph | None:
+    """Find every tree within the instance's tolerance of the optimum.
+
+    Parameters
+    ----------
+    instance : Instance
+    guard : callable
+        ``guard(done)`` is called often and raises when the search must stop.
+    report : callable
+        Receives the phase and the number of subsets scored.
+    known_cost : Fraction or None
+        Cost of some tree that keeps the limit on leaves; needed when there is such a limit, as
+        least costs do not know it.
+
+    Returns
+    -------
+    TreeGraph or None
+        None if no tree is allowed.
+    """
+    costs = LeastCosts(instance, guard)
+    report("optimum", 0)
+    roots = None if instance.leaf_allowed else instance.roots
+    if known_cost is None:
+        least = _least_scaled(costs, roots)
+        if least >= LARGE:
+            return None
+        slack = 0 if instance.is_scaled_exactly else 2**instance.depth
+        budget = least + slack + floor(instance.tolerance * instance.unit) + 1
+    else:
+        budget = exact_budget(instance, known_cost)
+    report("subsets", costs.scored)
+    levels = build_levels(costs, budget)
+    report("counting", costs.scored)
+    counter = Counter(costs, levels)
+    graph = TreeGraph(instance, counter, Fraction(0))
+    cells = TreeQuery(graph, margin=None).cells
+    if not cells:
+        return None
+    optimum = min(instance.cost(errors, leaves) for errors, leaves, _ in cells)
+    return TreeGraph(instance, counter, optimum)
+
+
+def _least_scaled(costs: LeastCosts, roots: np.ndarray | None) -> int:
+    """Least scaled cost of a tree whose root is allowed."""
+    instance = costs.instance
+    if instance.depth > 2 or roots is None:
+        return costs.least(instance.all_rows, instance.depth, LARGE - 1, roots)
+    n_active, _ = costs.scan(instance.all_rows, instance.depth)
+    work = costs.work
+    allowed = roots[work.active[:n_active]]
+    sides = instance.unit * work.leaf[:, :n_active].astype(np.int64) + instance.price
+    if instance.depth == 2:
+        stump = work.stump[:, :n_active].astype(np.int64)
+        sides = np.minimum(sides, instance.unit * stump + 2 * instance.price)
+    return int(sides.sum(axis=0)[allowed].min(initial=LARGE))
+
+
+class TreeQuery:
+    """A narrower set of the same kind: counts, trees in order, draws, shares.
+
+    Parameters
+    ----------
+    graph : TreeGraph
+    margin : Fraction or None
+        Largest cost beyond the optimum; None for all trees in the graph.
+    max_leaves : int or None
+    groups : ndarray of shape (n_columns,)
+        Feature of every column.
+    required, banned : tuple of int
+        Features that every tree tests; features that none tests.
+    """
+
+    def __init__(
+        self,
+        graph: TreeGraph,
+        margin: Fraction | None,
+        max_leaves: int | None = None,
+        groups: np.ndarray | None = None,
+        required: tuple[int, ...] = (),
+        banned: tuple[int, ...] = (),
+    ) -> None:
+        self.graph = graph
+        self.instance = graph.instance
+        self.margin = margin
+        limit = graph.instance.max_leaves
+        self.max_leaves = limit if max_leaves is None else min(limit, max_leaves)
+        n_columns = len(graph.instance.bits)
+        self.groups = np.zeros(n_columns, np.int64) if groups is None else groups
+        self.required = required
+        self.banned = banned
+
+    @cached_property
+    def counted(self) -> Counted:
+        """Counts by which of the required features a tree does without."""
+        return self.graph.counter.count(self._variants())
+
+    @cached_property
+    def listing(self) -> Listing:
+        """Walks over the trees."""
+        bits = np.zeros(len(self.groups), np.int64)
+        for k, feature in enumerate(self.required):
+            bits[self.groups == feature] = 1 << k
+        return Listing(self.graph.counter, self.counted, bits)
+
+    @cached_property
+    def cells(self) -> dict[Cell, int]:
+        """Number of trees by errors, leaves and required features tested (all of them)."""
+        everything = (1 << len(self.required)) - 1
+        return {
+            cell: n
+            for cell, n in sorted(self.listing.root_cells().items())
+            if cell[2] == everything and self._admits(cell[0], cell[1])
+        }
+
+    @property
+    def count(self) -> int:
+        """Number of trees."""
+        return sum(self.cells.values())
+
+    def roots(self) -> dict[int, int]:
+        """Number of trees by root column; -1 is the single leaf."""
+        return {
+            column: n
+            for column, by_cell in self.counted.roots.items()
+            if (n := sum(self._used(vector) for cell, vector in by_cell.items()
+                         if self._admits(*cell)))
+        }  # fmt: skip
+
+    def features(self, features: list[int]) -> dict[int, int]:
+        """Number of trees that test a feature anywhere."""
+        base = self._variants()
+        avoiding = [base & (self.groups != f)[:, None] for f in features]
+        counted = self.graph.counter.count(np.concatenate([base, *avoiding], axis=1))
+        width = base.shape[1]
+        totals = [0] * (len(features) + 1)
+        for by_cell in counted.roots.values():
+            for cell, vector in by_cell.items():
+                if self._admits(*cell):
+                    for k in range(len(totals)):
+                        totals[k] += self._used(vector[k * width : (k + 1) * width])
+        return {f: totals[0] - totals[k + 1] for k, f in enumerate(features)}
+
+    def in_order(self) -> Iterator[tuple[Cell, PathTree]]:
+        """Trees by cost, then leaves, then structure."""
+        for cell in sorted(self.cells, key=lambda c: (self.instance.cost(c[0], c[1]), c[1])):
+            for tree in self.listing.trees(cell):
+                yield cell, tree
+
+    def draw(self, source: Random) -> PathTree:
+        """Draw a tree, all equally likely."""
+        cell = pick(list(self.cells), list(self.cells.values()), source)
+        return self.listing.draw(cell, source)
+
+    def class_shares(self) -> np.ndarray:
+        """Share of the trees by row and predicted class, shape ``(n_rows, n_classes)``.
+
+        Every row of the instance has one line, in the order of the rows.
+        """
+        base, counter = self._variants(), self.graph.counter
+        total = np.zeros((len(self.instance.order), len(self.instance.weight)))
+        for v in range(base.shape[1]):
+            counted = self.counted if base.shape[1] == 1 else counter.count(base[:, v : v + 1])
+            sign = -1 if v.bit_count() % 2 else 1
+            total += sign * class_shares(counter, counted, self._admits)
+        real = self.instance.order >= 0
+        shares = np.zeros((int(real.sum()), total.shape[1]))
+        shares[self.instance.order[real]] = total[real]
+        return shares / max(1, self.count)
+
+    def _variants(self) -> np.ndarray:
+        allowed = ~np.isin(self.groups, self.banned)
+        variants = []
+        for without in range(1 << len(self.required)):
+            left_out = [f for k, f in enumerate(self.required) if without >> k & 1]
+            variants.append(allowed & ~np.isin(self.groups, left_out))
+        return np.column_stack(variants)
+
+    def _used(self, vector: list[int]) -> int:
+        return used_exactly(vector)[-1]
+
+    def _admits(self, errors: int, leaves: int) -> bool:
+        if leaves > self.max_leaves:
+            return False
+        if self.margin is None:
+            return True
+        return self.instance.cost(errors, leaves) <= self.graph.optimum + self.margin
