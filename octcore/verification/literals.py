@@ -21,6 +21,8 @@ import numpy as np
 Array = np.ndarray
 BLOCK_ENTRIES = 2_000_000
 """Entries of a table of pairs that is held at once; wider ones are made in blocks of columns."""
+MANY_TESTS = 500
+"""Beyond it an estimate goes by the mean size of a literal."""
 MOST_LITERALS = 6_000
 """Beyond it the table over pairs of literals alone takes gigabytes."""
 EXACT_IN_SINGLE = 2**24
@@ -29,7 +31,10 @@ EXACT_IN_SINGLE = 2**24
 CALL_SECONDS = 1.3e-4
 ENTRY_SECONDS = 4.5e-9
 PRODUCT_SECONDS = 4.5e-11
-"""Measured for `_depth_two`: per call, per entry and class of its table, per multiplication."""
+GATHER_SECONDS = 1.5e-9
+SCAN_SECONDS = 8e-9
+"""Measured for `_depth_two`: per call, per entry and class of its table, per multiplication, per
+bit of its rows, and per row that is looked at to find them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,32 +303,36 @@ def _depth_two(
 
 def estimated_seconds(task: Task) -> float:
     """Seconds that `least_errors` needs, from counts alone; an upper bound beyond depth four."""
-    n_tests, n_classes = task.rows.n_tests, task.rows.weights.shape[1]
+    rows, n_tests = task.rows, task.rows.n_tests
     if task.depth <= 2 or not n_tests:
-        return float(_call_seconds(len(task.rows.counts), n_tests, n_classes))
+        return float(_call_seconds(rows, len(rows.counts)))
     if 2 * n_tests > MOST_LITERALS and task.depth > 3:
         return np.inf
     roots = np.arange(n_tests) if task.roots is None else task.roots
-    at = np.stack([2 * roots, 2 * roots + 1], axis=1).ravel()
-    right = task.rows.bits.T
+    right = rows.bits.T
     literals = np.stack([right, 1 - right], axis=1).reshape(2 * n_tests, -1)
+    first = literals[np.stack([2 * roots, 2 * roots + 1], axis=1).ravel()]
     if task.depth == 3:
-        errors = _wrong(np.stack([literals[at] @ w for w in task.rows.weights.T]))
-        open_rows = literals[at].sum(axis=1)[errors > task.price]
-        return float(_call_seconds(open_rows, n_tests, n_classes).sum())
-    share = 1.0
-    if n_tests > len(at) // 2:  # pairs count once only where both may be roots
-        share = 2.0 * len(at) / (len(at) + 2 * n_tests)
-    if n_tests > 500:
-        mean = float(literals.sum()) ** 2 / len(literals) ** 2 / max(1, len(task.rows.counts))
-        seconds = len(at) * n_tests * _call_seconds(mean, n_tests, n_classes)
+        errors = _wrong(np.stack([first @ w for w in rows.weights.T]))
+        return float(_call_seconds(rows, first.sum(axis=1)[errors > task.price]).sum())
+    if n_tests > MANY_TESTS:
+        mean = float(literals.mean()) ** 2 * len(rows.counts)
+        seconds = len(first) * len(literals) * float(_call_seconds(rows, mean))
     else:
-        errors = _wrong(np.stack([(literals[at] * w) @ literals.T for w in task.rows.weights.T]))
-        open_rows = (literals[at] @ literals.T)[errors > task.price]
-        seconds = share / 2 * float(_call_seconds(open_rows, n_tests, n_classes).sum())
-    return float(seconds * (2.0 * n_tests) ** (task.depth - 4))
+        errors = _wrong(np.stack([(first * w) @ literals.T for w in rows.weights.T]))
+        seconds = float(_call_seconds(rows, (first @ literals.T)[errors > task.price]).sum())
+    pairs = seconds / 2 if task.roots is None else seconds  # every pair is in the table twice
+    return float(pairs * (2.0 * n_tests) ** (task.depth - 4))
 
 
-def _call_seconds(n_rows: Array | float, n_tests: int, n_classes: int) -> Array:
+def _call_seconds(rows: Rows, n_rows: Array | float) -> Array:
+    """Seconds of `_depth_two` on so many of the rows."""
+    n_tests, n_classes = rows.n_tests, rows.weights.shape[1]
+    number = np.asarray(n_rows, dtype=float)
     entries = n_tests * n_tests * n_classes
-    return CALL_SECONDS + entries * (ENTRY_SECONDS + PRODUCT_SECONDS * np.asarray(n_rows))
+    return (
+        CALL_SECONDS
+        + SCAN_SECONDS * len(rows.counts)
+        + GATHER_SECONDS * n_tests * number
+        + entries * (ENTRY_SECONDS + PRODUCT_SECONDS * number)
+    )

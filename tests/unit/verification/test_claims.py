@@ -1,0 +1,194 @@
+"""True claims are confirmed; a worse tree, a bound too low and a wrong objective are refuted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+import pytest
+
+import octcore
+from octcore.data.dataset import Dataset
+from octcore.engines.events import Event
+from octcore.solving.run import Certificate, Run
+from octcore.solving.verified import verified
+from octcore.tree.tree import Split, Tree
+from octcore.verification import Verification
+
+N_CASES = 100
+PRICE = 0.01
+
+
+@lru_cache(maxsize=N_CASES)
+def case(number: int) -> Run:
+    """A proven run on rows of which some contradict each other, without its verification."""
+    rng = np.random.default_rng(number)
+    n, p = int(rng.integers(12, 40)), int(rng.integers(3, 6))
+    X = rng.integers(0, 2, (n, p))
+    X[0], X[1] = 0, 1
+    y = (X[:, 0] ^ X[:, 1]) ^ (rng.random(n) < 0.25)
+    y[:2] = 0, 1
+    data = Dataset.from_arrays(X, y.astype(int))
+    depth = int(rng.integers(2, 5))
+    run = octcore.solve(
+        data, "path-search", "none", depth, {"leaf_penalty": PRICE}, time_limit=60, verify=False
+    )
+    assert run.status == "optimal"
+    return run
+
+
+@lru_cache(maxsize=N_CASES)
+def second_best(run: Run) -> tuple[Tree, float]:
+    """The best tree of depth two at most that is worse than the optimum, and its objective."""
+    assert run.train is not None
+    assert run.objective is not None
+    X = np.asarray(run.encoding.transform(run.train.frame))
+    y, p = np.asarray(run.train.y), X.shape[1]
+    found: dict[float, Tree] = {}
+    for root, left, right in product(range(p), repeat=3):
+        splits = {1: Split.on_feature(root), 2: Split.on_feature(left), 3: Split.on_feature(right)}
+        for kept in ((1,), (1, 2), (1, 3), (1, 2, 3)):
+            below = {2, 3, 4, 5, 6, 7} - set(kept)
+            leaves = [m for m in below if m // 2 in kept]
+            tree = Tree({m: splits[m] for m in kept}, dict.fromkeys(leaves, 0), p, 2)
+            at = tree.apply(X)
+            labels = {m: int(2 * y[at == m].sum() > (at == m).sum()) for m in leaves}
+            tree = tree.with_labels(labels)
+            worth = float((tree.predict_codes(X) == y).mean() - PRICE * len(leaves))
+            if worth < run.objective - 1e-9:
+                found[worth] = tree
+    best = max(found)
+    return found[best], best
+
+
+def test_proven_runs_are_confirmed() -> None:
+    for number in range(N_CASES):
+        run = case(number)
+        found = run.verify()
+        assert found.status == "confirmed"
+        assert found.verified is True
+        if found.optimum is not None:
+            assert found.optimum == pytest.approx(run.objective, abs=1e-9)
+
+
+def test_a_tree_that_is_next_to_optimal_is_refuted() -> None:
+    for number in range(N_CASES):
+        run = case(number)
+        tree, worth = second_best(run)
+        found = replace(run, tree=tree, objective=worth, bound=worth, gap=0.0).verify()
+        assert found.status == "refuted"
+        assert found.optimum == pytest.approx(run.objective, abs=1e-9)
+
+
+def test_a_bound_that_is_too_low_by_one_price_is_refuted() -> None:
+    for number in range(N_CASES):
+        run = case(number)
+        tree, worth = second_best(run)
+        assert run.objective is not None
+        low = run.objective - PRICE
+        found = replace(run, status="feasible", tree=tree, objective=worth, bound=low).verify()
+        assert found.status == "refuted"
+
+
+def test_a_wrong_objective_is_refuted() -> None:
+    for number in range(N_CASES):
+        run = case(number)
+        assert run.objective is not None
+        assert run.bound is not None
+        one_row = 1 / run.n_train
+        for wrong in (run.objective + one_row, run.objective - one_row, run.objective + PRICE):
+            found = replace(run, objective=wrong, bound=wrong).verify()
+            assert found.status == "refuted"
+
+
+def test_claims_that_no_tree_exists() -> None:
+    for number in range(20):
+        run = case(number)
+        found = replace(
+            run, status="infeasible", tree=None, objective=None, bound=None, gap=None
+        ).verify()
+        assert found.status == "refuted"
+    data = octcore.load_sample("4-partitions")
+    impossible = {"forbidden_features": ["x1"], "root_feature": "x1"}
+    run = octcore.solve(data, "path-search", depth=2, constraints=impossible)
+    assert run.status == "infeasible"
+    assert run.certificate.verified is True
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        {"max_leaves": 2},
+        {"min_samples_leaf": 30},
+        {"max_features": 1},
+        {"forbidden_features": ["petal width (cm)"]},
+        {"min_recall": {"versicolor": 0.99}},
+    ],
+)
+def test_a_tree_that_breaks_a_constraint_is_refuted(constraints: dict) -> None:
+    run = octcore.solve(octcore.load_sample("iris"), "path-search", depth=3, verify=False)
+    assert run.verify().status == "confirmed"
+    broken = replace(run, settings={**run.settings, "constraints": constraints})
+    found = broken.verify()
+    assert found.status == "refuted"
+    assert "constraint" in found.statement
+
+
+def test_s_oct_is_confirmed_by_conflicting_rows_and_gaps() -> None:
+    run = octcore.solve(octcore.load_sample("4-partitions"), "s-oct", depth=2, time_limit=20)
+    assert run.certificate.method == "conflict-bound"
+    assert run.certificate.verified is True
+    assert run.tree is not None
+    wider = {**run.settings["params"], "epsilon": 0.4}
+    found = replace(
+        run,
+        settings={**run.settings, "params": wider},
+        certificate=replace(run.certificate, verification=None),
+    ).verify()
+    assert found.status == "refuted"
+    assert "gap" in found.statement
+
+
+def test_what_cannot_be_checked_says_why() -> None:
+    iris = octcore.load_sample("iris")
+    assert "heuristic" in octcore.solve(iris, "cart", depth=2).verify().statement
+    run = octcore.solve(iris, "path-search", depth=4, verify=False)
+    assert run.verify(time_limit=1e-4).status == "not verified"
+    assert "estimated" in run.verify(time_limit=1e-4).statement
+    assert run.verify(cancel=lambda: True).statement == "not verified: it was stopped"
+    assert replace(run, train=None).verify().status == "not verified"
+
+
+def test_a_refuted_run_is_not_optimal_and_its_case_is_kept(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("OCTCORE_STORE", str(tmp_path / "runs.db"))
+    run = case(0)
+    tree, worth = second_best(run)
+    lied = verified(replace(run, tree=tree, objective=worth, bound=worth))
+    assert (lied.status, lied.stop_reason, lied.bound) == ("feasible", "error", None)
+    assert not lied.certificate.proven
+    assert lied.certificate.verified is False
+    assert lied.certificate.badge == "refuted, not optimal"
+    found = lied.certificate.verification
+    assert found is not None
+    kept = list(tmp_path.glob("refuted-*.json"))
+    assert [found.case] == [str(path) for path in kept]
+    assert str(kept[0]) in found.statement
+    again = Run.from_dict(lied.to_dict(), lied.trace, lied.train)
+    assert again.certificate == lied.certificate
+    assert verified(again).certificate == lied.certificate
+
+
+def test_older_runs_know_no_verification() -> None:
+    record = Certificate("mip", True).to_dict()
+    del record["verified"], record["verification"]
+    assert Certificate.from_dict(record).verified is None
+
+
+def test_the_answer_travels_with_the_trace() -> None:
+    run = octcore.solve(octcore.load_sample("iris"), "path-search", depth=2)
+    last: Event = run.trace.events[-1]
+    assert (last.kind, last.source) == ("verified", "confirmed")
+    assert Verification.from_dict(last.details) == run.certificate.verification
+    assert "verified independently" in run.to_dict()["certificate"]["verification"]["statement"]
