@@ -37,8 +37,8 @@ FIRST_TANGENTS = tuple(sign * 0.25 * 2.0**k for k in range(9) for sign in (-1, 1
 """Points of the first tangents: 0.25 to 64 on both sides; 0 is implied by the bound."""
 ROUND_GAP_SHARE = 0.1
 """A master is solved to this share of the current gap; exact masters early on are wasted."""
-NEW_TANGENT = 1e-7
-"""A square under-estimated by less needs no new tangent."""
+TANGENT_SHARE = 0.1
+"""Squares under-estimated by less than this share of the tolerance, together, need no tangent."""
 CLAIM = "by outer approximation"
 
 
@@ -145,7 +145,7 @@ class _Rounds(ModelRun):
         if self.limits.clock.remaining <= 0 or result.status is SolverStatus.TIME_LIMIT:
             return StopReason.TIME_LIMIT
         if result.status is SolverStatus.INFEASIBLE:
-            return StopReason.INFEASIBLE
+            return self.infeasible().stop_reason
         return self._refine(result, squares, compiled, [p for pair in points for p in pair])
 
     def _settings(self) -> SolverSettings:
@@ -202,10 +202,12 @@ class _Rounds(ModelRun):
         """Add tangents at the points; with none left the master itself is the answer."""
         assert result.point is not None or not points
         new: dict[tuple[int, float], None] = {}
+        objective = abs(self.recorder.objective or 1.0)
+        enough = TANGENT_SHARE * self.program.tolerance * objective / max(1, len(squares.v))
         for x in points:
             under = x[squares.v] ** 2 - result.point[squares.q] if result.point is not None else 1.0
-            for k in np.flatnonzero(np.broadcast_to(under, squares.v.shape) > NEW_TANGENT):
-                new[(int(k), float(np.round(x[squares.v[k]], 9)))] = None
+            for k in np.flatnonzero(np.broadcast_to(under, squares.v.shape) > enough):
+                new[(int(k), float(np.round(x[squares.v[k]], 12)))] = None
         if not new and not self.is_exact:
             self.is_exact = True
             return None
@@ -213,7 +215,7 @@ class _Rounds(ModelRun):
             self.recorder.note(
                 "The masters under-estimate no square any more; the gap left is theirs."
             )
-            return StopReason.GAP_LIMIT
+            return StopReason.ERROR
         self._add(squares, compiled, new)
         self.recorder.cut_round({"tangent": len(new)})
         return None

@@ -64,12 +64,16 @@ class RoutingSearchEngine:
         recorder.bound(result.bound, result.nodes)
         if result.status == "stalled":
             recorder.note("Rounding kept the last routings from being decided; the gap stays.")
-        return _outcome(result, compiling)
+        reason = _REASONS[result.status]
+        if reason is StopReason.OPTIMAL and not recorder.is_closed:
+            asked = limits.gap > program.tolerance
+            reason = StopReason.GAP_LIMIT if asked else StopReason.ERROR
+        return _outcome(result, reason, compiling)
 
 
-def _outcome(result: RoutingResult, compiling: float) -> Outcome:
+def _outcome(result: RoutingResult, reason: StopReason, compiling: float) -> Outcome:
     return Outcome(
-        _REASONS[result.status],
+        reason,
         "routing-search",
         seconds={"compile": compiling, "solve": result.seconds},
     )

@@ -141,6 +141,8 @@ def build(problem: Problem) -> Program:
         evaluate=judge.evaluate,
         size=model.size,
         build=model.build,
+        # a row kept up to this costs alpha1 times as much
+        feasibility=float(np.clip(1e-3 / max(1.0, judge.prices.missing), 1e-9, 1e-6)),
         starts=judge.starts,
         improve=judge.improve,
         # without strict mode the model itself may go below what any tree reaches

@@ -317,18 +317,29 @@ class SVM1Model:
         )
 
     def read_tree(self, model: Any, point: Point) -> Tree:
-        """Read planes and subsets; labels are the best ones for the routed rows."""
+        """Read the routing and the subsets; labels are the best ones for the routed rows.
+
+        A plane is the best one for the rows that the model sends to its sides: its own plane keeps
+        them there only up to the solver's tolerance.
+        """
         shape = len(self.B), len(self.F)
         h = point.table(model.h_plus, *shape) - point.table(model.h_minus, *shape)
         g, groups = point.array(model.g), self.judge.space.groups
         tests = point.table(model.h_cat, len(self.B), len(groups)) if groups else np.zeros(shape)
+        leaf = point.table(model.e, len(self.I), len(self.L)).argmax(axis=1) + self.L.start
         planes = {}
         for b in self.B:
-            weights = np.zeros(self.problem.n_features)
-            weights[self.F] = np.where(np.abs(h[b - 1]) > 1e-9, h[b - 1], 0.0)
-            planes[b] = weights, float(-g[b - 1] - self.judge.distance)
             if groups and tests[b - 1].sum() > 0.5:
                 planes[b] = self._read_subset(model, point, b, int(tests[b - 1].argmax()))
+                continue
+            sides = [
+                np.flatnonzero(np.isin(leaf, topology.terminals_below(child, self.problem.depth)))
+                for child in topology.children(b)
+            ]
+            weights = np.zeros(self.problem.n_features)
+            weights[self.F] = np.where(np.abs(h[b - 1]) > 1e-9, h[b - 1], 0.0)
+            read = weights, float(-g[b - 1] - self.judge.distance)
+            planes[b] = self.judge.margin_plane(sides[0], sides[1]) or read
         return self.judge.tree(planes, self.L)
 
     def _read_subset(

@@ -13,7 +13,7 @@ from octcore.formulations.shared import terminals
 from octcore.formulations.shared.rows import MergedRows
 from octcore.formulations.shared.univariate import drop_idle_splits
 from octcore.formulations.svm1_odt.split_space import SplitSpace
-from octcore.numerics.margin_lp import MarginPrices, margin_plane
+from octcore.numerics.margin_lp import WEIGHT_BOX, MarginPrices, margin_plane
 from octcore.program import Problem
 from octcore.tree import metrics
 from octcore.tree.planes import drop_pass_through, tree_from_planes
@@ -68,7 +68,9 @@ class SVM1Trees:
     @property
     def claims(self) -> tuple[str, ...]:
         """What a proof covers."""
-        claims = [f"scores of all rows lie within {self.prices.big_m:g}"]
+        claims = [
+            f"scores of all rows lie within {self.prices.big_m:g}, weights within {WEIGHT_BOX:g}"
+        ]
         if self.prices.right:
             claims.append(f"right-goers keep a distance of {self.prices.right:g} from the plane")
         if self.problem.params["shattering_cuts"]:
@@ -111,6 +113,8 @@ class SVM1Trees:
         right = split.goes_right(X[passing])
         here = scores[passing]
         if np.abs(scores).max() > prices.big_m * (1 + SCORE_TOLERANCE):
+            return None
+        if max((abs(value) for _, value in split.weights), default=0.0) > WEIGHT_BOX:
             return None
         if (here[~right] < -SCORE_TOLERANCE).any():
             return None
@@ -169,11 +173,12 @@ class SVM1Trees:
         for node, split in tree.splits.items():
             planes[node] = split.dense(self.problem.n_features), split.solved_offset
             if not self.space.is_subset(split):
-                found = self._margin_plane(visited[2 * node], visited[2 * node + 1])
+                found = self.margin_plane(visited[2 * node], visited[2 * node + 1])
                 planes[node] = found or planes[node]
         return self.tree(planes, tree.labels)
 
-    def _margin_plane(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float] | None:
+    def margin_plane(self, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, float] | None:
+        """Plane of least missing margin and norm between merged rows; None if there is none."""
         columns = self.space.columns
         X, weights = self.rows.X[:, columns], self.rows.weights
         others = np.setdiff1d(np.arange(len(X)), np.concatenate([left, right]))
