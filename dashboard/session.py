@@ -6,7 +6,7 @@ import re
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -17,6 +17,7 @@ from octcore.data.samples import list_samples, read_sample_table, sample_info
 from octcore.data.table import RawTable
 from octcore.errors import OctError
 from octcore.plotting.palette import Palette, palette_for
+from octcore.solving.recipe import DataChoice
 
 if TYPE_CHECKING:
     from dashboard.teaching.lessons import Lesson
@@ -37,29 +38,6 @@ _CHOSEN_ROWS, _ROW_MODE, _PLAYING = "chosen_rows", "row_mode", "playing"
 RUN_PARAMETER, COMPARE_PARAMETER, TUNING_PARAMETER = "run", "runs", "tuning"
 TOKEN_COOKIE = "octcore_browser"
 MOST_COMPARED = 4
-
-
-@dataclass(frozen=True)
-class DataChoice:
-    """Which table is loaded and how its columns are meant.
-
-    Parameters
-    ----------
-    sample : str
-        Name of a sample, empty for an upload.
-    file_name : str
-        Name of the upload, shown to people only.
-    target, drop, kinds, missing, positive_class
-        As in `octcore.read_csv`.
-    """
-
-    sample: str = ""
-    file_name: str = ""
-    target: str | None = None
-    drop: tuple[str, ...] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    missing: str = "drop-rows"
-    positive_class: Any = None
 
 
 def note_frame() -> None:

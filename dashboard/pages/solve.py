@@ -20,4 +20,4 @@ with left:
         pressed = solve_form.solve_button(rows.data, settings)
     if pressed and rows_form.start(rows, settings):
         st.rerun()
-    solve_form.copy_as(settings)
+    solve_form.copy_as(settings, rows)

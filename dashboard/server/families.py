@@ -60,13 +60,18 @@ class Selected:
 
     whole: Dataset
     n_selected: int
+    held_out: Dataset | None = None
 
-    def accuracy(self, run: Run) -> float | None:
-        """Share of all rows that the tree classifies correctly."""
-        if run.tree is None or self.whole.y is None:
-            return None
-        X = np.asarray(run.encoding.transform(self.whole.frame), dtype=float)
-        return float((run.tree.predict_codes(X) == self.whole.y).mean())
+    def accuracy(self, run: Run) -> tuple[float | None, float | None]:
+        """Share of all training rows and of the held-out rows that the tree has right."""
+        return _share(run, self.whole), _share(run, self.held_out)
+
+
+def _share(run: Run, data: Dataset | None) -> float | None:
+    if run.tree is None or data is None or data.y is None:
+        return None
+    X = np.asarray(run.encoding.transform(data.frame), dtype=float)
+    return float((run.tree.predict_codes(X) == data.y).mean())
 
 
 class Families:
@@ -87,9 +92,11 @@ class Families:
         """The family of a solve."""
         return self._of_run.get(run_id)
 
-    def note_selection(self, run_id: str, whole: Dataset, n_selected: int) -> None:
-        """Remember from which rows those of a solve were selected."""
-        self._selected[run_id] = Selected(whole, n_selected)
+    def note_selection(
+        self, run_id: str, whole: Dataset, n_selected: int, held_out: Dataset | None = None
+    ) -> None:
+        """Remember from which rows those of a solve were selected, and which were held out."""
+        self._selected[run_id] = Selected(whole, n_selected, held_out)
         _forget(self._selected)
 
     def selection(self, run_id: str) -> Selected | None:

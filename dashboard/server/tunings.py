@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dashboard.server.job_view import JobView
+from octcore.constraints import SIDE_CONSTRAINTS
 from octcore.data.dataset import Dataset
 from octcore.encoding.keys import encoding_keys
 from octcore.errors import OctError, SettingsError
@@ -18,6 +19,7 @@ from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.parameters import Choice, Flag, FloatRange, IntRange, Names, Parameter
 from octcore.selection.protocols import get_protocol
 from octcore.selection.tuning import Candidate, Fit, TuneResult, choose, expand_grid
+from octcore.solving.settings import DEPTH, ENCODING
 
 MOST_CANDIDATES = 400
 TASK = "tune"
@@ -125,25 +127,13 @@ def work_of(plan: Plan, data: Dataset) -> Work:
 
 def axes_of(info: FormulationInfo) -> tuple[Parameter, ...]:
     """What can be varied, as declarations: depth, encoding, hyperparameters, size limits."""
-    axes: list[Parameter] = [
-        IntRange("depth", 2, help="Largest number of splits on a path.", low=1, high=info.max_depth)
-    ]
-    axes += [
+    sizes = (p for p in SIDE_CONSTRAINTS if isinstance(p, IntRange) and p.name in info.constraints)
+    own = (
         p
         for p in info.hyperparameters
         if not isinstance(p, Names) and p.name != "exact_root_values"
-    ]
-    axes.append(Parameter("encoding", "auto", help="How raw columns become what splits may test."))
-    axes += [
-        IntRange(name, None, help=words, low=1)
-        for name, words in (
-            ("max_leaves", "Largest number of leaves."),
-            ("min_samples_leaf", "Fewest training rows of a leaf."),
-            ("max_features", "Largest number of different raw columns."),
-        )
-        if name in info.constraints
-    ]
-    return tuple(axes)
+    )
+    return (replace(DEPTH, high=info.max_depth), *own, ENCODING, *sizes)
 
 
 def first_axes(info: FormulationInfo) -> list[str]:
@@ -173,7 +163,7 @@ def suggested(axis: Parameter, info: FormulationInfo) -> tuple[tuple[str, ...], 
 
 
 def _whole_numbers(axis: IntRange) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    first = axis.low if axis.default is None else int(axis.default)  # type: ignore[arg-type]
+    first = max(1, axis.low) if axis.default is None else int(axis.default)  # type: ignore[arg-type]
     scale = (1, 2, 5, 10, 20, 50) if axis.name == "min_samples_leaf" else range(1, 9)
     options = [v for v in sorted({axis.low, *scale, first}) if axis.high is None or v <= axis.high]
     options = [v for v in options if v >= axis.low]

@@ -59,11 +59,10 @@ def input_key(owner: str, name: str) -> str:
 
 
 def label_of(parameter: Parameter) -> str:
-    """Label of an input: the name in words, its symbol and its unit."""
-    words = parameter.name.replace("_", " ")
+    """Label of an input: what it is called, its symbol and its unit."""
     symbol = f" $\\,{parameter.symbol}$" if parameter.symbol else ""
     unit = f" ({parameter.unit})" if parameter.unit else ""
-    return f"{words[0].upper()}{words[1:]}{symbol}{unit}"
+    return f"{parameter.title}{symbol}{unit}"
 
 
 def help_of(parameter: Parameter, source: str = "") -> str:

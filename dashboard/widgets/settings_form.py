@@ -8,20 +8,29 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.widgets.parameter_form import parameter_form
+from dashboard.widgets.parameter_form import help_of, label_of, parameter_form
 from octcore.data.dataset import Dataset
 from octcore.encoding.keys import encoding_keys
 from octcore.errors import OctError
 from octcore.formulations.base import FormulationInfo, list_formulations
 from octcore.plotting import text
-from octcore.solving.settings import check_against_data, check_settings
+from octcore.solving.settings import (
+    AUTO,
+    DEPTH,
+    ENCODING,
+    ENGINE,
+    FORMULATION,
+    TEST_SIZE,
+    TIME_LIMIT,
+    check_against_data,
+    check_settings,
+)
 
-FIRST_FORMULATION = "flow-oct"
-AUTO = "auto"
+FIRST_FORMULATION = str(FORMULATION.default)
 
 
 def formulation_input(
-    key: str, given: str = FIRST_FORMULATION, label: str = "Formulation"
+    key: str, given: str = FIRST_FORMULATION, label: str = FORMULATION.title
 ) -> FormulationInfo:
     """Draw the choice of a formulation.
 
@@ -59,39 +68,50 @@ def encoding_input(info: FormulationInfo, key: str, given: str = AUTO) -> str:
     if given not in options:
         options.append(given)
     return st.selectbox(
-        "Encoding",
+        label_of(ENCODING),
         options,
         index=options.index(given),
         format_func=lambda name: f"auto ({info.default_encoding})" if name == AUTO else name,
         key=key,
         persist_state="session",
         accept_new_options=True,
-        help="How raw columns become what splits may test. QT-q: q-1 thresholds at quantiles; "
-        "QB-q: q buckets; class-change: between neighbours of different class; scaled: [0, 1]. "
-        "Type QT-8 for other numbers.\n\n`encoding`",
+        help=f"{help_of(ENCODING)}\n\nType QT-8 for other numbers.",
+    )
+
+
+def engine_input(info: FormulationInfo, key: str) -> str:
+    """Draw the choice of an engine, of those that can solve the formulation."""
+    return st.selectbox(
+        label_of(ENGINE),
+        [AUTO, *info.engines],
+        key=key,
+        persist_state="session",
+        format_func=lambda name: f"auto ({info.engines[0]})" if name == AUTO else name,
+        help=f"{help_of(ENGINE)}\n\nOnly engines that can solve this formulation are offered.",
     )
 
 
 def depth_input(info: FormulationInfo, key: str, given: int = 2) -> int:
     """Draw the input of the depth."""
     depth = st.number_input(
-        "Depth",
+        label_of(DEPTH),
         value=min(given, info.max_depth),
-        min_value=1,
+        min_value=DEPTH.low,
         max_value=info.max_depth,
         step=1,
         key=key,
         persist_state="session",
-        help="Largest number of splits on a path from the root to a leaf. The model doubles "
-        "with every level.\n\n`depth`",
+        help=help_of(DEPTH),
     )
     return int(depth)
 
 
-def limit_input(key: str, value: float = 60.0, words: str = "") -> float:
+def limit_input(key: str, given: float | None = None, words: str = "") -> float:
     """Draw the input of the time limit."""
+    value = TIME_LIMIT.check(TIME_LIMIT.default if given is None else given)
+    assert value is not None  # it has a default
     return st.number_input(
-        "Time limit (s)",
+        label_of(TIME_LIMIT),
         value=value,
         min_value=1.0,
         max_value=86400.0,
@@ -99,14 +119,14 @@ def limit_input(key: str, value: float = 60.0, words: str = "") -> float:
         format="%g",
         key=key,
         persist_state="session",
-        help=f"{words or 'From pressing the button, model building included.'}\n\n`time_limit`",
+        help=f"{words}\n\n{help_of(TIME_LIMIT)}" if words else help_of(TIME_LIMIT),
     )
 
 
 def share_input(key: str, value: int = 0, words: str = "") -> dict[str, float]:
     """Draw the share of rows that are held out; returns it as a setting, nothing for none."""
     share = st.slider(
-        "Held out for testing",
+        label_of(TEST_SIZE),
         value=value,
         min_value=0,
         max_value=50,
@@ -114,7 +134,7 @@ def share_input(key: str, value: int = 0, words: str = "") -> dict[str, float]:
         format="%d %%",
         key=key,
         persist_state="session",
-        help=f"{words or 'Rows that the solver never sees; stratified by class.'}\n\n`test_size`",
+        help=f"{words}\n\n{help_of(TEST_SIZE)}" if words else help_of(TEST_SIZE),
     )
     return {"test_size": share / 100} if share else {}
 

@@ -143,7 +143,7 @@ def flat_settings(settings: Settings) -> dict[str, Any]:
         checked = check_settings(**{k: v for k, v in settings.items() if k != "data"})
     except OctError:
         return {k: v for k, v in settings.items() if not isinstance(v, Mapping)}
-    plain = check_settings(checked.formulation, checked.encoding)
+    plain = check_settings(checked.formulation, encoding=checked.encoding)
     record, defaults = checked.to_dict(), plain.to_dict()
     params, constraints = record.pop("params"), record.pop("constraints")
     always = ("formulation", "encoding", "depth")

@@ -26,8 +26,9 @@ def draw(view: RunView) -> None:
         words = f"Trained on {selected.n_selected:,} of {selected.whole.n_samples:,} rows."
         if view.is_final and view.run is not None:
             run = view.run
-            share = cached.once_per_run(view.id, "all rows", lambda: selected.accuracy(run))
-            words += f" On all of them the tree is right for **{text.percent(share)}**."
+            share, held = cached.once_per_run(view.id, "all rows", lambda: selected.accuracy(run))
+            words += f" On all of them the tree is right for **{text.percent(share)}**"
+            words += "." if held is None else f", on the held-out rows for {text.percent(held)}."
         st.info(words, icon=":material/filter_alt:")
     family = jobs.families().of(view.id)
     if family is not None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,17 +12,18 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import families, jobs
+from dashboard.widgets.parameter_form import help_of, label_of
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.errors import OctError
 from octcore.formulations.base import FormulationInfo
 from octcore.plotting import text
+from octcore.solving.prepare import split_rows
+from octcore.solving.settings import AUTO, CLASSES, ONE_VS_REST, SELECT_ROWS, TEST_SIZE, TIME_LIMIT
 
 SECONDS_BETWEEN = 1.0
 SELECT_SECONDS = 300.0
 ONE, EVERY = "one class against the rest", "one tree for every class"
-SELECTABLE = "svm1-odt"
-RULES = {"hull": "corners of the clusters", "balanced": "few points whose hull holds many"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,20 +35,47 @@ class Rows:
     data : Dataset
         The rows of the solve; the first of them for one tree per class.
     whole : Dataset
-        All rows with all classes.
-    every_class : bool
-        Whether there is one tree for every class.
-    n_selected : int
-        Number of selected rows; 0 when all are used.
+        All rows with all classes; those that are held out from a selection are not among them.
+    held_out : Dataset or None
+        Rows that neither a selection nor its tree may see.
+    asked : mapping
+        What is asked of `octcore.solving.settings.ROWS`; nothing for all rows as they are.
+    select_seconds : float
+        Seconds that the selection took.
     """
 
     data: Dataset
     whole: Dataset
-    every_class: bool = False
-    n_selected: int = 0
+    held_out: Dataset | None = None
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    select_seconds: float = 0.0
+
+    @property
+    def every_class(self) -> bool:
+        """Whether there is one tree for every class."""
+        return self.asked.get(CLASSES.name) == ONE_VS_REST
+
+    @property
+    def is_selected(self) -> bool:
+        """Whether these are some of the rows."""
+        return SELECT_ROWS.name in self.asked
+
+    def to_solve(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings of the solve itself: what is held out from a selection is out already."""
+        left_out = {TEST_SIZE.name} if self.is_selected else set()
+        return {name: value for name, value in settings.items() if name not in left_out}
+
+    def to_copy(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings and rows for a recipe, where one time limit covers all that is done."""
+        limit = float(settings.get("time_limit", TIME_LIMIT.default))
+        if self.every_class:
+            limit *= self.whole.n_classes
+        if self.is_selected:  # of which a selection may take half
+            limit += 2 * math.ceil(self.select_seconds)
+        return {**settings, "time_limit": limit, **self.asked}
 
 
-def draw(info: FormulationInfo, data: Dataset, depth: int) -> Rows:
+def draw(info: FormulationInfo, data: Dataset, settings: Mapping[str, Any]) -> Rows:
     """Draw what the formulation needs to know about the rows; nothing for most.
 
     Parameters
@@ -54,13 +84,14 @@ def draw(info: FormulationInfo, data: Dataset, depth: int) -> Rows:
         The formulation.
     data : Dataset
         The current data.
-    depth : int
-        Of the tree, whose clusters a selection uses.
+    settings : mapping
+        Keywords of `octcore.solve`: a selection uses the depth, and what is held out.
     """
     if data.y is not None and families.takes_too_few_classes(info, data):
         return _classes(info, data)
-    if data.y is not None and info.key == SELECTABLE:
-        return _selection(data, depth)
+    encoding = info.default_encoding if settings["encoding"] == AUTO else settings["encoding"]
+    if data.y is not None and info.split_kind == "oblique" and encoding == "scaled":
+        return _selection(data, settings)
     return Rows(data, data)
 
 
@@ -83,17 +114,18 @@ def _classes(info: FormulationInfo, data: Dataset) -> Rows:
         )
         if how == EVERY:
             st.caption(f"{text.count(data.n_classes, 'solve')}, each with the whole time limit.")
-            return Rows(class_versus_rest(data, data.classes[0]), data, every_class=True)
+            asked = {CLASSES.name: ONE_VS_REST}
+            return Rows(class_versus_rest(data, data.classes[0]), data, asked=asked)
         label = st.selectbox(
             "Class",
             data.classes,
             format_func=lambda name: f"{text.printable(name, 40)} against the rest",
             key=session.widget_key("classes_label", hash(data.classes)),
         )
-        return Rows(class_versus_rest(data, label), data)
+        return Rows(class_versus_rest(data, label), data, asked={CLASSES.name: str(label)})
 
 
-def _selection(data: Dataset, depth: int) -> Rows:
+def _selection(data: Dataset, settings: Mapping[str, Any]) -> Rows:
     with st.expander("Train on a selection of the rows", icon=":material/filter_alt:"):
         st.caption(
             "For many rows: Algorithm 1 of the SVM1-ODT paper keeps those that can be corners of "
@@ -102,15 +134,17 @@ def _selection(data: Dataset, depth: int) -> Rows:
         )
         left, right = st.columns([3, 2], vertical_alignment="bottom")
         rule = left.selectbox(
-            "Keep", list(RULES), format_func=RULES.__getitem__, key="select_rule",
-            persist_state="session",
+            label_of(SELECT_ROWS), SELECT_ROWS.options, help=help_of(SELECT_ROWS),
+            key="select_rule", persist_state="session",
         )  # fmt: skip
-        purpose = ("select", jobs.data_token(data), rule, depth)
+        depth, seed = settings["depth"], int(settings.get("seed", 0))
+        train, held_out, _ = split_rows(data, float(settings.get("test_size", 0.0)), seed)
+        purpose = ("select", jobs.data_token(train), rule, depth, seed)
         task = session.side_run(*purpose)
         if right.button("Select", key="select_start", icon=":material/play_arrow:",
                         width="stretch"):  # fmt: skip
-            settings = {"rule": rule, "depth": depth, "time_limit": SELECT_SECONDS}
-            task = jobs.start_task(session.token(), data, families.SELECT_TASK, settings,
+            wanted = {"rule": rule, "depth": depth, "seed": seed, "time_limit": SELECT_SECONDS}
+            task = jobs.start_task(session.token(), train, families.SELECT_TASK, wanted,
                                    1.2 * SELECT_SECONDS)  # fmt: skip
             if task is not None:
                 session.remember_side_run(task, *purpose)
@@ -127,7 +161,8 @@ def _selection(data: Dataset, depth: int) -> Rows:
         )
     if not use:
         return Rows(data, data)
-    return Rows(data.subset(rows), data, n_selected=len(rows))
+    asked = {SELECT_ROWS.name: rule}
+    return Rows(train.subset(rows), train, held_out, asked, float(result["seconds"]))
 
 
 def _selecting(task: str, was_final: bool) -> None:
@@ -156,9 +191,10 @@ def start(rows: Rows, settings: dict[str, Any]) -> bool:
         if rows.every_class:
             run = _start_family(rows.whole, settings)
         else:
-            run = jobs.submit(session.token(), rows.data, settings)
-            if rows.n_selected:
-                jobs.families().note_selection(run, rows.whole, rows.n_selected)
+            given = rows.to_solve(settings)
+            run = jobs.submit(session.token(), rows.data, given)
+            if rows.is_selected:
+                jobs.families().note_selection(run, rows.whole, rows.data.n_samples, rows.held_out)
     except OctError as error:
         st.error(text.markdown(error.message, 500), icon=":material/error:")
         return False

@@ -8,18 +8,21 @@ from typing import Any
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.recipes import command_line, python_recipe
 from dashboard.views.solve import rows_form
 from dashboard.views.solve.rows_form import Rows
 from dashboard.widgets import settings_form
 from dashboard.widgets.constraint_form import WHOLE_NUMBERS, constraint_form
+from dashboard.widgets.constraint_form import input_key as constraint_key
 from dashboard.widgets.parameter_form import input_key, parameter_form
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.plotting import text
 from octcore.program import ModelSize
+from octcore.solving.recipe import command_line, python_recipe
+from octcore.solving.settings import SOLVER
 
-FORMULATION, DEPTH, LIMIT, SHARE, SEED = "formulation", "depth", "time_limit", "test_share", "seed"
+FORMULATION, DEPTH, LIMIT, SHARE = "formulation", "depth", "time_limit", "test_share"
+SOLVER_OWNER = "solver"
 AUTO = settings_form.AUTO
 
 
@@ -51,18 +54,21 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
         settings["time_limit"] = settings_form.limit_input(LIMIT)
     with second:
         settings |= settings_form.share_input(SHARE)
-    place = st.container()
-    rows = rows_form.draw(info, data, depth)
+    place, place_of_rows = st.container(), st.container()
     params = parameter_form(info.hyperparameters, info.key, str(info.reference))
     if params:
         settings["params"] = params
-    with st.expander("Constraints", icon=":material/rule:"):
+    place_of_constraints = st.container()
+    settings |= _solver(info)
+    with place_of_rows:  # which rows are held out depends on the seed
+        rows = rows_form.draw(info, data, settings)
+    with place_of_constraints.expander("Constraints", icon=":material/rule:"):
         constraints = constraint_form(info, rows.data) if info.constraints else {}
         if not info.constraints:
             st.caption("This formulation takes no side constraints.")
     if constraints:
         settings["constraints"] = constraints
-    return settings | _solver(info), place, rows
+    return settings, place, rows
 
 
 def _encoding_key(formulation: str) -> str:
@@ -78,41 +84,24 @@ def _fill_in(offered: Mapping[str, Any] | None) -> None:
     values[_encoding_key(formulation)] = offered.get("encoding", settings_form.AUTO)
     values[SHARE] = round(100 * float(offered.get("test_size", 0.0)) / 5) * 5
     values[LIMIT] = float(offered.get("time_limit", 60.0))
-    values[SEED] = int(offered.get("seed", 0))
+    for parameter in SOLVER:
+        key = input_key(SOLVER_OWNER, parameter.name)
+        values[key] = offered.get(parameter.name, parameter.default)
     given = dict(offered.get("params", {}))
     for parameter in get_formulation(formulation).info.hyperparameters:
         key = input_key(formulation, parameter.name)
         values[key] = given.get(parameter.name, parameter.default)
     limits = dict(offered.get("constraints", {}))
-    for name in WHOLE_NUMBERS:
-        values[session.widget_key("constraint", name)] = limits.get(name)
+    for parameter in WHOLE_NUMBERS:
+        values[constraint_key(parameter.name)] = limits.get(parameter.name)
     session.set_inputs(values)
 
 
 def _solver(info: FormulationInfo) -> dict[str, Any]:
-    settings: dict[str, Any] = {}
     with st.expander("Solver", icon=":material/tune:"):
-        engine = st.selectbox(
-            "Engine",
-            [AUTO, *info.engines],
-            key=session.widget_key("engine", info.key),
-            persist_state="session",
-            format_func=lambda key: f"auto ({info.engines[0]})" if key == AUTO else key,
-            help="Only engines that can solve this formulation are offered.\n\n`engine`",
-        )
-        seed = st.number_input(
-            "Seed", value=0, min_value=0, max_value=2**31 - 1, key=SEED, persist_state="session"
-        )
-        start_from_tree = st.toggle(
-            "Start from a heuristic tree", value=True, key="warm_start", persist_state="session"
-        )
-    if engine != AUTO:
-        settings["engine"] = engine
-    if seed:
-        settings["seed"] = int(seed)
-    if not start_from_tree:
-        settings["warm_start"] = "none"
-    return settings
+        engine = settings_form.engine_input(info, session.widget_key("engine", info.key))
+        settings = parameter_form(SOLVER, SOLVER_OWNER)
+    return settings if engine == AUTO else {"engine": engine} | settings
 
 
 def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
@@ -156,9 +145,9 @@ def size_words(size: ModelSize) -> str:
     return words
 
 
-def copy_as(settings: Mapping[str, Any]) -> None:
+def copy_as(settings: Mapping[str, Any], rows: Rows) -> None:
     """Offer the settings as Python and as a command line."""
     with st.expander("Copy as Python or command line", icon=":material/content_copy:"):
-        choice = session.choice()
-        st.code(python_recipe(choice, settings), language="python")
-        st.code(command_line(choice, settings), language="bash")
+        choice, asked = session.choice(), rows.to_copy(settings)
+        st.code(python_recipe(choice, asked), language="python")
+        st.code(command_line(choice, asked), language="bash")

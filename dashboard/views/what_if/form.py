@@ -8,13 +8,20 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.widgets import constraint_form
-from octcore.constraints import FAIRNESS
+from octcore.constraints import ACCEPTED, ParityLimit
 from octcore.data.dataset import Dataset
+from octcore.parameters import ByClass, Flag, IntRange, NamePairs, Parameter
 from octcore.plotting import text
 from octcore.plotting.root_values import RootValue
 from octcore.solving.run import Run
 
-SIZES = ("max_features", "max_leaves", "min_samples_leaf")
+SAME = "max_splits"
+"""Says the same of a tree as `max_leaves`; one of them is enough here."""
+
+
+def _of(*kinds: type[Parameter]) -> list[Parameter]:
+    """Side constraints of some kinds."""
+    return [p for p in ACCEPTED if isinstance(p, kinds) and p.name != SAME]
 
 
 def draw(run_id: str, run: Run, data: Dataset, values: tuple[RootValue, ...]) -> dict[str, Any]:
@@ -58,15 +65,13 @@ def draw(run_id: str, run: Run, data: Dataset, values: tuple[RootValue, ...]) ->
         "`root_feature`",
         key=key("root"),
     )
-    asked |= constraint_form.whole_numbers(SIZES, key, per_line=3)
+    asked |= constraint_form.constraint_inputs(_of(IntRange), data, key, per_line=3)
     with st.expander("Pairs and paths", icon=":material/link_off:"):
-        asked["forbidden_pairs"] = constraint_form.forbidden_pairs(data, key)
-        asked["feature_once_per_path"] = constraint_form.once_per_path(data, key)
+        asked |= constraint_form.constraint_inputs(_of(NamePairs, Flag), data, key)
     with st.expander("Classes: recall and weights", icon=":material/balance:"):
-        asked["min_recall"] = constraint_form.min_recall(data, key)
-        asked["class_weight"] = constraint_form.class_weight(data, key)
+        asked |= constraint_form.constraint_inputs(_of(ByClass), data, key)
     with st.expander("Fairness", icon=":material/groups:"):
-        asked |= constraint_form.fairness(FAIRNESS, data, key)
+        asked |= constraint_form.constraint_inputs(_of(ParityLimit), data, key)
     return constraint_form.asked_for(asked)
 
 

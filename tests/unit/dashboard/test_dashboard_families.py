@@ -50,7 +50,8 @@ def test_a_tree_of_selected_rows_is_judged_on_all(iris):
     run = solve(iris.subset(rows), "path-search", depth=2)
     families = Families()
     families.note_selection("x", iris, len(rows))
-    whole = families.selection("x").accuracy(run)
+    whole, held_out = families.selection("x").accuracy(run)
+    assert held_out is None
     predicted = run.tree.predict_codes(run.encoding.transform(iris.frame))
     assert whole == pytest.approx(np.mean(predicted == iris.y))
 

@@ -1,0 +1,164 @@
+"""Data and settings as a Python script and as a command line, ready to copy.
+
+Both make the run that the settings describe: what the command line accepts and what the form
+offers come from the same declarations (`octcore.solving.settings`, `octcore.constraints` and the
+formulation's own).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from octcore.constraints import side_constraint
+from octcore.data.samples import sample_info
+from octcore.formulations.base import get_formulation
+from octcore.solving.settings import GENERAL, ONE_VS_REST, ROWS
+
+
+@dataclass(frozen=True)
+class DataChoice:
+    """Which table is read and how its columns are meant.
+
+    Parameters
+    ----------
+    sample : str
+        Name of a sample, empty for a file.
+    file_name : str
+        Name of the file.
+    target, drop, kinds, missing, positive_class
+        As in `octcore.read_csv`.
+    """
+
+    sample: str = ""
+    file_name: str = ""
+    target: str | None = None
+    drop: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    missing: str = "drop-rows"
+    positive_class: Any = None
+
+
+def python_recipe(choice: DataChoice, settings: Mapping[str, Any]) -> str:
+    """Write the Python script that makes the same run.
+
+    Parameters
+    ----------
+    choice : DataChoice
+        The data and how its columns are meant.
+    settings : mapping
+        Keywords of `octcore.solve`, and those of `ROWS`.
+    """
+    general = {name: value for name, value in settings.items() if name not in _ROWS}
+    rows = {name: settings[name] for name in _ROWS if settings.get(name) is not None}
+    imports, lines = ["import octcore"], [f"data = {_read_call(choice)}"]
+    result = "run.status, run.objective, run.bound, run.certificate.badge"
+    call = _call("run = octcore.solve", general)
+    if rows.get("classes") == ONE_VS_REST:
+        imports.append("from octcore.selection.one_vs_rest import solve_one_vs_rest")
+        call = _call("model = solve_one_vs_rest", general)
+        result = "model.summary, model.accuracy, model.test_accuracy"
+    elif "classes" in rows:
+        imports.append("from octcore.data.grouping import class_versus_rest")
+        lines.append(f"data = class_versus_rest(data, {rows['classes']!r})")
+    if "select_rows" in rows:
+        imports.append("from octcore.selection.selected_training import solve_selected")
+        asked = {"rule": rows["select_rows"], "rounds": rows.get("select_rounds", 1)}
+        call = _call("found = solve_selected", general | asked)
+        call += "run = found.run\nprint(found.summary)\n"
+    return "\n".join(imports) + "\n\n" + "\n".join(lines) + f"\n{call}print({result})\n"
+
+
+_ROWS = tuple(parameter.name for parameter in ROWS)
+
+
+def _call(function: str, arguments: Mapping[str, Any]) -> str:
+    words = "".join(f",\n    {name}={value!r}" for name, value in arguments.items())
+    return f"{function}(\n    data{words},\n)\n"
+
+
+def _is_plain_sample(choice: DataChoice) -> bool:
+    if not choice.sample:
+        return False
+    info = sample_info(choice.sample)
+    kinds = dict(choice.kinds) == dict(info.kinds)
+    untouched = not choice.drop and choice.missing == "drop-rows" and choice.positive_class is None
+    return kinds and untouched and choice.target == info.target
+
+
+def _read_call(choice: DataChoice) -> str:
+    if _is_plain_sample(choice):
+        return f"octcore.load_sample({choice.sample!r})"
+    name = f"{choice.sample}.csv" if choice.sample else choice.file_name or "data.csv"
+    parts = [repr(name), f"target={choice.target!r}"]
+    if choice.drop:
+        parts.append(f"drop={list(choice.drop)!r}")
+    if choice.kinds:
+        parts.append(f"kinds={dict(choice.kinds)!r}")
+    if choice.missing != "drop-rows":
+        parts.append(f"missing={choice.missing!r}")
+    if choice.positive_class is not None:
+        parts.append(f"positive_class={choice.positive_class!r}")
+    return f"octcore.read_csv({', '.join(parts)})"
+
+
+def command_line(choice: DataChoice, settings: Mapping[str, Any]) -> str:
+    """Write the shell command that makes the same run.
+
+    Parameters
+    ----------
+    choice : DataChoice
+        The data and how its columns are meant.
+    settings : mapping
+        Keywords of `octcore.solve`, and those of `ROWS`.
+    """
+    lines = []
+    name = choice.file_name or "data.csv"
+    if choice.sample:
+        name = f"{choice.sample}.csv"
+        lines.append(shlex.join(["octcore", "samples", choice.sample, "--output", name]))
+    words = ["octcore", "solve", name, "--target", str(choice.target)]
+    for column in choice.drop:
+        words += ["--drop", column]
+    for column, kind in choice.kinds.items():
+        words += ["--kind", f"{column}={kind}"]
+    if choice.missing != "drop-rows":
+        words += ["--missing", choice.missing]
+    if choice.positive_class is not None:
+        words += ["--positive-class", str(choice.positive_class)]
+    lines.append(_folded(words + setting_words(settings)))
+    return "\n".join(lines) + "\n"
+
+
+def setting_words(settings: Mapping[str, Any]) -> list[str]:
+    """Options of ``octcore solve`` for settings; None is what an option that is not given means.
+
+    Parameters
+    ----------
+    settings : mapping
+        Keywords of `octcore.solve`, and those of `ROWS`.
+    """
+    words: list[str] = []
+    for parameter in (*GENERAL, *ROWS):
+        value = settings.get(parameter.name)
+        if value is not None:
+            words += [parameter.option, parameter.to_text(value)]
+    if settings.get("params"):
+        info = get_formulation(settings["formulation"]).info
+        for name, value in settings["params"].items():
+            words += ["--param", f"{name}={info.parameter(name).to_text(value)}"]
+    for name, value in (settings.get("constraints") or {}).items():
+        words += ["--constraint", f"{name}={side_constraint(name).to_text(value)}"]
+    return words
+
+
+def _folded(words: list[str]) -> str:
+    """Break a long command before its options."""
+    lines: list[list[str]] = [[]]
+    for word in words:
+        if word.startswith("--") and sum(map(len, lines[-1])) > 50:
+            lines.append([])
+        lines[-1].append(word)
+    return " \\\n  ".join(shlex.join(line) for line in lines)
