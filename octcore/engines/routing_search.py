@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from octcore.engines.base import Outcome, SolveLimits, StopReason
 from octcore.engines.events import Recorder
@@ -52,6 +55,7 @@ class RoutingSearchEngine:
                 recorder.bound(event.bound, event.nodes)
 
         limit = limits.node_limit or float("inf")
+        log = _log_file() if task.wants_log else None
         start = None if recorder.tree is None else task.to_routing(recorder.tree)
         result = routing_search(
             task.problem,
@@ -60,6 +64,7 @@ class RoutingSearchEngine:
             limits.clock.remaining,
             limit,
             () if start is None else (start,),
+            log,
         )
         recorder.bound(result.bound, result.nodes)
         if result.status == "stalled":
@@ -68,12 +73,22 @@ class RoutingSearchEngine:
         if reason is StopReason.OPTIMAL and not recorder.is_closed:
             asked = limits.gap > program.tolerance
             reason = StopReason.GAP_LIMIT if asked else StopReason.ERROR
-        return _outcome(result, reason, compiling)
+        return _outcome(result, reason, compiling, log)
 
 
-def _outcome(result: RoutingResult, reason: StopReason, compiling: float) -> Outcome:
+def _log_file() -> Path:
+    handle, name = tempfile.mkstemp(prefix="octcore-margot-", suffix=".proof.gz")
+    os.close(handle)
+    return Path(name)
+
+
+def _outcome(
+    result: RoutingResult, reason: StopReason, compiling: float, log: Path | None
+) -> Outcome:
+    values = {} if log is None else {"proof_log": str(log), "proof_bytes": log.stat().st_size}
     return Outcome(
         reason,
         "routing-search",
+        values=values,
         seconds={"compile": compiling, "solve": result.seconds},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from octcore.formulations.base import FormulationInfo, Reference
-from octcore.parameters import Choice, FloatRange, IntRange, Parameter
+from octcore.parameters import Choice, Flag, FloatRange, IntRange, Parameter
 
 REFERENCE = Reference(
     "D'Onofrio, F., Grani, G., Monaci, M. and Palagi, L.",
@@ -58,6 +58,13 @@ NORM = Choice(
     "l2",
     help="Norm of the weights in the objective; 'l1' is linear and is not the published MARGOT.",
     options=("l2", "l1"),
+)
+PROOF_LOG = Flag(
+    "proof_log",
+    False,
+    help="Write what closes every state of the routing search to a file, from which the proof can "
+    "be checked again; the run's values name it.",
+    advanced=True,
 )
 ENGINES = ("routing-search", "outer-approximation", "scip", "gurobi")
 MARGINS = (

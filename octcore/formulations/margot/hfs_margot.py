@@ -1,8 +1,8 @@
 """HFS-MARGOT: MARGOT with a hard budget of features at every branch node.
 
 D'Onofrio, Grani, Monaci and Palagi.  Adds ``-M_w s_tj <= w_tj <= M_w s_tj`` and
-``sum_j s_tj <= B_t`` to MARGOT.  The papers' M_w is 50; here the search needs none, and in the model
-it is as large as the best tree known shows to be enough.
+``sum_j s_tj <= B_t`` to MARGOT.  The papers' M_w is 50; here the search needs none, and in the
+model it is as large as the best tree known shows to be enough.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ program as its definition, for export and for other solvers.
 from __future__ import annotations
 
 from octcore.formulations.base import formulation
-from octcore.formulations.margot.declaration import MARGINS, NORM, declare
+from octcore.formulations.margot.declaration import MARGINS, NORM, PROOF_LOG, declare
 from octcore.formulations.margot.family import MargotFamily
 from octcore.formulations.margot.model import make_program
 from octcore.program import Problem, Program
@@ -30,7 +30,7 @@ INFO = declare(
     "MARGOT",
     "Every branch node is a support vector machine, and all planes are found together with the "
     "way that each row takes. Margins are part of the objective, so the picture generalises.",
-    extra=(NORM,),
+    extra=(NORM, PROOF_LOG),
     equations=(
         MARGINS,
         (

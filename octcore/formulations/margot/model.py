@@ -37,7 +37,12 @@ def make_program(family: MargotFamily) -> Program:
         feasibility=1e-9,
         starts=family.starts,
         improve=family.refit,
-        search=RoutingTask(family.search_problem(), family.tree, family.routing),
+        search=RoutingTask(
+            family.search_problem(),
+            family.tree,
+            family.routing,
+            bool(family.problem.params.get("proof_log")),
+        ),
         tolerance=GAP,
         bound=0.0,
         claims=family.claims,

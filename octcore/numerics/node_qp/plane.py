@@ -111,11 +111,14 @@ class NodeSolution:
         keeps the routing rows.
     vector : ndarray of shape (n_features,)
         Weights that belong to those multipliers.
+    multipliers : ndarray of shape (2 * n_samples,)
+        Of the slack rows and of the routing rows, before their bias terms are made to cancel.
     """
 
     plane: NodePlane
     bound: float
     vector: NDArray[np.float64]
+    multipliers: NDArray[np.float64]
 
 
 def solve_node_plane(
@@ -136,7 +139,7 @@ def solve_node_plane(
     n, p = x.shape
     if n == 0 or (y.max() == y.min() and sides is None):
         plane = NodePlane(np.zeros(p), float(y[0]) if n else 0.0, 0.0)
-        return NodeSolution(plane, 0.0, plane.weights)
+        return NodeSolution(plane, 0.0, plane.weights, np.zeros(2 * n))
     radius = float(np.linalg.norm(x - x.mean(axis=0), axis=1).max())
     minority = min(upper[y > 0].sum(), upper[y < 0].sum()) if sides is None else upper.sum()
     wanted = bias_scale(2.0 * float(minority), radius, float(upper.max()), BIAS_ERROR)
@@ -184,7 +187,8 @@ def _centred(
         offset += change
         plane = plane_of(qp.vector[:p], x, y, upper, sides, epsilon)
         hinge, route = qp.multiplier[:n], qp.multiplier[n:]
-        yield NodeSolution(plane, *balanced_dual(x, y, sides, epsilon, hinge, route))
+        dual = balanced_dual(x, y, sides, epsilon, hinge, route)
+        yield NodeSolution(plane, *dual, qp.multiplier.copy())
         negligible = 2.0 * scale * scale * BIAS_ERROR * abs(float(qp.value[0]))
         if stopped or change * change <= negligible:
             return
@@ -238,7 +242,7 @@ def _tighter(
         for found in (one, other)
     ]
     plane = other.plane if distance[1] < distance[0] else one.plane
-    return NodeSolution(plane, dual.bound, dual.vector)
+    return NodeSolution(plane, dual.bound, dual.vector, dual.multipliers)
 
 
 def _is_settled(

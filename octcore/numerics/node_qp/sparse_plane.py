@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,14 +62,15 @@ class SparseNode:
         rows = np.ascontiguousarray(self.x[:, features])
         found = solve_node_plane(rows, self.y, self.upper, self.sides, self.epsilon, self.stop)
         plane, size = found.plane, np.abs(found.plane.weights)
+        vector = self._spread(found.vector, features)
         used = size > _NO_WEIGHT * size.max()
         if not used.all() and size.max() > 0:
             fewer = self.solve(features[used])
             if fewer.plane.value < np.inf:
-                return NodeSolution(fewer.plane, found.bound, self._spread(found.vector, features))
+                return replace(found, plane=fewer.plane, vector=vector)
         value = np.inf if misses(plane, rows, self.sides, self.epsilon) else plane.value
         spread = NodePlane(self._spread(plane.weights, features), plane.bias, value)
-        return NodeSolution(spread, found.bound, self._spread(found.vector, features))
+        return replace(found, plane=spread, vector=vector)
 
     def _spread(
         self, values: NDArray[np.float64], features: NDArray[np.int64]
@@ -79,15 +80,15 @@ class SparseNode:
         return weights
 
     def _constant(self) -> NodeSolution:
-        weights = np.zeros(self.x.shape[1])
+        weights, none = np.zeros(self.x.shape[1]), np.zeros(2 * len(self.y))
         routed = np.zeros(len(self.y)) if self.sides is None else self.sides
         if routed.min() < 0 < routed.max():
-            return NodeSolution(NodePlane(weights, 0.0, np.inf), np.inf, weights)
+            return NodeSolution(NodePlane(weights, 0.0, np.inf), np.inf, weights, none)
         bias = 1.0 if self.upper[self.y > 0].sum() >= self.upper[self.y < 0].sum() else -1.0
         if routed.any():
             bias = max(bias, 0.0) if routed.max() > 0 else min(bias, -self.epsilon)
         value = float(self.upper @ np.maximum(0.0, 1.0 - self.y * bias))
-        return NodeSolution(NodePlane(weights, bias, value), value, weights)
+        return NodeSolution(NodePlane(weights, bias, value), value, weights, none)
 
     def charge(self, n_features: int) -> float:
         """Price of a number of features."""

@@ -156,6 +156,7 @@ def _rate_candidates(bank, trial, data, prefix, n_upper, cutoff, ignored, pseudo
                     gain = max(gain, pseudo[which, sample] / pseudo[2 + which, sample])
                 rating[which, found] = min(gain, room)
             if closed == 3:
+                data.trail[data.trail.shape[0] - 1] = sample
                 return -1
             if closed > 0:
                 extend_path(bank, data, prefix, sample, 1 if closed == 1 else -1)
@@ -210,6 +211,7 @@ def _strong_branch(bank, trial, data, prefix, cutoff, pseudo, shortlist, choice)
             pseudo[which, sample] += min(gain, room)
             pseudo[2 + which, sample] += 1.0
         if gains[0] >= room and gains[1] >= room:
+            data.trail[data.trail.shape[0] - 1] = sample
             return PRUNED
         if gains[0] >= room or gains[1] >= room:
             extend_path(bank, data, prefix, sample, 1 if gains[0] >= room else -1)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ from octcore.search.margot.state import (
 )
 
 # Route by the current planes in each of the first states, then in every tenth.
-_EAGER_STATES, _EVERY = 200, 10
+EAGER_STATES, EVERY = 200, 10
 # Leave a dive when its bound has climbed this far from the best open bound to the incumbent.
 _DIVE = 0.5
 
@@ -45,9 +46,14 @@ _DIVE = 0.5
 class RoutingSearch(RoutingFrame):
     """One run of the search on merged rows; see `routing_search`."""
 
+    heap: list[tuple[float, int, NDArray[np.int8], NDArray[np.uint8]]]
+    alive: bool
+    """Whether the current state is open; the other open ones are on the heap."""
+
     def start(self) -> None:
         """First incumbents; fixes the bias scale and makes the QPs."""
         problem = self.problem
+        self.heap, self.alive, self.serial = [], True, 0
         plain = replace(problem, variant="margot")
         solve = node_solver(plain, problem.x, problem.y, self.penalties, self.tracker.stop)
         planes, routing = svm_planes(problem.x, problem.y, problem.depth, problem.epsilon, solve)
@@ -64,6 +70,7 @@ class RoutingSearch(RoutingFrame):
         if self.tracker.objective <= 0.0:
             return "optimal"
         self.prefix = np.zeros(len(self.problem.y), np.int64)
+        self.alive = True
         clear_bank(self.bank)
         load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
         if not self._settle():
@@ -71,11 +78,9 @@ class RoutingSearch(RoutingFrame):
         self.report_bound(self.value())
         self.improve()
         self.descend()
-        self.heap: list[tuple[float, int, NDArray[np.int8], NDArray[np.uint8]]] = []
-        alive = True
         while True:
             lowest = self.heap[0][0] if self.heap else np.inf
-            current = self.value() if alive else np.inf
+            current = self.value() if self.alive else np.inf
             self.report_bound(min(lowest, current))
             if min(lowest, current) >= self.cutoff():
                 return "optimal" if self.abandoned >= self.cutoff() else "stalled"
@@ -83,10 +88,7 @@ class RoutingSearch(RoutingFrame):
                 return self._stopped(min(lowest, current))
             if self.nodes >= node_limit:
                 return "node_limit"
-            if not alive:
-                alive = self._pop()
-                continue
-            alive = self._expand()
+            self.alive = self._expand() if self.alive else self._pop()
 
     def _stopped(self, penalised: float) -> Status:
         self.report_bound(penalised)
@@ -121,12 +123,13 @@ class RoutingSearch(RoutingFrame):
         self.prefix = prefix.astype(np.int64)
         unpack(self.bank, self.data, self.prefix, packed)
         if not self._settle():
-            heapq.heappush(self.heap, (bound, -self.nodes, prefix, packed))
+            self._push(bound, prefix, packed)
             return False
         return self.value() < self.cutoff()
 
-    def _push(self, bound: float, prefix: NDArray[np.int64], packed: NDArray[np.uint8]) -> None:
-        heapq.heappush(self.heap, (bound, self.nodes, prefix.astype(np.int8), packed))
+    def _push(self, bound: float, prefix: NDArray[Any], packed: NDArray[np.uint8]) -> None:
+        self.serial += 1
+        heapq.heappush(self.heap, (bound, self.serial, prefix.astype(np.int8), packed))
 
     def _expand(self) -> bool:
         """Process the current state; True when a state to continue with is in place."""
@@ -138,10 +141,11 @@ class RoutingSearch(RoutingFrame):
             return True
         self.nodes += 1
         if code == PRUNED or self._is_closed_exactly():
+            self._drop()
             return False
         if code == COMPLETE:
             return self._finish_complete()
-        if self.nodes <= _EAGER_STATES or self.nodes % _EVERY == 0:
+        if self.nodes <= EAGER_STATES or self.nodes % EVERY == 0:
             self.descend()
         return self._split()
 
@@ -152,13 +156,14 @@ class RoutingSearch(RoutingFrame):
         far, near = branch(*arguments, self.cutoff(), self.choice, far_prefix, packed)
         if far < np.inf:
             self._push(far, far_prefix, packed)
-        if not near:
-            return False
-        bound = self.value()
+        return near and self._dive(self.value())
+
+    def _dive(self, bound: float) -> bool:
+        """Go on with the nearer side, unless its bound has climbed too far above the best one."""
         if self.heap:
             lowest = self.heap[0][0]
             if bound > lowest + _DIVE * (self.tracker.objective - lowest):
-                packed = np.zeros_like(packed)
+                packed = np.zeros((self.problem.n_nodes, (2 * len(self.prefix) + 3) // 4), np.uint8)
                 pack(self.bank, packed)
                 self._push(bound, self.prefix, packed)
                 return False
@@ -170,13 +175,18 @@ class RoutingSearch(RoutingFrame):
         if settled:
             self.descend()
         if self.value() >= self.cutoff():
+            self._drop()
             return False
         if settled and self._choose_nearest():
             return self._split()
         exact = self._close_routing(self.prefix)
         if exact < self.finished():
             self.abandoned = min(self.abandoned, max(self.value(), exact + self.correction()))
+        self._drop()
         return False
+
+    def _drop(self) -> None:
+        """Called with every state that is closed where it stands; a proof log writes it."""
 
     def _is_closed_exactly(self) -> bool:
         """Whether a state that only its bias penalties keep open is closed without them."""

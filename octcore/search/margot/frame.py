@@ -81,6 +81,7 @@ class RoutingFrame:
             upper=self.penalties,
             constants=np.array([problem.epsilon, 0.0, self._tolerance(scale)]),
             twin=_twins(problem.x),
+            trail=np.full(self._trail_length(), -1, np.int64),
         )
         width, dims = rows.shape[1], problem.x.shape[1] + 1
         self.bank, self.pair, self.complete, self.warm = (
@@ -91,6 +92,10 @@ class RoutingFrame:
         self.pseudo = np.zeros((4, n))
         self.choice = np.zeros(2, np.int64)
         self.rounds = max(1, min(8, 40_000_000 // (n * dims * dims * 8)))
+
+    def _trail_length(self) -> int:
+        """Room to keep the samples that the kernels move; none is needed without a proof log."""
+        return 2
 
     def _radius(self, centred: NDArray[np.float64]) -> float:
         """Largest norm of a row over the features that one plane may use."""
@@ -200,8 +205,9 @@ class RoutingFrame:
         """
         here = np.flatnonzero(sides < 2)
         if not len(here):
-            zero = np.zeros(self.problem.x.shape[1])
-            return NodeSolution(NodePlane(zero, -1.0 if node % 2 == 1 else 1.0, 0.0), 0.0, zero)
+            zero, none = np.zeros(self.problem.x.shape[1]), np.zeros(0)
+            plane = NodePlane(zero, -1.0 if node % 2 == 1 else 1.0, 0.0)
+            return NodeSolution(plane, 0.0, zero, none)
         routed = sides[here] if node < self.problem.n_upper and sides[here].any() else None
         return solve_node_plane(
             np.ascontiguousarray(self.problem.x[here]),

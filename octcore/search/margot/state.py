@@ -40,7 +40,9 @@ class SearchData(NamedTuple):
 
     ``x`` (n_layers, n_samples, width) with ``layer`` (n_nodes,) naming the rows each node sees,
     ``y`` (n_samples,), ``upper`` (n_nodes, n_samples), ``constants`` as in `NodeData`,
-    ``twin`` (n_samples,): the sample with equal features and the other label, or -1.
+    ``twin`` (n_samples,): the sample with equal features and the other label, or -1, ``trail``:
+    samples moved since its first entry, their number, was set to 0 (as many as there is room for),
+    and in its last entry the sample that has no side left where a state was pruned, or -1.
     """
 
     x: Any
@@ -49,6 +51,7 @@ class SearchData(NamedTuple):
     upper: Any
     constants: Any
     twin: Any
+    trail: Any
 
 
 @kernel
@@ -107,6 +110,9 @@ def extend_path(bank, data, prefix, sample, side):
     """Send a sample, and the sample with equal features, one step down."""
     parent = prefix[sample]
     child = 2 * parent + (2 if side > 0 else 1)
+    if data.trail[0] + 2 < data.trail.shape[0]:
+        data.trail[0] += 1
+        data.trail[data.trail[0]] = sample
     for moved in (sample, data.twin[sample]):
         if moved >= 0:
             prefix[moved] = child
