@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from octcore.formulations.base import list_formulations as formulations
     from octcore.models.file import load_model
     from octcore.selection.data_selection import select_rows
+    from octcore.selection.near_optimal import NearOptimalTrees, near_optimal
     from octcore.selection.one_vs_rest import solve_one_vs_rest
     from octcore.selection.penalty_path import penalty_path
     from octcore.selection.selected_training import solve_selected
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _HOME = {
     "DataError": "octcore.errors",
     "ModelFileError": "octcore.errors",
+    "NearOptimalTrees": "octcore.selection.near_optimal",
     "OctError": "octcore.errors",
     "OptimalTreeClassifier": "octcore.estimator",
     "QuantileBuckets": "octcore.encoding.transformers",
@@ -49,6 +51,7 @@ _HOME = {
     "list_samples": "octcore.data.samples",
     "load_model": "octcore.models.file",
     "load_sample": "octcore.data.samples",
+    "near_optimal": "octcore.selection.near_optimal",
     "penalty_path": "octcore.selection.penalty_path",
     "read_csv": "octcore.data.reading",
     "select_rows": "octcore.selection.data_selection",
@@ -62,6 +65,7 @@ _HOME = {
 __all__ = [
     "DataError",
     "ModelFileError",
+    "NearOptimalTrees",
     "OctError",
     "OptimalTreeClassifier",
     "QuantileBuckets",
@@ -76,6 +80,7 @@ __all__ = [
     "list_samples",
     "load_model",
     "load_sample",
+    "near_optimal",
     "penalty_path",
     "read_csv",
     "select_rows",

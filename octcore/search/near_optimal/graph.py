@@ -95,9 +95,10 @@ class LeastCosts:
         if self.scored % GUARD_EVERY == 0:
             self.guard(self.scored)
         i = self.instance
-        return score(
+        n_active, leaf = score(
             i.bits, i.word_class, i.weight, i.minority, i.least, subset, self.work, depth, keep
         )
+        return int(n_active), int(leaf)
 
     def splits(
         self, subset: np.ndarray, limit: int, roots: np.ndarray | None = None
@@ -237,6 +238,11 @@ class LeastCosts:
         """Rows with a zero and rows with a one in a column."""
         bits = self.instance.bits[column]
         return subset & ~bits, subset & bits
+
+    def forget(self) -> None:
+        """Drop what only the search needs."""
+        self._shallow.clear()
+        self._deep.clear()
 
     def hold(self, size: int) -> None:
         """Account for memory.

@@ -172,8 +172,8 @@ class Listing:
         left, right, _ = pick(option.pairs, [n for _, _, n in option.pairs], source)
         return Branch(
             self._original(option.column),
-            self._draw(*option.left, left, source),
-            self._draw(*option.right, right, source),
+            self._draw(option.left[0], option.left[1], left, source),
+            self._draw(option.right[0], option.right[1], right, source),
         )
 
     def options(self, level: int, node: int, cell: Cell) -> list[Option]:
@@ -199,8 +199,9 @@ class Listing:
             if not self.usable[column] or a.start == a.stop or b.start == b.stop:
                 continue
             if below.costs[a.start] + below.costs[b.start] <= cost:
-                children = (level + 1, int(left)), (level + 1, int(right))
-                yield from self._edge_options(int(column), *children, cell)
+                yield from self._edge_options(
+                    int(column), (level + 1, int(left)), (level + 1, int(right)), cell
+                )
 
     def _leaf_stands(self, level: int) -> bool:
         return level > 0 or self.instance.leaf_allowed

@@ -85,6 +85,7 @@ def find_trees(
     cells = TreeQuery(graph, margin=None).cells
     if not cells:
         return None
+    costs.forget()
     optimum = min(instance.cost(errors, leaves) for errors, leaves, _ in cells)
     return TreeGraph(instance, counter, optimum)
 

@@ -122,7 +122,8 @@ def compare(question: Question, graph: TreeGraph, wanted: dict, seed: int) -> No
     cells = Tally((e / instance.weight_unit, size) for e, size in wanted.values())
     assert {cell[:2]: n for cell, n in query.cells.items()} == cells, seed
     listed = [tree for _, tree in query.in_order()]
-    assert set(listed) == set(wanted) and len(listed) == len(wanted), seed
+    assert set(listed) == set(wanted), seed
+    assert len(listed) == len(wanted), seed
     total = sum(question.class_weight[label] for label in question.y)
     keys = [
         (wanted[t][0] + question.penalty * total * wanted[t][1], wanted[t][1], canonical_key(t))

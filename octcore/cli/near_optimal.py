@@ -1,0 +1,132 @@
+"""`octcore near-optimal`: how many trees are nearly as good as the optimum, and which."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from typing import Any
+
+from octcore.cli.options import (
+    add_data_options,
+    add_declared,
+    constraint_values,
+    given,
+    pairs_of,
+    read_data,
+)
+from octcore.cli.output import write_text
+from octcore.cli.progress import CLEAR
+from octcore.data.export import frame_to_csv
+from octcore.errors import SettingsError
+from octcore.formulations.base import get_formulation
+from octcore.parameters import IntRange
+from octcore.selection.near_optimal import (
+    TOLERANCE,
+    NearOptimalEvent,
+    NearOptimalTrees,
+    near_optimal,
+)
+from octcore.selection.near_optimal_export import rules_table, timbertrek
+from octcore.solving.settings import DEPTH, ENCODING, SEED, TIME_LIMIT
+from octcore.tree.export.text import to_text
+
+SETTINGS = (ENCODING, replace(DEPTH, default=3), TOLERANCE, TIME_LIMIT, SEED)
+TREES = IntRange("trees", 3, help="How many of the best trees to show and to write.", low=0)
+SHOWN_FEATURES = 12
+NO_TREE = 3
+
+
+def add_commands(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser("near-optimal")
+    add_data_options(parser)
+    add_declared(parser, (*SETTINGS, TREES))
+    parser.add_argument(
+        "--param", metavar="NAME=VALUE", action="append", default=[], help="leaf_penalty=0.01"
+    )
+    parser.add_argument("--constraint", metavar="NAME=VALUE", action="append", default=[])
+    parser.add_argument(
+        "--with", metavar="COL", action="append", default=[], dest="with_features",
+        help="keep the trees that test this feature",
+    )  # fmt: skip
+    parser.add_argument(
+        "--without", metavar="COL", action="append", default=[], dest="without_features",
+        help="keep the trees that do not test this feature",
+    )  # fmt: skip
+    parser.add_argument("--json", metavar="FILE|-", help="write counts and trees as JSON")
+    parser.add_argument("--timbertrek", metavar="FILE", help="write the trees for TimberTrek")
+    parser.add_argument("--rules", metavar="FILE.csv", help="write the trees as rules")
+    parser.set_defaults(run=run_near_optimal)
+
+
+def run_near_optimal(arguments: argparse.Namespace) -> int:
+    """Count, then print or write what was asked for."""
+    info = get_formulation("path-search").info
+    params = pairs_of(arguments.param, "--param", "NAME=VALUE")
+    settings = given(arguments, SETTINGS)
+    shown = given(arguments, (TREES,)).get("trees", TREES.default)
+    try:
+        found = near_optimal(
+            read_data(arguments),
+            params={name: info.parameter(name).parse(text) for name, text in params.items()},
+            constraints=constraint_values(arguments.constraint),
+            on_event=_show_progress if sys.stderr.isatty() else None,
+            **settings,
+        )
+    except SettingsError as error:
+        if error.code != "NO_TREE":
+            raise
+        print(f"octcore: {error.message}", file=sys.stderr)
+        return NO_TREE
+    finally:
+        if sys.stderr.isatty():
+            sys.stderr.write(CLEAR)
+    found = found.restrict(arguments.with_features, arguments.without_features)
+    _write(arguments, found, shown)
+    if arguments.json != "-":
+        print(_report(found, shown))
+    return 0
+
+
+def _show_progress(event: NearOptimalEvent) -> None:
+    text = f"{event.seconds:6.1f} s  {event.kind}  {event.subsets} subsets of rows"
+    sys.stderr.write(CLEAR + text)
+    sys.stderr.flush()
+
+
+def _write(arguments: argparse.Namespace, found: NearOptimalTrees, shown: int) -> None:
+    if arguments.json:
+        write_text(arguments.json, json.dumps(found.to_dict(shown), allow_nan=False) + "\n")
+    if arguments.timbertrek:
+        text = json.dumps(timbertrek(found, found.trees(shown)), allow_nan=False)
+        write_text(arguments.timbertrek, text + "\n")
+    if arguments.rules:
+        write_text(arguments.rules, frame_to_csv(rules_table(found, found.trees(shown))))
+
+
+def _report(found: NearOptimalTrees, shown: int) -> str:
+    lines = [
+        f"{found.count:,} trees of depth {found.depth} lie within {found.tolerance:g} of the "
+        f"proven optimum {found.optimum:.6f} (leaf penalty {found.leaf_penalty:g}); "
+        f"{found.seconds:.2f} s",
+        "leaves: " + ", ".join(f"{size}: {n:,}" for size, n in found.by_leaves.items()),
+    ]
+    if found.count:
+        ranked = sorted(found.features.items(), key=lambda item: (-item[1], item[0]))
+        lines += ["", f"{'feature':<24} {'in trees':>10} {'at the root':>12}"]
+        lines += [
+            f"{name[:24]:<24} {n / found.count:>10.1%} {found.roots[name] / found.count:>12.1%}"
+            for name, n in ranked[:SHOWN_FEATURES]
+            if n
+        ]
+    for kept, others in found.same_columns.items():
+        lines.append(f"{kept} stands for {', '.join(others)}, which part the rows alike")
+    for number, tree in enumerate(found.trees(shown), start=1):
+        lines += [
+            "",
+            f"tree {number}: objective {found.objective(tree):.6f}, {tree.n_leaves} leaves",
+            to_text(tree, found.encoding),
+        ]
+    return "\n".join(lines)

@@ -1,0 +1,543 @@
+"""All trees that are nearly as good as the optimum: counted exactly, listed, drawn, narrowed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import islice
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from octcore.constraints import Constraints
+from octcore.data.dataset import Dataset
+from octcore.encoding.base import Encoding
+from octcore.errors import CancelledError, SettingsError
+from octcore.formulations.path_search import search_problems
+from octcore.formulations.shared.univariate import UnivariateObjective
+from octcore.parameters import FloatRange, check_all, unknown_name
+from octcore.search.near_optimal.instance import Instance, exact, make_instance
+from octcore.search.near_optimal.tree_set import TreeGraph, TreeQuery, find_trees
+from octcore.search.univariate.convert import to_tree
+from octcore.search.univariate.search import path_search
+from octcore.search.univariate.tree import PathTree, count_leaves, predict
+from octcore.solving.prepare import Prepared, prepare
+from octcore.solving.run import jsonable
+from octcore.solving.settings import check_settings
+from octcore.tree.tree import Tree
+
+TOLERANCE = FloatRange(
+    "tolerance",
+    0.02,
+    help="How much a tree's objective may lie below the optimum, in accuracy.",
+    low=0.0,
+    high=1.0,
+)
+CONSTRAINTS = frozenset(
+    {
+        "max_leaves",
+        "max_splits",
+        "min_samples_leaf",
+        "forbidden_features",
+        "root_feature",
+        "class_weight",
+    }
+)
+"""Side constraints under which subtrees can be counted apart."""
+MOST_REQUIRED = 6
+"""Features that all trees of a restriction may have to test; each doubles the counting."""
+EVENT_SECONDS = 0.1
+"""Time between two progress events."""
+
+
+@dataclass(frozen=True)
+class NearOptimalEvent:
+    """How far the search is.
+
+    Parameters
+    ----------
+    kind : str
+        "optimum" (finding it), "subsets" (which rows near-optimal trees part), "counting" or
+        "finished".
+    seconds : float
+        Since the call.
+    subsets : int
+        Subsets of rows scored so far.
+    """
+
+    kind: str
+    seconds: float
+    subsets: int
+
+
+@dataclass(frozen=True)
+class _Filter:
+    """Which of the trees in the graph belong to a set."""
+
+    margin: Fraction
+    required: tuple[int, ...] = ()
+    banned: tuple[int, ...] = ()
+    max_leaves: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class NearOptimalTrees:
+    """Every tree whose objective is at least the optimum minus the tolerance.
+
+    A tree is a leaf, or a split that leaves rows on both sides with a tree on each; a leaf predicts
+    the heaviest class of its rows, the first of equal ones.  Two trees differ if they differ as
+    trees, also where they predict alike.  Encoded columns that part all rows alike (copies and
+    complements) count once, by the first of them; `same_columns` names the others.  Penalty and
+    tolerance are read as the decimals that were typed and compared as fractions: a tree exactly on
+    the border is in.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        Rows, encoding and checked settings.
+    graph : TreeGraph
+        The trees.
+    seconds : float
+        Time of the search.
+    """
+
+    prepared: Prepared
+    graph: TreeGraph
+    seconds: float
+    _filter: _Filter = field(repr=False)
+
+    @property
+    def encoding(self) -> Encoding:
+        """Encoding of the trees' columns."""
+        return self.prepared.encoding
+
+    @property
+    def depth(self) -> int:
+        """Largest depth."""
+        return self.prepared.settings.depth
+
+    @property
+    def leaf_penalty(self) -> float:
+        """Price of a leaf in accuracy."""
+        return float(self.prepared.settings.params["leaf_penalty"])
+
+    @property
+    def optimum(self) -> float:
+        """Best objective of an allowed tree, proven; also of the set this one was narrowed from."""
+        return float(1 - self.graph.optimum / self._instance.total)
+
+    @property
+    def tolerance(self) -> float:
+        """How far below the optimum a tree of the set may be."""
+        return float(self._filter.margin / self._instance.total)
+
+    @property
+    def count(self) -> int:
+        """Exact number of trees."""
+        return self._query.count
+
+    @property
+    def counts(self) -> dict[tuple[int | Fraction, int], int]:
+        """Exact number of trees by errors and leaves.
+
+        Errors are weights of misclassified rows, whole numbers without class weights.
+        """
+        return {
+            (_plain(errors * self._instance.weight_unit), leaves): n
+            for (errors, leaves, _), n in self._query.cells.items()
+        }
+
+    @property
+    def by_leaves(self) -> dict[int, int]:
+        """Exact number of trees by number of leaves."""
+        found: dict[int, int] = {}
+        for (_, leaves, _), n in self._query.cells.items():
+            found[leaves] = found.get(leaves, 0) + n
+        return dict(sorted(found.items()))
+
+    @property
+    def by_tolerance(self) -> tuple[tuple[float, int, int], ...]:
+        """Steps of the count: distance from the optimum, leaves, and trees at it, ascending."""
+        steps: dict[tuple[Fraction, int], int] = {}
+        for (errors, leaves, _), n in self._query.cells.items():
+            loss = (self._instance.cost(errors, leaves) - self.graph.optimum) / self._instance.total
+            steps[loss, leaves] = steps.get((loss, leaves), 0) + n
+        return tuple((float(loss), leaves, n) for (loss, leaves), n in sorted(steps.items()))
+
+    @cached_property
+    def roots(self) -> dict[str, int]:
+        """Number of trees with a raw feature at the root; single leaves are in none."""
+        found = dict.fromkeys(self.encoding.raw_features, 0)
+        for column, n in self._query.roots().items():
+            if column >= 0:
+                found[self.encoding.raw_features[self._groups[column]]] += n
+        return found
+
+    @cached_property
+    def features(self) -> dict[str, int]:
+        """Number of trees that test a raw feature anywhere."""
+        numbers = self._query.features(list(range(len(self.encoding.raw_features))))
+        return {self.encoding.raw_features[f]: n for f, n in numbers.items()}
+
+    @property
+    def same_columns(self) -> dict[str, tuple[str, ...]]:
+        """Encoded columns that part all rows like another one, by the one that stands for them."""
+        columns, names = self._instance.columns, self.encoding.names
+        found: dict[str, list[str]] = {}
+        for j, position in enumerate(columns.position):
+            if position >= 0 and columns.kept[position] != j:
+                name = f"not {names[j]}" if columns.flipped[j] else names[j]
+                found.setdefault(names[columns.kept[position]], []).append(name)
+        return {kept: tuple(others) for kept, others in found.items()}
+
+    def trees(self, k: int) -> tuple[Tree, ...]:
+        """Return the best `k` trees, or all if there are fewer.
+
+        Trees are ordered by objective; of equal ones the tree with fewer leaves comes first, then
+        the first in the order "leaf, column, left subtree, right subtree".
+        """
+        return tuple(islice(self.walk(), k))
+
+    def walk(self) -> Iterator[Tree]:
+        """All trees, in the order of `trees`."""
+        for _, tree in self._query.in_order():
+            yield self._tree(tree)
+
+    def sample(self, k: int, seed: int = 0) -> tuple[Tree, ...]:
+        """Draw `k` trees with replacement, every tree equally likely."""
+        source = Random(seed)
+        return tuple(self._tree(self._query.draw(source)) for _ in range(k if self.count else 0))
+
+    def smallest(self) -> Tree | None:
+        """Return the best of the trees with fewest leaves; None if the set is empty."""
+        fewest = min(self.by_leaves, default=None)
+        return None if fewest is None else self.restrict(max_leaves=fewest).trees(1)[0]
+
+    def objective(self, tree: Tree) -> float:
+        """Weighted accuracy minus penalty times leaves, recomputed by routing the rows."""
+        problem = self.prepared.problem
+        hit = tree.predict_codes(problem.X) == problem.y
+        share = float(problem.weights[hit].sum() / problem.weights.sum())
+        return share - self.leaf_penalty * tree.n_leaves
+
+    def restrict(
+        self,
+        with_features: Sequence[str] = (),
+        without_features: Sequence[str] = (),
+        max_leaves: int | None = None,
+        tolerance: float | None = None,
+    ) -> NearOptimalTrees:
+        """Return the trees of this set that meet further conditions, as a set of the same kind.
+
+        Parameters
+        ----------
+        with_features, without_features : sequence of str
+            Raw features that every tree must test, and that none may.
+        max_leaves : int or None
+            Largest number of leaves.
+        tolerance : float or None
+            Distance from the optimum, at most that of this set.
+
+        Raises
+        ------
+        SettingsError
+            For an unknown feature, or a tolerance beyond what was searched.
+        """
+        old = self._filter
+        margin = old.margin
+        if tolerance is not None:
+            check_all((TOLERANCE,), {"tolerance": tolerance}, "restrict")
+            margin = exact(tolerance) * self._instance.total
+            if margin > old.margin:
+                raise SettingsError(
+                    "TOLERANCE_TOO_LARGE",
+                    f"These trees lie within {self.tolerance:g} of the optimum; search again for "
+                    f"those within {tolerance:g}.",
+                    "tolerance",
+                )
+        required = old.required + tuple(self._feature(name) for name in with_features)
+        banned = old.banned + tuple(self._feature(name) for name in without_features)
+        if len(set(required)) > MOST_REQUIRED:
+            raise SettingsError(
+                "TOO_MANY_FEATURES",
+                f"At most {MOST_REQUIRED} features can be required at once; name fewer.",
+                "with_features",
+            )
+        limits = [limit for limit in (old.max_leaves, max_leaves) if limit is not None]
+        new = _Filter(
+            margin,
+            tuple(sorted(set(required))),
+            tuple(sorted(set(banned))),
+            min(limits, default=None),
+        )
+        return replace(self, _filter=new)
+
+    def class_shares(self) -> np.ndarray:
+        """Share of the trees that give a training row a class, shape ``(n_samples, n_classes)``.
+
+        From the counts, not from a sample: exact up to the rounding of a division.
+        """
+        return self._query.class_shares()
+
+    def disagreement(self) -> np.ndarray:
+        """Share of the trees that do not give a row its most frequent class, ``(n_samples,)``."""
+        return 1.0 - self.class_shares().max(axis=1)
+
+    def to_dict(self, trees: int = 0) -> dict[str, Any]:
+        """Return plain data for JSON, with the first `trees` trees."""
+        settings = self.prepared.settings
+        return jsonable(
+            {
+                "format": "octcore-near-optimal",
+                "version": 1,
+                "encoding": settings.encoding,
+                "depth": self.depth,
+                "leaf_penalty": self.leaf_penalty,
+                "constraints": settings.constraints.to_dict(),
+                "n_samples": self.prepared.problem.n_samples,
+                "optimum": self.optimum,
+                "tolerance": self.tolerance,
+                "with_features": self._names(self._filter.required),
+                "without_features": self._names(self._filter.banned),
+                "max_leaves": self._filter.max_leaves,
+                "count": self.count,
+                "counts": [
+                    {"errors": _plain_number(errors), "leaves": leaves, "trees": n}
+                    for (errors, leaves), n in self.counts.items()
+                ],
+                "roots": self.roots,
+                "features": self.features,
+                "same_columns": {k: list(v) for k, v in self.same_columns.items()},
+                "seconds": self.seconds,
+                "trees": [
+                    {"objective": self.objective(tree), "tree": tree.to_dict()}
+                    for tree in self.trees(trees)
+                ],
+            }
+        )
+
+    @property
+    def _instance(self) -> Instance:
+        return self.graph.instance
+
+    @cached_property
+    def _groups(self) -> np.ndarray:
+        return self.encoding.groups[self._instance.columns.kept]
+
+    @cached_property
+    def _query(self) -> TreeQuery:
+        chosen = self._filter
+        return TreeQuery(
+            self.graph,
+            chosen.margin,
+            chosen.max_leaves,
+            self._groups,
+            chosen.required,
+            chosen.banned,
+        )
+
+    def _tree(self, nested: PathTree) -> Tree:
+        problem = self.prepared.problem
+        tree = to_tree(nested, problem.n_features, problem.n_classes)
+        return tree.named(self.prepared.train.classes, self.encoding.names)
+
+    def _feature(self, name: str) -> int:
+        features = self.encoding.raw_features
+        if name not in features:
+            raise unknown_name("UNKNOWN_COLUMN", "feature", name, features, "the data")
+        return features.index(name)
+
+    def _names(self, features: tuple[int, ...]) -> list[str]:
+        return [self.encoding.raw_features[f] for f in features]
+
+
+def near_optimal(
+    data: Dataset,
+    encoding: str = "auto",
+    depth: int = 3,
+    params: Mapping[str, Any] | None = None,
+    constraints: Mapping[str, Any] | Constraints | None = None,
+    tolerance: float = 0.02,
+    time_limit: float = 60.0,
+    seed: int = 0,
+    on_event: Callable[[NearOptimalEvent], None] | None = None,
+    cancel: Callable[[], bool] | None = None,
+) -> NearOptimalTrees:
+    """Find all trees whose objective is at least the optimum minus a tolerance.
+
+    The objective is weighted accuracy minus ``leaf_penalty`` times the number of leaves, as in
+    `path-search`; trees test one encoded column per split.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows with a target.
+    encoding : str
+        A binary encoding, or ``"auto"`` for QT-5.
+    depth : int
+        Largest depth.
+    params : mapping or None
+        ``leaf_penalty``, 0.01 by default; ``split_weight`` is refused.
+    constraints : mapping or None
+        Size limits, leaf size, forbidden features, root feature and class weights.  Constraints
+        that tie subtrees together (features and pairs of the whole tree, recall, fairness) are
+        refused, as subtrees could not be counted apart.
+    tolerance : float
+        Distance from the optimum, in accuracy.
+    time_limit : float
+        Seconds; half a count is none, so an early end is an error.
+    seed : int
+        Kept with the settings; the search itself draws nothing.
+    on_event : callable or None
+        Receives a `NearOptimalEvent` about every tenth of a second.
+    cancel : callable or None
+        Asked often; a true answer ends the search.
+
+    Raises
+    ------
+    SettingsError, DataError
+        For wrong settings, or if no tree keeps the constraints (code ``NO_TREE``).
+    TooLargeError
+        If the trees pass through more subsets of rows than fit into a gigabyte.
+    CancelledError
+        If it was stopped or the time ran out.
+    """
+    start = time.perf_counter()
+    check_all((TOLERANCE,), {"tolerance": tolerance}, "octcore.near_optimal")
+    parsed = Constraints.parse(constraints)
+    _refuse(parsed, params)
+    settings = check_settings(
+        formulation="path-search",
+        encoding=encoding,
+        depth=depth,
+        params=params,
+        constraints=parsed,
+        time_limit=time_limit,
+        seed=seed,
+    )
+    prepared = prepare(data, settings)
+    clock = _Clock(start, settings.time_limit, on_event, cancel)
+    instance = _instance(prepared, exact(tolerance))
+    known = None
+    if parsed.leaf_limit is not None:
+        known = _limited_cost(prepared, instance, clock)
+    impossible = parsed.leaf_limit is not None and known is None
+    graph = None if impossible else find_trees(instance, clock.guard, clock.report, known)
+    if graph is None:
+        raise SettingsError(
+            "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"
+        )
+    clock.report("finished", graph.counter.costs.scored)
+    graph.counter.costs.guard = lambda done: None  # later questions are not timed
+    seconds = time.perf_counter() - start
+    return NearOptimalTrees(prepared, graph, seconds, _Filter(instance.tolerance))
+
+
+def _refuse(constraints: Constraints, params: Mapping[str, Any] | None) -> None:
+    """Refuse what would tie subtrees together, or is not on the scale of the tolerance."""
+    for name in sorted(constraints.active - CONSTRAINTS):
+        raise SettingsError(
+            "CONSTRAINT_NOT_EXPRESSIBLE",
+            f"Near-optimal trees cannot be counted under {name}, which ties the subtrees together; "
+            "count without it and choose among the trees.",
+            name,
+        )
+    if params and params.get("split_weight") is not None:
+        raise SettingsError(
+            "NOT_ON_THIS_SCALE",
+            "Near-optimal trees are counted by accuracy minus leaf_penalty per leaf; give "
+            "leaf_penalty = w / (n (1 - w)) instead of split_weight = w.",
+            "split_weight",
+        )
+
+
+class _Clock:
+    """Ends the search in time, and says how far it is."""
+
+    def __init__(
+        self,
+        start: float,
+        time_limit: float,
+        on_event: Callable[[NearOptimalEvent], None] | None,
+        cancel: Callable[[], bool] | None,
+    ) -> None:
+        self.start, self.time_limit = start, time_limit
+        self.on_event, self.cancel = on_event, cancel
+        self.phase, self.last = "optimum", 0.0
+
+    def report(self, phase: str, done: int) -> None:
+        """Say that a phase begins."""
+        self.phase = phase
+        self._emit(done)
+
+    def guard(self, done: int) -> None:
+        """Raise when the search must stop; send an event now and then."""
+        seconds = time.perf_counter() - self.start
+        if self.cancel is not None and self.cancel():
+            raise CancelledError("The count of near-optimal trees was stopped.")
+        if seconds > self.time_limit:
+            raise CancelledError(
+                f"Counting the near-optimal trees takes longer than {self.time_limit:g} s; take a "
+                "smaller tolerance or depth, or more time."
+            )
+        if seconds - self.last > EVENT_SECONDS:
+            self._emit(done)
+
+    def _emit(self, done: int) -> None:
+        self.last = time.perf_counter() - self.start
+        if self.on_event is not None:
+            self.on_event(NearOptimalEvent(self.phase, self.last, done))
+
+
+def _instance(prepared: Prepared, tolerance: Fraction) -> Instance:
+    problem = prepared.problem
+    constraints = problem.constraints
+    weights = np.ones(problem.n_classes)
+    classes, first = np.unique(problem.y, return_index=True)
+    weights[classes] = problem.weights[first]
+    roots = None
+    if constraints.root_feature is not None:
+        roots = problem.groups == problem.context.raw_index(constraints.root_feature)
+    return make_instance(
+        problem.X,
+        problem.y,
+        problem.n_classes,
+        problem.depth,
+        exact(problem.params["leaf_penalty"]),
+        tolerance,
+        class_weight=weights,
+        min_samples_leaf=constraints.min_samples_leaf or 1,
+        max_leaves=constraints.leaf_limit,
+        forbidden=problem.forbidden_columns,
+        roots=roots,
+    )
+
+
+def _limited_cost(prepared: Prepared, instance: Instance, clock: _Clock) -> Fraction | None:
+    """Cost of the best tree with limited leaves, None if there is no tree.
+
+    Only a starting point: the optimum itself is the least cost among the trees counted.
+    """
+    problem = prepared.problem
+    best = None
+    for asked in search_problems(problem, UnivariateObjective(problem)):
+        found = path_search(asked, cancel=clock.cancel, time_limit=clock.time_limit)
+        clock.guard(found.runs)
+        if found.tree is not None:
+            wrong = predict(found.tree, problem.X) != problem.y
+            errors = int(instance.weight[problem.y[wrong]].sum())
+            cost = instance.cost(errors, count_leaves(found.tree))
+            best = cost if best is None else min(best, cost)
+    return best
+
+
+def _plain(number: Fraction) -> int | Fraction:
+    return int(number) if number.denominator == 1 else number
+
+
+def _plain_number(number: int | Fraction) -> int | float:
+    return number if isinstance(number, int) else float(number)

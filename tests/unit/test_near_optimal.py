@@ -1,0 +1,218 @@
+"""`octcore.near_optimal`, its exports and its command."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import octcore
+from octcore.cli import main
+from octcore.data.dataset import Dataset
+from octcore.data.samples import sample_bytes
+from octcore.errors import CancelledError, SettingsError
+from octcore.selection.model_reliance import model_reliance, tree_reliance
+from octcore.selection.near_optimal import NearOptimalTrees
+from octcore.selection.near_optimal_export import rules_table, timbertrek
+
+
+@pytest.fixture(scope="module")
+def iris() -> NearOptimalTrees:
+    return octcore.near_optimal(octcore.load_sample("iris"), depth=3, tolerance=0.02)
+
+
+def test_the_best_tree_is_that_of_the_exact_search(iris: NearOptimalTrees) -> None:
+    run = octcore.solve(octcore.load_sample("iris"), "path-search", depth=3)
+    best = iris.trees(1)[0]
+    assert run.objective is not None
+    assert iris.optimum == pytest.approx(run.objective, abs=1e-12)
+    assert iris.objective(best) == pytest.approx(iris.optimum, abs=1e-12)
+
+
+def test_counts_agree_with_each_other_and_with_the_trees(iris: NearOptimalTrees) -> None:
+    assert iris.count == sum(iris.counts.values()) == sum(iris.by_leaves.values())
+    assert iris.count == sum(n for _, _, n in iris.by_tolerance)
+    trees = iris.trees(iris.count + 1)
+    assert len(set(trees)) == len(trees) == iris.count
+    objectives = [iris.objective(tree) for tree in trees]
+    assert objectives == sorted(objectives, reverse=True) or np.allclose(
+        objectives, sorted(objectives, reverse=True), atol=1e-12
+    )
+    assert objectives[-1] >= iris.optimum - iris.tolerance - 1e-12
+    groups, names = iris.encoding.groups, iris.encoding.raw_features
+    for f, name in enumerate(names):
+        used = sum(f in {int(groups[j]) for j in tree.used_features} for tree in trees)
+        assert iris.features[name] == used
+        at_root = sum(int(groups[t.splits[1].features[0]]) == f for t in trees if t.n_splits)
+        assert iris.roots[name] == at_root
+
+
+def test_restrictions_are_subsets(iris: NearOptimalTrees) -> None:
+    narrow = iris.restrict(["sepal length (cm)"], ["petal length (cm)"], 6, 0.015)
+    groups, names = iris.encoding.groups, iris.encoding.raw_features
+    inside = []
+    for tree in iris.trees(iris.count):
+        used = {names[int(groups[j])] for j in tree.used_features}
+        if "sepal length (cm)" not in used or "petal length (cm)" in used or tree.n_leaves > 6:
+            continue
+        if iris.objective(tree) >= iris.optimum - 0.015 - 1e-9:
+            inside.append(tree)
+    assert narrow.count == len(inside) > 0
+    assert set(narrow.trees(10_000)) == set(inside)
+    assert narrow.optimum == iris.optimum
+    assert narrow.features["petal length (cm)"] == 0
+    assert narrow.features["sepal length (cm)"] == narrow.count
+    assert set(narrow.sample(20, seed=1)) <= set(inside)
+    assert iris.restrict(max_leaves=1).count == 0
+    assert iris.restrict(max_leaves=1).smallest() is None
+    smallest = iris.smallest()
+    assert smallest is not None
+    assert smallest.n_leaves == min(iris.by_leaves)
+
+
+def test_disagreement_is_counted_not_sampled(iris: NearOptimalTrees) -> None:
+    narrow = iris.restrict(tolerance=0.01)
+    X = iris.prepared.problem.X
+    shares = np.zeros((len(X), 3))
+    for tree in narrow.trees(narrow.count):
+        shares[np.arange(len(X)), tree.predict_codes(X)] += 1
+    shares /= narrow.count
+    assert np.allclose(narrow.class_shares(), shares, atol=1e-12)
+    assert np.allclose(narrow.disagreement(), 1 - shares.max(axis=1), atol=1e-12)
+    assert 0 < narrow.disagreement().max() < 1
+
+
+def test_reliance_is_the_mean_over_all_shifted_rows(iris: NearOptimalTrees) -> None:
+    problem, groups = iris.prepared.problem, iris.encoding.groups
+    X, y = problem.X, problem.y
+    for tree in iris.trees(40)[::8]:
+        wrong = (tree.predict_codes(X) != y).mean()
+        for f, loss in tree_reliance(tree, X, y, groups).items():
+            rates = []
+            for shift in range(len(X)):
+                moved = X.copy()
+                moved[:, groups == f] = np.roll(X[:, groups == f], shift, axis=0)
+                rates.append((tree.predict_codes(moved) != y).mean())
+            assert loss == pytest.approx(np.mean(rates) - wrong, abs=1e-12)
+    narrow = iris.restrict(tolerance=0.005)
+    exact = {r.feature: r for r in model_reliance(narrow)}
+    assert all(r.is_exact and r.n_trees == narrow.count for r in exact.values())
+    drawn = {r.feature: r for r in model_reliance(narrow, most=5)}
+    assert not all(r.is_exact for r in drawn.values())
+    assert all(drawn[f].high <= exact[f].high + 1e-12 for f in exact)
+
+
+def test_copies_and_complements_count_once_and_are_named() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.integers(0, 2, 30), "b": rng.integers(0, 2, 30)})
+    y = (frame.a ^ (rng.random(30) < 0.2)).tolist()
+    plain = octcore.near_optimal(Dataset.from_arrays(frame, y), "none", depth=2, tolerance=0.1)
+    more = frame.assign(c=frame.a, d=1 - frame.b)
+    doubled = octcore.near_optimal(Dataset.from_arrays(more, y), "none", depth=2, tolerance=0.1)
+    assert doubled.counts == plain.counts
+    assert doubled.same_columns == {"a": ("c",), "b": ("not d",)}
+    assert doubled.features["c"] == 0
+
+
+def test_class_weights_are_exact_and_limits_hold() -> None:
+    data = octcore.load_sample("iris")
+    for weights in ("balanced", {"setosa": 0.1, "virginica": 0.3}):
+        constraints = {"class_weight": weights, "max_leaves": 4, "min_samples_leaf": 5}
+        found = octcore.near_optimal(data, depth=3, constraints=constraints, tolerance=0.01)
+        run = octcore.solve(data, "path-search", depth=3, constraints=constraints)
+        assert run.objective is not None
+        assert found.optimum == pytest.approx(run.objective, abs=1e-9)
+        for tree in found.trees(200):
+            assert tree.n_leaves <= 4
+            assert found.objective(tree) >= found.optimum - 0.01 - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"tolerance": -0.1}, "OUT_OF_RANGE"),
+        ({"tolerance": math.nan}, None),
+        ({"params": {"split_weight": 0.1}}, "NOT_ON_THIS_SCALE"),
+        ({"constraints": {"max_features": 2}}, "CONSTRAINT_NOT_EXPRESSIBLE"),
+        ({"constraints": {"min_recall": {"setosa": 0.9}}}, "CONSTRAINT_NOT_EXPRESSIBLE"),
+        ({"encoding": "scaled"}, "ENCODING_NOT_BINARY"),
+        ({"constraints": {"max_splits": 0, "root_feature": "petal width (cm)"}}, "NO_TREE"),
+    ],
+)
+def test_wrong_settings_are_refused_in_a_sentence(settings: dict, code: str | None) -> None:
+    with pytest.raises(SettingsError) as caught:
+        octcore.near_optimal(octcore.load_sample("iris"), **settings)
+    assert caught.value.message.endswith(".")
+    if code is not None:
+        assert caught.value.code == code
+
+
+def test_a_wider_tolerance_and_unknown_features_are_refused(iris: NearOptimalTrees) -> None:
+    for arguments in ({"tolerance": 0.03}, {"with_features": ["petal"]}):
+        with pytest.raises(SettingsError):
+            iris.restrict(**arguments)
+
+
+def test_progress_is_reported_and_a_stop_is_obeyed() -> None:
+    events = []
+    data = octcore.load_sample("iris")
+    octcore.near_optimal(data, depth=3, on_event=events.append)
+    assert events[0].kind == "optimum"
+    assert events[-1].kind == "finished"
+    with pytest.raises(CancelledError):
+        octcore.near_optimal(data, depth=4, cancel=lambda: True)
+    with pytest.raises(CancelledError):
+        octcore.near_optimal(data, depth=4, time_limit=1e-4)
+
+
+def test_timbertrek_form_and_rules(iris: NearOptimalTrees) -> None:
+    trees = iris.trees(20)
+    record = json.loads(json.dumps(timbertrek(iris, trees, "setosa")))
+    assert set(record) == {"trie", "featureMap", "treeMap"}
+    assert len(record["treeMap"]) == 20
+
+    def numbers(node: dict) -> set[int]:
+        return {node["t"]} if node["f"] == "_" else set().union(*map(numbers, node["c"]))
+
+    def rows(node: dict) -> int:
+        return node["f"][1] if "c" not in node else sum(map(rows, node["c"]))
+
+    assert numbers(record["trie"]) == set(range(1, 21))
+    for drawn, objective, accuracy in record["treeMap"].values():
+        assert rows(drawn) == drawn["f"][1] == 150
+        assert objective < accuracy
+    table = rules_table(iris, trees)
+    for number, tree in enumerate(trees, start=1):
+        own = table[table.tree == number]
+        right = (tree.predict_codes(iris.prepared.problem.X) == iris.prepared.problem.y).sum()
+        assert len(own) == tree.n_leaves
+        assert own.rows.sum() == 150
+        assert own.right.sum() == right
+
+
+def test_command_writes_what_it_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], iris: NearOptimalTrees
+) -> None:
+    source = tmp_path / "iris.csv"
+    source.write_bytes(sample_bytes("iris"))
+    files = {name: str(tmp_path / name) for name in ("n.json", "t.json", "r.csv")}
+    command = ["near-optimal", str(source), "--target", "species", "--tolerance", "0.02"]
+    outputs = ["--json", files["n.json"], "--timbertrek", files["t.json"], "--rules"]
+    assert main([*command, "--trees", "4", *outputs, files["r.csv"]]) == 0
+    assert f"{iris.count:,} trees" in capsys.readouterr().out
+    record = json.loads(Path(files["n.json"]).read_text())
+    assert record["count"] == iris.count
+    assert sum(cell["trees"] for cell in record["counts"]) == iris.count
+    assert (
+        len(record["trees"]) == len(json.loads(Path(files["t.json"]).read_text())["treeMap"]) == 4
+    )
+    assert main([*command, "--without", "petal width (cm)", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["count"] == 0
+    assert main([*command, "--constraint", "max_features=2"]) == 2
+    assert "max_features" in capsys.readouterr().err
+    impossible = ["--constraint", "max_leaves=1", "--constraint", "root_feature=petal width (cm)"]
+    assert main([*command, *impossible]) == 3
