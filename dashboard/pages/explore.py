@@ -42,7 +42,7 @@ else:
             "CART beside it": lambda: metrics_view.greedy(key, shown),
             "Rules": lambda: metrics_view.rules_table(shown),
             "Score a file": lambda: scoring.draw(key, shown),
-            "Model card": lambda: metrics_view.model_card(shown),
+            "Model card": lambda: metrics_view.model_card(key, shown),
             "Download": lambda: downloads.draw(key, shown),
         },
         key="explore_tabs",

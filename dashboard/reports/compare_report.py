@@ -141,6 +141,6 @@ def _plane(run: Run) -> str:
 def _certificates(runs: Sequence[Run], labels: Sequence[str]) -> str:
     parts = []
     for run, label in zip(runs, labels, strict=True):
-        items = "".join(f"<li>{escaped(s, 900)}</li>" for s in run.certificate.statements)
+        items = "".join(f"<li>{escaped(s, 900)}</li>" for s in run.certificate.sentences)
         parts.append(f"<h3>{escaped(label)}</h3><ul>{items}</ul>")
     return "<h2>What is proven</h2>" + "".join(parts)

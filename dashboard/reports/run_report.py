@@ -125,7 +125,7 @@ def _right(counts: Sequence[int], label: int) -> str:
 
 
 def _certificate(run: Run) -> str:
-    statements = (*run.certificate.statements, *run.findings)
+    statements = (*run.certificate.sentences, *run.findings)
     items = "".join(f"<li>{_text(s, 900)}</li>" for s in statements)
     words = f"Method: {_text(run.certificate.method)}. Status: {_text(run.status)}, stopped by "
     return f"<h2>Certificate</h2><p>{words}{_text(run.stop_reason)}.</p><ul>{items}</ul>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dashboard.server.task_job import TaskJob, TaskSnapshot
@@ -117,6 +117,8 @@ class Entry:
     error: OctError | None = None
     task: str = ""
     seconds: float = 0.0
+    verified: Run | None = None
+    """The run with a verification that came later."""
 
     @property
     def is_waiting(self) -> bool:
@@ -153,6 +155,8 @@ class Entry:
             state = JobState.STOPPING.value
         else:
             state = snapshot.state.value
+        if self.verified is not None and isinstance(snapshot, Snapshot):
+            snapshot = replace(snapshot, run=self.verified)
         error = self.error or (None if snapshot is None else snapshot.error)
         return JobView(
             self.id,

@@ -11,7 +11,7 @@ import streamlit as st
 
 from dashboard import cached
 from dashboard.server.families import Families
-from dashboard.server.supervisor import Supervisor
+from dashboard.server.supervisor import VERIFY_TASK, Supervisor
 from dashboard.server.tunings import START_SECONDS, TASK, Plan, Standing, standing_of, work_of
 from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
@@ -246,6 +246,17 @@ def start_task(
     except OctError as error:
         st.error(text.markdown(error.message, 400), icon=":material/error:")
         return None
+
+
+def start_verification(owner: str, run_id: str, run: Run, seconds: float) -> str | None:
+    """Queue the independent check of a run; returns the id of the task, as `start_task`.
+
+    When it ends, the run has its answer, in memory and in the history.
+    """
+    assert run.train is not None
+    settings = {"run_id": run_id, "run": run.to_dict(), "time_limit": seconds}
+    _load.clear(run_id)  # is read again, with its answer
+    return start_task(owner, run.train, VERIFY_TASK, settings, 1.2 * seconds + START_SECONDS)
 
 
 def is_task_final(task_id: str) -> bool:

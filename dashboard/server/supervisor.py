@@ -22,10 +22,11 @@ from dashboard.server.run_writer import RunWriter
 from dashboard.server.task_job import TaskJob, TaskRequest
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
-from octcore.errors import EngineError, SettingsError, StoreError
+from octcore.errors import EngineError, OctError, SettingsError, StoreError
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
 from octcore.store import RunStore, StoreState
+from octcore.verification import Verification
 from octcore.worker import Job, JobState, Request, WorkerPool
 
 QUEUED_PER_SESSION = 8
@@ -35,6 +36,9 @@ KEPT = 16
 KEPT_TASKS = 64
 """Finished tasks kept in memory; they are not in the history."""
 TICK_SECONDS = 0.5
+DRAIN_SECONDS = 2.0
+VERIFY_TASK = "verify"
+"""Task whose result goes to the run that its settings name."""
 
 STORE_STATES = {
     JobState.DONE: StoreState.DONE,
@@ -311,10 +315,25 @@ class Supervisor:
             entry.end(JobState.FAILED)
 
     def _task_ended(self, entry: Entry, job: TaskJob) -> None:
+        snapshot = job.snapshot()
+        found = (snapshot.result or {}).get("verification") if entry.task == VERIFY_TASK else None
+        if found is not None:
+            self._keep_verification(str(entry.settings["run_id"]), Verification.from_dict(found))
         with self._lock:
             entry.job = job
-            entry.end(job.snapshot().state)
+            entry.end(snapshot.state)
         self._dispatch()
+
+    def _keep_verification(self, run_id: str, found: Verification) -> None:
+        try:
+            run = self.load(run_id).with_verification(found)
+        except OctError:
+            return  # deleted meanwhile
+        with self._lock:
+            if run_id in self._entries:
+                self._entries[run_id].verified = run
+        self._writer.replace_result(run_id, run)
+        self._writer.drain(DRAIN_SECONDS)
 
     def _ended(self, entry: Entry, job: Job) -> None:
         snapshot = job.snapshot()

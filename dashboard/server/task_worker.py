@@ -99,10 +99,23 @@ def run_select(
     }
 
 
+def run_verify(
+    data: Any, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+) -> dict[str, Any]:
+    """Derive the optimum of a run again; the data are its training rows."""
+    from octcore.solving.run import Run
+    from octcore.solving.verified import verified
+
+    run = Run.from_dict(settings["run"], train=data)
+    found = verified(run, settings["time_limit"], cancel).certificate.verification
+    return {"verification": None if found is None else found.to_dict()}
+
+
 TASKS: dict[str, Callable[[Any, Mapping[str, Any], Tell, Cancelled], dict[str, Any]]] = {
     "path": run_path,
     "select": run_select,
     "tune": run_tune,
+    "verify": run_verify,
 }
 
 

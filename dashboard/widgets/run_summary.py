@@ -36,7 +36,9 @@ STOP_WORDS = {
 def badge(run: Run) -> None:
     """Say what is proven, by what, and what the proof covers."""
     words = run.certificate.badge
-    if run.is_optimal and run.certificate.proven:
+    if run.certificate.verified is False:
+        st.badge(words, icon=":material/gpp_bad:", color="red")
+    elif run.is_optimal and run.certificate.proven:
         st.badge(words, icon=":material/verified:", color="green")
     elif run.certificate.method == "heuristic":
         st.badge(words, icon=":material/bolt:", color="gray")
@@ -47,7 +49,7 @@ def badge(run: Run) -> None:
 
 def statements(run: Run) -> None:
     """List what the proof covers and what was remarked during the solve."""
-    for statement in (*run.certificate.statements, *run.findings):
+    for statement in (*run.certificate.sentences, *run.findings):
         st.caption(text.markdown(statement, 400))
 
 
@@ -121,7 +123,8 @@ def view_of(tree: Tree, encoding: Encoding, train: Dataset, words: str, proven: 
 
 def badge_words(run: Run) -> str:
     """Badge on the tree: the proof, or why there is none."""
-    if run.is_optimal or run.certificate.method == "heuristic":
+    final = run.is_optimal or run.certificate.method == "heuristic"
+    if final or run.certificate.verified is False:
         return run.certificate.badge
     return f"{run.certificate.badge}: {STOP_WORDS.get(run.stop_reason, run.stop_reason)}"
 

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from octcore.errors import CancelledError
 from octcore.verification.base import Guard, OutOfTimeError, Verdict, Verification
 from octcore.verification.claim import Claim, Routed, broken_rules, route, scores
-from octcore.verification.optimum import make_plan
+from octcore.verification.optimum import Plan, make_plan
 from octcore.verification.value import (
     COUNTING,
     UNIVARIATE,
@@ -105,11 +105,6 @@ def verify(
     guard = Guard(time_limit, cancel)
     try:
         found = check(claim_of(run), guard, time_limit if expected is None else expected)
-    except (CancelledError, OutOfTimeError) as end:
-        why = (
-            "it was stopped" if isinstance(end, CancelledError) else f"not done in {time_limit:g} s"
-        )
-        return _unverified(f"not verified: {why}", seconds=guard.elapsed)
     except MemoryError:
         return _unverified("not verified: memory did not suffice", seconds=guard.elapsed)
     seconds = f"{guard.elapsed:.2g} s" if guard.elapsed >= 0.01 else "under 0.01 s"
@@ -141,14 +136,22 @@ def check(claim: Claim, guard: Guard, longest: float = math.inf) -> Verification
     plan = make_plan(claim, value)
     if plan.estimate > longest:
         return _unverified(f"not verified ({_estimated(plan.estimate)})", plan.estimate)
-    if plan.estimate > BLAS_ESTIMATE:
-        # The products are small: threads would only wait for each other.
-        with threadpool_limits(1, user_api="blas"):
-            cost = plan.derive(guard)
-    else:
-        cost = plan.derive(guard)
+    try:
+        cost = _derived(plan, guard)
+    except CancelledError:
+        return _unverified("not verified: it was stopped", plan.estimate)
+    except OutOfTimeError:
+        return _unverified(f"not verified: not done in {guard.time_limit:g} s", plan.estimate)
     optimum = None if cost is None else float(value.of(cost, 0))
     return _judged(claim, value, optimum, plan.method, plan.estimate)
+
+
+def _derived(plan: Plan, guard: Guard) -> float | None:
+    if plan.estimate <= BLAS_ESTIMATE:
+        return plan.derive(guard)
+    # The products are small: threads of the library would only wait for each other.
+    with threadpool_limits(1, user_api="blas"):
+        return plan.derive(guard)
 
 
 def _judged(
@@ -271,7 +274,7 @@ def claim_of(run: Finished) -> Claim:
         objective=run.objective,
         bound=run.bound,
         tree=run.tree,
-        X=np.asarray(run.encoding.transform(train.frame)),
+        X=_encoded(run.encoding, train.frame),
         y=np.asarray(train.y),
         weights=_weights(limits.get("class_weight"), train.y, classes, run.sample_weight),
         n_classes=len(classes),
@@ -287,6 +290,11 @@ def claim_of(run: Finished) -> Claim:
             for name in filter(None, named)
         },
     )
+
+
+def _encoded(encoding: Any, frame: Any) -> np.ndarray:
+    """Encode the training rows, small where they are bits."""
+    return encoding.transform(frame, np.uint8 if encoding.is_binary else np.float64)
 
 
 def _weights(

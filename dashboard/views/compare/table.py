@@ -88,7 +88,7 @@ def comparison_data(runs: Sequence[Run], labels: Sequence[str]) -> Comparison:
 
 
 def _statements(run: Run) -> str:
-    return text.printable("; ".join(run.certificate.statements) or DASH, 300)
+    return text.printable("; ".join(run.certificate.sentences) or DASH, 300)
 
 
 Show = Callable[[Any], str]

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.widgets import chart, run_summary
+from dashboard.widgets import chart, run_summary, verification
 from dashboard.widgets.tree_component import show_tree
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
@@ -137,7 +137,7 @@ def _right_share(counts: tuple[int, ...], run: Run, leaf: int) -> str:
     return text.percent(counts[run.tree.labels[leaf]] / total) if total else "–"
 
 
-def model_card(run: Run) -> None:
+def model_card(run_id: str, run: Run) -> None:
     """Show what was solved: equations, size, root bound, settings and versions."""
     info = get_formulation(run.formulation).info
     left, right = st.columns(2, gap="large")
@@ -148,6 +148,7 @@ def model_card(run: Run) -> None:
             st.caption(text.markdown(words, 200))
         for statement in run.certificate.statements:
             st.markdown(f"- {text.markdown(statement, 400)}")
+        verification.draw(run_id, run)
     with right:
         numbers = {
             **{f"model {name}": f"{value:,}" for name, value in run.model_size.items()},

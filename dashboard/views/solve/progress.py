@@ -9,7 +9,7 @@ from dashboard.server import jobs
 from dashboard.server.jobs import RunView
 from dashboard.views.solve import family_view
 from dashboard.views.solve.live_gap import live_chart
-from dashboard.widgets import run_summary
+from dashboard.widgets import run_summary, verification
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.gap import convergence_data
@@ -168,4 +168,5 @@ def _finished(view: RunView) -> None:
     else:
         run_summary.small_tree(view.id, view.run)
     run_summary.statements(view.run)
+    verification.draw(view.id, view.run, with_words=False)
     _chart(view)

@@ -1,0 +1,74 @@
+"""What an independent check says about a run, and a press for those that had none."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import session
+from dashboard.server import jobs
+from octcore.plotting import text
+from octcore.solving.run import Run
+
+SECONDS_BETWEEN = 1.0
+LIMIT = 1800.0
+"""Seconds for a check that is asked for; what is expected to take longer is not offered."""
+
+
+def draw(run_id: str, run: Run, with_words: bool = True) -> None:
+    """Say whether and how the claim of a run was verified; offer it where that is possible.
+
+    Parameters
+    ----------
+    run_id, run : str, Run
+        A finished run.
+    with_words : bool
+        Whether to say it in words; not where the statements of the run are listed anyway.
+    """
+    found, verified = run.certificate.verification, run.certificate.verified
+    if verified is False and found is not None:
+        st.error(text.markdown(found.statement, 600), icon=":material/gpp_bad:")
+    elif verified and found is not None and with_words:
+        st.success(text.markdown(found.statement, 400), icon=":material/verified:")
+    elif found is not None and with_words:
+        st.caption(text.markdown(found.statement, 400))
+    if verified is None and can_be_verified(run):
+        _press(run_id, run)
+
+
+def can_be_verified(run: Run) -> bool:
+    """Whether there is a check that would end in time."""
+    found = run.certificate.verification
+    if run.train is None or run.certificate.method == "heuristic":
+        return False
+    return found is None or (found.estimate is not None and found.estimate < LIMIT)
+
+
+def _press(run_id: str, run: Run) -> None:
+    task = session.side_run("verify", run_id)
+    running = task is not None and not jobs.is_task_final(task)
+    if not running and st.button(
+        "Verify",
+        key=session.widget_key("verify", run_id),
+        icon=":material/policy:",
+        help="Derive the optimum again by plain means that share no code with the search.",
+    ):
+        task = jobs.start_verification(session.token(), run_id, run, LIMIT)
+        if task is not None:
+            session.remember_side_run(task, "verify", run_id)
+            running = True
+    if task is not None:
+        st.fragment(_waiting, run_every=SECONDS_BETWEEN if running else None)(task, running)
+
+
+def _waiting(task: str, was_running: bool) -> None:
+    final = jobs.is_task_final(task)
+    if final and was_running:
+        st.rerun()
+    if not final:
+        st.caption(f":material/hourglass_top: Verifying: {text.markdown(jobs.task_words(task))}")
+        if st.button("Stop", key=session.widget_key("verify_stop", task), icon=":material/stop:"):
+            jobs.stop(task)
+        return
+    message = jobs.task_message(task)
+    if message:
+        st.warning(text.markdown(message, 400))
