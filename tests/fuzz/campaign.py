@@ -14,6 +14,7 @@ from tests.fuzz.case import Case
 from tests.fuzz.checks import check, draw
 from tests.fuzz.failure import Failure
 from tests.fuzz.shrink import shrink
+from tests.referee.convex import Undecided
 
 
 @dataclass(eq=False)
@@ -24,6 +25,7 @@ class Tally:
     cases: Counter[tuple[str, str]] = field(default_factory=Counter)
     failing: Counter[str] = field(default_factory=Counter)
     crashes: Counter[str] = field(default_factory=Counter)
+    undecided: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
 
     @property
@@ -41,6 +43,7 @@ class Tally:
         self.cases += other.cases
         self.failing += other.failing
         self.crashes += other.crashes
+        self.undecided += other.undecided
 
     def report(self) -> str:
         """Table of keys, kinds and failures."""
@@ -48,9 +51,11 @@ class Tally:
         for key in dict.fromkeys(key for key, _ in self.cases):
             kinds = {kind: n for (k, kind), n in sorted(self.cases.items()) if k == key}
             text = ", ".join(f"{kind} {n}" for kind, n in kinds.items())
+            unknown = self.undecided[key]
             lines.append(
                 f"{key}: {sum(kinds.values())} cases ({text}); "
                 f"{self.failing[key]} failing, {self.crashes[key]} crashes"
+                + (f", {unknown} undecided by the referee" if unknown else "")
             )
         lines.append(f"{self.total} cases in {self.seconds:.1f} s, seed {self.seed}")
         return "\n".join(lines)
@@ -62,6 +67,8 @@ def verdict(case: Case) -> tuple[str, str]:
         check(case)
     except Failure as failure:
         return "failing", str(failure)
+    except Undecided as undecided:
+        return "undecided", str(undecided)
     except Exception as error:
         return "crash", f"{type(error).__name__}: {error}\n{traceback.format_exc(limit=-3)}"
     return "", ""
@@ -100,7 +107,9 @@ def campaign(
             case = numbered(key, seed, number)
             found, sentence = verdict(case)
             tally.cases[key, case.kind] += 1
-            if found:
+            if found == "undecided":
+                tally.undecided[key] += 1
+            elif found:
                 counter = tally.failing if found == "failing" else tally.crashes
                 counter[key] += 1
                 if counter[key] <= most_shown:

@@ -4,31 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.fuzz import univariate
+from tests.fuzz import oblique, univariate
 from tests.fuzz.case import Case
-
-UNIVARIATE = (
-    "path-search",
-    "penalty-path",
-    "path-columns",
-    "flow-oct",
-    "bend-oct",
-    "accelerated-bend-oct",
-    "oct-binary",
-    "threshold-search",
-    "oct",
-    "bin-oct",
-)
 
 
 def keys() -> tuple[str, ...]:
     """Everything that can be fuzzed."""
-    return UNIVARIATE
+    return (*univariate.KEYS, *oblique.KEYS)
 
 
 def draw(rng: np.random.Generator, key: str) -> Case:
     """Draw one case of a key."""
-    return univariate.draw(rng, key)
+    return (oblique if key in oblique.KEYS else univariate).draw(rng, key)
 
 
 def check(case: Case) -> None:
@@ -38,5 +25,7 @@ def check(case: Case) -> None:
     ------
     Failure
         With one sentence about the first difference.
+    Undecided
+        If the referee itself cannot prove its answer.
     """
-    univariate.check(case)
+    (oblique if case.key in oblique.KEYS else univariate).check(case)

@@ -18,6 +18,18 @@ from tests.referee.parity import keeps_floors, keeps_parity
 from tests.referee.routing import RoutedTree, route
 from tests.referee.univariate import error_table
 
+KEYS = (
+    "path-search",
+    "penalty-path",
+    "threshold-search",
+    "path-columns",
+    "flow-oct",
+    "bend-oct",
+    "accelerated-bend-oct",
+    "oct-binary",
+    "oct",
+    "bin-oct",
+)
 MINIMISED = frozenset({"oct", "bin-oct"})
 TABLED = frozenset(
     {"max_leaves", "max_splits", "min_samples_leaf", "forbidden_features", "root_feature",
