@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from dashboard import cached, session
@@ -98,7 +100,8 @@ def tree_view(run: Run) -> TreeView:
     assert run.tree is not None
     assert run.train is not None
     proven = run.is_optimal and run.certificate.proven
-    return view_of(run.tree, run.encoding, run.train, badge_words(run), proven)
+    view = view_of(run.tree, run.encoding, run.train, badge_words(run), proven)
+    return replace(view, refuted=run.certificate.verified is False)
 
 
 def view_of(tree: Tree, encoding: Encoding, train: Dataset, words: str, proven: bool) -> TreeView:

@@ -55,7 +55,7 @@ def _press(run_id: str, run: Run) -> None:
         task = jobs.start_verification(session.token(), run_id, run, LIMIT)
         if task is not None:
             session.remember_side_run(task, "verify", run_id)
-            running = True
+            st.rerun()  # without the button
     if task is not None:
         st.fragment(_waiting, run_every=SECONDS_BETWEEN if running else None)(task, running)
 

@@ -45,8 +45,8 @@ class Palette:
         Ink, weaker ink, grid lines, raised areas and the page.
     outline : str
         Line around markers and regions.
-    incumbent, bound, optimum : str
-        Lines of the convergence charts.
+    incumbent, bound, optimum, refuted : str
+        Lines of the convergence charts; the badge of a refuted claim.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Palette:
     incumbent: str
     bound: str
     optimum: str
+    refuted: str
 
     def class_colour(self, index: int) -> str:
         """Colour of a class by its index."""
@@ -84,6 +85,7 @@ LIGHT = Palette(
     incumbent="#0072B2",
     bound="#D55E00",
     optimum="#007a5a",
+    refuted="#b3261e",
 )
 DARK = Palette(
     name="dark",
@@ -96,6 +98,7 @@ DARK = Palette(
     incumbent="#56B4E9",
     bound="#f08c42",
     optimum="#35c79d",
+    refuted="#ff8a80",
 )
 
 

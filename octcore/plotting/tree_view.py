@@ -58,6 +58,7 @@ class TreeView:
     classes: tuple[str, ...]
     badge: str
     proven: bool
+    refuted: bool = False
 
 
 def tree_view_data(
@@ -141,6 +142,7 @@ def component_data(
         "selected": selected,
         "badge": view.badge,
         "proven": view.proven,
+        "refuted": view.refuted,
         "total": max((node.n_samples for node in view.nodes), default=0),
         "ink": {
             "text": palette.text,
@@ -149,6 +151,7 @@ def component_data(
             "background": palette.background,
             "accent": accent,
             "good": palette.optimum,
+            "bad": palette.refuted,
         },
         "classes": [
             {"name": name, "colour": palette.class_colour(k), "marker": palette.class_marker(k)}

@@ -207,7 +207,8 @@ def _wrong_tree(claim: Claim, value: Value, routed: Routed) -> str:
     worth = float(value.of(errors_of(claim, routed), len(claim.tree.labels)))
     slack = TOLERANCE * max(1.0, abs(worth))
     if claim.objective is None or abs(worth - claim.objective) > slack:
-        return f"objective {claim.objective} is claimed, the tree is worth {worth:.9g}"
+        claimed = "none" if claim.objective is None else f"{claim.objective:.9g}"
+        return f"objective {claimed} is claimed, the tree is worth {worth:.9g}"
     return ""
 
 
