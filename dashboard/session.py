@@ -115,7 +115,12 @@ def _likely_target(read: RawTable) -> str | None:
 
 def change_choice(**changes: Any) -> bool:
     """Change how the columns are meant; a refused change leaves everything as it was."""
-    return _load(replace(choice(), **changes), table())
+    changed = replace(choice(), **changes)
+    if changed.target is not None:  # what is predicted is neither left out nor a number
+        kinds = {name: kind for name, kind in changed.kinds.items() if name != changed.target}
+        drop = tuple(name for name in changed.drop if name != changed.target)
+        changed = replace(changed, kinds=kinds, drop=drop)
+    return _load(changed, table())
 
 
 def _load(chosen: DataChoice, read: RawTable) -> bool:
@@ -128,6 +133,7 @@ def _load(chosen: DataChoice, read: RawTable) -> bool:
             chosen.missing,
             chosen.positive_class,
             chosen.sample or None,
+            chosen.merge,
         )
     except OctError as error:
         st.session_state[_PROBLEM] = error.message

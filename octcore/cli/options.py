@@ -21,6 +21,11 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     """Add the file and how to read it."""
     parser.add_argument("data", metavar="DATA.csv")
     parser.add_argument("--target", metavar="COL", required=True, help="column with the classes")
+    add_reading_options(parser)
+
+
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """Add how the columns of a file are meant."""
     parser.add_argument(
         "--drop", metavar="COL", action="append", default=[], help="leave a column out"
     )
@@ -33,6 +38,13 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--missing", choices=MISSING, default="drop-rows")
     parser.add_argument("--positive-class", metavar="CLASS", default=None)
+    parser.add_argument(
+        "--merge",
+        metavar="COL",
+        action="append",
+        default=[],
+        help="take values that differ only in capitals for one",
+    )
 
 
 def add_declared(
@@ -94,6 +106,7 @@ def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "kinds": pairs_of(arguments.kind, "--kind", "COL=KIND") or None,
         "missing": arguments.missing,
         "positive_class": arguments.positive_class,
+        "merge": tuple(arguments.merge),
     }
 
 

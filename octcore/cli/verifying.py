@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from octcore.cli.options import MISSING, pairs_of
+from octcore.cli.options import add_reading_options, pairs_of
 from octcore.cli.output import write_text
 from octcore.cli.runs import find_run, history
 from octcore.data.dataset import Dataset
@@ -41,10 +41,7 @@ def add_commands(commands: Any) -> None:
     parser.add_argument(
         "--data", metavar="DATA.csv", help="the rows of the solve, where the file has none"
     )
-    parser.add_argument("--drop", metavar="COL", action="append", default=[])
-    parser.add_argument("--kind", metavar="COL=KIND", action="append", default=[])
-    parser.add_argument("--missing", choices=MISSING, default="drop-rows")
-    parser.add_argument("--positive-class", metavar="CLASS", default=None)
+    add_reading_options(parser)
     parser.add_argument("--time-limit", metavar="S", type=float, default=60.0)
     parser.add_argument("--json", metavar="FILE|-", help="write the verification as JSON")
     parser.add_argument("--store", metavar="FILE", help="file of the history")
@@ -134,6 +131,7 @@ def _rows(
         kinds={**kinds, **pairs_of(arguments.kind, "--kind", "COL=KIND")} or None,
         missing=arguments.missing,
         positive_class=arguments.positive_class,
+        merge=tuple(arguments.merge),
     )
     if of_run.get("sha256") and data.source.sha256 != of_run["sha256"]:
         raise SettingsError(

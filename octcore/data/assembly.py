@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -17,14 +17,15 @@ from octcore.data.findings import (
     Finding,
     count,
     error,
+    info,
     listing,
     quote,
     raise_if_unusable,
     warning,
 )
-from octcore.data.table import LONG_TEXT, RawTable, counts_rows
+from octcore.data.table import LONG_TEXT, RawTable, counts_rows, look_alikes
 from octcore.data.target import Target, read_target
-from octcore.data.typed import TypedColumn, finish_column, type_column
+from octcore.data.typed import TypedColumn, finish_column, split_kind, type_column
 from octcore.errors import DataError, SettingsError
 
 Missing = Literal["drop-rows", "drop-columns", "category"]
@@ -42,6 +43,7 @@ class Choices:
     missing: Missing = "drop-rows"
     positive_class: Label | None = None
     name: str = "data"
+    merge: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -65,8 +67,12 @@ def assemble(table: RawTable, chosen: Choices) -> Dataset:
     report = _Report([*table.findings])
     target = None
     if chosen.target is not None:
-        target = read_target(table.column(chosen.target), table.lines)
+        labels = table.column(chosen.target)
+        merged, twins = look_alikes(labels)
+        target = read_target(merged if chosen.target in chosen.merge else labels, table.lines)
         report.findings += target.findings
+        if twins and chosen.target not in chosen.merge:
+            report.findings.append(_look_alike(chosen.target, twins))
         raise_if_unusable(report.findings)
     keep = np.ones(table.n_rows, dtype=bool) if target is None else target.codes >= 0
     if not keep.all():
@@ -92,7 +98,15 @@ def _typed_columns(
         if name in chosen.drop:
             report.columns.append((name, "USER"))
             continue
-        column = type_column(raw, table.delimiter, table.lines)
+        merged, twins = look_alikes(raw)
+        if name in chosen.merge:
+            raw = merged
+        elif twins:
+            report.findings.append(_look_alike(name, twins))
+        wanted = split_kind(chosen.kinds[name], name)[0] if name in chosen.kinds else "categorical"
+        column = type_column(raw, table.delimiter, table.lines, keep_codes=wanted == "categorical")
+        if column.is_date and name in chosen.kinds:
+            report.findings.append(_date_as_days(column))
         report.findings += column.findings
         reason = _reason_to_leave_out(column, table, chosen, keep)
         if reason is None:
@@ -100,6 +114,28 @@ def _typed_columns(
         else:
             report.leave_out(name, reason)
     return kept
+
+
+def _look_alike(name: str, twins: Sequence[tuple[str, ...]]) -> Finding:
+    shown = "; ".join(listing(group, 4) for group in twins[:3])
+    return info(
+        "LOOK_ALIKE",
+        f"Column {quote(name)} has values that look alike ({shown}) and count as different; merge "
+        "them if they mean the same.",
+        column=name,
+    )
+
+
+def _date_as_days(column: TypedColumn) -> Finding:
+    _, first, order = column.number_format.split(":")
+    how = {"dmy": "day first", "mdy": "month first", "ymd": "year first"}[order]
+    slashes = any("/" in value for value in column.raw.values)
+    return info(
+        "DATE_AS_NUMBER",
+        f"Column {quote(column.name)} is read as days since {first}"
+        + (f", dates with {how}." if slashes else "."),
+        column=column.name,
+    )
 
 
 def _reason_to_leave_out(
@@ -160,7 +196,7 @@ def _handle_missing(
         return columns, keep
     cells = sum(int(rows.sum()) for rows in gaps.values())
     affected = np.logical_or.reduce(list(gaps.values()))
-    where = f"{count(cells, 'value')} missing in {listing(gaps)}"
+    where = f"{count(cells, 'value')} missing in {listing(gaps)}{_marks(columns, gaps)}"
     line = int(table.lines[np.flatnonzero(affected)[0]])
     if chosen.missing == "drop-columns":
         for name in gaps:
@@ -192,6 +228,18 @@ def _handle_missing(
         report.findings.append(error("NO_ROWS", message, line=line))
         raise_if_unusable(report.findings)
     return columns, keep & ~lost
+
+
+def _marks(columns: list[TypedColumn], gaps: Mapping[str, npt.NDArray[np.bool_]]) -> str:
+    """Name the texts that were read as missing: `` (written “?”)``; nothing for empty cells."""
+    texts = {
+        text
+        for column in columns
+        if column.name in gaps
+        for text, gone in zip(column.raw.values, column.missing, strict=True)
+        if gone and text
+    }
+    return f" (written {listing(sorted(texts), 4)})" if texts else ""
 
 
 def _needs_number(column: TypedColumn, chosen: Choices) -> bool:
@@ -306,11 +354,15 @@ def _run_checks(
         known = known[np.isfinite(known)]
         ranges[column.name] = _range(known)
         findings += checks.check_edges(column.name, known, column.kind)
+        if column.kind == "categorical":
+            findings += checks.check_outlying_category(column.name, known)
     findings += checks.check_scales(ranges)
     if target is not None and chosen.target is not None:
         classes, codes = _used_classes(target, rows)
         findings += checks.check_classes(chosen.target, classes, codes)
         findings += checks.check_leakage(finished, chosen.target, classes, codes)
+        findings += checks.check_deciding_threshold(finished, chosen.target, classes, codes)
+        findings += checks.check_copies(finished, codes)
         findings += checks.check_conflicts(finished, codes, len(classes), table.lines[rows])
 
 

@@ -27,6 +27,8 @@ BUCKETS = 5
 MANY_CLASSES = 20
 FEW_ROWS = 10
 DOMINANT_SHARE = 0.9
+NEARLY_CONSTANT = 0.05
+"""A two-valued column with a smaller share than this of its rarer value hardly splits anything."""
 SCALE_RATIO = 1e9
 _SENTINELS = frozenset({-9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0})
 
@@ -148,21 +150,46 @@ def check_scales(ranges: Mapping[str, float]) -> list[Finding]:
 
 
 def check_edges(name: str, values: npt.NDArray[np.float64], kind: str) -> list[Finding]:
-    """Look for quantile edges that coincide, so that there are fewer buckets than asked for."""
+    """Look for quantile edges that coincide, so that there are fewer buckets than asked for.
+
+    Two values need two buckets: of such a column only a nearly constant one is worth a word.
+    """
     edges = np.unique(np.quantile(values, np.linspace(0, 1, BUCKETS + 1)))
     buckets = len(edges) - 1
     if buckets >= BUCKETS:
         return []
-    distinct = len(np.unique(values))
+    distinct, rows = np.unique(values, return_counts=True)
+    if kind == "binary" and rows.min() >= NEARLY_CONSTANT * rows.sum():
+        return []
     kept = "" if kind == "numeric" else f" It is used as {kind}, where this does not matter."
     return [
         warning(
             "EDGES_COLLAPSED",
-            f"Column {quote(name)} has {count(distinct, 'distinct value')}, so that {BUCKETS} "
+            f"Column {quote(name)} has {count(len(distinct), 'distinct value')}, so that {BUCKETS} "
             f"quantile buckets become {max(1, buckets)}.{kept}",
             column=name,
         )
     ]
+
+
+def check_outlying_category(name: str, values: npt.NDArray[np.float64]) -> list[Finding]:
+    """Look for a category made of numbers that lies far from all others."""
+    distinct = np.unique(values)
+    if len(distinct) < 4:
+        return []
+    for value, rest in ((distinct[0], distinct[1:]), (distinct[-1], distinct[:-1])):
+        gap = min(abs(value - rest[0]), abs(value - rest[-1]))
+        if gap > 3 * (rest[-1] - rest[0]):
+            return [
+                info(
+                    "OUTLYING_CATEGORY",
+                    f"Column {quote(name)} has {count(len(distinct), 'distinct whole number')} and "
+                    f"is taken as categories, although {value:g} lies far from the others; choose "
+                    "numeric if these are amounts.",
+                    column=name,
+                )
+            ]
+    return []
 
 
 def check_ids(name: str, texts: Sequence[str], n_rows: int) -> Finding | None:
@@ -213,6 +240,67 @@ def check_leakage(
                 column=column.name,
             )
         )
+    return findings
+
+
+def check_deciding_threshold(
+    columns: Sequence[tuple[Column, Values]],
+    target: str,
+    classes: Sequence[Label],
+    codes: npt.NDArray[np.int64],
+) -> list[Finding]:
+    """Look for a numeric column that decides between two classes by a single threshold."""
+    findings: list[Finding] = []
+    if len(classes) != 2 or np.bincount(codes, minlength=2).min() < FEW_ROWS:
+        return findings
+    for column, values in columns:
+        if column.kind != "numeric":
+            continue
+        numbers = np.asarray(values, dtype=np.float64)
+        ends = [(numbers[codes == k].min(), numbers[codes == k].max()) for k in (0, 1)]
+        (_, low), (high, _) = sorted(ends)
+        if low < high:
+            findings.append(
+                info(
+                    "LEAKAGE",
+                    f"Column {quote(column.name)} alone decides {quote(target)} by one threshold "
+                    f"between {low:g} and {high:g}; if it was measured after the outcome, leave "
+                    "it out.",
+                    column=column.name,
+                )
+            )
+    return findings
+
+
+def check_copies(
+    columns: Sequence[tuple[Column, Values]], codes: npt.NDArray[np.int64] | None
+) -> list[Finding]:
+    """Look for rows that repeat others, and for columns that are equal in every row."""
+    findings: list[Finding] = []
+    coded = [pd.factorize(values)[0].astype(np.int64) for _, values in columns]
+    groups = _row_groups([*coded, *([] if codes is None else [codes])])
+    repeated = len(groups) - int(groups.max()) - 1
+    if repeated:
+        findings.append(
+            info(
+                "DUPLICATE_ROWS",
+                f"{count(repeated, 'row')} of {len(groups):,} repeat{'s' * (repeated == 1)} an "
+                "earlier row in every column; all are kept. If they were exported twice, a "
+                "held-out part shows them again.",
+            )
+        )
+    first: dict[bytes, str] = {}
+    for (column, _), part in zip(columns, coded, strict=True):
+        twin = first.setdefault(part.tobytes(), column.name)
+        if twin != column.name:
+            findings.append(
+                info(
+                    "IDENTICAL_COLUMNS",
+                    f"Columns {quote(twin)} and {quote(column.name)} part the rows alike; a tree "
+                    "needs one of them.",
+                    column=column.name,
+                )
+            )
     return findings
 
 
@@ -290,8 +378,8 @@ def _ceiling(
     return int(best.sum()) / len(codes), int(first[repeated[group_of_key]].min())
 
 
-def compact(findings: Sequence[Finding], at_most: int = 8) -> tuple[Finding, ...]:
-    """Keep a few findings of each code and count the rest, so that wide tables stay readable."""
+def compact(findings: Sequence[Finding], at_most: int = 2) -> tuple[Finding, ...]:
+    """Keep few findings of each code and name the columns of the rest in one sentence."""
     kept: list[Finding] = []
     seen: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
@@ -302,7 +390,7 @@ def compact(findings: Sequence[Finding], at_most: int = 8) -> tuple[Finding, ...
     for (code, severity), group in seen.items():
         if len(group) > at_most:
             rest = group[at_most:]
-            names = listing([f.column for f in rest if f.column is not None], 5)
+            names = listing([f.column for f in rest if f.column is not None], 12)
             where = f": {names}" if names else ""
             message = f"The same holds for {count(len(rest), 'further case')}{where}."
             kept.append(Finding(code, severity, message))  # type: ignore[arg-type]

@@ -34,6 +34,7 @@ def read_csv(
     missing: str = "drop-rows",
     positive_class: Label | None = None,
     name: str | None = None,
+    merge: Iterable[str] = (),
 ) -> Dataset:
     """Read a CSV file into a `Dataset`.
 
@@ -57,6 +58,9 @@ def read_csv(
         Class that two-class formulations code as +1.
     name : str or None
         Short name for titles; by default the file's name.
+    merge : iterable of str
+        Columns in which values that differ only in capitals (or as ``1`` and ``1.0`` do among
+        texts) mean the same; the most frequent spelling stays.
 
     Returns
     -------
@@ -70,7 +74,9 @@ def read_csv(
     SettingsError
         If a kind, the policy for missing values or the positive class is none of the choices.
     """
-    return make_dataset(read_table(source), target, drop, kinds, missing, positive_class, name)
+    return make_dataset(
+        read_table(source), target, drop, kinds, missing, positive_class, name, merge
+    )
 
 
 def read_table(source: Source, file_name: str | None = None) -> RawTable:
@@ -102,6 +108,7 @@ def make_dataset(
     missing: str = "drop-rows",
     positive_class: Label | None = None,
     name: str | None = None,
+    merge: Iterable[str] = (),
 ) -> Dataset:
     """Type and check a table that was read; parameters and errors as in `read_csv`."""
     if missing not in MISSING_POLICIES:
@@ -122,9 +129,30 @@ def make_dataset(
         },
         missing=cast("Missing", missing),
         positive_class=positive_class,
+        merge=frozenset(find_column(column, table.names) for column in merge),
         name=name or Path(table.file_name.replace("\\", "/")).stem[:60] or "data",
     )
+    _refuse_contradiction(chosen)
     return assemble(table, chosen)
+
+
+def _refuse_contradiction(chosen: Choices) -> None:
+    if chosen.target is None:
+        return
+    if chosen.target in chosen.drop:
+        raise SettingsError(
+            "TARGET_DROPPED",
+            f"Column {quote(chosen.target)} is the target and cannot be left out; choose another "
+            "target, or keep it.",
+            "drop",
+        )
+    if split_kind(chosen.kinds.get(chosen.target, "categorical"), chosen.target)[0] == "numeric":
+        raise SettingsError(
+            "NUMERIC_TARGET",
+            f"Column {quote(chosen.target)} is the target, whose values are classes; it cannot be "
+            "numeric.",
+            "kinds",
+        )
 
 
 def _checked_kind(kind: str, column: str) -> str:

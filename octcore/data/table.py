@@ -52,6 +52,39 @@ class RawColumn:
         return np.array(self.values, dtype=object)[self.codes]
 
 
+def look_alikes(raw: RawColumn) -> tuple[RawColumn, tuple[tuple[str, ...], ...]]:
+    """Merge the values of a column that differ only in capitals, or as 1 and 1.0 do.
+
+    Columns that hold numbers alone have no such values: there 1 and 1.0 are one number anyway.
+
+    Returns
+    -------
+    RawColumn
+        With the most frequent spelling of every group; the same column if there is none.
+    tuple of tuple of str
+        The groups of two and more spellings, each with the most frequent one first.
+    """
+    if all(PLAIN.fullmatch(value) for value in raw.values if value):
+        return raw, ()
+    rows = np.bincount(raw.codes, minlength=len(raw.values))
+    groups: dict[str, list[int]] = {}
+    for index in np.argsort(-rows, kind="stable"):
+        value = raw.values[int(index)]
+        key = repr(float(value)) if PLAIN.fullmatch(value) else value.casefold()
+        groups.setdefault(key, []).append(int(index))
+    twins = [group for group in groups.values() if len(group) > 1]
+    if not twins:
+        return raw, ()
+    kept = np.arange(len(raw.values))
+    for group in twins:
+        kept[group] = group[0]
+    used, position = np.unique(kept, return_inverse=True)
+    merged = RawColumn(
+        raw.name, position[raw.codes].astype(np.int64), tuple(raw.values[int(i)] for i in used)
+    )
+    return merged, tuple(tuple(raw.values[i] for i in group) for group in twins)
+
+
 @dataclass(frozen=True, eq=False)
 class RawTable:
     """A file that was read but not typed: cheap to turn into data sets again and again.

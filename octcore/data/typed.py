@@ -68,14 +68,22 @@ class TypedColumn:
         return self.missing[self.raw.codes]
 
 
-def type_column(raw: RawColumn, delimiter: str, lines: npt.NDArray[np.int64]) -> TypedColumn:
-    """Read a column as numbers if it holds numbers, otherwise as text."""
+def type_column(
+    raw: RawColumn, delimiter: str, lines: npt.NDArray[np.int64], keep_codes: bool = True
+) -> TypedColumn:
+    """Read a column as numbers if it holds numbers, otherwise as text.
+
+    Whole numbers with leading zeros (postcodes, 00123) are codes: they stay text unless
+    `keep_codes` is false.
+    """
     values = raw.values
     missing = np.array([value in MISSING_MARKS for value in values], dtype=bool)
     numbers = np.full(len(values), np.nan)
     present = np.flatnonzero(~missing)
     if len(present) == 0:
         return TypedColumn(raw, None, missing)
+    if keep_codes and _are_codes([values[index] for index in present]):
+        return TypedColumn(raw, None, missing, findings=_codes_kept(raw))
     numbers[present] = parse_plain([values[index] for index in present])
     odd = [int(index) for index in present if np.isnan(numbers[index])]
     if not odd:
@@ -100,6 +108,26 @@ def type_column(raw: RawColumn, delimiter: str, lines: npt.NDArray[np.int64]) ->
             numbers[index] = np.inf
     column = TypedColumn(raw, numbers, missing, number_format, _format_findings(raw, number_format))
     return _with_infinities(column, lines)
+
+
+_CODE = re.compile(r"\d+", re.ASCII)
+_ZERO_FIRST = re.compile(r"0\d+", re.ASCII)
+
+
+def _are_codes(texts: list[str]) -> bool:
+    """Whether all are whole numbers and some start with a zero that a number would lose."""
+    return any(_ZERO_FIRST.fullmatch(text) for text in texts) and all(
+        _CODE.fullmatch(text) for text in texts
+    )
+
+
+def _codes_kept(raw: RawColumn) -> tuple[Finding, ...]:
+    example = next(value for value in raw.values if _ZERO_FIRST.fullmatch(value))
+    message = (
+        f"Column {quote(raw.name)} has codes with leading zeros ({quote(example)}), which stay "
+        "text; choose numeric to read them as numbers."
+    )
+    return (info("LEADING_ZEROS", message, column=raw.name),)
 
 
 def _with_infinities(column: TypedColumn, lines: npt.NDArray[np.int64]) -> TypedColumn:

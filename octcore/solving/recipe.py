@@ -28,7 +28,7 @@ class DataChoice:
         Name of a sample, empty for a file.
     file_name : str
         Name of the file.
-    target, drop, kinds, missing, positive_class
+    target, drop, kinds, missing, positive_class, merge
         As in `octcore.read_csv`.
     """
 
@@ -39,6 +39,7 @@ class DataChoice:
     kinds: Mapping[str, str] = field(default_factory=dict)
     missing: str = "drop-rows"
     positive_class: Any = None
+    merge: tuple[str, ...] = ()
 
 
 def python_recipe(choice: DataChoice, settings: Mapping[str, Any]) -> str:
@@ -84,7 +85,8 @@ def _is_plain_sample(choice: DataChoice) -> bool:
         return False
     info = sample_info(choice.sample)
     kinds = dict(choice.kinds) == dict(info.kinds)
-    untouched = not choice.drop and choice.missing == "drop-rows" and choice.positive_class is None
+    untouched = not (choice.drop or choice.merge) and choice.missing == "drop-rows"
+    untouched = untouched and choice.positive_class is None
     return kinds and untouched and choice.target == info.target
 
 
@@ -101,6 +103,8 @@ def _read_call(choice: DataChoice) -> str:
         parts.append(f"missing={choice.missing!r}")
     if choice.positive_class is not None:
         parts.append(f"positive_class={choice.positive_class!r}")
+    if choice.merge:
+        parts.append(f"merge={list(choice.merge)!r}")
     return f"octcore.read_csv({', '.join(parts)})"
 
 
@@ -128,6 +132,8 @@ def command_line(choice: DataChoice, settings: Mapping[str, Any]) -> str:
         words += ["--missing", choice.missing]
     if choice.positive_class is not None:
         words += ["--positive-class", str(choice.positive_class)]
+    for column in choice.merge:
+        words += ["--merge", column]
     lines.append(_folded(words + setting_words(settings)))
     return "\n".join(lines) + "\n"
 

@@ -115,3 +115,10 @@ def findings() -> None:
             f"{marks[finding.severity]} {text.markdown(finding.message, 600)}{place}  "
             f":gray[`{finding.code}`]"
         )
+        if finding.code == "LOOK_ALIKE" and finding.column is not None:
+            merge = (*session.choice().merge, finding.column)
+            if st.button(
+                f"Merge them in {text.markdown(finding.column, 40)}",
+                key=f"merge_{finding.column}",
+            ) and session.change_choice(merge=merge):
+                st.rerun()

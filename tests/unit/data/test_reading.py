@@ -343,3 +343,71 @@ def test_wide_tables_keep_their_findings_short():
     data = read_csv(blob, target="y")
     assert len(data.findings) < 40
     assert any("further case" in finding.message for finding in data.findings)
+
+
+def test_codes_keep_their_leading_zeros_unless_numbers_are_asked_for():
+    lines = [f"0{100 + i % 9},{i}.5,{'ab'[i % 2]}" for i in range(30)]
+    data = read_csv(table(lines, "code,x,y"), target="y")
+    assert data.column("code").kind == "categorical"
+    assert "0100" in data.column("code").levels
+    assert "LEADING_ZEROS" in codes(data, "info")
+    asked = read_csv(table(lines, "code,x,y"), target="y", kinds={"code": "numeric"})
+    assert asked.frame["code"].max() == 108
+
+
+def test_values_that_look_alike_are_said_and_merged_on_request():
+    lines = [f"{i}.5,{['Yes', 'yes', 'no'][i % 3]},{['a', 'A', 'b'][i % 3]}" for i in range(31)]
+    data = read_csv(table(lines, "x,flag,y"), target="y")
+    assert data.n_classes == 3
+    assert [f.column for f in data.findings if f.code == "LOOK_ALIKE"] == ["y", "flag"]
+    merged = read_csv(table(lines, "x,flag,y"), target="y", merge=["y", "flag"])
+    assert merged.classes == ("a", "b")
+    assert merged.column("flag").levels == ("Yes", "no")
+    assert "LOOK_ALIKE" not in codes(merged, "info")
+
+
+def test_numbers_written_in_two_ways_are_no_look_alikes():
+    lines = [f"{i % 12}{'.0' * (i % 2)},{'ab'[i % 2]}" for i in range(40)]
+    assert "LOOK_ALIKE" not in codes(read_csv(table(lines, "x,y"), target="y"), "info")
+
+
+def test_what_repeats_or_decides_alone_is_said():
+    lines = [f"{i % 15},{i % 15},{i % 4}.5,{'ab'[i % 15 > 6]}" for i in range(60)]
+    data = read_csv(table(lines, "x,twin,z,y"), target="y")
+    by_code = {f.code: f for f in data.findings if f.severity == "info"}
+    assert by_code["IDENTICAL_COLUMNS"].column == "twin"
+    assert "by one threshold between 6 and 7" in by_code["LEAKAGE"].message
+    doubled = read_csv(table(lines + lines[:5], "x,twin,z,y"), target="y")
+    assert any(
+        f.code == "DUPLICATE_ROWS" and f.message.startswith("5 rows") for f in doubled.findings
+    )
+
+
+def test_marks_of_missing_values_are_named():
+    lines = [f"{'?' if i == 3 else i}.5,{'ab'[i % 2]}".replace("?.5", "?") for i in range(30)]
+    data = read_csv(table(lines, "x,y"), target="y")
+    (finding,) = (f for f in data.findings if f.code == "MISSING_VALUES")
+    assert "(written “?”)" in finding.message
+
+
+def test_dates_as_numbers_say_how_they_were_read():
+    lines = [f"{1 + i % 12}/{1 + i % 28}/2024,{i}.5,{'ab'[i % 2]}" for i in range(40)]
+    data = read_csv(table(lines, "when,x,y"), target="y", kinds={"when": "numeric"})
+    assert any(f.code == "DATE_AS_NUMBER" and "month first" in f.message for f in data.findings)
+
+
+def test_a_far_number_among_categories_is_said():
+    lines = [f"{999 if i == 4 else i % 5},{i}.5,{'ab'[i % 2]}" for i in range(40)]
+    data = read_csv(table(lines, "grade,x,y"), target="y")
+    assert any(f.code == "OUTLYING_CATEGORY" and "999" in f.message for f in data.findings)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [({"drop": ["y"]}, "TARGET_DROPPED"), ({"kinds": {"y": "numeric"}}, "NUMERIC_TARGET")],
+)
+def test_a_target_is_neither_dropped_nor_numeric(wrong, code):
+    lines = [f"{i}.5,{i % 2}" for i in range(20)]
+    with pytest.raises(SettingsError) as caught:
+        read_csv(table(lines, "x,y"), target="y", **wrong)
+    assert caught.value.code == code
