@@ -191,6 +191,8 @@ class LeavesNode:
         self.lower = self.upper.copy()
         if depth > 3:
             self.lower[:, 3:] = np.minimum(self.outvoted[:, None], self.upper[:, 3:])
+            # A literal that holds all rows, none or too few is no split.
+            self.lower[self.two[:, 0] >= IMPOSSIBLE] = IMPOSSIBLE
         own = np.zeros(4, np.int64)
         errors_by_leaves(rows, subset, len(subset), state.pairs, own)
         self.best = np.full(self.length, own[0] if root is None else IMPOSSIBLE)
@@ -273,6 +275,8 @@ class LeavesNode:
         np.maximum(self.lower[literal], lower, out=self.lower[literal])
         if state.rows.shape[1] <= 1:
             self._spread(literal)
+        if state.check is not None and not state.stop[0]:
+            state.check.errors(self, literal)
 
     def _spread(self, literal: int) -> None:
         missing = np.empty(len(self.two), np.int64)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from octcore.search.univariate.checking import BoundCheck, bound_check
 from octcore.search.univariate.depth_three import (
     Literals,
     close_depth_three,
@@ -54,6 +55,8 @@ class SearchState:
         D2S calls so far.
     nodes : int
         Literal nodes opened so far.
+    check : BoundCheck or None
+        Debug mode, see `checking`.
     """
 
     rows: Rows
@@ -63,6 +66,7 @@ class SearchState:
     stop: np.ndarray = field(default_factory=lambda: np.zeros(1, np.uint8))
     runs: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
     nodes: int = 0
+    check: BoundCheck | None = field(default_factory=bound_check)
 
     def __post_init__(self) -> None:
         """Allocate the scratch."""
@@ -279,6 +283,8 @@ class LiteralNode:
             solved = lower >= self.upper[literal] - state.slack
             self.lower[literal] = self.upper[literal] if solved else lower
             self._spread(literal)
+        if state.check is not None and not state.stop[0]:
+            state.check.costs(self, literal)
 
     def _child_node(self, literal: int) -> LiteralNode:
         """Node below a literal; kept for a later, higher limit where the tables are small."""

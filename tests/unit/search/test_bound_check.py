@@ -1,0 +1,71 @@
+"""The debug mode of the exact search finds wrong bounds, and right ones pass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from octcore.search.univariate.checking import (
+    VARIABLE,
+    BoundCheck,
+    bound_check,
+    fewest_errors,
+)
+from octcore.search.univariate.frontier import optimal_by_leaves
+from octcore.search.univariate.node import LiteralNode
+from octcore.search.univariate.presolve import presolve
+from octcore.search.univariate.problem import PathProblem
+from octcore.search.univariate.search import path_search
+
+
+def _problem(seed: int, depth: int, **settings: object) -> PathProblem:
+    rng = np.random.default_rng(seed)
+    X = (rng.random((24, 5)) < 0.4).astype(np.uint8)
+    return PathProblem(X, rng.integers(0, 3, 24), 3, depth, 0.01, **settings)  # type: ignore[arg-type]
+
+
+def test_there_is_no_check_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert bound_check() is None
+
+
+@pytest.mark.parametrize("depth", [3, 4, 5])
+@pytest.mark.parametrize("smallest", [0, 3])
+def test_right_bounds_pass(depth: int, smallest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "1")
+    compared: list[object] = []
+    compare = BoundCheck._compare
+
+    def counted(check: BoundCheck, *values: float) -> None:
+        compared.append(values)
+        compare(check, *values)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(BoundCheck, "_compare", counted)
+    weights = np.arange(24) % 4
+    problem = _problem(depth, depth, weights=weights, min_samples_leaf=smallest)
+    assert path_search(problem).status == "optimal"
+    searched = len(compared)
+    assert optimal_by_leaves(problem)
+    assert 0 < searched < len(compared) or depth == 3
+
+
+def test_a_wrong_bound_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "1")
+
+    class Doubled(LiteralNode):
+        def _start_table(self) -> None:
+            super()._start_table()
+            self.table *= 2
+
+    monkeypatch.setattr("octcore.search.univariate.search.LiteralNode", Doubled)
+    with pytest.raises(AssertionError, match="a bound of"):
+        path_search(_problem(1, 4))
+
+
+def test_plain_errors_count_rows_for_the_leaf_size() -> None:
+    X = np.array([[0], [0], [1], [1]], np.uint8)
+    y, weights = np.array([0, 1, 1, 1]), np.array([2.0, 0.0, 3.0, 0.0])
+    for smallest, expected in ((2, [2.0, 0.0]), (3, [2.0, 2.0]), (5, [np.inf, np.inf])):
+        rows = presolve(X, y, weights, 2, min_samples_leaf=smallest).rows
+        everything = np.arange(len(rows.block))
+        assert fewest_errors(rows, everything, 1).tolist() == expected
