@@ -1,0 +1,184 @@
+"""MARGOT's proof log: right ones are confirmed, wrong ones are refuted."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import octcore
+from octcore.errors import SettingsError
+from octcore.search.margot.records import RoutingProblem
+from octcore.search.margot.search import routing_search
+from octcore.verification.base import Verdict
+from octcore.verification.margot import MargotData, check_log
+
+SEEDS = range(6)
+
+
+def problem_of(seed: int) -> RoutingProblem:
+    """Rows of a grid with noisy labels: equal rows with both labels, slack, several states."""
+    rng = np.random.default_rng([3, seed])
+    n, depth = (14, 2) if seed % 2 == 0 else (7, 3)
+    x = rng.integers(0, 5, (n, 2)) / 4.0
+    y = np.where((x[:, 0] > 0.5) ^ (x[:, 1] > 0.5) ^ (rng.random(n) < 0.1), 1.0, -1.0)
+    weights = rng.integers(1, 4, n).astype(float)
+    return RoutingProblem(x, y, depth, 1.0, 100.0, weights=weights)
+
+
+def data_of(problem: RoutingProblem) -> MargotData:
+    assert problem.weights is not None
+    return MargotData(
+        problem.x,
+        problem.y,
+        problem.weights,
+        problem.depth,
+        problem.c_upper,
+        problem.c_last,
+        problem.epsilon,
+    )
+
+
+@pytest.fixture(scope="module", params=SEEDS)
+def proof(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
+    """Problem, bound and log of a search."""
+    problem = problem_of(request.param)
+    path = tmp_path_factory.mktemp("proof") / "log.gz"
+    result = routing_search(problem, time_limit=60, proof_log=path)
+    assert result.status == "optimal"
+    return problem, result.bound, path
+
+
+def records(path: Path, problem: RoutingProblem) -> tuple[bytes, list[bytearray]]:
+    """Head of a log and its states, each as one piece."""
+    with gzip.open(path) as stream:
+        head = stream.readline() + stream.readline()
+        rest = stream.read()
+    n = len(np.unique(np.column_stack([problem.x, problem.y]), axis=0))
+    nodes, width = 2**problem.depth - 1, (2 * n + 3) // 4
+    found, at = [], 0
+    while at < len(rest):
+        codes = np.frombuffer(rest[at + n : at + n + nodes * width], np.uint8)
+        given = sum(int(((codes >> shift) & 3 == 2).sum()) for shift in (0, 2, 4, 6))
+        size = n + nodes * width + 8 * given
+        found.append(bytearray(rest[at : at + size]))
+        at += size
+    return head, found
+
+
+def rewritten(folder: Path, head: bytes, states: list[bytearray]) -> Path:
+    path = folder / "changed.gz"
+    with gzip.open(path, "wb") as stream:
+        stream.write(head + b"".join(states))
+    return path
+
+
+def test_the_log_proves_the_bound(proof):
+    problem, bound, path = proof
+    found = check_log(data_of(problem), path, bound)
+    assert found.status == Verdict.CONFIRMED
+    assert "cover all routings" in found.statement
+
+
+def test_the_log_changes_no_result(proof):
+    problem, _, path = proof
+    plain, logged = routing_search(problem), routing_search(problem, proof_log=path)
+    assert logged.objective == pytest.approx(plain.objective, rel=1.1e-4)
+
+
+def test_a_higher_bound_is_refuted(proof):
+    problem, bound, path = proof
+    found = check_log(data_of(problem), path, bound * 1.001)
+    assert found.status == Verdict.REFUTED
+    assert "the closed states prove" in found.statement
+
+
+def test_every_state_is_needed(proof, tmp_path):
+    problem, bound, path = proof
+    head, states = records(path, problem)
+    n = len(np.unique(np.column_stack([problem.x, problem.y]), axis=0))
+    paths = [bytes(state[:n]) for state in states]
+    for missing in range(min(15, len(states))):
+        rest = [state for k, state in enumerate(states) if paths[k] != paths[missing]]
+        found = check_log(data_of(problem), rewritten(tmp_path, head, rest), bound)
+        assert found.status == Verdict.REFUTED
+
+
+def test_other_rows_are_refuted(proof):
+    problem, bound, path = proof
+    cheaper = replace(data_of(problem), c_upper=0.5, c_last=50.0)
+    assert check_log(cheaper, path, bound).status == Verdict.REFUTED
+    swapped = replace(data_of(problem), depth=problem.depth + 1)
+    assert check_log(swapped, path, bound).status == Verdict.REFUTED
+    fewer = replace(data_of(problem), x=problem.x[:4], y=problem.y[:4], weights=np.ones(4))
+    assert check_log(fewer, path, bound).status == Verdict.REFUTED
+
+
+def test_a_log_that_ends_early_is_refuted(proof, tmp_path):
+    problem, bound, path = proof
+    head, states = records(path, problem)
+    cut = [*states[:-1], states[-1][:-1]]
+    found = check_log(data_of(problem), rewritten(tmp_path, head, cut), bound)
+    assert found.status == Verdict.REFUTED
+    assert check_log(data_of(problem), tmp_path / "none.gz", bound).status == Verdict.REFUTED
+    (tmp_path / "text.gz").write_text("no log")
+    assert check_log(data_of(problem), tmp_path / "text.gz", bound).status == Verdict.REFUTED
+
+
+@pytest.mark.parametrize("factor", [-1.0, np.nan])
+def test_wrong_multipliers_are_refuted(proof, tmp_path, factor):
+    """A multiplier below zero, or none."""
+    problem, bound, path = proof
+    head, states = records(path, problem)
+    n = len(np.unique(np.column_stack([problem.x, problem.y]), axis=0))
+    fixed = n + (2**problem.depth - 1) * ((2 * n + 3) // 4)
+    tried = 0
+    for k, state in enumerate(states):
+        given = np.frombuffer(bytes(state[fixed:]), "<f8").copy()
+        if not len(given) or given[0] < 1e-6:
+            continue
+        given[0] *= factor
+        changed = [*states[:k], state[:fixed] + bytearray(given.tobytes()), *states[k + 1 :]]
+        found = check_log(data_of(problem), rewritten(tmp_path, head, changed), bound)
+        assert found.status == Verdict.REFUTED
+        tried += 1
+        if tried == 10:
+            break
+    assert tried
+
+
+def test_slack_is_not_charged_where_the_path_is_open(proof, tmp_path):
+    problem, bound, path = proof
+    head, states = records(path, problem)
+    n = len(np.unique(np.column_stack([problem.x, problem.y]), axis=0))
+    width = (2 * n + 3) // 4
+    state = bytearray(n) + bytearray((2**problem.depth - 1) * width)
+    state[n + width] = 1  # the penalty of row 0 at the second node, which no row is known to pass
+    found = check_log(data_of(problem), rewritten(tmp_path, head, [*states, state]), bound)
+    assert found.status == Verdict.REFUTED
+    assert "not known" in found.statement
+
+
+def test_a_stopped_search_leaves_a_log_of_its_bound(tmp_path):
+    problem = problem_of(4)
+    path = tmp_path / "log.gz"
+    result = routing_search(problem, node_limit=2, proof_log=path)
+    assert check_log(data_of(problem), path, result.bound).status == Verdict.CONFIRMED
+
+
+def test_budgets_have_no_log(tmp_path):
+    problem = replace(problem_of(0), variant="hfs", budget_upper=1, budget_last=1)
+    with pytest.raises(SettingsError):
+        routing_search(problem, proof_log=tmp_path / "log.gz")
+
+
+def test_a_run_names_its_log():
+    data = octcore.load_sample("4-partitions")
+    run = octcore.solve(data, formulation="margot", depth=2, params={"proof_log": True})
+    path = Path(str(run.values["proof_log"]))
+    assert run.status == "optimal"
+    assert path.stat().st_size == run.values["proof_bytes"]
+    path.unlink()
