@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from octcore import kernels
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
@@ -102,7 +103,7 @@ class NearOptimalTrees:
     graph : TreeGraph
         The trees.
     seconds : float
-        Time of the search.
+        Time of the search, without compiling.
     """
 
     prepared: Prepared
@@ -426,15 +427,18 @@ def near_optimal(
     if parsed.leaf_limit is not None:
         known = _limited_cost(prepared, instance, clock)
     impossible = parsed.leaf_limit is not None and known is None
-    graph = None if impossible else find_trees(instance, clock.guard, clock.report, known)
+    graph = (
+        None
+        if impossible
+        else find_trees(instance, clock.guard, clock.report, known, clock.stopped)
+    )
     if graph is None:
         raise SettingsError(
             "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"
         )
     clock.report("finished", graph.counter.costs.scored)
     graph.counter.costs.guard = lambda done: None  # later questions are not timed
-    seconds = time.perf_counter() - start
-    return NearOptimalTrees(prepared, graph, seconds, _Filter(instance.tolerance))
+    return NearOptimalTrees(prepared, graph, clock.seconds, _Filter(instance.tolerance))
 
 
 def _refuse(constraints: Constraints, params: Mapping[str, Any] | None) -> None:
@@ -468,6 +472,16 @@ class _Clock:
         self.start, self.time_limit = start, time_limit
         self.on_event, self.cancel = on_event, cancel
         self.phase, self.last = "optimum", 0.0
+        self.prepared = kernels.spent()
+
+    @property
+    def seconds(self) -> float:
+        """Since the call, without those for compiling kernels."""
+        return time.perf_counter() - self.start - (kernels.spent() - self.prepared)
+
+    def stopped(self) -> bool:
+        """Whether the caller asked to stop."""
+        return self.cancel is not None and self.cancel()
 
     def report(self, phase: str, done: int) -> None:
         """Say that a phase begins."""
@@ -476,8 +490,8 @@ class _Clock:
 
     def guard(self, done: int) -> None:
         """Raise when the search must stop; send an event now and then."""
-        seconds = time.perf_counter() - self.start
-        if self.cancel is not None and self.cancel():
+        seconds = self.seconds
+        if self.stopped():
             raise CancelledError("The count of near-optimal trees was stopped.")
         if seconds > self.time_limit:
             raise CancelledError(
@@ -488,7 +502,7 @@ class _Clock:
             self._emit(done)
 
     def _emit(self, done: int) -> None:
-        self.last = time.perf_counter() - self.start
+        self.last = self.seconds
         if self.on_event is not None:
             self.on_event(NearOptimalEvent(self.phase, self.last, done))
 

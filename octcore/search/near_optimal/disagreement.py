@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
+from octcore.kernels import inner, kernel
 from octcore.search.near_optimal.counting import Cells, Counted, Counter
 from octcore.search.near_optimal.graph import BOTTOM
 from octcore.search.near_optimal.instance import unpack_bits
@@ -19,7 +19,7 @@ from octcore.search.near_optimal.listing import heaviest_class
 from octcore.search.univariate.intrinsics import shared_bits
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _push(
     edges, start, errors, leaves, costs, counts, budget, values, number, allow, weights, outside
 ):
@@ -38,7 +38,7 @@ def _push(
                 outside[b] += weight * counts[a, 0]
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _predict(words, word_class, class_weight, amount, rows, shares):
     """Add an amount to the class that a leaf on a bit set predicts, for its rows."""
     rows[:] = 0
@@ -57,7 +57,7 @@ def _predict(words, word_class, class_weight, amount, rows, shares):
             word ^= low
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _weigh_sides(work, i, n_active, unit, price, budget, values, number, allow, weights, grid):
     """Weights ``grid[side, size - 1, errors]`` of a leaf (size 1) or a stump below column i."""
     e0, e1 = work.leaf[0, i], work.leaf[1, i]
@@ -93,7 +93,7 @@ def _weigh_sides(work, i, n_active, unit, price, budget, values, number, allow, 
     work.options[:, :, 0] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _predict_below(
     columns, word_class, class_weight, subset, work, n_active, unit, price, depth, budget, values,
     number, allow, roots, weights, grid, rows, shares,

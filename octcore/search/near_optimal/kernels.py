@@ -9,8 +9,8 @@ are vectors over *variants*: sets of columns that a tree may use.  They are doub
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from octcore.kernels import inner, kernel
 from octcore.search.univariate.intrinsics import larger, minus, plus, shared_bits, times
 
 IMPOSSIBLE = np.int32(1 << 29)
@@ -23,7 +23,7 @@ LARGE = 1 << 60
 """Cost of a tree that cannot be."""
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _count_classes(words, other, word_class, out):
     """Rows per class in the intersection of two bit sets."""
     out[:] = 0
@@ -31,7 +31,7 @@ def _count_classes(words, other, word_class, out):
         out[word_class[q]] += shared_bits(words[q], other[q])
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _errors(counts, weight, least):
     """Weight outside the heaviest class, `IMPOSSIBLE` for too few rows."""
     rows, total, most = 0, 0, 0
@@ -42,7 +42,7 @@ def _errors(counts, weight, least):
     return total - most if rows >= least else IMPOSSIBLE
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def score_columns(columns, word_class, weight, minority, least, subset, work):
     """Leaf errors and outvoted weight on both sides of every column that parts the rows.
 
@@ -90,7 +90,7 @@ def score_columns(columns, word_class, weight, minority, least, subset, work):
     return active
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _pack_subset(columns, word_class, subset, n_active, work):
     """Copy the words of the subset that hold rows, by word and active column; return how many."""
     live = 0
@@ -103,7 +103,7 @@ def _pack_subset(columns, word_class, subset, n_active, work):
     return live
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _count_pairs(work, live, i, n_active):
     """Rows per class with columns i and j both one, for every later column j (`work.counts`)."""
     for k in range(len(work.totals)):
@@ -124,7 +124,7 @@ def _count_pairs(work, live, i, n_active):
             q += 1
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _heaviest(work, weight, i, n_active):
     """Weight of the heaviest class in the four cells of columns i and j, rows with j one.
 
@@ -155,7 +155,7 @@ def _heaviest(work, weight, i, n_active):
             none[j] = larger(none[j], minus(rest, here))
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _stump_errors(work, least, i, n_active, n_rows, weight_all):
     """Turn ``work.best[0..3]`` into the errors of four stumps, `IMPOSSIBLE` for small leaves.
 
@@ -191,7 +191,7 @@ def _stump_errors(work, least, i, n_active, n_rows, weight_all):
         both[j] = both[j] if n01 >= need and n11 >= need else IMPOSSIBLE
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def score_stumps(columns, word_class, weight, least, subset, n_active, work, keep):
     """Least errors of a stump on both sides of every active column (`work.stump`).
 
@@ -226,7 +226,7 @@ def score_stumps(columns, word_class, weight, least, subset, n_active, work, kee
                 table[s, begin:n_active, i] = other
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def score(columns, word_class, weight, minority, least, subset, work, depth, keep):
     """Score a subset of rows: columns, and with `depth` 2 the stumps below them.
 
@@ -248,7 +248,7 @@ def score(columns, word_class, weight, minority, least, subset, work, depth, kee
     return n_active, _errors(work.totals, weight, least)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def least_cost(work, n_active, leaf, unit, price, depth):
     """Least cost of a tree of depth two or less from what `score` found."""
     best = LARGE if leaf >= IMPOSSIBLE else unit * leaf + price
@@ -263,14 +263,14 @@ def least_cost(work, n_active, leaf, unit, price, depth):
     return best
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _add_product(cell, first, second, third):
     """Add the product of three vectors over the variants."""
     for v in range(len(cell)):
         cell[v] += first[v] * second[v] * third[v]
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _list_options(work, side, i, n_active, budget, unit, price, number, allow):
     """Count the stumps on one side of column i by errors; return how many errors occur."""
     options, seen, row = work.options[side], work.seen[side], work.table[side, i]
@@ -288,7 +288,7 @@ def _list_options(work, side, i, n_active, budget, unit, price, number, allow):
     return found
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _cheapest_side(work, side, i, unit, price, depth):
     """Least cost of a leaf or stump on one side of column i."""
     cost = unit * work.leaf[side, i] + price
@@ -297,7 +297,7 @@ def _cheapest_side(work, side, i, unit, price, depth):
     return cost
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_below(
     work, n_active, leaf, unit, price, depth, budget, values, number, allow, first, last, grid
 ):
@@ -343,7 +343,7 @@ def count_below(
                         grid)  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _add_stumps(work, root, n_left, n_right, e0, e1, unit, price, budget, values, number, grid):
     """Add the trees with a stump on one side or both; clears the options."""
     nothing = np.ones(len(root))
@@ -365,7 +365,7 @@ def _add_stumps(work, root, n_left, n_right, e0, e1, unit, price, budget, values
         work.options[0, work.seen[0, a]] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def combine(edges, start, errors, leaves, costs, counts, budget, values, number, allow, grid):
     """Add the trees with a split at the top to ``grid[leaves - 1, errors]``.
 
@@ -391,7 +391,7 @@ def combine(edges, start, errors, leaves, costs, counts, budget, values, number,
                 _add_product(grid[leaves[a] + leaves[b] - 1, e], root, counts[a], counts[b])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def gather(grid, n_leaves, n_errors, values, unit, price):
     """Cells of a grid that hold trees, by cost: errors, leaves, costs, counts; clears the grid."""
     found = 0

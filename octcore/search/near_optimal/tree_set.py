@@ -11,6 +11,7 @@ from random import Random
 
 import numpy as np
 
+from octcore import kernels
 from octcore.search.near_optimal.counting import Counted, Counter, exact_budget
 from octcore.search.near_optimal.disagreement import class_shares
 from octcore.search.near_optimal.graph import LeastCosts, build_levels
@@ -19,6 +20,11 @@ from octcore.search.near_optimal.kernels import LARGE
 from octcore.search.near_optimal.listing import Cell, Listing, pick, used_exactly
 from octcore.search.univariate.tree import PathTree
 
+COUNTING, SHARES = (
+    "octcore.search.near_optimal.warm_up:counting",
+    "octcore.search.near_optimal.warm_up:shares",
+)
+"""Sets of compiled kernels."""
 Phase = Callable[[str, int], None]
 """``report(phase, done)``: what the search is at, and how many subsets it scored."""
 
@@ -47,6 +53,7 @@ def find_trees(
     guard: Callable[[int], None],
     report: Phase,
     known_cost: Fraction | None = None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> TreeGraph | None:
     """Find every tree within the instance's tolerance of the optimum.
 
@@ -60,12 +67,25 @@ def find_trees(
     known_cost : Fraction or None
         Cost of some tree that keeps the limit on leaves; needed when there is such a limit, as
         least costs do not know it.
+    stop : callable
+        Asked while kernels are compiled, the first time on a machine.
 
     Returns
     -------
     TreeGraph or None
         None if no tree is allowed.
     """
+    kernels.require(COUNTING, stop=stop)
+    return find_trees_compiled(instance, guard, report, known_cost)
+
+
+def find_trees_compiled(
+    instance: Instance,
+    guard: Callable[[int], None],
+    report: Phase,
+    known_cost: Fraction | None = None,
+) -> TreeGraph | None:
+    """Find the trees as `find_trees` does, without a look at whether kernels are compiled."""
     costs = LeastCosts(instance, guard)
     report("optimum", 0)
     roots = None if instance.leaf_allowed else instance.roots
@@ -206,6 +226,11 @@ class TreeQuery:
 
         Every row of the instance has one line, in the order of the rows.
         """
+        kernels.require(SHARES)
+        return self.count_shares()
+
+    def count_shares(self) -> np.ndarray:
+        """Class shares, without a look at whether kernels are compiled."""
         base, counter = self._variants(), self.graph.counter
         total = np.zeros((len(self.instance.order), len(self.instance.weight)))
         for v in range(base.shape[1]):
