@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from octcore import kernels
 from octcore.program import Sense
 from octcore.tree.tree import Tree
 
@@ -21,7 +22,7 @@ class Event:
     Parameters
     ----------
     seconds : float
-        Since the call of `octcore.solve`.
+        Since encoding began; start-up and the compiling of kernels do not count.
     kind : str
         One of ``"phase"`` (what is being done now), ``"model"`` (its size), ``"incumbent"``,
         ``"bound"``, ``"progress"``, ``"cuts"``, ``"note"``, ``"finished"`` and ``"verified"``.
@@ -102,16 +103,22 @@ def finite(value: float | None) -> float | None:
 
 
 class Clock:
-    """Time since the call and time left, in seconds."""
+    """Time since the start and time left, in seconds; it stands still while kernels compile."""
 
     def __init__(self, time_limit: float, start: float | None = None) -> None:
         self.start = time.perf_counter() if start is None else start
         self.time_limit = time_limit
+        self._spent = kernels.spent()
+
+    @property
+    def preparing(self) -> float:
+        """Seconds since the start that were spent on compiling or loading kernels."""
+        return kernels.spent() - self._spent
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the call."""
-        return time.perf_counter() - self.start
+        """Seconds since the start without those for kernels."""
+        return time.perf_counter() - self.start - self.preparing
 
     @property
     def remaining(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from octcore.engines.base import Outcome, SolveLimits, StopReason
 from octcore.engines.events import Recorder
-from octcore.program import Capability, Program
+from octcore.program import Program
 from octcore.search.univariate.convert import from_tree, to_tree
 from octcore.search.univariate.problem import PathEvent, PathProblem, PathSearchResult
 from octcore.search.univariate.search import path_search
@@ -23,7 +23,6 @@ class PathSearchEngine:
 
     key = "path-search"
     title = "exact search (D2S)"
-    supports = frozenset({Capability.PATH_SEARCH})
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
@@ -56,9 +55,7 @@ class _Bridge:
     def receive(self, event: PathEvent) -> None:
         """Pass one event on."""
         program, recorder = self.program, self.recorder
-        if event.kind == "compiling":
-            recorder.phase("compiling", text="compiling the search kernels, once per installation")
-        elif event.kind == "started":
+        if event.kind == "started":
             recorder.phase("search")
         elif event.kind == "incumbent" and event.tree is not None and event.source != "warm start":
             tree = to_tree(event.tree, program.n_features, program.n_classes)
@@ -106,11 +103,10 @@ def _outcome(
     ):
         recorder.note("The search and the known trees contradict each other; nothing is proven.")
         reason = StopReason.ERROR
-    compiling = sum(result.compile_seconds for result in results)
     return Outcome(
         reason,
         program.method,
-        seconds={"compile": compiling, "solve": sum(r.search_seconds for r in results)},
+        seconds={"solve": sum(r.search_seconds for r in results)},
         values=root_values(program, results[-1]) if len(problems) == 1 else {},
     )
 

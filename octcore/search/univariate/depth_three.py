@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from octcore.kernels import inner, kernel
 from octcore.search.univariate.kernels import INFEASIBLE, pair_scores
 from octcore.search.univariate.rows import filter_rows
 
@@ -66,7 +66,7 @@ def make_literals(n_features: int) -> Literals:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def leaf_and_outvoted(rows, subset, n_subset, totals):
     """Return weight, largest class weight, equivalent-point errors and number of samples."""
     n_classes = rows.shape[0]
@@ -85,7 +85,7 @@ def leaf_and_outvoted(rows, subset, n_subset, totals):
     return weight, largest, outvoted, samples
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def side_costs(rows, pairs, weight, penalty, side_cost):
     """Turn the scores of `pair_scores` into costs; return the best cost with a root split."""
     best = INFEASIBLE
@@ -105,7 +105,7 @@ def side_costs(rows, pairs, weight, penalty, side_cost):
     return best
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def depth_two_cost(rows, pairs, subset, n_subset, penalty, side_cost):
     """Best cost at depth two on a subset, given that splitting can pay; fills ``side_cost``."""
     pair_scores(rows, subset, n_subset, pairs)
@@ -117,7 +117,23 @@ def depth_two_cost(rows, pairs, subset, n_subset, penalty, side_cost):
     return min(weight - largest + penalty, side_costs(rows, pairs, weight, penalty, side_cost))
 
 
-@njit(cache=True, nogil=True)
+@inner()
+def _rank(side_cost, order):
+    """Write the features that split to ``order`` by increasing cost; return their number."""
+    usable = 0
+    for f in range(side_cost.shape[1]):
+        cost = side_cost[0, f] + side_cost[1, f]
+        if cost < INFEASIBLE:
+            k = usable
+            while k > 0 and side_cost[0, order[k - 1]] + side_cost[1, order[k - 1]] > cost:
+                order[k] = order[k - 1]
+                k -= 1
+            order[k] = f
+            usable += 1
+    return usable
+
+
+@kernel()
 def score_literals(rows, pairs, subset, child, penalty, literals, stop):
     """Run D2S below every literal of a node; return False when stopped early."""
     n_features = rows.bits.shape[1]
@@ -141,19 +157,14 @@ def score_literals(rows, pairs, subset, child, penalty, literals, stop):
         literals.depth_two[a] = depth_two_cost(
             rows, pairs, child, n, penalty, literals.side_cost[a]
         )
-        literals.ones[a] = pairs.ones
-        key = literals.side_cost[a, 0] + literals.side_cost[a, 1]
-        order = np.argsort(key)
-        usable = 0
-        for f in order:
-            if key[f] < INFEASIBLE:
-                literals.order[a, usable] = f
-                usable += 1
-        literals.usable[a] = usable
+        # Loops: copying and sorting arrays by one statement compiles for seconds.
+        for f in range(n_features):
+            literals.ones[a, f] = pairs.ones[f]
+        literals.usable[a] = _rank(literals.side_cost[a], literals.order[a])
     return True
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _raise_similar(rows, pairs, lower, known, a, b, cost, weight):
     """Spread an exact pair cost: removing rows saves at most their weight."""
     for q in range(rows.bits.shape[1]):
@@ -168,7 +179,7 @@ def _raise_similar(rows, pairs, lower, known, a, b, cost, weight):
                 lower[literal, b] = bound
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _solve_pair(rows, pairs, parent, n_parent, child, a, b, penalty, lower, known, scratch, totals):
     """Make the cost of the pair (a, b) exact; return the number of D2S runs (0 or 1)."""
     n = filter_rows(parent, n_parent, rows.columns[b >> 1], b & 1, child)
@@ -189,7 +200,7 @@ def _solve_pair(rows, pairs, parent, n_parent, child, a, b, penalty, lower, know
     return runs
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def close_depth_three(
     rows, pairs, subset, parent, child, a, limit, penalty, slack, literals, lower, known, stop, runs
 ):

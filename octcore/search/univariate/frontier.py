@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from octcore import kernels
 from octcore.errors import CancelledError
 from octcore.search.univariate.constant_root import ConstantRoot, has_idle_root
 from octcore.search.univariate.depth_two import TIE
@@ -22,7 +23,7 @@ from octcore.search.univariate.presolve import presolve
 from octcore.search.univariate.problem import PathProblem
 from octcore.search.univariate.runner import run_watched
 from octcore.search.univariate.tree import Branch, PathTree, count_leaves, map_features
-from octcore.search.univariate.warm_up import compiled, warm_up
+from octcore.search.univariate.warm_up import sets
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,7 @@ def optimal_by_leaves(
         problem.forbidden_features, problem.min_samples_leaf,
     )  # fmt: skip
     width = reduced.rows.bits.dtype.itemsize * 8
-    if not compiled(width):
-        warm_up((width,))
+    begin += kernels.require(*sets(width, 2, True), stop=cancel or (lambda: False))
     root = None
     if problem.root_feature is not None:
         root = int(reduced.columns.position[problem.root_feature])

@@ -7,8 +7,7 @@ D2S), from which values for any penalty and any number of leaves follow.
 
 from __future__ import annotations
 
-from numba import njit
-
+from octcore.kernels import inner, kernel
 from octcore.search.univariate.intrinsics import larger, minus, plus
 from octcore.search.univariate.rows import compact_columns, count_columns, count_pairs, pack
 from octcore.search.univariate.screening import score_screened, screening_pays
@@ -17,7 +16,7 @@ INFEASIBLE = 1e18
 """Cost of a subtree that cannot respect the minimum leaf size."""
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _score_two_classes(pairs, f, n_active):
     """Best stump on both sides of ``f`` and of every later feature, two classes."""
     rest = n_active - f - 1
@@ -45,7 +44,7 @@ def _score_two_classes(pairs, f, n_active):
     pairs.compact[3, f] = right
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _best_labels(pairs, f, n_active, n_classes):
     """Fill ``best[0..3]`` with the largest class count of the four cells of (f, f + 1 + j)."""
     rest = n_active - f - 1
@@ -72,7 +71,7 @@ def _best_labels(pairs, f, n_active, n_classes):
                 none[j] = larger(none[j], minus(q, only))
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _score_many_classes(pairs, f, n_active):
     """Update the best stumps from the label maxima in ``best``."""
     rest = n_active - f - 1
@@ -90,7 +89,7 @@ def _score_many_classes(pairs, f, n_active):
     pairs.compact[3, f] = right
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _forbid_small_leaves(pairs, f, n_active, n_classes, min_leaf):
     """Make the cells with fewer than ``min_leaf`` samples unattractive beyond recovery."""
     rest = n_active - f - 1
@@ -121,7 +120,7 @@ def _forbid_small_leaves(pairs, f, n_active, n_classes, min_leaf):
             pairs.best[3, j] = ban
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _score_leaves(pairs, n_active, n_classes, min_leaf):
     """Best leaf on both sides of every active feature (rows 0 and 1 of ``compact``)."""
     first_channel, last_channel = 0, n_classes
@@ -149,7 +148,7 @@ def _score_leaves(pairs, n_active, n_classes, min_leaf):
         pairs.compact[3, j] = -1 if min_leaf > 1 else right
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def pair_scores(rows, subset, n_subset, pairs):
     """One pass over the feature pairs of a row subset; results in ``leaf``, ``stump``, ``ones``.
 
@@ -201,7 +200,7 @@ def pair_scores(rows, subset, n_subset, pairs):
     return n_active
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _write_scores(pairs, n_active):
     """Scatter the scores of the varying features to all features."""
     pairs.leaf[:] = -1

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from octcore.kernels import inner
 from octcore.search.univariate.intrinsics import insert_bit, plus, shared_bits, times
 
 
@@ -91,7 +91,7 @@ def make_pairs(rows: Rows) -> Pairs:
     )
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def filter_rows(source, n_source, column, side, target):
     """Write the rows of ``source`` with ``column == side`` to ``target``; return their number."""
     count = 0
@@ -103,7 +103,7 @@ def filter_rows(source, n_source, column, side, target):
     return count
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def pack(rows, subset, n_subset, words, starts):
     """Pack the rows of the subset block by block; ``starts`` receives the word offsets."""
     width = words.itemsize * 8
@@ -129,7 +129,7 @@ def pack(rows, subset, n_subset, words, starts):
     starts[len(rows.block_channel)] = word
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def count_columns(rows, subset, n_subset, pairs):
     """Class totals and ones per channel and feature."""
     n_features = rows.bits.shape[1]
@@ -148,7 +148,7 @@ def count_columns(rows, subset, n_subset, pairs):
                 ones[f] = plus(ones[f], times(scale, shared_bits(word[f], word[f])))
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def compact_columns(pairs, n_classes, n_features):
     """Keep the columns that vary in the subset; return their number.
 
@@ -182,7 +182,7 @@ def compact_columns(pairs, n_classes, n_features):
     return n_active
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def count_pairs(pairs, first, last, scale, f, counts):
     """Add the weight of the rows that have feature ``f`` and feature ``f + 1 + j`` to counts[j]."""
     rest = len(counts)

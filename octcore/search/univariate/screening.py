@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from octcore.kernels import inner
 from octcore.search.univariate.intrinsics import larger, minus, plus, shared_bits, times
 from octcore.search.univariate.rows import count_pairs
 
@@ -14,7 +14,7 @@ _SCREEN_RATIO = 5
 """How many times larger the larger class must be."""
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def screening_pays(rows, pairs):
     """Tell whether one of two classes is so large that most pairs need only part of its rows."""
     if len(rows.block_channel) != 2:
@@ -24,7 +24,7 @@ def screening_pays(rows, pairs):
     return words >= _SCREEN_WORDS and pairs.totals[large] >= _SCREEN_RATIO * pairs.totals[1 - large]
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _cell_margins(pairs, f, n_active, small, part_ones, part_total, margin):
     """Smallest excess of the large class's partial count over the small class in the cells."""
     rest = n_active - f - 1
@@ -45,7 +45,7 @@ def _cell_margins(pairs, f, n_active, small, part_ones, part_total, margin):
         margin[j] = minus(plus(low, high), larger(low, high))
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _score_one_pair(pairs, f, g, a0, a1):
     """Update the stumps of the compact features ``f`` and ``g`` from their common counts."""
     ones, totals, stump = pairs.ones_by_channel, pairs.totals, pairs.compact
@@ -59,7 +59,7 @@ def _score_one_pair(pairs, f, g, a0, a1):
     stump[3, g] = max(stump[3, g], both + second)
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def score_screened(rows, pairs, n_active):
     """Score the pairs of two very unequal classes.
 

@@ -21,6 +21,7 @@ from typing import Literal, cast
 
 import numpy as np
 
+from octcore import kernels
 from octcore.errors import SettingsError
 from octcore.search.univariate.constant_root import (
     has_idle_root,
@@ -42,7 +43,7 @@ from octcore.search.univariate.tree import (
     count_leaves,
     map_features,
 )
-from octcore.search.univariate.warm_up import compiled, warm_up
+from octcore.search.univariate.warm_up import sets
 
 _BOUND_STEPS = 8
 """In how many steps the bound of a root feature rises to the incumbent (a falling global bound)."""
@@ -125,11 +126,9 @@ class _Search:
     def run(self, cancel: Callable[[], bool] | None, time_limit: float | None) -> PathSearchResult:
         """Compile if needed, search on a second thread, and collect the result."""
         width = self.reduced.rows.bits.dtype.itemsize * 8
-        if not compiled(width):
-            self._emit(PathEvent("compiling", self._seconds()))
-            start = time.perf_counter()
-            warm_up((width,))
-            self.compile_seconds = time.perf_counter() - start
+        needed = sets(width, self.problem.depth, self.problem.max_leaves is not None)
+        self.compile_seconds = kernels.require(*needed, stop=cancel or (lambda: False))
+        self.begin += self.compile_seconds
         self._emit(PathEvent("started", self._seconds(), bound=self.bound))
         if self._is_impossible():
             return self._result("infeasible")
@@ -355,7 +354,7 @@ class _Search:
             nodes=self.state.nodes,
             runs=int(self.state.runs[0]),
             compile_seconds=self.compile_seconds,
-            search_seconds=self._seconds() - self.compile_seconds,
+            search_seconds=self._seconds(),
             events=tuple(self.events),
         )
 

@@ -1,0 +1,251 @@
+"""Compiled kernels: declared in one way, kept on disk, and prepared while no clock runs.
+
+Compiling a search takes some ten seconds of a processor, once per installation.  It happens in a
+process of its own, which goes on when the process that waits is ended; only the kernels that a job
+needs are waited for; and every clock of a solve stands still meanwhile (`spent`).
+
+Kernels that are compiled together are a *set*, named ``"module:part"``: `compile_part` of the
+module runs all of them once.  A search calls `require` with the sets that it needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from octcore.errors import CancelledError
+
+PREPARING = "preparing the search, once per installation"
+PREPARING_AGAIN = (
+    "preparing the search; nothing can be kept, since neither the user's cache folder nor the "
+    "temporary folder can be written, so every start does this again"
+)
+PREPARED = "prepared"
+POLL_SECONDS = 0.05
+CACHE_VARIABLE = "NUMBA_CACHE_DIR"
+
+_lock = threading.RLock()
+_loaded: set[str] = set()
+_listeners: list[Callable[[str], None]] = []
+_spent = 0.0
+_since: float | None = None
+
+
+def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Compile the decorated function when it is first called, and keep the machine code on disk.
+
+    Parameters
+    ----------
+    **options
+        Of `numba.njit`, in addition to those that all kernels share.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        import numba
+
+        shared: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+        folder = cache_folder()
+        if folder is None:
+            return numba.njit(**shared, **options)(function)
+        # Numba looks for a writable place while it decorates, and gives up where there is none.
+        config: Any = importlib.import_module("numba.core.config")
+        before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+        try:
+            return numba.njit(cache=True, **shared, **options)(function)
+        finally:
+            config.CACHE_DIR = before
+
+    return decorate
+
+
+def inner() -> Callable[[Callable[..., Any]], Any]:
+    """Decorate a kernel that only kernels call: it compiles faster without Python's entry."""
+    return kernel(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+@functools.cache
+def cache_folder() -> Path | None:
+    """Where machine code is kept; None where nothing can be written.
+
+    The folder of ``NUMBA_CACHE_DIR``, else the user's cache, else a private temporary folder.
+    """
+    import platformdirs
+
+    named = os.environ.get(CACHE_VARIABLE)
+    places = [Path(named)] if named else [Path(platformdirs.user_cache_dir("octcore")) / "kernels"]
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    with contextlib.suppress(FileNotFoundError):  # there may be no temporary folder at all
+        places.append(Path(tempfile.gettempdir()) / f"octcore-kernels-{user}")
+    return next((place for place in places if _is_ours(place)), None)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether this user can write it and nobody else can: machine code in it is executed."""
+    if not folder.is_absolute():
+        return False  # "~" of a user without a home
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        state = folder.stat()
+    except OSError:
+        return False
+    if not hasattr(os, "getuid"):
+        return True
+    return state.st_uid == os.getuid() and not state.st_mode & 0o022
+
+
+def require(*names: str, stop: Callable[[], bool] = lambda: False) -> float:
+    """Load sets of kernels, compiled first where that was never done; returns the seconds it took.
+
+    Parameters
+    ----------
+    *names : str
+        Names of the sets.
+    stop : callable
+        Asked while another process compiles.
+
+    Raises
+    ------
+    CancelledError
+        If `stop` said so; what compiles goes on.
+    """
+    global _spent, _since
+    with _lock:
+        missing = [name for name in names if name not in _loaded]
+        if not missing:
+            return 0.0
+        begin = _since = time.perf_counter()
+        new = [name for name in missing if not is_compiled(name)]
+        try:
+            _say(PREPARING if cache_folder() else PREPARING_AGAIN, bool(new))
+            # Where nothing can be kept, only this process can compile for itself.
+            if new and cache_folder() is not None and not compile_apart(new, stop):
+                raise CancelledError("Stopped while the search was being prepared.")
+            for name in missing:
+                _load(name)
+        finally:
+            seconds = time.perf_counter() - begin
+            _spent, _since = _spent + seconds, None
+        _say(PREPARED, bool(new))
+        return seconds
+
+
+def spent() -> float:
+    """Seconds that this process has waited for kernels so far; no clock counts them."""
+    begin = _since
+    return _spent + (0.0 if begin is None else time.perf_counter() - begin)
+
+
+@contextlib.contextmanager
+def announced(listener: Callable[[str], None]) -> Iterator[None]:
+    """Tell a listener in words that kernels have to be compiled, and when that is over."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def is_compiled(name: str) -> bool:
+    """Whether a set was compiled here before, from these very sources."""
+    marker = _marker(name)
+    return marker is not None and marker.exists()
+
+
+def compile_apart(names: Sequence[str], stop: Callable[[], bool]) -> bool:
+    """Compile sets in a process of its own; returns whether that ended before `stop` said so.
+
+    The process belongs to nobody: it goes on when the one that waits is ended.
+    """
+    command = [sys.executable, "-P", "-m", "octcore.kernels", *names]
+    nothing = subprocess.DEVNULL
+    child = subprocess.Popen(
+        command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+    )
+    while child.poll() is None:
+        if stop():
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def _say(text: str, wanted: bool) -> None:
+    for listener in tuple(_listeners) if wanted else ():
+        listener(text)
+
+
+def _load(name: str) -> None:
+    """Compile or load a set in this process."""
+    module, _, part = name.partition(":")
+    importlib.import_module(module).compile_part(part)
+    _loaded.add(name)
+
+
+def _marker(name: str) -> Path | None:
+    """File that stands for "compiled"; named by set, sources, numba, Python and machine."""
+    folder = cache_folder()
+    if folder is None:
+        return None
+    return folder / hashlib.sha256(f"{name}|{_state()}".encode()).hexdigest()[:20]
+
+
+@functools.cache
+def _state() -> str:
+    package = Path(__file__).resolve().parent
+    parts = [sys.version, platform.machine(), metadata.version("numba")]
+    for source in sorted([*package.glob("search/**/*.py"), *package.glob("numerics/**/*.py")]):
+        status = source.stat()
+        parts.append(f"{source}|{status.st_size}|{status.st_mtime_ns}")
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()
+
+
+@contextlib.contextmanager
+def _alone(marker: Path) -> Iterator[None]:
+    """Wait until no other process compiles the same set."""
+    import psutil
+
+    lock = marker.with_suffix(".lock")
+    while True:
+        try:
+            with open(lock, "x") as file:
+                file.write(str(os.getpid()))
+            break
+        except FileExistsError:
+            with contextlib.suppress(OSError, ValueError):
+                if not psutil.pid_exists(int(lock.read_text())):
+                    lock.unlink()  # left by a process that was killed
+            time.sleep(POLL_SECONDS)
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+
+
+def main(names: Sequence[str]) -> None:
+    """Compile sets and leave their markers."""
+    for name in names:
+        marker = _marker(name)
+        if marker is None:
+            return
+        with _alone(marker):
+            if not marker.exists():
+                _load(name)
+                marker.touch()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
