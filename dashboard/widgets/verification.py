@@ -31,14 +31,16 @@ def draw(run_id: str, run: Run, with_words: bool = True) -> None:
         st.success(text.markdown(found.statement, 400), icon=":material/verified:")
     elif found is not None and with_words:
         st.caption(text.markdown(found.statement, 400))
-    if verified is None and can_be_verified(run):
+    if can_be_verified(run):
         _press(run_id, run)
 
 
 def can_be_verified(run: Run) -> bool:
-    """Whether there is a check that would end in time."""
+    """Whether there is no answer yet, and a check that would end in time."""
     found = run.certificate.verification
     if run.train is None or run.certificate.method == "heuristic":
+        return False
+    if run.certificate.verified is not None:
         return False
     return found is None or (found.estimate is not None and found.estimate < LIMIT)
 
