@@ -88,6 +88,8 @@ class RoutingSearch(RoutingFrame):
                 return self._stopped(min(lowest, current))
             if self.nodes >= node_limit:
                 return "node_limit"
+            if self.alive and self.check is not None:
+                self.check.look(self)
             self.alive = self._expand() if self.alive else self._pop()
 
     def _stopped(self, penalised: float) -> Status:

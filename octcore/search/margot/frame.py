@@ -23,6 +23,7 @@ from octcore.numerics.node_qp.plane import (
 )
 from octcore.numerics.node_qp.reference import NodePlane
 from octcore.numerics.node_qp.solver import CUTOFF, PIVOT_LIMIT, TOLERANCE
+from octcore.search.margot.checking import state_check
 from octcore.search.margot.incumbent import Tracker
 from octcore.search.margot.records import Planes, RoutingProblem
 from octcore.search.margot.start import node_membership, rerouted, tree_objective
@@ -58,6 +59,7 @@ class RoutingFrame:
         self.bound = 0.0
         # Least bound of states that rounding kept from being decided.
         self.abandoned = np.inf
+        self.check = state_check()
         self.prefix = np.zeros(len(problem.y), np.int64)
 
     # -- setting up ---------------------------------------------------------------------------

@@ -89,7 +89,7 @@ class RoutingProblem:
 
     def _weights_fit(self, n: int) -> bool:
         weights = np.asarray(self.weights)
-        return weights.shape == (n,) and bool((weights > 0).all())
+        return weights.shape == (n,) and bool((weights >= 0).all())
 
     @property
     def n_nodes(self) -> int:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,14 +12,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from octcore import kernels
 from octcore.errors import SettingsError
 from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.incumbent import Tracker, merged_routing, merged_rows
 from octcore.search.margot.proof import ProvenSearch
 from octcore.search.margot.records import Cancel, OnEvent, RoutingProblem, RoutingResult
 from octcore.search.margot.sparse import SparseRoutingSearch
-
-_compile_seconds: float | None = None
 
 
 def routing_search(
@@ -57,7 +55,7 @@ def routing_search(
     RoutingResult
         Always with a tree; its bound is valid whatever stopped the search.
     """
-    compiled = warm_up()
+    compiled = kernels.require(_set(problem.variant), stop=cancel or (lambda: False))
     return _solve(problem, on_event, cancel, time_limit, node_limit, compiled, starts, proof_log)
 
 
@@ -105,18 +103,27 @@ def _solve(
     return tracker.result(status, search.bound, search.nodes, search.pivots(), compiled)
 
 
+PLAIN, BUDGETS = "plain", "budgets"
+ALL = (f"{__name__}:{PLAIN}", f"{__name__}:{BUDGETS}")
+"""Sets of kernels, see `octcore.kernels`."""
+
+
+def _set(variant: str) -> str:
+    return ALL[0] if variant == "margot" else ALL[1]
+
+
 def warm_up() -> float:
     """Compile (or load) all kernels; seconds of the first call, 0 afterwards."""
-    global _compile_seconds
-    if _compile_seconds is not None:
-        return 0.0
-    begun = time.monotonic()
+    return kernels.require(*ALL)
+
+
+def compile_part(part: str) -> None:
+    """Run the kernels of one set on a few points."""
     corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.5, 0.6]])
     xor = np.array([-1.0, 1.0, 1.0, -1.0, 1.0])
     problem = RoutingProblem(corners, xor, 2, 1.0, 100.0)
-    _solve(problem, None, None, None, np.inf, 0.0)
-    _solve(replace(problem, depth=3), None, None, None, 20, 0.0)
-    budgets = replace(problem, variant="hfs", budget_upper=1, budget_last=1)
-    _solve(budgets, None, None, None, 20, 0.0)
-    _compile_seconds = time.monotonic() - begun
-    return _compile_seconds
+    if part == BUDGETS:
+        problem = replace(problem, variant="hfs", budget_upper=1, budget_last=1)
+    else:
+        _solve(problem, None, None, None, np.inf, 0.0)
+    _solve(replace(problem, depth=2 if part == BUDGETS else 3), None, None, None, 20, 0.0)

@@ -200,6 +200,8 @@ class SparseRoutingSearch(RoutingSearch):
         if not self._settle():
             self._open(bound, self.prefix, state.kept, state.allowed)
             return
+        if self.check is not None:
+            self.check.look(self)
         self.nodes += 1
         bound, costs = self._bound(bound, state)
         if bound >= self.cutoff():

@@ -1,0 +1,91 @@
+"""``OCTCORE_CHECK=1``: bounds of states against solvers that share nothing with the kernels.
+
+A state is looked at now and then: the value of one of its node QPs may not exceed that of the plane
+which an independent solver finds, and a state that holds the incumbent may not be worth more than
+it.  Without the variable no check exists and the search pays nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from octcore.errors import EngineError
+from octcore.numerics.node_qp.reference import solve_node_qp_reference
+from octcore.search.margot.start import node_membership
+
+if TYPE_CHECKING:
+    from octcore.search.margot.frame import RoutingFrame
+
+VARIABLE = "OCTCORE_CHECK"
+_SHARE = 0.1
+"""Share of the states that are looked at."""
+_MOST_ROWS = 200
+"""Rows of a node that is solved again."""
+_ACCURACY = 1e-5
+"""Relative, of the independent solver."""
+
+
+def state_check() -> StateCheck | None:
+    """Return the check that the environment asks for; None usually."""
+    return StateCheck() if os.environ.get(VARIABLE) == "1" else None
+
+
+class StateCheck:
+    """Asserts, for sampled states, that bounds are bounds."""
+
+    def __init__(self) -> None:
+        self._random = np.random.default_rng(0)
+
+    def look(self, search: RoutingFrame) -> None:
+        """Look at the current state of a search.
+
+        Raises
+        ------
+        AssertionError
+            If a bound is larger than what it bounds.
+        """
+        if self._random.random() >= _SHARE:
+            return
+        self._incumbent(search)
+        node = int(self._random.integers(search.problem.n_nodes))
+        sides = node_membership(search.prefix, node)
+        here = np.flatnonzero(sides < 2)
+        if 0 < len(here) <= _MOST_ROWS:
+            self._node(search, node, sides, here)
+
+    def _incumbent(self, search: RoutingFrame) -> None:
+        ways = search.tracker.routing.copy()
+        inside = np.zeros(len(ways), bool)
+        for _ in range(search.problem.depth):
+            inside |= ways == search.prefix
+            ways = (ways - 1) // 2
+        if not inside.all() or search.masks is not None:
+            return
+        bound, objective = search.value() - search.correction(), search.tracker.objective
+        if bound > objective * (1.0 + _ACCURACY) + 1e-12:
+            raise AssertionError(
+                f"a state is bounded by {bound!r} and holds a tree worth {objective!r}"
+            )
+
+    def _node(self, search: RoutingFrame, node: int, sides: np.ndarray, here: np.ndarray) -> None:
+        problem = search.problem
+        columns = slice(None) if search.masks is None else np.flatnonzero(search.masks[node])
+        x = np.ascontiguousarray(problem.x[here][:, columns])
+        routed = sides[here] if sides[here].any() else None
+        upper = search.penalties[node, here]
+        if not x.shape[1] or (routed is None and np.ptp(problem.y[here]) == 0):
+            return
+        try:
+            plane = solve_node_qp_reference(x, problem.y[here], upper, routed, problem.epsilon)
+        except EngineError:
+            return  # not solved there: nothing to compare with
+        centred = plane.bias + float(problem.x.mean(axis=0)[columns] @ plane.weights)
+        exact = plane.value + centred**2 / (2.0 * search.scale**2)
+        value = float(search.bank.value[node, 0])
+        # the independent solver keeps rows up to its own tolerance, which penalties multiply
+        slack = _ACCURACY * abs(exact) + 1e-7 * float(upper.sum()) + 1e-12
+        if value > exact + slack:
+            raise AssertionError(f"node {node} is bounded by {value!r}, its plane costs {exact!r}")
