@@ -282,9 +282,9 @@ class SparseRoutingSearch(RoutingSearch):
             self._split_feature(bound, node, state)
             return
         if code != BRANCH and not self._choose_nearest():
-            bound = max(bound, self._accurate_bound(state) + self.correction())
-            if bound < self.cutoff():
-                self.abandoned = min(self.abandoned, bound)
+            exact = self._accurate_bound(state)
+            if max(bound, exact + self.correction()) < self.cutoff():
+                self.abandoned = min(self.abandoned, max(bound, exact + self.correction()))
             return
         sample, parent = self.choice[0], self.prefix[self.choice[0]]
         for child in (2 * parent + 1, 2 * parent + 2):
@@ -295,16 +295,26 @@ class SparseRoutingSearch(RoutingSearch):
             self._open(bound, prefix, state.kept, state.allowed)
 
     def _accurate_bound(self, state: SparseState) -> float:
-        """Bound of a state without free samples by cold solves, where rounding spoils warm ones."""
-        total = 0.0
-        for node in range(self.problem.n_nodes):
+        """Bound of a state without free samples by cold solves, where rounding spoils warm ones.
+
+        Its tree is offered: the plane of a node is the best one that keeps to the state.
+        """
+        problem, total = self.problem, 0.0
+        weights, biases = np.zeros((problem.n_nodes, problem.x.shape[1])), np.zeros(problem.n_nodes)
+        for node in range(problem.n_nodes):
             sides = node_membership(self.prefix, node)
-            if (sides < 2).any():
-                masks = (state.kept[node], state.allowed[node])
-                room = self.tracker.objective - total
-                total += solve_sparse_node(self._sparse_node(node, sides), room, *masks).bound
-                if total >= self.tracker.objective:
-                    break
+            if not (sides < 2).any():
+                biases[node] = -1.0 if node % 2 == 1 else 1.0
+                continue
+            masks = (state.kept[node], state.allowed[node])
+            room = self.tracker.objective - total
+            found = solve_sparse_node(self._sparse_node(node, sides), room, *masks)
+            total += found.bound
+            if found.plane.value == np.inf or total >= self.tracker.objective:
+                return total
+            weights[node], biases[node] = found.plane.weights, found.plane.bias
+        planes = Planes(weights, biases)
+        self.tracker.offer(self.objective(planes, self.prefix), planes, self.prefix, "search")
         return total
 
     def _root_axis(self, state: SparseState) -> NDArray[np.float64] | None:
