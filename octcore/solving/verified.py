@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,12 +13,14 @@ from pathlib import Path
 import platformdirs
 
 from octcore.solving.run import Run, jsonable
-from octcore.verification import verify
+from octcore.verification import Verdict, Verification, verify
 
 AUTOMATIC_ESTIMATE = 1.0
 """Seconds that a check may be expected to take to be done without being asked for."""
 AUTOMATIC_LIMIT = 2.5
 STORE_ENVIRONMENT = "OCTCORE_STORE"
+
+logger = logging.getLogger(__name__)
 
 
 def verified(
@@ -39,7 +42,12 @@ def verified(
     expected : float or None
         Longest estimate with which a check is begun; the time limit by default.
     """
-    found = verify(run, time_limit, cancel, expected)
+    try:
+        found = verify(run, time_limit, cancel, expected)
+    except Exception as defect:  # a defect of the check must not cost the run
+        logger.warning("A verification failed.", exc_info=True)
+        words = f"not verified: the check itself failed ({type(defect).__name__}: {defect})"
+        found = Verification(Verdict.NOT_VERIFIED, f"{words}; please report this")
     if found.verified is False and found.case is None:
         try:
             case = str(keep_case(run))

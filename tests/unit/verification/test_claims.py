@@ -192,3 +192,14 @@ def test_the_answer_travels_with_the_trace() -> None:
     assert (last.kind, last.source) == ("verified", "confirmed")
     assert Verification.from_dict(last.details) == run.certificate.verification
     assert "verified independently" in run.to_dict()["certificate"]["verification"]["statement"]
+
+
+def test_a_defect_of_the_check_does_not_cost_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    run = octcore.solve(octcore.load_sample("iris"), "path-search", depth=2, verify=False)
+    broken = replace(run, settings={**run.settings, "constraints": {"root_feature": "no such"}})
+    found = verified(broken)
+    assert found.objective == run.objective
+    assert found.certificate.verified is None
+    assert found.certificate.verification is not None
+    assert "the check itself failed" in found.certificate.verification.statement
+    assert "A verification failed." in caplog.text
