@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from octcore.capabilities import Capability
 from octcore.constraints import ConstraintContext, Constraints, violations
 from octcore.tree.tree import Tree
 
@@ -32,25 +33,6 @@ class Sense(StrEnum):
     def better(self, a: float, b: float) -> bool:
         """Whether objective `a` is strictly better than `b`."""
         return a > b if self is Sense.MAXIMISE else a < b
-
-
-class Capability(StrEnum):
-    """What an engine must be able to do for a program."""
-
-    LINEAR = "linear"
-    """Solve the Pyomo model as it stands: a mixed-integer linear program."""
-    SEPARATION = "separation"
-    """Solve a mixed-integer linear program whose rows arrive from separators."""
-    CONVEX_QUADRATIC = "convex-quadratic"
-    """Solve the Pyomo model as it stands: convex quadratic objective, linear rows, integers."""
-    PATH_SEARCH = "path-search"
-    """Solve the typed search problem of the univariate family."""
-    THRESHOLD_SEARCH = "threshold-search"
-    """Solve the typed search problem over all thresholds of numeric columns."""
-    ROUTING_SEARCH = "routing-search"
-    """Solve the typed search problem of the MARGOT family."""
-    GREEDY = "greedy"
-    """Take the program's own tree; nothing is proven."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,7 +294,7 @@ class BigM:
     asked: float
     needed: Callable[[float], float]
     build: Callable[[Callable[[], None], float], PyomoModel]
-    limit: float = 1e5
+    limit: float = 1e6
 
     def choose(self, objective: float | None) -> float:
         """Constant to build with when the best tree has an objective (None: there is none)."""
@@ -337,7 +319,7 @@ class Program:
     sense : Sense
         Direction of the objective.
     capabilities : tuple of Capability
-        Ways to solve it, the default first.
+        Ways to solve it, where these are fewer than its formulation declares.
     n_features, n_classes : int
         Shape of the trees.
     evaluate : callable
@@ -379,7 +361,6 @@ class Program:
     """
 
     sense: Sense
-    capabilities: tuple[Capability, ...]
     n_features: int
     n_classes: int
     evaluate: Callable[[Tree], float | None]
@@ -399,3 +380,4 @@ class Program:
     describe: Callable[[Tree], tuple[Mapping[str, Any], tuple[str, ...]]] | None = None
     method: str = "mip"
     findings: tuple[str, ...] = ()
+    capabilities: tuple[Capability, ...] = ()

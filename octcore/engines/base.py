@@ -10,7 +10,7 @@ from typing import Protocol
 
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import CancelledError
-from octcore.program import Capability, ModelSize, Program
+from octcore.program import ModelSize, Program
 
 
 class StopReason(StrEnum):
@@ -116,11 +116,10 @@ class Outcome:
 
 
 class Engine(Protocol):
-    """Solves programs that need no more than it supports."""
+    """Solves programs of the capabilities that `octcore.capabilities.ENGINES` states."""
 
     key: str
     title: str
-    supports: frozenset[Capability]
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from octcore.engines.base import Outcome, SolveLimits, StopReason
 from octcore.engines.events import Recorder
-from octcore.program import Capability, Program
+from octcore.program import Program
 
 
 class GreedyEngine:
@@ -14,7 +14,6 @@ class GreedyEngine:
 
     key = "greedy"
     title = "greedy"
-    supports = frozenset({Capability.GREEDY})
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]

@@ -18,7 +18,7 @@ from octcore.engines.highs import (
     SolverStatus,
 )
 from octcore.engines.model_run import ModelRun
-from octcore.program import Capability, Cuts, Point, Program, PyomoModel, SearchState
+from octcore.program import Cuts, Point, Program, PyomoModel, SearchState
 
 CLAIM_TOLERANCE = 1e-6
 """A solver's claim may differ from routing by its own feasibility tolerance, not by more."""
@@ -42,7 +42,6 @@ class HighsEngine:
     key = "highs"
     title = "HiGHS on the complete model"
     method = "mip"
-    supports = frozenset({Capability.LINEAR})
 
     def __init__(self, memory_budget: float | None = None) -> None:
         self.memory_budget = memory_budget

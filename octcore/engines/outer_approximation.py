@@ -30,7 +30,7 @@ from octcore.engines.highs import (
 )
 from octcore.engines.model_run import ModelRun
 from octcore.errors import EngineError
-from octcore.program import Capability, Cuts, Point, Program, PyomoModel
+from octcore.program import Cuts, Point, Program, PyomoModel
 from octcore.tree.tree import Tree
 
 FIRST_TANGENTS = tuple(sign * 0.25 * 2.0**k for k in range(9) for sign in (-1, 1))
@@ -47,7 +47,6 @@ class OuterApproximationEngine:
 
     key = "outer-approximation"
     title = "outer approximation on HiGHS"
-    supports = frozenset({Capability.CONVEX_QUADRATIC})
 
     def __init__(self, memory_budget: float | None = None) -> None:
         self.memory_budget = memory_budget

@@ -21,7 +21,7 @@ from octcore.engines.events import Recorder, finite, relative_gap
 from octcore.engines.model_run import ModelRun
 from octcore.engines.monolithic import CLAIM_TOLERANCE
 from octcore.errors import SettingsError
-from octcore.program import Capability, ModelSize, Point, Program, PyomoModel
+from octcore.program import ModelSize, Point, Program, PyomoModel
 
 _REASONS = {
     TerminationCondition.maxTimeLimit: StopReason.TIME_LIMIT,
@@ -43,7 +43,6 @@ class PyomoSolverEngine:
     title = ""
     method = "mip"
     package = ""
-    supports = frozenset({Capability.LINEAR, Capability.CONVEX_QUADRATIC})
 
     def __init__(self, memory_budget: float | None = None) -> None:
         self.memory_budget = memory_budget

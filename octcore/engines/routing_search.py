@@ -10,7 +10,7 @@ from pathlib import Path
 
 from octcore.engines.base import Outcome, SolveLimits, StopReason
 from octcore.engines.events import Recorder
-from octcore.program import Capability, Program
+from octcore.program import Program
 from octcore.search.margot.records import RoutingEvent, RoutingIncumbent, RoutingResult
 from octcore.search.margot.search import routing_search, warm_up
 
@@ -31,7 +31,6 @@ class RoutingSearchEngine:
 
     key = "routing-search"
     title = "exact routing search"
-    supports = frozenset({Capability.ROUTING_SEARCH})
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
@@ -54,7 +53,7 @@ class RoutingSearchEngine:
             else:
                 recorder.bound(event.bound, event.nodes)
 
-        limit = limits.node_limit or float("inf")
+        limit = float("inf") if limits.node_limit is None else limits.node_limit
         log = _log_file() if task.wants_log else None
         start = None if recorder.tree is None else task.to_routing(recorder.tree)
         result = routing_search(

@@ -9,7 +9,7 @@ import numpy as np
 
 from octcore.engines.base import Outcome, SolveLimits, StopReason
 from octcore.engines.events import Recorder
-from octcore.program import Capability, Program
+from octcore.program import Program
 from octcore.search.thresholds.problem import ThresholdEvent, ThresholdProblem, ThresholdResult
 from octcore.search.thresholds.search import threshold_search
 
@@ -27,7 +27,6 @@ class ThresholdSearchEngine:
 
     key = "threshold-search"
     title = "exact search on all thresholds"
-    supports = frozenset({Capability.THRESHOLD_SEARCH})
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]

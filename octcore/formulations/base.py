@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from octcore.capabilities import Capability, engines_for
 from octcore.errors import SettingsError
 from octcore.parameters import Parameter, unknown_name
 from octcore.program import Problem, Program
@@ -56,8 +57,8 @@ class FormulationInfo:
         Declarations with defaults.
     constraints : frozenset of str
         Side constraints that it can express.
-    engines : tuple of str
-        Engine keys, the default first.
+    capabilities : tuple of Capability
+        What its programs ask of an engine, one or the other; `engines` follows.
     sense : str
         ``"max"`` or ``"min"``.
     objective : str
@@ -85,7 +86,7 @@ class FormulationInfo:
     default_encoding: str
     hyperparameters: tuple[Parameter, ...]
     constraints: frozenset[str]
-    engines: tuple[str, ...]
+    capabilities: tuple[Capability, ...]
     sense: str = "max"
     objective: str = "accuracy - leaf_penalty x leaves"
     max_classes: int | None = None
@@ -94,6 +95,11 @@ class FormulationInfo:
     equations: tuple[tuple[str, str], ...] = ()
     good_at: str = ""
     objective_with: Callable[[Mapping[str, Any]], tuple[str, str]] | None = None
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """Keys of the engines that can solve it, the default first."""
+        return engines_for(self.capabilities)
 
     def objective_of(self, params: Mapping[str, Any]) -> tuple[str, str]:
         """Sense (``"max"`` or ``"min"``) and words of the objective under these hyperparameters."""
@@ -117,7 +123,11 @@ class FormulationInfo:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for ``octcore formulations --json``."""
-        record = {k: v for k, v in vars(self).items() if k not in {"hyperparameters", "reference"}}
+        record = {
+            k: v
+            for k, v in vars(self).items()
+            if k not in {"hyperparameters", "reference", "capabilities"}
+        }
         record["reference"] = str(self.reference)
         record["constraints"] = sorted(self.constraints)
         record["engines"] = list(self.engines)

@@ -69,7 +69,7 @@ INFO = FormulationInfo(
     hyperparameters=(),
     constraints=(side.STRUCTURAL | side.ROUTED | side.PREDICTION)
     - {"max_leaves", "max_splits", "feature_once_per_path"},
-    engines=("highs", "scip", "gurobi"),
+    capabilities=(Capability.LINEAR,),
     sense="min",
     objective="misclassified rows",
     equations=(
@@ -113,7 +113,6 @@ def build(problem: Problem) -> Program:
     model = BinOCT(problem)
     return Program(
         sense=Sense.MINIMISE,
-        capabilities=(Capability.LINEAR,),
         n_features=problem.n_features,
         n_classes=problem.n_classes,
         evaluate=model.evaluate,

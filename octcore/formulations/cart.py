@@ -56,7 +56,7 @@ INFO = FormulationInfo(
     constraints=frozenset(
         {"max_leaves", "max_splits", "min_samples_leaf", "forbidden_features", "class_weight"}
     ),
-    engines=("greedy",),
+    capabilities=(Capability.GREEDY,),
     max_depth=20,
     equations=(
         (
@@ -78,7 +78,6 @@ def build(problem: Problem) -> Program:
 
     return Program(
         sense=Sense.MAXIMISE,
-        capabilities=(Capability.GREEDY,),
         n_features=problem.n_features,
         n_classes=problem.n_classes,
         evaluate=objective.evaluate,

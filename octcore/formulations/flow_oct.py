@@ -76,7 +76,7 @@ INFO = FormulationInfo(
         *STRENGTHENING,
     ),
     constraints=side.STRUCTURAL | side.ROUTED | side.PREDICTION,
-    engines=("highs", "scip", "gurobi"),
+    capabilities=(Capability.LINEAR,),
     equations=(
         (
             r"\max \sum_i \theta_i / n - \lambda \sum_m p_m",
@@ -102,7 +102,6 @@ def build(problem: Problem) -> Program:
     flow = FlowOCT(problem, objective)
     return Program(
         sense=Sense.MAXIMISE,
-        capabilities=(Capability.LINEAR,),
         n_features=problem.n_features,
         n_classes=problem.n_classes,
         evaluate=objective.evaluate,

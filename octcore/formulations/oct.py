@@ -77,7 +77,7 @@ INFO = FormulationInfo(
         ),
     ),
     constraints=side.STRUCTURAL | side.ROUTED | side.PREDICTION,
-    engines=("highs", "scip", "gurobi"),
+    capabilities=(Capability.LINEAR,),
     sense="min",
     objective="errors / errors of the majority rule + alpha x splits",
     equations=(
@@ -106,7 +106,6 @@ def build(problem: Problem) -> Program:
     steps = [problem.params["alpha"] * extra for extra in range(2**problem.depth)]
     return Program(
         sense=Sense.MINIMISE,
-        capabilities=(Capability.LINEAR,),
         n_features=problem.n_features,
         n_classes=problem.n_classes,
         evaluate=model.evaluate,

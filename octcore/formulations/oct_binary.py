@@ -67,7 +67,7 @@ INFO = FormulationInfo(
         ),
     ),
     constraints=side.STRUCTURAL | side.ROUTED | side.PREDICTION,
-    engines=("highs", "scip", "gurobi"),
+    capabilities=(Capability.LINEAR,),
     equations=(
         (r"\max\ n - \sum_t L_t - \lambda n \sum_m d_m", "correct rows minus the price of splits"),
         (r"z_{it} \le \sum_{f: x_{if} = 0} b_{mf}", "rows at t went left where t lies left"),
@@ -85,7 +85,6 @@ def build(problem: Problem) -> Program:
     oct_binary = OCTBinary(problem, objective)
     return Program(
         sense=Sense.MAXIMISE,
-        capabilities=(Capability.LINEAR,),
         n_features=problem.n_features,
         n_classes=problem.n_classes,
         evaluate=objective.evaluate,

@@ -52,7 +52,7 @@ INFO = FormulationInfo(
             "class_weight",
         }
     ),
-    engines=("path-search",),
+    capabilities=(Capability.PATH_SEARCH,),
     max_depth=20,
     equations=(
         (
@@ -74,7 +74,6 @@ def build(problem: Problem) -> Program:
     objective = UnivariateObjective(problem)
     return Program(
         sense=Sense.MAXIMISE,
-        capabilities=(Capability.PATH_SEARCH,),
         n_features=problem.n_features,
         n_classes=problem.n_classes,
         evaluate=objective.evaluate,

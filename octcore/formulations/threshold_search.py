@@ -42,7 +42,7 @@ INFO = FormulationInfo(
             "class_weight",
         }
     ),
-    engines=("threshold-search",),
+    capabilities=(Capability.THRESHOLD_SEARCH,),
     max_depth=20,
     equations=(
         (
@@ -75,7 +75,6 @@ def build(problem: Problem) -> Program:
     objective = UnivariateObjective(problem)
     return Program(
         sense=Sense.MAXIMISE,
-        capabilities=(Capability.THRESHOLD_SEARCH,),
         n_features=problem.n_features,
         n_classes=problem.n_classes,
         evaluate=objective.evaluate,

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from octcore import kernels
+from octcore.capabilities import ENGINES, Capability, engines_for
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.engines.base import Cancel, Engine, Outcome, SolveLimits, StopReason
 from octcore.engines.events import Clock, Event, Recorder, relative_gap
-from octcore.engines.registry import engine_supports, get_engine
+from octcore.engines.registry import get_engine
 from octcore.engines.trace import Trace
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.program import Capability, Program
+from octcore.program import Program
 from octcore.solving.finish import finish, named
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import Run
@@ -192,7 +193,7 @@ def _verified(run: Run, emit: Callable[[Event], None], cancel: Callable[[], bool
 
 def _refuse_too_large(program: Program, engine: Engine, prepared: Prepared) -> None:
     """Refuse a model that would not fit before heuristics spend the time limit on it."""
-    if not engine.supports & BUILDS_MODEL:
+    if not ENGINES[engine.key].supports & BUILDS_MODEL:
         return
     # Such an engine has this module loaded already; searches go without any solver.
     from octcore.engines.model_run import check_size
@@ -255,12 +256,12 @@ def choose_engine(settings: Settings, program: Program) -> Engine:
     SettingsError
         If the engine cannot solve such a program, or is not installed.
     """
-    keys = get_formulation(settings.formulation).info.engines
-    fitting = [key for key in keys if engine_supports(key) & set(program.capabilities)]
+    capabilities = program.capabilities or get_formulation(settings.formulation).info.capabilities
+    fitting = engines_for(capabilities)
     if settings.engine == AUTO:
         return get_engine(fitting[0])
     if settings.engine not in fitting:
-        needs = " or ".join(capability.value for capability in program.capabilities)
+        needs = " or ".join(capability.value for capability in capabilities)
         raise SettingsError(
             "ENGINE_DOES_NOT_FIT",
             f"With these settings {settings.formulation} needs an engine for {needs} programs; "

@@ -32,7 +32,7 @@ INFO = FormulationInfo(
     default_encoding="QT-5",
     hyperparameters=(),
     constraints=frozenset({"class_weight"}),
-    engines=("highs",),
+    capabilities=(Capability.LINEAR,),
     objective="accuracy",
     max_depth=1,
     equations=((r"\max \tfrac{1}{n} \sum_{i,s} z_{is}", "share of rows predicted right"),),
@@ -51,7 +51,6 @@ def build(problem: Problem) -> Program:
 
     return Program(
         sense=Sense.MAXIMISE,
-        capabilities=(Capability.LINEAR,),
         n_features=p,
         n_classes=classes,
         evaluate=evaluate,

@@ -19,7 +19,7 @@ from octcore.engines.branch_and_cut.search import BranchAndCut, Relaxation, Sear
 from octcore.engines.compile import CompiledModel
 from octcore.engines.events import Recorder
 from octcore.engines.model_run import ModelRun
-from octcore.program import Capability, Program, Sense
+from octcore.program import Program, Sense
 
 
 class BranchAndCutEngine:
@@ -33,7 +33,6 @@ class BranchAndCutEngine:
 
     key = "branch-and-cut"
     title = "branch and cut on HiGHS"
-    supports = frozenset({Capability.SEPARATION})
 
     def __init__(self, options: SearchOptions | None = None) -> None:
         self.options = options or SearchOptions()

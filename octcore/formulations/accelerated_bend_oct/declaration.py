@@ -40,7 +40,7 @@ INFO = FormulationInfo(
     default_encoding="QT-5",
     hyperparameters=(*REGULARISERS, *ACCELERATIONS, *STRENGTHENINGS),
     constraints=CONSTRAINTS,
-    engines=("branch-and-cut",),
+    capabilities=(Capability.SEPARATION,),
     equations=(
         (
             r"\sum_k g_k \le 1 + (q - 1)\,\beta_J,\quad \theta_i \le g_{y_i}",
@@ -76,7 +76,6 @@ def build(problem: Problem) -> Program:
     strengthened = settings.value_row or settings.fixing
     return Program(
         sense=Sense.MAXIMISE,
-        capabilities=(Capability.SEPARATION,),
         n_features=problem.n_features,
         n_classes=problem.n_classes,
         evaluate=objective.evaluate,

@@ -57,7 +57,7 @@ INFO = FormulationInfo(
     default_encoding="QT-5",
     hyperparameters=REGULARISERS,
     constraints=CONSTRAINTS,
-    engines=("branch-and-cut",),
+    capabilities=(Capability.SEPARATION,),
     equations=(
         (
             r"\max\ \sum_i \theta_i - a \sum_m p_m",
@@ -83,7 +83,6 @@ def build(problem: Problem) -> Program:
     reduced = reduce_problem(problem)
     return Program(
         sense=Sense.MAXIMISE,
-        capabilities=(Capability.SEPARATION,),
         n_features=problem.n_features,
         n_classes=problem.n_classes,
         evaluate=objective.evaluate,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from octcore.capabilities import Capability
 from octcore.formulations.base import FormulationInfo, Reference
 from octcore.parameters import Choice, Flag, FloatRange, IntRange, Parameter
 
@@ -66,7 +67,7 @@ PROOF_LOG = Flag(
     "be checked again; the run's values name it.",
     advanced=True,
 )
-ENGINES = ("routing-search", "outer-approximation", "scip", "gurobi")
+CAPABILITIES = (Capability.ROUTING_SEARCH, Capability.CONVEX_QUADRATIC)
 MARGINS = (
     r"\min \sum_t \tfrac12 \lVert w_t \rVert^2 + C_t \sum_i \xi_{ti}",
     "wide margins at every branch node, few slacks, at a price by level",
@@ -92,7 +93,7 @@ def declare(
     extra: tuple[Parameter, ...],
     equations: tuple[tuple[str, str], ...],
     good_at: str,
-    engines: tuple[str, ...] = ENGINES,
+    capabilities: tuple[Capability, ...] = CAPABILITIES,
     price: str = "",
 ) -> FormulationInfo:
     """Declare a member of the family: two classes, margins, penalties by level.
@@ -105,8 +106,8 @@ def declare(
         Hyperparameters besides the penalties, epsilon and big-M.
     equations : tuple of (str, str)
         Defining equations and what they say.
-    engines : tuple of str
-        Engines that solve it, the default first.
+    capabilities : tuple of Capability
+        Ways to solve it.
     price : str
         What the objective adds to norms and slacks, in words.
     """
@@ -120,7 +121,7 @@ def declare(
         default_encoding="scaled",
         hyperparameters=(*PENALTIES, *extra, EPSILON, BIG_M),
         constraints=frozenset({"class_weight"}),
-        engines=engines,
+        capabilities=capabilities,
         sense="min",
         objective="half the squared norms + C x slacks" + price,
         max_classes=2,

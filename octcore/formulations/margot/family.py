@@ -103,14 +103,27 @@ class MargotFamily:
             ranges = ranges[: max(self.budget(t) or len(ranges) for t in self.T)]
         return float(np.linalg.norm(ranges))
 
+    @cached_property
+    def conflict_cost(self) -> float:
+        """What identical rows of both classes cost any tree: two slacks per level and pair."""
+        _, group = np.unique(self.problem.X, axis=0, return_inverse=True)
+        n_groups = int(group.max()) + 1
+        by_sign = [
+            np.bincount(group.ravel(), self.problem.weights * (self.signs == sign), n_groups)
+            for sign in (-1.0, 1.0)
+        ]
+        paired = float(np.minimum(*by_sign).sum())
+        return sum(2.0 * self.penalty(1 << level) * paired for level in range(self.depth))
+
     def reach(self, objective: float) -> float:
         """Largest score of any row in a tree of at most this objective.
 
-        The norms are part of the objective, and the bias of a plane can be such that some row
-        that passes has a score of -1, 0 or 1 (-epsilon at most), from which no row is further
-        than norm times distance.
+        The norms are part of the objective, beside what no tree avoids, and the bias of a plane
+        can be such that some row that passes has a score of -1, 0 or 1 (-epsilon at most), from
+        which no row is further than norm times distance.
         """
-        norm = 2.0 * objective if self.is_linear else float(np.sqrt(2.0 * objective))
+        size = 2.0 * max(0.0, objective - self.conflict_cost)
+        norm = size if self.is_linear else float(np.sqrt(size))
         return 1.0 + norm * self.spread
 
     def weight_box(self, reach: float) -> float:

@@ -19,8 +19,9 @@ program as its definition, for export and for other solvers.
 
 from __future__ import annotations
 
+from octcore.capabilities import Capability
 from octcore.formulations.base import formulation
-from octcore.formulations.margot.declaration import MARGINS, NORM, PROOF_LOG, declare
+from octcore.formulations.margot.declaration import CAPABILITIES, MARGINS, NORM, PROOF_LOG, declare
 from octcore.formulations.margot.family import MargotFamily
 from octcore.formulations.margot.model import make_program
 from octcore.program import Problem, Program
@@ -44,7 +45,7 @@ INFO = declare(
     ),
     good_at="Two-dimensional pictures with margins that a class can see; proves depth 2 in seconds "
     "on hundreds of rows.",
-    engines=("routing-search", "outer-approximation", "highs", "scip", "gurobi"),
+    capabilities=(*CAPABILITIES, Capability.LINEAR),
 )
 
 

@@ -44,7 +44,7 @@ def make_program(family: MargotFamily) -> Program:
             bool(family.problem.params.get("proof_log")),
         ),
         tolerance=GAP,
-        bound=0.0,
+        bound=family.conflict_cost,
         claims=family.claims,
     )
 

@@ -73,7 +73,7 @@ INFO = FormulationInfo(
         START_SECONDS,
     ),
     constraints=frozenset({"class_weight"}),
-    engines=("outer-approximation", "scip", "gurobi"),
+    capabilities=(Capability.CONVEX_QUADRATIC,),
     sense="min",
     objective="half the largest squared norm + c1 x slacks + c2 x relabelled + c3 x planes",
     max_classes=2,
@@ -105,7 +105,6 @@ def build(problem: Problem) -> Program:
     leaf = judge.single_leaf if judge.is_decided else None
     return Program(
         sense=Sense.MINIMISE,
-        capabilities=(Capability.CONVEX_QUADRATIC,),
         n_features=problem.n_features,
         n_classes=2,
         evaluate=judge.evaluate,

@@ -70,7 +70,7 @@ INFO = FormulationInfo(
     constraints=frozenset(
         {"min_samples_leaf", "max_leaves", "max_splits", "forbidden_features", "class_weight"}
     ),
-    engines=("highs", "scip", "gurobi"),
+    capabilities=(Capability.LINEAR,),
     sense="min",
     objective="errors / errors of the majority rule + alpha x features in splits",
     max_depth=6,
@@ -118,7 +118,6 @@ def build(problem: Problem) -> Program:
     most = len(model.J) * len(model.B)
     return Program(
         sense=Sense.MINIMISE,
-        capabilities=(Capability.LINEAR,),
         n_features=problem.n_features,
         n_classes=problem.n_classes,
         evaluate=judge.evaluate,

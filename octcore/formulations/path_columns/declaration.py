@@ -50,7 +50,7 @@ INFO = FormulationInfo(
     default_encoding="QT-5",
     hyperparameters=REGULARISERS,
     constraints=side.STRUCTURAL | side.ROUTED | side.PREDICTION,
-    engines=("highs", "scip", "gurobi"),
+    capabilities=(Capability.LINEAR,),
     max_depth=3,
     equations=(
         (
@@ -81,7 +81,6 @@ def build(problem: Problem) -> Program:
     assembly = _Assembly(problem, objective)
     return Program(
         sense=Sense.MAXIMISE,
-        capabilities=(Capability.LINEAR,),
         n_features=problem.n_features,
         n_classes=problem.n_classes,
         evaluate=objective.evaluate,

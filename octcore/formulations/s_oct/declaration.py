@@ -90,7 +90,7 @@ INFO = FormulationInfo(
         START_SECONDS,
     ),
     constraints=frozenset({"max_leaves", "max_splits", "class_weight"}),
-    engines=("branch-and-cut", "highs", "scip", "gurobi"),
+    capabilities=(Capability.SEPARATION, Capability.LINEAR),
     sense="max",
     objective=f"{CORRECT_ROWS}; with alpha > 0 minimise share of errors + alpha x splits",
     objective_with=_objective,

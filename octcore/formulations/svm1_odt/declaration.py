@@ -99,7 +99,7 @@ INFO = FormulationInfo(
         START_SECONDS,
     ),
     constraints=frozenset({"class_weight"}),
-    engines=("highs", "scip", "gurobi"),
+    capabilities=(Capability.LINEAR,),
     sense="min",
     objective="errors + alpha1 x missing margins + alpha2 x 1-norms",
     max_depth=6,
@@ -135,7 +135,6 @@ def build(problem: Problem) -> Program:
     shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes).astype(float)
     return Program(
         sense=Sense.MINIMISE,
-        capabilities=(Capability.LINEAR,),
         n_features=problem.n_features,
         n_classes=problem.n_classes,
         evaluate=judge.evaluate,

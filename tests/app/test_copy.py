@@ -1,0 +1,242 @@
+"""The Solve form with every setting off its default: what it copies repeats its run."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import dashboard
+from dashboard.server import jobs
+from octcore.cli import main
+from octcore.constraints import ACCEPTED
+from octcore.formulations.base import get_formulation
+from octcore.parameters import Flag
+from octcore.selection.data_selection import select_rows
+from octcore.solving.run import Run
+from octcore.solving.settings import GENERAL, SOLVER
+from octcore.solving.solve import solve
+
+APP = str(Path(dashboard.__file__).parent / "app.py")
+PATIENCE = 60
+SAME = ("status", "objective", "bound", "accuracy", "test_accuracy", "n_train", "n_test", "tree")
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]:
+    """What the form starts: rows and settings."""
+    found: list[tuple[Any, dict[str, Any]]] = []
+
+    def submit(owner: str, data: Any, settings: dict[str, Any]) -> str:
+        found.append((data, dict(settings)))
+        return f"run-{len(found)}"
+
+    monkeypatch.setattr(jobs, "warm_up", lambda: None)
+    monkeypatch.setattr(jobs, "submit", submit)
+    monkeypatch.setattr(jobs, "view", lambda run_id: None)
+    return found
+
+
+def open_form(sample: str, formulation: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=PATIENCE).run()
+    if sample != "iris":
+        labelled(app.selectbox, "Sample data").set_value(sample).run()
+    app.switch_page("pages/solve.py").run()
+    labelled(app.selectbox, "Formulation").set_value(formulation).run()
+    assert not app.exception
+    return app
+
+
+def labelled(elements: Any, label: str) -> Any:
+    return next(e for e in elements if e.label == label or e.label.startswith(f"{label} "))
+
+
+def keyed(app: AppTest, *parts: str) -> Any:
+    """The input whose key starts with these parts."""
+    start = ":".join(parts)
+    kinds = (app.number_input, app.selectbox, app.toggle, app.multiselect, app.slider)
+    found = [e for kind in kinds for e in kind if e.key == start or e.key.startswith(f"{start}:")]
+    return found[0]
+
+
+def press(app: AppTest) -> None:
+    app.run()
+    assert not app.exception
+    next(b for b in app.button if b.label == "Find the optimal tree").click().run()
+    assert not app.exception
+
+
+def copied(app: AppTest) -> tuple[str, list[str]]:
+    """Script, and words of the command, of the form."""
+    script = next(block.value for block in app.code if block.value.startswith("import octcore"))
+    command = next(block.value for block in app.code if block.value.startswith("octcore"))
+    return script, shlex.split(command.replace("\\\n", " ").splitlines()[-1])[1:]
+
+
+def by_script(script: str) -> dict[str, Any]:
+    scope: dict[str, Any] = {}
+    exec(script, scope)
+    return scope
+
+
+def by_command(words: list[str], sample: str, folder: Path) -> dict[str, Any]:
+    assert main(["samples", sample, "--output", str(folder / words[1])]) == 0
+    words[1] = str(folder / words[1])
+    assert main([*words, "--json", str(folder / "run.json")]) in (0, 3)
+    return json.loads((folder / "run.json").read_text(encoding="utf-8"))
+
+
+def same_run(first: dict[str, Any], second: dict[str, Any]) -> None:
+    assert {name: first[name] for name in SAME} == {name: second[name] for name in SAME}
+    assert first["settings"] == second["settings"]
+
+
+GENERALS: dict[str, Callable[[AppTest], Any]] = {
+    "encoding": lambda app: keyed(app, "encoding").set_value("QB-5"),
+    "depth": lambda app: keyed(app, "depth").set_value(1),
+    "engine": lambda app: keyed(app, "engine").set_value("highs"),
+    "time_limit": lambda app: keyed(app, "time_limit").set_value(45.0),
+    "test_size": lambda app: keyed(app, "test_share").set_value(20),
+    "gap": lambda app: keyed(app, "param", "solver", "gap").set_value(0.001),
+    "node_limit": lambda app: keyed(app, "param", "solver", "node_limit").set_value(5000),
+    "threads": lambda app: keyed(app, "param", "solver", "threads").set_value(2),
+    "seed": lambda app: keyed(app, "param", "solver", "seed").set_value(7),
+    "warm_start": lambda app: keyed(app, "param", "solver", "warm_start").set_value("none"),
+}
+CONSTRAINTS: dict[str, Callable[[AppTest], Any]] = {
+    "max_leaves": lambda app: keyed(app, "constraint", "max_leaves").set_value(3),
+    "max_splits": lambda app: keyed(app, "constraint", "max_splits").set_value(2),
+    "min_samples_leaf": lambda app: keyed(app, "constraint", "min_samples_leaf").set_value(4),
+    "max_features": lambda app: keyed(app, "constraint", "max_features").set_value(1),
+    "forbidden_features": lambda app: keyed(app, "constraint", "forbidden_features").set_value(
+        ["smiling"]
+    ),
+    "forbidden_pairs": lambda app: keyed(app, "constraint", "forbidden_pairs").set_value(
+        [("head shape", "holding")]
+    ),
+    "root_feature": lambda app: keyed(app, "constraint", "root_feature").set_value("jacket"),
+    "feature_once_per_path": lambda app: keyed(
+        app, "constraint", "feature_once_per_path"
+    ).set_value(True),
+    "min_recall": lambda app: keyed(app, "constraint", "min_recall:0").set_value(0.1),
+    "class_weight": lambda app: keyed(app, "constraint", "class_weight").set_value("balanced"),
+}
+
+
+def set_parity(app: AppTest, name: str) -> None:
+    chosen = keyed(app, "constraint", "fairness")
+    chosen.set_value(next(o for o in chosen.options if o == name.replace("_", " "))).run()
+
+
+def set_params(app: AppTest, key: str) -> set[str]:
+    """Take the hyperparameters off their defaults; the two regularisers exclude each other."""
+    changed = set()
+    for parameter in get_formulation(key).info.hyperparameters:
+        if parameter.name in {"split_weight", "exact_root_values"}:
+            continue
+        widget = keyed(app, "param", key, parameter.name)
+        if isinstance(parameter, Flag):
+            widget.set_value(not parameter.default)
+        else:
+            widget.set_value(0.02)
+        changed.add(parameter.name)
+    return changed
+
+
+def test_every_setting_off_its_default_is_copied(started: list[Any], tmp_path: Path) -> None:
+    app = open_form("monks-1", "flow-oct")
+    for take_off in (*GENERALS.values(), *CONSTRAINTS.values()):
+        take_off(app)
+    params = set_params(app, "flow-oct")
+    set_parity(app, "statistical_parity")
+    press(app)
+    data, settings = started[0]
+    assert {p.name for p in GENERAL} == settings.keys() - {"params", "constraints"}
+    assert all(settings[p.name] != p.default for p in GENERAL if p.name != "formulation")
+    assert settings["params"].keys() == params
+    assert settings["constraints"].keys() == CONSTRAINTS.keys() | {"statistical_parity"}
+    own = solve(data, **settings).to_dict()
+    script, words = copied(app)
+    same_run(own, by_script(script)["run"].to_dict())
+    same_run(own, by_command(words, "monks-1", tmp_path))
+
+
+def test_the_test_names_every_declared_setting() -> None:
+    able = get_formulation("flow-oct").info.constraints
+    assert {p.name for p in ACCEPTED} == able  # else the form would show less than there is
+    assert GENERALS.keys() == {p.name for p in GENERAL} - {"formulation"}
+    assert {p.name for p in SOLVER} <= GENERALS.keys()
+    parity = {p.name for p in ACCEPTED if p.name in able} - CONSTRAINTS.keys()
+    assert parity == {"statistical_parity", "equal_opportunity", "predictive_equality",
+                      "equalized_odds", "conditional_parity"}  # fmt: skip
+
+
+def test_one_class_against_the_rest_is_copied(started: list[Any], tmp_path: Path) -> None:
+    app = open_form("iris", "margot")
+    keyed(app, "depth").set_value(1)
+    labelled(app.selectbox, "Class").set_value("setosa")
+    press(app)
+    data, settings = started[0]
+    own = solve(data, **settings).to_dict()
+    script, words = copied(app)
+    same_run(own, by_script(script)["run"].to_dict())
+    same_run(own, by_command(words, "iris", tmp_path))
+
+
+def test_one_tree_for_every_class_is_copied(started: list[Any], tmp_path: Path) -> None:
+    app = open_form("iris", "margot")
+    keyed(app, "depth").set_value(1)
+    keyed(app, "test_share").set_value(20)
+    next(e for e in app.segmented_control if e.label == "Solve").set_value(
+        "one tree for every class"
+    )
+    press(app)
+    assert len(started) == 3
+    own = [solve(data, **settings) for data, settings in started]
+    script, words = copied(app)
+    model = by_script(script)["model"]
+    record = by_command(words, "iris", tmp_path)
+    for run, again, commanded in zip(own, model.runs, record["runs"], strict=True):
+        same_run(run.to_dict(), again.to_dict())
+        same_run(run.to_dict(), commanded)
+    assert record["test_accuracy"] == model.test_accuracy is not None
+
+
+def test_selected_rows_are_copied(
+    started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The task is done at once and in this process; what it is asked is what the form asks."""
+
+    def start_task(token: str, data: Any, task: str, settings: dict[str, Any], limit: float) -> str:
+        found = select_rows(data, **settings)
+        results["task"] = {
+            "rows": found.rows.tolist(), "n_samples": found.n_samples,
+            "clusters": len(found.clusters), "seconds": 0.5,
+        }  # fmt: skip
+        return "task"
+
+    results: dict[str, dict[str, Any]] = {}
+    monkeypatch.setattr(jobs, "start_task", start_task)
+    monkeypatch.setattr(jobs, "is_task_final", lambda task: True)
+    monkeypatch.setattr(jobs, "task_result", results.get)
+    app = open_form("4-partitions", "s-oct")
+    keyed(app, "test_share").set_value(20)
+    keyed(app, "depth").set_value(1)
+    app.run()
+    keyed(app, "select_rule").set_value("balanced")
+    next(b for b in app.button if b.label == "Select").click().run()
+    press(app)
+    data, settings = started[0]
+    assert data.n_samples == len(results["task"]["rows"]) < 86
+    own = solve(data, **settings)
+    script, words = copied(app)
+    again: Run = by_script(script)["run"]
+    record = by_command(words, "4-partitions", tmp_path)
+    for name in ("status", "objective", "accuracy", "n_train", "tree"):
+        assert again.to_dict()[name] == record[name] == own.to_dict()[name]
+    assert record["selection"]["test_accuracy"] is not None
