@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from octcore.errors import CancelledError
 from octcore.verification.base import Guard, OutOfTimeError, Verdict, Verification
 from octcore.verification.claim import Claim, Routed, broken_rules, route, scores
-from octcore.verification.optimum import Plan, make_plan
+from octcore.verification.optimum import make_plan
 from octcore.verification.value import (
     COUNTING,
     UNIVARIATE,
@@ -33,8 +34,9 @@ LIMITS_OF_BIN_OCT = frozenset({"class_weight", "forbidden_features"})
 CONFLICTS = "conflicting rows"
 SECONDS = "<seconds>"
 """Stands in a statement until the time is known."""
-BLAS_ESTIMATE = 0.05
-"""From here on it pays to keep numpy's products from starting threads of their own."""
+ONE_THREAD_CELLS = 10_000
+"""From so many encoded cells on it pays to keep numpy's small products to one thread: more would
+only wait for each other."""
 
 
 class Finished(Protocol):
@@ -104,7 +106,10 @@ def verify(
         return _unverified(f"not verified: there is no independent check for {name}")
     guard = Guard(time_limit, cancel)
     try:
-        found = check(claim_of(run), guard, time_limit if expected is None else expected)
+        claim, longest = claim_of(run), time_limit if expected is None else expected
+        one_thread = claim.X.size > ONE_THREAD_CELLS
+        with threadpool_limits(1, user_api="blas") if one_thread else nullcontext():
+            found = check(claim, guard, longest)
     except MemoryError:
         return _unverified("not verified: memory did not suffice", seconds=guard.elapsed)
     seconds = f"{guard.elapsed:.2g} s" if guard.elapsed >= 0.01 else "under 0.01 s"
@@ -137,21 +142,13 @@ def check(claim: Claim, guard: Guard, longest: float = math.inf) -> Verification
     if plan.estimate > longest:
         return _unverified(f"not verified ({_estimated(plan.estimate)})", plan.estimate)
     try:
-        cost = _derived(plan, guard)
+        cost = plan.derive(guard)
     except CancelledError:
         return _unverified("not verified: it was stopped", plan.estimate)
     except OutOfTimeError:
         return _unverified(f"not verified: not done in {guard.time_limit:g} s", plan.estimate)
     optimum = None if cost is None else float(value.of(cost, 0))
     return _judged(claim, value, optimum, plan.method, plan.estimate)
-
-
-def _derived(plan: Plan, guard: Guard) -> float | None:
-    if plan.estimate <= BLAS_ESTIMATE:
-        return plan.derive(guard)
-    # The products are small: threads of the library would only wait for each other.
-    with threadpool_limits(1, user_api="blas"):
-        return plan.derive(guard)
 
 
 def _judged(
