@@ -83,3 +83,15 @@ def test_the_constant_follows_the_best_tree():
     assert constants.forbids(100.0, None)
     assert constants.forbids(100.0, 51.0)
     assert not constants.forbids(100.0, 50.0)
+
+
+def test_what_identical_rows_cost_any_tree_needs_no_constant():
+    """Two equal rows of unlike classes and large weights: the price of their slack is no norm."""
+    X, y = np.array([[1.0], [0.0], [1.0]]), np.array([0, 0, 1])
+    weights = np.array([2176.4, 1545.8, 60.8])
+    params = {"norm": "l1", "C_upper": 100.0, "C_last": 1000.0}
+    problem = make_problem(X, y, 2, 1, params, formulation="margot")
+    program = get_formulation("margot").build(replace(problem, weights=weights))
+    assert program.bound == pytest.approx(2 * 1000.0 * 60.8)
+    assert program.big_m is not None
+    assert program.big_m.needed(2 * 1000.0 * 60.8 + 1.0) < 100.0

@@ -118,3 +118,16 @@ def test_a_price_is_worth_no_more_than_a_budget(seed: int):
         axis=1, keepdims=True
     )
     assert (used == (~tiny).sum(axis=1)).all() or not soft.planes.weights.any(axis=1).all()
+
+
+def test_a_budgeted_search_finds_the_tree_that_its_bound_speaks_of():
+    """Nearly no penalty above and a large one below: the best root plane is worth 0.0003."""
+    x = np.array([[1.0, 1.0, 1.0], [0.5, 1.0, 0.0], [0.0, 1.0, 1.0], [0.5, 0.0, 1.0 / 3.0]])
+    x = x[[0, 1, 2, 1, 3]]
+    y = np.array([-1.0, -1.0, 1.0, -1.0, -1.0])
+    problem = RoutingProblem(
+        x, y, 2, 0.01, 1000.0, variant="sfs", budget_upper=1, budget_last=2, alpha=1.0
+    )
+    result = routing_search(problem, time_limit=60)
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(0.0496875, rel=1e-4)
