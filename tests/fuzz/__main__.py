@@ -8,7 +8,7 @@ import os
 import sys
 import time
 
-from tests.fuzz.campaign import Tally, campaign
+from tests.fuzz.campaign import Tally, campaign, first_failure
 from tests.fuzz.checks import keys
 
 
@@ -20,6 +20,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=None)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--first", action="store_true", help="stop at the first failure")
     asked = parser.parse_args()
     unknown = sorted(set(asked.keys) - set(keys()))
     if unknown:
@@ -28,6 +29,8 @@ def main() -> int:
         asked.seconds = 60.0
     os.environ.setdefault("OCTCORE_CHECK", "1")
     chosen = tuple(asked.keys) or keys()
+    if asked.first:
+        return 0 if first_failure(chosen, asked.seed, asked.cases) is None else 1
     tally = Tally(asked.seed)
     start = time.monotonic()
     share = None if asked.cases is None else -(-asked.cases // asked.jobs)

@@ -117,6 +117,16 @@ def campaign(
         number += 1
 
 
+def first_failure(keys: tuple[str, ...], seed: int, cases: int | None) -> str | None:
+    """Return what the first failing case says, None when all hold; nothing is shrunken."""
+    for number in range(10**9 if cases is None else -(-cases // len(keys))):
+        for key in keys:
+            found, sentence = verdict(numbered(key, seed, number))
+            if found in {"failing", "crash"}:
+                return sentence
+    return None
+
+
 def numbered(key: str, seed: int, number: int) -> Case:
     """Draw the case of a number."""
     return draw(np.random.default_rng([seed, number, *key.encode()]), key)

@@ -442,7 +442,7 @@ def draw_numbers(rng: np.random.Generator, kind: str, n: int, p: int) -> dict[st
 def draw_params(rng: np.random.Generator, key: str) -> dict[str, Any]:
     """Draw hyperparameters, prices over several decades."""
 
-    def decade(low: float, high: float) -> float:
+    def decade(low: int, high: int) -> float:
         return float(10.0 ** rng.integers(low, high, endpoint=True))
 
     if key in MARGOT:

@@ -353,10 +353,18 @@ def check_path(case: Case) -> None:
         case.constraints.get("min_samples_leaf", 0),
         _allowed(case)[encoded.cut_groups],
     )
-    path = octcore.penalty_path(
-        case.data(), case.encoding, case.depth, dict(case.constraints), time_limit=300.0
-    )
-    total = table.total
+    total, errors = table.total, table.by_leaves
+    if "root_feature" in case.constraints:
+        root = list(case.columns).index(case.constraints["root_feature"])
+        errors = table.by_root[encoded.cut_groups == root].min(axis=0, initial=np.inf)
+    errors = errors[: leaf_limit(case) + 1]
+    try:
+        path = octcore.penalty_path(
+            case.data(), case.encoding, case.depth, dict(case.constraints), time_limit=300.0
+        )
+    except octcore.SettingsError as refusal:
+        must(not np.isfinite(errors).any(), f"refused: {refusal.message}")
+        return
     for step in path.steps:
         tree = route(step.tree.to_dict(), encoded.X)
         right = float(case.row_weights[tree.predicted == case.codes].sum()) / total
@@ -364,12 +372,13 @@ def check_path(case: Case) -> None:
         must(len(tree.labels) == step.leaves, f"{len(tree.labels)} leaves, said {step.leaves}")
     accuracies = {}
     for leaves in range(1, leaf_limit(case) + 1):
-        best = 1 - table.by_leaves[leaves] / total
+        best = 1 - errors[leaves] / total
         if not np.isfinite(best):
             continue
         accuracies[leaves] = best
         reached = max((s.accuracy for s in path.steps if s.leaves <= leaves), default=-np.inf)
         must(abs(reached - best) < 1e-9, f"{leaves} leaves: accuracy {reached}, optimum {best}")
+    must(bool(accuracies), "a path although no tree exists")
     for penalty in (0.0, 0.003, 0.01, 0.04, 0.2):
         best = max(v - penalty * leaves for leaves, v in accuracies.items())
         step = path.at(penalty)
@@ -411,7 +420,14 @@ def draw(rng: np.random.Generator, key: str) -> Case:
 
 
 PATH_CONSTRAINTS = frozenset(
-    {"max_leaves", "max_splits", "min_samples_leaf", "forbidden_features", "class_weight"}
+    {
+        "max_leaves",
+        "max_splits",
+        "min_samples_leaf",
+        "forbidden_features",
+        "root_feature",
+        "class_weight",
+    }
 )
 
 

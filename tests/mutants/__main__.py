@@ -1,0 +1,105 @@
+"""``python -m tests.mutants [--list] [NAME...]``: put every fault into a copy and see it noticed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.mutants.records import ROOT, Mutant, mutants
+
+COPIED = ("octcore", "dashboard", "tests", "sample_data", "pyproject.toml")
+SECONDS = 900.0
+"""Longest time for one mutant; a test that hangs has noticed it too."""
+KERNEL_MARKS = ("@kernel(", "@inner(", "@njit")
+
+
+def main() -> int:
+    """Run the mutants; exit 1 when one survived."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="all by default")
+    parser.add_argument("--list", action="store_true", help="only list them")
+    asked = parser.parse_args()
+    chosen = [m for m in mutants() if not asked.names or m.name in asked.names]
+    if asked.list:
+        for mutant in chosen:
+            print(f"{mutant.name}: {mutant.place(ROOT).relative_to(ROOT)} ({mutant.kill})")
+        return 0
+    survived, begin = [], time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copy = make_copy(Path(folder) / "copy")
+        sound: dict[str, bool] = {}
+        for mutant in chosen:
+            if mutant.kill not in sound:
+                sound[mutant.kill] = not fails(mutant.command, copy, copy.parent / "kernels")
+                if not sound[mutant.kill]:
+                    print(f"FAILS without any fault: {mutant.kill}", flush=True)
+            start = time.monotonic()
+            killed = sound[mutant.kill] and is_killed(mutant, copy)
+            said = "killed" if killed else "SURVIVED"
+            print(f"{said:9s} {time.monotonic() - start:6.1f} s  {mutant.name}", flush=True)
+            if not killed:
+                survived.append(mutant.name)
+    seconds = time.monotonic() - begin
+    print(f"{len(chosen) - len(survived)} of {len(chosen)} killed in {seconds:.0f} s")
+    return 1 if survived else 0
+
+
+def make_copy(folder: Path) -> Path:
+    """Copy what the tests need; times stay, so that compiled kernels can be used again."""
+    folder.mkdir()
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(
+                ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        else:
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+def is_killed(mutant: Mutant, copy: Path) -> bool:
+    """Put a fault into the copy, run its test, and take the fault out again."""
+    path = mutant.place(copy)
+    text, times = path.read_text(), path.stat()
+    changed = text.replace(mutant.find, mutant.replace)
+    compile(changed, str(path), "exec")
+    path.write_text(changed)
+    kernels = copy.parent / "kernels"
+    fresh = any(mark in text for mark in KERNEL_MARKS)
+    if fresh:  # callers of a kernel hold its machine code
+        kernels = Path(tempfile.mkdtemp(dir=copy.parent))
+    try:
+        return fails(mutant.command, copy, kernels)
+    finally:
+        path.write_text(text)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        if fresh:
+            shutil.rmtree(kernels, ignore_errors=True)
+
+
+def fails(command: list[str], copy: Path, kernels: Path) -> bool:
+    """Run ``python -m`` in the copy; a test that hangs fails, too."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(kernels), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        run = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=copy,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return True
+    return run.returncode != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

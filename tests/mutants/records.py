@@ -1,0 +1,67 @@
+"""A mutant: which text becomes which, and what must fail then."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parent.parent
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One seeded fault.
+
+    Parameters
+    ----------
+    name : str
+        Short and unique.
+    file : str
+        Where the text stands; another file of the package when it has moved.
+    find, replace : str
+        The text, which occurs once, and what it becomes.
+    kill : str
+        ``"fuzz KEY [KEY...] CASES"`` or ``"pytest TEST"``.
+    """
+
+    name: str
+    file: str
+    find: str
+    replace: str
+    kill: str
+
+    def place(self, root: Path) -> Path:
+        """File of the text below a folder.
+
+        Raises
+        ------
+        LookupError
+            If the text is nowhere, or in more than one place.
+        """
+        named = root / self.file
+        if named.exists() and named.read_text().count(self.find) == 1:
+            return named
+        found = [path for path in (root / "octcore").rglob("*.py") if self.find in path.read_text()]
+        if len(found) != 1 or found[0].read_text().count(self.find) != 1:
+            raise LookupError(f"{self.name}: its text stands in {len(found)} files, not once")
+        return found[0]
+
+    @property
+    def command(self) -> list[str]:
+        """Arguments of ``python -m`` that fail when the mutant is in."""
+        kind, *rest = self.kill.split()
+        if kind == "pytest":
+            return ["pytest", "-q", "-x", "-p", "no:cacheprovider", *rest]
+        *keys, cases = rest
+        return ["tests.fuzz", "--first", "--seed", "0", "--cases", cases, *keys]
+
+
+def mutants() -> list[Mutant]:
+    """All mutants, in the order of their files."""
+    found: list[Mutant] = []
+    for path in sorted(FOLDER.glob("*.toml")):
+        records = tomllib.loads(path.read_text())["mutant"]
+        found += [Mutant(**record) for record in records]
+    return found
