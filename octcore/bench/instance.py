@@ -128,6 +128,7 @@ class Line:
     rows: int | None = None
     binaries: int | None = None
     nodes: int | None = None
+    trees: int | None = None
     method: str = ""
     limit: float | None = None
     note: str = ""

@@ -6,11 +6,8 @@ killed at the limit, and its objective is recomputed by sending the rows through
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.util
-import multiprocessing
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,13 +17,11 @@ from typing import Any
 import numpy as np
 
 from octcore.bench import peer_programs
+from octcore.bench.child import ask_child, isolate
 from octcore.bench.instance import Instance, Line
 from octcore.bench.peer_programs import Answer, Parity, Question, leaf_count, route
 from octcore.engines.events import relative_gap
 
-GRACE_SECONDS, GRACE_SHARE = 5.0, 0.1
-IMPORT_SECONDS = 180.0
-MEMORY_BYTES = 8 * 2**30
 TOLERANCE = 1e-6
 
 
@@ -83,7 +78,7 @@ def run_peer(instance: Instance, blank: Line, limit: float) -> Line:
     if peer.needs_parity != (question.parity is not None):
         verb = "needs a" if peer.needs_parity else "knows no"
         return replace(blank, status="refused", note=f"{peer.title} {verb} parity limit.")
-    answer, seconds = _in_child(peer, question)
+    answer, seconds = ask_child(_call, (peer.key, question), question.limit)
     blank = replace(blank, method="peer", seconds=round(seconds, 4))
     if isinstance(answer, str):
         return replace(blank, status="no_solution", note=answer)
@@ -141,35 +136,9 @@ def _parity_note(parity: Parity | None, predicted: np.ndarray) -> str:
     return f"{words}, above the limit" if gap > parity.max_gap + TOLERANCE else words
 
 
-def _in_child(peer: Peer, question: Question) -> tuple[Answer | str, float]:
-    """Return what the program says, or in words why it says nothing, and the seconds it took."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_call, args=(peer.key, question, theirs), daemon=True)
-    child.start()
-    theirs.close()  # so that the death of the child is the end of the stream
-    start = time.perf_counter()
-    deadline = question.limit + max(GRACE_SECONDS, GRACE_SHARE * question.limit)
-    try:
-        if not ours.poll(IMPORT_SECONDS):
-            return "it could not be imported in time", time.perf_counter() - start
-        ours.recv()
-        start = time.perf_counter()
-        if not ours.poll(deadline):
-            return "killed at the limit without an answer", time.perf_counter() - start
-        return ours.recv()
-    except EOFError:
-        seconds = time.perf_counter() - start
-        child.join(GRACE_SECONDS)
-        return f"its process ended with code {child.exitcode} and no answer", seconds
-    finally:
-        child.kill()
-        child.join()
-
-
-def _call(key: str, question: Question, channel: Connection) -> None:
+def _call(channel: Connection, key: str, question: Question) -> None:
     peer = PEERS[key]
-    _isolate()
+    isolate()
     try:
         importlib.import_module(peer.module)
         channel.send("ready")
@@ -179,14 +148,3 @@ def _call(key: str, question: Question, channel: Connection) -> None:
     except Exception as error:  # a foreign program may raise anything
         message = " ".join(str(error).split())
         channel.send((f"{type(error).__name__}: {message}", 0.0))
-
-
-def _isolate() -> None:
-    """Keep a foreign program from printing into ours and from taking all memory."""
-    silence = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silence, 1)
-    os.dup2(silence, 2)
-    with contextlib.suppress(ImportError, ValueError, OSError):  # not on every system
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))

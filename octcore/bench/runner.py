@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from octcore.bench.counters import COUNTERS, run_counter
 from octcore.bench.instance import COLUMNS, Instance, Line
 from octcore.bench.peers import PEERS, run_peer
 from octcore.data.dataset import Dataset
@@ -142,6 +143,8 @@ def _solve(suite: str, instance: Instance, limit: float, solver: Solver) -> Line
     try:
         if instance.formulation in PEERS:
             return run_peer(instance, blank, limit)
+        if instance.formulation in COUNTERS:
+            return run_counter(instance, blank, limit)
         if instance.select:
             return _solve_selected(blank, instance, limit, solver)
         train, test, chosen = _prepared(instance, limit, solver)

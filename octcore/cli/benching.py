@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from octcore.bench.counters import COUNTERS
 from octcore.bench.data_files import check_files, data_folder
 from octcore.bench.instance import Instance, Line
 from octcore.bench.peers import PEERS
@@ -67,7 +68,7 @@ def _study(suite: Suite, given: str) -> str:
 def _formulations(text: str) -> tuple[str, ...]:
     keys = tuple(key.strip() for key in text.split(",") if key.strip())
     for key in keys:
-        if key not in PEERS:
+        if key not in PEERS and key not in COUNTERS:
             get_formulation(key)
     return keys
 
@@ -86,11 +87,12 @@ def _show(line: Line, done: int, total: int) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(CLEAR)
     numbers = [
-        f"{name} {value:.6g}"
+        f"{name} {value}" if name == "trees" else f"{name} {value:.6g}"
         for name, value in (
             ("objective", line.objective),
             ("gap", line.gap),
             ("test", line.test_accuracy),
+            ("trees", line.trees),
             ("reference", line.reference_objective),
             ("seconds", line.seconds),
         )

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from octcore.bench import peers
+from octcore.bench import child, peers
 from octcore.bench.instance import Instance, Line
 from octcore.bench.peer_programs import Answer, Parity, Question, leaf_count, route
 from octcore.bench.peers import PEERS, run_peer
@@ -103,7 +103,7 @@ def test_fair_oct_keeps_the_parity_limit():
 
 def fake(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     """Put a function of this module in the place of a program; children are forked to see it."""
-    monkeypatch.setattr(peers.multiprocessing, "get_context", FORK)
+    monkeypatch.setattr(child.multiprocessing, "get_context", FORK)
     program = replace(PEERS["sklearn-cart"], key="fake", title="Fake", solve=PROGRAMS[key])
     monkeypatch.setitem(PEERS, "fake", program)
 
@@ -128,7 +128,7 @@ PROGRAMS = {
     ],
 )
 def test_a_program_that_fails_is_a_line(monkeypatch, program: str, words: str):
-    monkeypatch.setattr(peers, "GRACE_SECONDS", 0.2)
+    monkeypatch.setattr(child, "GRACE_SECONDS", 0.2)
     fake(monkeypatch, program)
     start = time.monotonic()
     entry = line("fake", limit=0.5)

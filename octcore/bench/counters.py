@@ -1,0 +1,206 @@
+"""Programs that count near-optimal trees, ours beside other people's; each in a child process."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from octcore.bench.child import ask_child, isolate
+from octcore.bench.instance import Instance, Line
+
+MEGABYTE = 2.0**20
+
+
+@dataclass(frozen=True)
+class Count:
+    """What a program says.
+
+    Parameters
+    ----------
+    trees : int
+        Number of trees.
+    seconds, cpu_seconds : float
+        Wall clock and processor, without import and compilation.
+    optimum : float or None
+        Objective of its best tree.
+    note : str
+        What is different about its question.
+    """
+
+    trees: int
+    seconds: float
+    cpu_seconds: float
+    optimum: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class CountQuestion:
+    """Trees whose accuracy minus `leaf_penalty` x leaves is within `tolerance` of the best.
+
+    Parameters
+    ----------
+    X, y : numpy.ndarray
+        0/1 columns of shape ``(n, p)``; class indices of shape ``(n,)``.
+    depth : int
+        Largest number of splits on a path.
+    leaf_penalty, tolerance : float
+        In accuracy.
+    limit : float
+        Seconds.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    depth: int
+    leaf_penalty: float
+    tolerance: float
+    limit: float
+
+
+def _timed(call: Callable[[], Any]) -> tuple[Any, float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    value = call()
+    return value, time.perf_counter() - wall, time.process_time() - cpu
+
+
+def ours(question: CountQuestion) -> Count:
+    """Count with `octcore.near_optimal`; kernels are compiled before the clock starts."""
+    from octcore.data.dataset import Dataset
+    from octcore.search.near_optimal.warm_up import warm_up
+    from octcore.selection.near_optimal import near_optimal
+
+    warm_up()
+    data = Dataset.from_arrays(pd.DataFrame(question.X).add_prefix("c"), question.y.tolist())
+    found, wall, cpu = _timed(
+        lambda: near_optimal(
+            data,
+            "none",
+            depth=question.depth,
+            params={"leaf_penalty": question.leaf_penalty},
+            tolerance=question.tolerance,
+            time_limit=question.limit,
+        )
+    )
+    return Count(found.count, wall, cpu, found.optimum)
+
+
+def treefarms(question: CountQuestion) -> Count:
+    """Count with TreeFARMS, told to keep splits whose leaves predict alike."""
+    from treefarms import TREEFARMS  # pyright: ignore[reportMissingImports]
+
+    frame = pd.DataFrame(question.X).add_prefix("c")
+    model = TREEFARMS(
+        {
+            "regularization": question.leaf_penalty,
+            "rashomon_bound_adder": question.tolerance,
+            "rashomon_ignore_trivial_extensions": False,
+            "depth_budget": question.depth + 1,
+            "time_limit": int(np.ceil(question.limit)),
+        }
+    )
+    _, wall, cpu = _timed(lambda: model.fit(frame, pd.Series(question.y, name="class")))
+    return Count(int(model.get_tree_count()), wall, cpu, note="single-precision costs")
+
+
+def praxis(question: CountQuestion) -> Count:
+    """Count with PRAXIS at full lookahead; its budget is a multiple of the optimum, given free."""
+    from praxis import PRAXIS  # pyright: ignore[reportMissingImports]
+
+    def fit(multiple: float) -> Any:
+        model = PRAXIS()
+        model.fit(
+            question.X,
+            question.y,
+            lambda_reg=question.leaf_penalty,
+            depth_budget=question.depth,
+            rashomon_mult=multiple,
+            lookahead_k=question.depth,
+            majority_leaf_only=True,
+        )
+        return model
+
+    n = len(question.y)
+    least = float(fit(0.0).get_min_objective()) / n
+    model, wall, cpu = _timed(lambda: fit(question.tolerance / least))
+    return Count(int(model.count_trees()), wall, cpu, 1 - least, "penalty and budget in whole rows")
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A program that may be installed: its name in words, module, how to get it, and the call."""
+
+    title: str
+    module: str
+    install: str
+    call: Callable[[CountQuestion], Count]
+
+
+COUNTERS = {
+    "near-optimal": Counter("octcore", "octcore", "", ours),
+    "treefarms": Counter("TreeFARMS", "treefarms", "pip install treefarms==0.2.4", treefarms),
+    "praxis": Counter("PRAXIS", "praxis", "pip install tree-praxis==0.0.30", praxis),
+}
+"""Programs that the suite `near-optimal` can call, by key."""
+
+
+def run_counter(instance: Instance, blank: Line, limit: float) -> Line:
+    """Count in a child process and fill the line."""
+    counter = COUNTERS[instance.formulation]
+    if importlib.util.find_spec(counter.module) is None:
+        return replace(
+            blank, status="missing", note=f"{counter.title} is not installed; {counter.install}."
+        )
+    data, params = instance.load(), instance.settings["params"]
+    assert data.y is not None
+    question = CountQuestion(
+        data.frame.to_numpy(dtype=np.uint8),
+        data.y,
+        instance.depth,
+        float(params["leaf_penalty"]),
+        float(params["tolerance"]),
+        limit,
+    )
+    answer, seconds = ask_child(_call, (instance.formulation, question), limit)
+    blank = replace(blank, method="count", seconds=round(seconds, 4))
+    if isinstance(answer, str):
+        return replace(blank, status="no_solution", note=answer)
+    count, peak = answer
+    notes = [f"cpu {count.cpu_seconds:.3f} s", f"peak {peak / MEGABYTE:.0f} MB", count.note]
+    return replace(
+        blank,
+        status="optimal" if instance.formulation == "near-optimal" else "feasible",
+        objective=count.optimum,
+        bound=count.optimum if instance.formulation == "near-optimal" else None,
+        seconds=round(count.seconds, 4),
+        solve_seconds=round(count.seconds, 4),
+        trees=count.trees,
+        note="; ".join(note for note in notes if note),
+    )
+
+
+def _call(channel: Connection, key: str, question: CountQuestion) -> None:
+    isolate()
+    try:
+        importlib.import_module(COUNTERS[key].module)
+        channel.send("ready")
+        count = COUNTERS[key].call(question)
+        channel.send(((count, _peak_bytes()), count.seconds))
+    except Exception as error:  # a foreign program may raise anything
+        message = " ".join(str(error).split())
+        channel.send((f"{type(error).__name__}: {message}", 0.0))
+
+
+def _peak_bytes() -> float:
+    """Largest memory of this process so far, imports included."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
