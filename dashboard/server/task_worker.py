@@ -17,8 +17,6 @@ from typing import Any
 
 from octcore.errors import OctError
 from octcore.worker.channel import Channel, Inbox, Watch
-from octcore.worker.child import KERNELS
-from octcore.worker.kernels import are_compiled, compile_apart
 from octcore.worker.protocol import PROTOCOL, error_fields
 
 Tell = Callable[[Mapping[str, Any]], None]
@@ -35,9 +33,6 @@ def main() -> None:
         channel.send("warming", what="importing libraries")
         work = TASKS[str(request["task"])]
         watch.limit_memory(None)
-        if not are_compiled():
-            channel.send("warming", what="compiling kernels")
-            compile_apart(list(KERNELS.values()), inbox.cancel.is_set)
         from octcore.data.packing import unpack
 
         data = unpack(base64.b64decode(request["data"]))

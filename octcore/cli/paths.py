@@ -14,7 +14,7 @@ from octcore.cli.options import (
     given,
     read_data,
 )
-from octcore.cli.output import write_text
+from octcore.cli.output import reserved, write_text
 from octcore.selection.penalty_path import penalty_path
 from octcore.solving.settings import DEPTH, ENCODING, SEED, TEST_SIZE, TIME_LIMIT
 
@@ -33,13 +33,14 @@ def add_commands(commands: Any) -> None:
 
 def run_path(arguments: argparse.Namespace) -> int:
     """Print accuracy against size."""
-    path = penalty_path(
-        read_data(arguments),
-        constraints=constraint_values(arguments.constraint),
-        **given(arguments, SETTINGS),
-    )
-    if arguments.json:
-        write_text(arguments.json, json.dumps(path.to_dict(), allow_nan=False) + "\n")
+    with reserved(arguments.json):
+        path = penalty_path(
+            read_data(arguments),
+            constraints=constraint_values(arguments.constraint),
+            **given(arguments, SETTINGS),
+        )
+        if arguments.json:
+            write_text(arguments.json, json.dumps(path.to_dict(), allow_nan=False) + "\n")
     if arguments.json != "-":
         table = path.table().dropna(axis="columns", how="all")
         print(table.to_string(index=False, na_rep="-", float_format="{:.5f}".format))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,12 @@ from octcore.errors import SettingsError
 from octcore.parameters import check_all
 from octcore.reports.tables import run_report
 from octcore.selection.one_vs_rest import OneVsRest, solve_one_vs_rest
-from octcore.selection.selected_training import SelectedRun, check_formulation, solve_selected
 from octcore.solving.run import Run
 from octcore.solving.settings import ONE_VS_REST, ROWS, check_settings
 from octcore.worker import solve_in_child
+
+if TYPE_CHECKING:
+    from octcore.selection.selected_training import SelectedRun
 
 FOR_ONE_TREE = ("trace", "model", "tree")
 """Outputs that describe one tree."""
@@ -78,6 +80,9 @@ def train_selected(
     data: Dataset, settings: Mapping[str, Any], rule: str, rounds: int
 ) -> SelectedRun:
     """Select in this process, solve in a child process."""
+    # Not above: selecting needs a solver's library, which other commands do not wait for.
+    from octcore.selection.selected_training import check_formulation, solve_selected
+
     checked = check_settings(**settings)
     check_formulation(checked.formulation)
     if checked.encoding != "scaled":

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from octcore.cli.options import add_data_options, add_solve_options, read_data, solve_settings
-from octcore.cli.output import write_text
+from octcore.cli.output import reserved, write_files, write_text
 from octcore.cli.progress import ProgressLine
 from octcore.cli.several import (
     add_several_options,
@@ -58,6 +58,13 @@ def run_solve(arguments: argparse.Namespace) -> int:
     _check_outputs(arguments)
     rows = check_several(arguments)
     settings = solve_settings(arguments)
+    with reserved(arguments.json, arguments.trace, arguments.model, *arguments.tree):
+        return _solve_and_write(arguments, settings, rows)
+
+
+def _solve_and_write(
+    arguments: argparse.Namespace, settings: dict[str, Any], rows: dict[str, Any]
+) -> int:
     start = time.perf_counter()
     data = read_data(arguments)
     read_seconds = time.perf_counter() - start
@@ -74,21 +81,29 @@ def run_solve(arguments: argparse.Namespace) -> int:
 
 
 def _write(arguments: argparse.Namespace, run: Run, record: dict[str, Any], summary: str) -> int:
-    """Write the files that were asked for and the report; returns the exit code."""
+    """Write the files that were asked for and the report; returns the exit code.
+
+    What cannot be written after all, as on a full disk, goes to standard output behind the report.
+    """
+    files: dict[str, str] = {}
     if arguments.json:
-        write_text(arguments.json, json.dumps(record, allow_nan=False) + "\n")
+        files[arguments.json] = json.dumps(record, allow_nan=False) + "\n"
     if arguments.trace:
-        write_text(arguments.trace, run.trace.to_json_lines())
+        files[arguments.trace] = run.trace.to_json_lines()
+    if run.tree is not None and arguments.model:
+        files[arguments.model] = json.dumps(model_to_dict(run), allow_nan=False) + "\n"
+    if run.tree is not None:
+        files |= {path: export_tree(run, path.rpartition(".")[2]) for path in arguments.tree}
+    failures = write_files(files)
     if run.tree is None:
         print(run_report(run), file=sys.stderr)
-        return NO_TREE
-    if arguments.model:
-        write_text(arguments.model, json.dumps(model_to_dict(run), allow_nan=False) + "\n")
-    for path in arguments.tree:
-        write_text(path, export_tree(run, path.rpartition(".")[2]))
-    if arguments.json != "-":
+    elif arguments.json != "-":
         print(run_report(run) + (f"\n{summary}" if summary else ""))
-    return 0
+    for path in failures:
+        print(f"{path}:\n{files[path].rstrip()}")
+    for failure in failures.values():
+        raise failure
+    return NO_TREE if run.tree is None else 0
 
 
 def run_compare(arguments: argparse.Namespace) -> int:
@@ -98,10 +113,11 @@ def run_compare(arguments: argparse.Namespace) -> int:
         raise SettingsError("NO_FORMULATIONS", "--formulations names none.", "formulations")
     plans = {key: solve_settings(arguments, key) for key in keys}
     data = read_data(arguments)
-    runs = [_solve(data, settings, 0.0) for settings in plans.values()]
-    if arguments.json:
-        records = [run.to_dict() for run in runs]
-        write_text(arguments.json, json.dumps(records, allow_nan=False) + "\n")
+    with reserved(arguments.json):
+        runs = [_solve(data, settings, 0.0) for settings in plans.values()]
+        if arguments.json:
+            records = [run.to_dict() for run in runs]
+            write_text(arguments.json, json.dumps(records, allow_nan=False) + "\n")
     if arguments.json != "-":
         print(comparison_table(runs).to_string(index=False))
     return 0 if any(run.tree is not None for run in runs) else NO_TREE

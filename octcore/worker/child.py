@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import logging
 import os
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from octcore.errors import OctError
+from octcore import kernels
+from octcore.errors import CancelledError, OctError
 from octcore.worker.channel import Channel, Inbox, Watch
-from octcore.worker.kernels import are_compiled, compile_apart, warm_up
 from octcore.worker.protocol import PROTOCOL, ProtocolError, error_fields
+from octcore.worker.rehearsal import rehearse
 
 if TYPE_CHECKING:
     from octcore.engines.events import Event
     from octcore.solving.run import Run
 
 EXIT_DONE, EXIT_ERROR = 0, 1
-LEAST_SECONDS = 0.05
 
-IMPORTS = ("pandas", "sklearn.tree", "highspy", "pyomo.environ", "octcore.solving.solve")
-KERNELS = {
-    "path-search": "octcore.search.univariate.search",
-    "threshold-search": "octcore.search.thresholds.warm_up",
-    "routing-search": "octcore.search.margot.search",
-}
-"""By engine: the module whose optional ``warm_up()`` compiles its kernels or loads them."""
-REHEARSAL = "octcore.worker.rehearsal"
-"""Its ``warm_up()`` follows the kernels."""
+IMPORTS = ("octcore.solving.solve", "sklearn.tree", "highspy", "pyomo.environ")
+KERNELS = (
+    "octcore.search.thresholds.warm_up",
+    "octcore.search.univariate.warm_up",
+    "octcore.search.margot.search",
+)
+"""Modules whose ``ALL`` names sets of kernels, those that most solves need first."""
 
 MESSAGE_KINDS = {"model": "built", "incumbent": "incumbent"}
 
@@ -42,7 +39,7 @@ logger = logging.getLogger(__name__)
 def main(
     solve: Callable[..., Run] | None = None,
     imports: Sequence[str] = IMPORTS,
-    kernels: Mapping[str, str] = KERNELS,
+    modules: Sequence[str] = KERNELS,
 ) -> None:
     """Serve one request and end the process.
 
@@ -52,10 +49,9 @@ def main(
         What is called with the data, the settings, `on_event` and `cancel`; `octcore.solve` by
         default.
     imports : sequence of str
-        Modules to import before a request is awaited.
-    kernels : mapping of str to str
-        Modules to warm up by engine: all of them while the worker is idle, and those that a
-        request needs before it is solved.
+        Modules to import while no request is there; a request imports what it needs.
+    modules : sequence of str
+        Modules whose kernels to load while no request is there.
     """
     channel = Channel()
     channel.send("hello", pid=os.getpid(), protocol=PROTOCOL)
@@ -63,10 +59,9 @@ def main(
     inbox = Inbox()
     watch = Watch(channel)
     try:
-        _import(channel, imports)
-        warmer = Warmer(channel, inbox, kernels)
+        _import(channel, inbox, imports)
+        warmer = Warmer(channel, inbox, modules)
         request = inbox.request()
-        warmer.ready()
         record = _answer(solve, request, warmer, watch, channel, inbox.cancel.is_set)
         channel.send("done", run=record)
     except ProtocolError as error:
@@ -89,9 +84,11 @@ def _be_the_first_to_die() -> None:
         logger.debug("oom_score_adj cannot be set here")
 
 
-def _import(channel: Channel, imports: Sequence[str]) -> None:
+def _import(channel: Channel, inbox: Inbox, imports: Sequence[str]) -> None:
     channel.send("warming", what="importing libraries")
     for name in imports:
+        if inbox.has_request:
+            return
         importlib.import_module(name)
     if imports:
         from octcore.formulations.base import list_formulations
@@ -100,14 +97,10 @@ def _import(channel: Channel, imports: Sequence[str]) -> None:
 
 
 class Warmer:
-    """Has the kernels compiled while the worker waits, and loads them.
+    """Gets ready for any solve while the worker waits for one."""
 
-    The very first compilation on a machine takes long, and most solves need none of them: it runs
-    in a process of its own, and a request is served without waiting for it.
-    """
-
-    def __init__(self, channel: Channel, inbox: Inbox, kernels: Mapping[str, str]) -> None:
-        self._channel, self._inbox, self._kernels = channel, inbox, kernels
+    def __init__(self, channel: Channel, inbox: Inbox, modules: Sequence[str]) -> None:
+        self._channel, self._inbox, self._modules = channel, inbox, modules
         self._lock = threading.Lock()
         self._is_ready = False
         threading.Thread(target=self._run, name="warmer", daemon=True).start()
@@ -119,36 +112,27 @@ class Warmer:
                 self._is_ready = True
                 self._channel.send("ready")
 
-    def prepare(self, formulation: str, engine: str) -> None:
-        """Compile what a request is certain to need, visibly."""
-        from octcore.formulations.base import get_formulation
-
-        with contextlib.suppress(OctError):  # unknown names are refused by the solve
-            engines = get_formulation(formulation).info.engines
-            name = self._kernels.get(engines[0] if engine == "auto" else engine)
-            if name is not None:
-                self._channel.send("warming", what="compiling kernels")
-                self._load([name], self._inbox.cancel.is_set)
-
     def _run(self) -> None:
         try:
-            self._channel.send("warming", what="compiling kernels")
-            names = [*self._kernels.values(), REHEARSAL] if self._kernels else []
-            self._load(names, lambda: self._inbox.has_request)
+            for name in self._modules:
+                if not self._inbox.has_request:
+                    self._load(importlib.import_module(name))
+            if self._modules and not self._inbox.has_request:
+                rehearse()
+        except CancelledError:
+            pass  # a request came
         except Exception:
             # The solve that needs a kernel will say what is wrong with it.
             traceback.print_exc()
         self.ready()
 
-    def _load(self, names: Sequence[str], stop: Callable[[], bool]) -> None:
-        """Load kernels, compiled in another process first where that was never done."""
-        ours = any(name in KERNELS.values() for name in names)
-        if ours and not are_compiled() and not compile_apart(list(KERNELS.values()), stop):
-            return
-        for name in names:
-            if stop():
+    def _load(self, module: Any) -> None:
+        for name in getattr(module, "ALL", ()):
+            if self._inbox.has_request:
                 return
-            warm_up(name)
+            if not kernels.is_compiled(name):
+                self._channel.send("warming", what=kernels.PREPARING)
+            kernels.require(name, stop=lambda: self._inbox.has_request)
 
 
 def _answer(
@@ -159,7 +143,7 @@ def _answer(
     channel: Channel,
     cancel: Callable[[], bool],
 ) -> dict[str, Any]:
-    """Solve with the time that is left; times in events and result count from the call."""
+    """Solve; start-up stands apart from the times of events and result."""
     from octcore.solving.run import jsonable
     from octcore.worker.request import read_request
 
@@ -167,25 +151,15 @@ def _answer(
         from octcore.solving.solve import solve
     request, called = read_request(line)
     watch.limit_memory(request.memory_limit)
-    settings = request.settings
-    warmer.prepare(str(settings.get("formulation")), str(settings.get("engine", "auto")))
-    waited = max(0.0, time.monotonic() - called)
+    begins: list[float] = []
 
     def tell(event: Event) -> None:
-        record = event.to_dict()
-        record["seconds"] += waited
-        channel.send(MESSAGE_KINDS.get(event.kind, "progress"), event=jsonable(record))
+        if not begins:
+            begins.append(max(0.0, time.monotonic() - called - event.seconds))
+        channel.send(MESSAGE_KINDS.get(event.kind, "progress"), event=jsonable(event.to_dict()))
 
-    limit = settings.get("time_limit", request.time_limit)
-    # A limit that is no usable number goes on as it is, to be refused by name.
-    usable = limit == request.time_limit
-    left = max(min(limit, LEAST_SECONDS), limit - waited) if usable else limit
-    weights = {} if request.sample_weight is None else {"sample_weight": request.sample_weight}
-    run = solve(
-        request.data, **{**settings, "time_limit": left}, **weights, on_event=tell, cancel=cancel
-    )
+    warmer.ready()
+    run = solve(request.data, **request.settings, on_event=tell, cancel=cancel)
     record = run.to_dict()
-    record["settings"]["time_limit"] = request.time_limit
-    record["timings"]["start"] = waited
-    record["timings"]["total"] = record["timings"].get("total", 0.0) + waited
+    record["timings"]["start"] = begins[0] if begins else 0.0
     return record

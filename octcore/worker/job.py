@@ -14,6 +14,7 @@ from typing import Any
 from octcore.engines.base import StopReason
 from octcore.engines.events import Event
 from octcore.errors import DataError, EngineError, OctError, SettingsError
+from octcore.kernels import PREPARING, PREPARING_AGAIN
 from octcore.solving.recover import read_back, run_from_incumbent
 from octcore.solving.run import Run
 from octcore.worker.process import SolveProcess
@@ -26,6 +27,9 @@ GRACE_SECONDS, GRACE_SHARE = 5.0, 0.1
 ENDING_SECONDS = 3.0
 """Before the hard deadline: time to ask politely, to end the process and to route the rows."""
 KILL_BEFORE_SECONDS = 1.5
+MOST_STARTING_SECONDS, MOST_PREPARING_SECONDS = 60.0, 300.0
+"""After so long a worker that is not ready, or that compiles, uses up its time limit."""
+PREPARING_PHASES = (PREPARING, PREPARING_AGAIN)
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +64,8 @@ class Snapshot:
     phase : str
         What is being done now, such as "compiling kernels", "build" or "solve".
     elapsed : float
-        Seconds since the call, up to the end.
+        Seconds since the worker was ready, up to the end; 0 before, and standing still while
+        kernels are compiled.
     n_events : int
         Number of events so far; see `Job.events`.
     last : Event or None
@@ -89,6 +94,51 @@ class Snapshot:
     error: OctError | None
 
 
+class Stopwatch:
+    """The clock of a solve as its parent sees it.
+
+    It stands still before the worker is ready, and later while kernels are compiled.
+
+    Parameters
+    ----------
+    called : float
+        `time.monotonic` of the call.
+    """
+
+    def __init__(self, called: float) -> None:
+        self._called = called
+        self._begun: float | None = None
+        self._prepared = 0.0
+        self._since: float | None = None
+
+    @property
+    def begin(self) -> float:
+        """`time.monotonic` at which the clock showed 0; ever later while it stands still."""
+        now = time.monotonic()
+        if self._begun is None:
+            return min(now, self._called + MOST_STARTING_SECONDS)
+        waiting = 0.0 if self._since is None else now - self._since
+        return self._begun + self._prepared + min(waiting, MOST_PREPARING_SECONDS)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds on the clock."""
+        return time.monotonic() - self.begin
+
+    def start(self) -> None:
+        """Start the clock, once."""
+        self._begun = self._begun or time.monotonic()
+
+    def note(self, event: Event) -> None:
+        """Stand still from the event that announces compiling to the next one."""
+        self.start()
+        now = time.monotonic()
+        if self._since is not None:
+            self._prepared += min(now - self._since, MOST_PREPARING_SECONDS)
+        is_preparing = event.kind == "phase" and event.source in PREPARING_PHASES
+        self._since = now if is_preparing else None
+
+
 class Job:
     """One request on one worker; every method may be called from any thread.
 
@@ -103,7 +153,7 @@ class Job:
     on_end : callable or None
         Called once with the job when its state is final.
     called : float or None
-        `time.monotonic` of the moment from which the limit counts; now by default.
+        `time.monotonic` of the call, from which the time of starting up is told; now by default.
     """
 
     def __init__(
@@ -120,6 +170,7 @@ class Job:
         self._lock = threading.Lock()
         self._final = threading.Event()
         self._called = time.monotonic() if called is None else called
+        self._watch = Stopwatch(self._called)
         self._ended_after: float | None = None
         self._events: list[Event] = []
         self._incumbent: Event | None = None
@@ -131,14 +182,18 @@ class Job:
         self._state = JobState.RUNNING
         self._run: Run | None = None
         self._error: OctError | None = None
-        limit = request.time_limit
-        self.deadline = self._called + limit + max(GRACE_SECONDS, GRACE_SHARE * limit)
         process.serve(request.to_line(self._called), self._receive, self._conclude)
 
     @property
     def pid(self) -> int:
         """Process id of the worker."""
         return self._process.pid
+
+    @property
+    def deadline(self) -> float:
+        """`time.monotonic` at which it is ended whatever it does; later while it gets ready."""
+        limit = self.request.time_limit
+        return self._watch.begin + limit + max(GRACE_SECONDS, GRACE_SHARE * limit)
 
     @property
     def is_final(self) -> bool:
@@ -156,7 +211,7 @@ class Job:
             return Snapshot(
                 state=self._state,
                 phase=self._phase or self._process.warming or "starting",
-                elapsed=time.monotonic() - self._called if ended is None else ended,
+                elapsed=self._watch.elapsed if ended is None else ended,
                 n_events=len(self._events),
                 last=self._events[-1] if self._events else None,
                 incumbent=self._incumbent,
@@ -251,9 +306,12 @@ class Job:
 
     def _receive(self, message: dict[str, Any]) -> None:
         kind = message["kind"]
-        if kind in EVENT_KINDS:
+        if kind == "ready":
+            self._watch.start()
+        elif kind in EVENT_KINDS:
             event = Event.from_dict(message["event"])
             with self._lock:
+                self._watch.note(event)
                 self._events.append(event)
                 if event.tree is not None:
                     self._incumbent = event
@@ -268,7 +326,7 @@ class Job:
 
     def _conclude(self) -> None:
         """Make the result, whatever the end was; runs once, after the last message."""
-        seconds = time.monotonic() - self._called
+        seconds = self._watch.elapsed
         try:
             state, run, error = self._outcome(seconds)
         except Exception as failure:
@@ -277,7 +335,7 @@ class Job:
             state, run = JobState.FAILED, None
         with self._lock:
             self._state, self._run, self._error = state, run, error
-            self._ended_after = time.monotonic() - self._called
+            self._ended_after = self._watch.elapsed
             self._phase = state.value
         try:
             if self._on_end is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 SEED, ROWS, DEPTH, SECONDS = 0, 24, 3, 5.0
 
 
-def warm_up() -> None:
+def rehearse() -> None:
     """Solve a set of a few rows and throw the result away."""
+    import numpy as np
+
     from octcore.data.dataset import Dataset
     from octcore.solving.run import jsonable
     from octcore.solving.solve import solve

@@ -13,9 +13,12 @@ def solve(data, *, on_event, cancel, **settings):
     from octcore.engines.events import Event
     from octcore.formulations.base import list_formulations
     from octcore.solving.solve import solve as real_solve
+    from octcore.tree.tree import Tree
 
     list_formulations()
     on_event(Event(0.0, "phase", source="being odd"))
+    if data.name == "refuse late":
+        on_event(Event(0.0, "incumbent", 0.5, source="warm start", tree=Tree.leaf(0, 2, 2)))
     ACTIONS[data.name](cancel)
     return real_solve(data, **settings, on_event=on_event, cancel=cancel)
 
@@ -69,9 +72,10 @@ ACTIONS = {
     "print": print_much,
     "polite": wait_for_cancel,
     "refuse": refuse,
+    "refuse late": refuse,
     "defect": defect,
     "memory error": memory_error,
 }
 
 if __name__ == "__main__":
-    child.main(solve, imports=(), kernels={})
+    child.main(solve, imports=(), modules=())

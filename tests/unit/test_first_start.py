@@ -1,0 +1,219 @@
+"""A fresh machine: what is imported, what is run, what can be written, how a command ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from octcore import kernels
+from octcore.cli import main
+from octcore.data.samples import sample_bytes
+
+LIBRARIES = ("pandas", "numba", "scipy.stats", "sklearn", "pyomo", "highspy", "plotly", "streamlit")
+SOLVE = ["--target", "species", "--formulation", "cart", "--depth", "2"]
+COMMAND = [sys.executable, "-P", "-m", "octcore"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "iris.csv").write_bytes(sample_bytes("iris"))
+    return tmp_path
+
+
+def loaded(code: str) -> set[str]:
+    """Which of the libraries a fresh interpreter has after some code."""
+    told = f"{code}\nimport sys; print([name for name in {LIBRARIES!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1].replace("'", '"')))
+
+
+def test_importing_the_package_and_printing_help_load_nothing() -> None:
+    assert loaded("import octcore") == set()
+    quiet = "import contextlib, os\nwith contextlib.suppress(SystemExit):\n    main(['--help'])"
+    assert loaded(f"from octcore.cli import main\n{quiet}") == set()
+
+
+def test_exact_search_needs_no_solver_and_no_statistics() -> None:
+    code = (
+        "import octcore\n"
+        "octcore.solve(octcore.load_sample('4-partitions'), formulation='path-search', depth=2)"
+    )
+    assert loaded(code) <= {"pandas", "numba"}
+
+
+def test_the_users_folder_is_not_run(folder: Path) -> None:
+    for name in ("random.py", "numpy.py", "octcore/__init__.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("raise SystemExit('run from the folder')")
+    done = subprocess.run(
+        [*COMMAND, "solve", "iris.csv", *SOLVE],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "run from the folder" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("option", ["--json", "--model", "--trace", "--tree"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_solve(
+    option: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("octcore.cli.solving.solve_in_child", lambda *_, **__: pytest.fail("ran"))
+    other = folder / "other.json"
+    words = ["solve", str(folder / "iris.csv"), *SOLVE, "--json", str(other)]
+    assert main([*words, option, str(folder / "nowhere" / "x.txt")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+    assert not other.exists()
+
+
+def test_what_cannot_be_written_after_all_goes_to_standard_output(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("needs a device that is always full")
+    words = ["solve", str(folder / "iris.csv"), *SOLVE, "--model", "/dev/full"]
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert "petal" in out
+    assert json.loads(out.splitlines()[-1])["format"] == "octcore-model"
+    assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_keeps_the_incumbent(number: int, folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.integers(0, 50, (600, 12)), rng.integers(0, 4, 600)])
+    names = ",".join([*(f"x{i}" for i in range(12)), "species"])
+    np.savetxt(folder / "noise.csv", table, "%d", ",", header=names, comments="")
+    process = subprocess.Popen(
+        [*COMMAND, "solve", "noise.csv", "--target", "species", "--depth", "4",
+         "--formulation", "flow-oct", "--time-limit", "300", "--trace", "events.jsonl"],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    wait_for_worker(process.pid)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "stopped by cancelled" in out
+    assert "leaves" in out
+    assert (folder / "events.jsonl").read_text()
+
+
+def wait_for_worker(pid: int) -> None:
+    """Wait until the child process of a command has worked for some seconds."""
+    import psutil
+
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        workers = psutil.Process(pid).children()
+        if workers and sum(workers[0].cpu_times()[:2]) > 3.0:
+            return
+        time.sleep(0.05)
+    pytest.fail("no worker has started")
+
+
+def test_an_engine_that_is_not_installed_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if __import__("importlib").util.find_spec("gurobipy") is not None:
+        pytest.skip("Gurobi is installed")
+    words = ["solve", str(folder / "iris.csv"), "--target", "species", "--formulation", "oct"]
+    assert main([*words, "--engine", "gurobi"]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert "gurobipy" in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_the_version_and_the_history_are_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("octcore ")
+    assert main(["runs", "--store", str(tmp_path / "none.db"), "list"]) == 2
+    assert "There is no history" in capsys.readouterr().err
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_runs_are_listed_shown_exported_and_deleted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from octcore import load_sample, solve
+    from octcore.store import RunStore, StoreState
+
+    path = str(tmp_path / "runs.db")
+    data, settings = load_sample("iris"), {"formulation": "cart", "depth": 2}
+    store = RunStore(path)
+    ids = [store.begin(data, settings, name) for name in ("first", "second")]
+    for run_id in ids:
+        store.finish(run_id, StoreState.DONE, solve(data, **settings))
+    store.close()
+    history = ["runs", "--store", path]
+    assert main([*history, "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in lines] == ["second", "first"]
+    assert main([*history, "show", ids[0][:8]]) == 0
+    assert "petal" in capsys.readouterr().out
+    assert main([*history, "export", ids[0], "--rows", "--output", str(tmp_path / "r.json")]) == 0
+    record = json.loads((tmp_path / "r.json").read_text())
+    assert record["id"] == ids[0]
+    assert record["rows"]
+    assert main([*history, "show", "zzz"]) == 2
+    assert "No run begins" in capsys.readouterr().err
+    assert main([*history, "delete", ids[0], "zzz"]) == 2
+    assert main([*history, "delete", *ids]) == 0
+    capsys.readouterr()
+    assert main([*history, "list"]) == 0
+    assert "no runs" in capsys.readouterr().out
+
+
+def test_kernels_work_without_a_place_to_keep_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "cache_folder", lambda: None)
+    twice = kernels.kernel()(lambda x: 2 * x)
+    assert twice(4) == 8
+    assert not kernels.is_compiled("anything:else")
+
+
+def test_the_cache_is_a_private_folder_that_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(kernels.CACHE_VARIABLE, "/proc/nowhere")
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    kernels.cache_folder.cache_clear()
+    try:
+        found = kernels.cache_folder()
+        assert found is not None
+        assert found.parent == tmp_path
+        assert found.stat().st_mode & 0o077 == 0
+        if hasattr(os, "getuid"):
+            found.chmod(0o777)  # somebody else could put machine code there
+            kernels.cache_folder.cache_clear()
+            assert kernels.cache_folder() is None
+    finally:
+        kernels.cache_folder.cache_clear()
+
+
+def test_a_command_works_without_a_home(folder: Path) -> None:
+    nowhere = {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere", "TMPDIR": str(folder)}
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    code = (
+        "from octcore import kernels\n"
+        "import octcore.search.univariate.warm_up, octcore.search.univariate.kernels\n"
+        "print(kernels.cache_folder())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment | nowhere
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(folder))
