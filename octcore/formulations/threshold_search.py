@@ -1,8 +1,8 @@
 """Exact search over all thresholds: the optimum on the numeric columns themselves.
 
 Every split tests one column against a threshold between any two of its values; no column is cut
-into bins first.  What bounds a threshold from its solved neighbours, and how the last two levels are
-solved for sixteen thresholds at once, stands in `octcore.search.thresholds`.
+into bins first.  What bounds a threshold from its solved neighbours, and how the last two levels
+are solved for sixteen thresholds at once, stands in `octcore.search.thresholds`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from octcore.search.thresholds.problem import ThresholdProblem
 
 INFO = FormulationInfo(
     key="threshold-search",
+    place=60,
     title="Exact search on all thresholds",
     summary=(
         "Finds and proves the optimal tree among all trees with one column per split, over every "
@@ -52,8 +53,8 @@ INFO = FormulationInfo(
         (
             r"V(J, d) = \max\{\max_k |J_k| - a,\ \max_{f, t} V(J_{f \le t}, d-1) + "
             r"V(J_{f > t}, d-1)\}",
-            "the best subtree on the rows J: a leaf, or the best column and threshold with the best "
-            "subtree per side",
+            "the best subtree on the rows J: a leaf, or the best column and threshold with the "
+            "best subtree per side",
         ),
         (
             r"C(J) \le C(J') \le C(J) + |J' \setminus J| \quad (J \subseteq J')",

@@ -8,7 +8,8 @@ from typing import cast
 
 import numpy as np
 
-from octcore.search.thresholds import plain
+from octcore.search.thresholds import compiled, plain
+from octcore.search.thresholds.plan import Nested
 from octcore.search.thresholds.problem import (
     Status,
     ThresholdEvent,
@@ -16,6 +17,7 @@ from octcore.search.thresholds.problem import (
     ThresholdResult,
 )
 from octcore.search.thresholds.table import Table, make_table
+from octcore.search.thresholds.warm_up import is_loaded, kernels_are_ready, warm_up
 from octcore.search.univariate.runner import run_watched
 from octcore.tree.tree import Split, Tree
 
@@ -69,16 +71,30 @@ class _Search:
         self.by_column = np.full(len(self.table.values), self.lower)
         self.exact = np.zeros(len(self.table.values), bool)
         self.subtrees = 0
+        self.plain = False
+        self.compile_seconds = self.search_seconds = 0.0
 
     def run(self, cancel: Callable[[], bool] | None, time_limit: float | None) -> ThresholdResult:
-        self.on_event(ThresholdEvent("started", bound=self._value(self.lower)))
         if not self._is_feasible():
             return ThresholdResult("infeasible", None, None)
-        deadline = None if time_limit is None else time.perf_counter() + time_limit
-        reason = run_watched(self._plain, self.stop, self.on_event, cancel, deadline)
+        width = compiled.integer_width(self.table)
+        deep = min(self.problem.depth, self.problem.leaf_limit - 1) > 2
+        ready = kernels_are_ready(width, deep)
+        self.plain = not ready and plain.suits(self.problem, self.table)
+        if not self.plain and not is_loaded(width, deep):
+            if not ready:
+                self.on_event(ThresholdEvent("compiling"))
+            compiling = time.perf_counter()
+            warm_up(width, deep)
+            self.compile_seconds = time.perf_counter() - compiling
+        self.on_event(ThresholdEvent("started", bound=self._value(self.lower)))
+        begin = time.perf_counter()
+        deadline = None if time_limit is None else begin + time_limit
+        work = self._plain if self.plain else self._compiled
+        reason = run_watched(work, self.stop, self.on_event, cancel, deadline)
         proven = self.tree is not None and self.cost <= self.lower + self.slack
-        status = "optimal" if proven else reason
-        return self._result(cast(Status, status))
+        self.search_seconds = time.perf_counter() - begin
+        return self._result(cast(Status, "optimal" if proven else reason))
 
     def _is_feasible(self) -> bool:
         """Whether there is any tree: a leaf, or one split at a forced root."""
@@ -90,6 +106,27 @@ class _Search:
         return any(
             _splits(table, int(h), smallest) for h in np.flatnonzero(root_mask(self.problem, table))
         )
+
+    def _compiled(self, post: Callable[[ThresholdEvent], None]) -> None:
+        """Body of the second thread: the search by compiled kernels."""
+        problem, table = self.problem, self.table
+        if not len(table.rank):
+            counts = np.bincount(table.y, table.weight, problem.n_classes)
+            self._offer(float(counts.sum() - counts.max()) + self.price, int(counts.argmax()), post)
+            self._bound(self.cost, post)
+            return
+
+        def report(state: compiled.State) -> None:
+            self.subtrees = state.subtrees
+            if state.nested is not None:
+                self._offer(state.best, state.nested, post)
+            self.by_column = np.maximum(self.by_column, state.by_column)
+            self.exact = state.reached <= self.by_column + self.slack
+            self._bound(state.lower, post)
+
+        roots = None if problem.root_columns is None else root_mask(problem, table)
+        question = compiled.Question(table, problem, self.price, self.slack, roots, self.stop)
+        compiled.CompiledSearch(question, report).run()
 
     def _plain(self, post: Callable[[ThresholdEvent], None]) -> None:
         """Body of the second thread: the search in plain array operations."""
@@ -112,9 +149,7 @@ class _Search:
         self._offer(best.cost, best.tree, post)
         self._bound(best.cost, post)
 
-    def _offer(
-        self, cost: float, nested: tuple | int, post: Callable[[ThresholdEvent], None]
-    ) -> None:
+    def _offer(self, cost: float, nested: Nested, post: Callable[[ThresholdEvent], None]) -> None:
         """Take a better tree."""
         if cost >= self.cost - self.slack:
             return
@@ -138,7 +173,9 @@ class _Search:
         values = np.full(n_features, np.nan)
         exact = np.zeros(n_features, bool)
         may = np.flatnonzero(table.twin >= 0)
+        may = may[self.by_column[table.twin[may]] < compiled.INFINITE]
         values[may] = 1.0 - self.by_column[table.twin[may]] / self.total
+        exact[may] = self.exact[table.twin[may]]
         if self.tree is not None and self.tree.splits and status == "optimal":
             root = int(np.flatnonzero(table.original == self.tree.splits[1].features[0])[0])
             same = table.twin == root
@@ -157,8 +194,9 @@ class _Search:
             exact,
             leaf if problem.root_columns is None else None,
             self.subtrees,
-            search_seconds=time.perf_counter() - self.begin,
-            plain=True,
+            self.compile_seconds,
+            self.search_seconds,
+            self.plain,
         )
 
 
@@ -190,14 +228,14 @@ def conflict_cost(table: Table, n_classes: int) -> float:
     return float(counts.sum() - counts.max(axis=1).sum())
 
 
-def to_tree(nested: tuple | int, table: Table, problem: ThresholdProblem) -> Tree:
+def to_tree(nested: Nested, table: Table, problem: ThresholdProblem) -> Tree:
     """Number the nodes of nested ``(column, rank, left, right)`` as a heap.
 
     Splits with the same label on both sides are dropped, except for a forced root.
     """
     splits: dict[int, Split] = {}
     labels: dict[int, int] = {}
-    stack: list[tuple[tuple | int, int]] = [(nested, 1)]
+    stack: list[tuple[Nested, int]] = [(nested, 1)]
     while stack:
         here, node = stack.pop()
         if not isinstance(here, tuple):

@@ -72,13 +72,12 @@ class Table:
 def make_table(problem: ThresholdProblem) -> Table:
     """Reduce a problem to what decides its optimum.
 
+    Rows of weight 0 stay: leaf sizes count them, and a split may part them from the others.
     Columns that part the rows alike, also with the sides swapped, are kept once: the first of
     them that may be tested, and one that the root may test before others.
     """
     X, y = np.asarray(problem.X), np.asarray(problem.y, np.int32)
     whole, unit = integer_weights(problem.weights, len(y))
-    if problem.smallest_leaf == 1 and problem.root_columns is None and (whole == 0).any():
-        X, y, whole = X[whole > 0], y[whole > 0], whole[whole > 0]
     kept, twin = _usable_columns(X, problem)
     cells = np.ascontiguousarray(X[:, kept].T)
     order = np.argsort(cells, axis=1, kind="stable").astype(np.int32)

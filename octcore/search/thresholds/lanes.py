@@ -1,0 +1,315 @@
+"""One pass over a sorted column for many root thresholds at once, in vector registers.
+
+A pass answers: if the rows are parted at a threshold of the root's column, how much weight does the
+best single split on *this* column classify on either side?  Every lane of a vector stands for one
+root threshold, so a pass costs little more than one threshold alone.  The vectors are written out
+for LLVM, which keeps them in registers; any machine legalises them to what it has.
+
+A sorted column holds ``row << 1 | last``, where ``last`` says that the value changes after the row:
+only there a split is possible.  Weights, ranks and counts share one integer type; vectors have 512
+bits, so narrow integers mean more lanes.
+
+Two classes: with signed weights (class 0 positive) the running sum d of a side says all: the most
+weight that a split classifies is ``max(N1 + max d, N0 - min d)``, N0 and N1 being the side's class
+weights.  More classes: the largest class weight before and after every position; a pass forward
+stores the first, a pass back adds the second.
+
+The counted forms admit a split only where both of its sides have enough rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import extending
+
+intrinsic: Any = extending.intrinsic
+
+VECTOR_BYTES = 32
+_INDEX = ir.IntType(64)
+_ROW = ir.IntType(32)
+
+
+class _Emitter:
+    """Writes vector instructions for one integer type."""
+
+    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
+        self.context, self.b = context, builder
+        self.arguments = dict(enumerate(zip(signature.args, arguments, strict=True)))
+        self.element = ir.IntType(self.arguments[1][0].dtype.bitwidth)
+        self.bytes = self.element.width // 8
+        self.lanes = VECTOR_BYTES // self.bytes
+        self.vector = ir.VectorType(self.element, self.lanes)
+        self.zero = self.constant(0)
+
+    def constant(self, value: int) -> Any:
+        return ir.Constant(self.vector, [value] * self.lanes)
+
+    def pointer(self, position: int, to: Any) -> Any:
+        """Pointer to the first element of an array argument."""
+        kind, value = self.arguments[position]
+        data = self.context.make_array(kind)(self.context, self.b, value=value).data
+        return self.b.bitcast(data, to.as_pointer())
+
+    def scalar(self, position: int) -> Any:
+        return self.arguments[position][1]
+
+    def splat(self, value: Any) -> Any:
+        undefined = ir.Constant(self.vector, ir.Undefined)
+        first = self.b.insert_element(undefined, value, ir.Constant(_ROW, 0))
+        mask = ir.Constant(ir.VectorType(_ROW, self.lanes), [0] * self.lanes)
+        return self.b.shuffle_vector(first, undefined, mask)
+
+    def at(self, base: Any, index: Any) -> Any:
+        """Element ``base[index]``."""
+        return self.b.load(self.b.gep(base, [index]), align=1)
+
+    def load(self, base: Any, index: Any) -> Any:
+        """Vector ``base[index]``."""
+        return self.b.load(self.b.gep(base, [index]), align=self.bytes)
+
+    def store(self, value: Any, base: Any, index: Any) -> None:
+        self.b.store(value, self.b.gep(base, [index]), align=self.bytes)
+
+    def least(self, x: Any, y: Any) -> Any:
+        return self.b.select(self.b.icmp_signed("<", x, y), x, y)
+
+    def most(self, x: Any, y: Any) -> Any:
+        return self.b.select(self.b.icmp_signed(">", x, y), x, y)
+
+    def row(self, sequence: Any, k: Any) -> tuple[Any, Any]:
+        """Row number at a position, and whether a split is possible after it."""
+        code = self.at(sequence, k)
+        row = self.b.zext(self.b.lshr(code, ir.Constant(_ROW, 1)), _INDEX)
+        return row, self.b.trunc(code, ir.IntType(1))
+
+    def left_part(self, rank: Any, row: Any, thresholds: Any, value: Any) -> Any:
+        """`value` in the lanes whose threshold sends the row left, else 0."""
+        here = self.splat(self.at(rank, row))
+        return self.b.select(self.b.icmp_signed("<=", here, thresholds), value, self.zero)
+
+    def loop(
+        self, first: Any, last: Any, step: int, state: list[Any], body: Callable[..., list[Any]]
+    ) -> list[Any]:
+        """Run `body(k, state) -> state` for k from first to last, and return the last state."""
+        b = self.b
+        before = b.block
+        head, inside, after = (b.append_basic_block(name) for name in ("head", "body", "after"))
+        b.branch(head)
+        b.position_at_end(head)
+        k = b.phi(_INDEX)
+        k.add_incoming(first, before)
+        phis = [b.phi(value.type) for value in state]
+        for phi, value in zip(phis, state, strict=True):
+            phi.add_incoming(value, before)
+        going = b.icmp_signed("<=", k, last) if step > 0 else b.icmp_signed(">=", k, last)
+        b.cbranch(going, inside, after)
+        b.position_at_end(inside)
+        new = body(k, list(phis))
+        k.add_incoming(b.add(k, ir.Constant(_INDEX, step)), b.block)
+        for phi, value in zip(phis, new, strict=True):
+            phi.add_incoming(value, b.block)
+        b.branch(head)
+        b.position_at_end(after)
+        return list(phis)
+
+    def only_if(self, condition: Any, state: list[Any], body: Callable[[], list[Any]]) -> list[Any]:
+        """State after `body()` where a condition holds, else the state as it was."""
+        b = self.b
+        before = b.block
+        then, after = b.append_basic_block("then"), b.append_basic_block("joined")
+        b.cbranch(condition, then, after)
+        b.position_at_end(then)
+        new = body()
+        end = b.block
+        b.branch(after)
+        b.position_at_end(after)
+        joined = []
+        for old, value in zip(state, new, strict=True):
+            phi = b.phi(value.type)
+            phi.add_incoming(old, before)
+            phi.add_incoming(value, end)
+            joined.append(phi)
+        return joined
+
+
+def _two_classes(counted: bool) -> Callable[..., Any]:
+    """Arguments: sequence, rank, signed weights, thresholds, out [, count, sizes, smallest]."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        e = _Emitter(context, builder, signature, arguments)
+        b = e.b
+        sequence = e.pointer(0, _ROW)
+        rank, signed = e.pointer(1, e.element), e.pointer(2, e.element)
+        thresholds = e.load(e.pointer(3, e.vector), _at(0))
+        out = e.pointer(4, e.vector)
+        extremes = [e.load(out, _at(i)) for i in range(4)]
+        start = [e.zero, e.zero, *extremes]
+        sizes, smallest, count = [], None, None
+        if counted:
+            count = e.pointer(5, e.element)
+            sizes = [e.load(e.pointer(6, e.vector), _at(i)) for i in range(2)]
+            smallest = e.splat(b.trunc(e.scalar(7), e.element))
+            start += [e.zero, e.zero]
+
+        def body(k: Any, state: list[Any]) -> list[Any]:
+            row, last = e.row(sequence, k)
+            weight = e.splat(e.at(signed, row))
+            left = b.add(state[0], e.left_part(rank, row, thresholds, weight))
+            both = b.add(state[1], weight)
+            rows_left, rows = [], []
+            if counted:
+                one = e.splat(e.at(count, row))
+                rows_left = [b.add(state[6], e.left_part(rank, row, thresholds, one))]
+                rows = [b.add(state[7], one)]
+
+            def update() -> list[Any]:
+                right = b.sub(both, left)
+                new = [
+                    e.least(state[2], left), e.most(state[3], left),
+                    e.least(state[4], right), e.most(state[5], right),
+                ]  # fmt: skip
+                if not counted:
+                    return new
+                sides = rows_left[0], b.sub(rows[0], rows_left[0])
+                fits = [
+                    b.and_(
+                        b.icmp_signed(">=", side, smallest),
+                        b.icmp_signed(">=", b.sub(size, side), smallest),
+                    )
+                    for side, size in zip(sides, sizes, strict=True)
+                ]
+                return [b.select(fits[i // 2], new[i], state[2 + i]) for i in range(4)]
+
+            return [left, both, *e.only_if(last, state[2:6], update), *rows_left, *rows]
+
+        end = e.loop(_at(0), b.sub(_length(e), _at(1)), 1, start, body)
+        for i in range(4):
+            e.store(end[2 + i], out, _at(i))
+        return context.get_dummy_value()
+
+    return generate
+
+
+def _more_classes(counted: bool) -> Callable[..., Any]:
+    """Arguments: sequence, rank, weights, thresholds, out, y, counters, prefix [, as above]."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        e = _Emitter(context, builder, signature, arguments)
+        b = e.b
+        sequence = e.pointer(0, _ROW)
+        rank, weights = e.pointer(1, e.element), e.pointer(2, e.element)
+        thresholds = e.load(e.pointer(3, e.vector), _at(0))
+        out, y = e.pointer(4, e.vector), e.pointer(5, _ROW)
+        counters, prefix = e.pointer(6, e.vector), e.pointer(7, e.vector)
+        sizes, smallest, count = [], None, None
+        if counted:
+            count = e.pointer(8, e.element)
+            sizes = [e.load(e.pointer(9, e.vector), _at(i)) for i in range(2)]
+            smallest = e.splat(b.trunc(e.scalar(10), e.element))
+
+        def step(row: Any, base: int, largest: list[Any]) -> list[Any]:
+            """Add a row to the class counters of both sides; largest counters so far."""
+            weight = e.splat(e.at(weights, row))
+            left = e.left_part(rank, row, thresholds, weight)
+            at = b.add(b.mul(b.zext(e.at(y, row), _INDEX), _at(4)), _at(base))
+            new = []
+            for i, more in enumerate((left, b.sub(weight, left))):
+                place = b.add(at, _at(i))
+                value = b.add(e.load(counters, place), more)
+                e.store(value, counters, place)
+                new.append(e.most(largest[i], value))
+            return new
+
+        def forward(k: Any, state: list[Any]) -> list[Any]:
+            row, _ = e.row(sequence, k)
+            new = step(row, 0, state)
+            for i in range(2):
+                e.store(new[i], prefix, b.add(b.mul(k, _at(2)), _at(i)))
+            return new
+
+        def backward(k: Any, state: list[Any]) -> list[Any]:
+            row, last = e.row(sequence, k)
+
+            def update() -> list[Any]:
+                new = []
+                for i in range(2):
+                    before = e.load(prefix, b.add(b.mul(k, _at(2)), _at(i)))
+                    value = e.most(state[i], b.add(state[2 + i], before))
+                    if counted:
+                        after = state[4 + i]
+                        fits = b.and_(
+                            b.icmp_signed(">=", after, smallest),
+                            b.icmp_signed(">=", b.sub(sizes[i], after), smallest),
+                        )
+                        value = b.select(fits, value, state[i])
+                    new.append(value)
+                return new
+
+            best = e.only_if(last, state[:2], update)
+            passed = []
+            if counted:
+                one = e.splat(e.at(count, row))
+                left = e.left_part(rank, row, thresholds, one)
+                passed = [b.add(state[4], left), b.add(state[5], b.sub(one, left))]
+            return [*best, *step(row, 2, state[2:4]), *passed]
+
+        end = b.sub(_length(e), _at(1))
+        e.loop(_at(0), end, 1, [e.zero, e.zero], forward)
+        best = [e.load(out, _at(i)) for i in range(2)]
+        zeros = [e.zero] * (4 if counted else 2)
+        final = e.loop(end, _at(0), -1, [*best, *zeros], backward)
+        for i in range(2):
+            e.store(final[i], out, _at(i))
+        return context.get_dummy_value()
+
+    return generate
+
+
+def _at(index: int) -> Any:
+    return ir.Constant(_INDEX, index)
+
+
+def _length(e: _Emitter) -> Any:
+    """Number of entries of the sorted column."""
+    kind, value = e.arguments[0]
+    array = e.context.make_array(kind)(e.context, e.b, value=value)
+    return e.b.extract_value(array.shape, 0)
+
+
+@intrinsic
+def two_classes(typing, sequence, rank, signed, thresholds, out):
+    """Widen ``out`` (4, lanes): least and most running sum left, then right, of the threshold."""
+    given = (sequence, rank, signed, thresholds, out)
+    return types.void(*given), _two_classes(counted=False)
+
+
+@intrinsic
+def two_classes_counted(typing, sequence, rank, signed, thresholds, out, count, sizes, smallest):
+    """The same over splits that leave `smallest` rows; ``sizes`` (2, lanes): rows of the sides."""
+    given = (sequence, rank, signed, thresholds, out, count, sizes, smallest)
+    return types.void(*given), _two_classes(counted=True)
+
+
+@intrinsic
+def more_classes(typing, sequence, rank, weights, thresholds, out, y, counters, prefix):
+    """Raise ``out`` (2, lanes): most weight classified by one split left and right.
+
+    ``counters`` (classes, 4, lanes) must be 0; ``prefix`` has room for (rows, 2, lanes).
+    """
+    given = (sequence, rank, weights, thresholds, out, y, counters, prefix)
+    return types.void(*given), _more_classes(counted=False)
+
+
+@intrinsic
+def more_classes_counted(
+    typing, sequence, rank, weights, thresholds, out, y, counters, prefix, count, sizes, smallest
+):
+    """The same over splits that leave `smallest` rows; ``sizes`` (2, lanes): rows of the sides."""
+    given = (
+        sequence, rank, weights, thresholds, out, y, counters, prefix, count, sizes, smallest,
+    )  # fmt: skip
+    return types.void(*given), _more_classes(counted=True)

@@ -1,0 +1,365 @@
+"""Subtrees of depth three and more: thresholds by intervals, children solved with cutoffs.
+
+A node keeps, for every way to use its root (a column, and how many leaves each side may have), a
+lower bound on the cost of both sides of every threshold.  The search takes the way with the lowest
+bound, the run of open thresholds around its best one, and solves the threshold in the middle of
+that run by weight: then the two sweeps of `depth_two.sweep` close most of the run at once.  A child
+is solved somewhat beyond what its own threshold needs (half of the run's half weight), because its
+bound serves the neighbours as well.
+
+With a smallest leaf, fewer rows may cost more.  Then ``left`` and ``right`` are bounds without that
+limit, for which both sweeps hold, and ``own_left`` and ``own_right`` bounds with it, which only
+carry over from more rows to fewer.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from octcore.search.thresholds.depth_two import (
+    INFINITE,
+    NO_ROOT,
+    Rows,
+    depth_two,
+    filled,
+    inner,
+    outer,
+    sweep,
+    zeros,
+)
+
+SLACK_SHARE = 0.5
+"""How far beyond its cutoff a child is solved, as a share of half the weight of the open run."""
+
+
+class Node(NamedTuple):
+    """State of the search below one set of rows.
+
+    start : (ways + 1,) first threshold of every way
+    column, leaves : (ways,), (ways, 2) root column; most leaves left and right
+    bound : (ways,) lower bound on every tree of the way
+    reached : (ways,) least cost of a tree found
+    left, right, own_left, own_right : (thresholds,) lower bounds of the sides
+    passed, rank : (thresholds,) weight and last rank on the left
+    """
+
+    start: np.ndarray
+    column: np.ndarray
+    leaves: np.ndarray
+    bound: np.ndarray
+    reached: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    own_left: np.ndarray
+    own_right: np.ndarray
+    passed: np.ndarray
+    rank: np.ndarray
+
+
+@inner
+def count_thresholds(rows, g, smallest, passed, rank, first):
+    """Write the thresholds of a column from position `first` on; returns how many there are.
+
+    With ``first < 0`` they are only counted.
+    """
+    m = rows.sequence.shape[1]
+    n_rows = np.int64(0)
+    for i in range(m):
+        n_rows += rows.copies[i]
+    weight, size = np.int64(0), np.int64(0)
+    n = 0
+    for k in range(m - 1):
+        code = rows.sequence[g, k]
+        row = code >> 1
+        weight += rows.weight[row]
+        size += rows.copies[row]
+        if code & 1 and size >= smallest and n_rows - size >= smallest:
+            if first >= 0:
+                passed[first + n], rank[first + n] = weight, rows.rank[g, row]
+            n += 1
+    return n
+
+
+@outer
+def open_node(rows, price, depth, leaves, smallest):
+    """State of a node of which nothing is known yet.
+
+    Parameters
+    ----------
+    rows : Rows
+    price : float
+        Of a leaf.
+    depth : int
+        Most splits on a path, 3 or more.
+    leaves : int
+        Most leaves, 4 or more.
+    smallest : int
+        Rows that every leaf must have.
+    """
+    n_columns = rows.sequence.shape[0]
+    most = 2 ** (depth - 1)
+    lowest = max(1, leaves - most)
+    n_ways = max(1, min(most, leaves - 1) - lowest + 1)
+    start = zeros(n_columns * n_ways + 1)
+    column = np.empty(n_columns * n_ways, np.int64)
+    shares = np.empty((n_columns * n_ways, 2), np.int64)
+    none = np.empty(0, np.int64)
+    only_count = np.int64(-1)
+    for g in range(n_columns):
+        n = count_thresholds(rows, g, smallest, none, none, only_count)
+        for i in range(n_ways):
+            way = g * n_ways + i
+            start[way + 1] = start[way] + n
+            column[way] = g
+            shares[way, 0] = lowest + i
+            shares[way, 1] = min(most, leaves - lowest - i)
+    n_all = start[-1]
+    passed, rank = np.empty(n_all, np.int64), np.empty(n_all, np.int64)
+    for way in range(n_columns * n_ways):
+        count_thresholds(rows, column[way], smallest, passed, rank, start[way])
+    bound = filled(n_columns * n_ways, INFINITE)
+    for way in range(n_columns * n_ways):
+        if start[way + 1] > start[way]:
+            bound[way] = 2 * price
+    left, right = filled(n_all, price), filled(n_all, price)
+    own_left = left if smallest == 1 else filled(n_all, price)
+    own_right = right if smallest == 1 else filled(n_all, price)
+    reached = filled(n_columns * n_ways, INFINITE)
+    return Node(
+        start, column, shares, bound, reached, left, right, own_left, own_right, passed, rank
+    )
+
+
+@inner
+def restrict(rows, keep, m):
+    """The m rows that are kept, renumbered.
+
+    Written without branches on `keep`, which no processor predicts.
+    """
+    n_columns, n = rows.sequence.shape
+    number, kept = np.empty(n, np.int32), np.empty(n + 1, np.int32)
+    k = 0
+    for i in range(n):
+        number[i], kept[k] = k << 1, i
+        k += keep[i]
+    y = np.empty(m, np.int32)
+    weight, signed = np.empty(m, rows.weight.dtype), np.empty(m, rows.weight.dtype)
+    copies = np.empty(m, rows.weight.dtype)
+    for k in range(m):
+        i = kept[k]
+        y[k], weight[k], signed[k], copies[k] = (
+            rows.y[i], rows.weight[i], rows.signed[i], rows.copies[i],
+        )  # fmt: skip
+    # One entry before and one behind: the next row is written over what runs across.
+    flat = np.empty(n_columns * m + 2, np.int32)
+    rank = np.empty((n_columns, m), rows.weight.dtype)
+    for g in range(n_columns):
+        k = g * m + 1
+        for i in range(n):
+            code = rows.sequence[g, i]
+            flat[k] = number[code >> 1]
+            k += keep[code >> 1]
+            flat[k - 1] |= code & 1
+        flat[(g + 1) * m] &= ~1
+        for k in range(m):
+            rank[g, k] = rows.rank[g, kept[k]]
+    sequence = flat[1 : n_columns * m + 1].reshape((n_columns, m))
+    return Rows(sequence, rank, y, weight, signed, copies)
+
+
+@inner
+def graft(plan, part, side):
+    """Copy the plan of a child below row 1 of a plan."""
+    first = 1
+    while first < len(part):
+        for i in range(first, min(2 * first, len(part))):
+            for q in range(4):
+                plan[i + first * (1 + side), q] = part[i, q]
+        first *= 2
+
+
+@inner
+def choose_way(node, target, score):
+    """The way with the lowest bound below the target, by score of its column on ties; or -1."""
+    best = -1
+    for way in range(len(node.bound)):
+        if node.bound[way] >= target:
+            continue
+        if best < 0 or node.bound[way] < node.bound[best]:
+            best = way
+        elif node.bound[way] == node.bound[best]:
+            if score[node.column[way]] < score[node.column[best]]:
+                best = way
+    return best
+
+
+@inner
+def side_bound(node, side, j):
+    """Lower bound on the cost of one side of a threshold."""
+    if side == 0:
+        return max(node.own_left[j], node.left[j])
+    return max(node.own_right[j], node.right[j])
+
+
+@inner
+def bound_at(node, j):
+    """Lower bound on every tree with a threshold at the root."""
+    return max(node.own_left[j], node.left[j]) + max(node.own_right[j], node.right[j])
+
+
+@inner
+def raise_bound(node, side, j, low, own):
+    """Take over a lower bound of a side, with the smallest leaf (`own`) or without it."""
+    if side == 0:
+        bounds = node.own_left if own else node.left
+    else:
+        bounds = node.own_right if own else node.right
+    bounds[j] = max(bounds[j], low)
+
+
+@inner
+def proven(node, best, cutoff, slack):
+    """Lower bound of a finished node: the cost of its best tree if that is below the cutoff."""
+    low = best
+    for way in range(len(node.bound)):
+        low = min(low, node.bound[way])
+    return best if best <= cutoff and low >= best - 2 * slack else low
+
+
+@inner
+def choose_threshold(node, way, target):
+    """Middle of the open run around the best threshold of a way, and half the run's weight.
+
+    The threshold is -1 where none is open.
+    """
+    a, z = node.start[way], node.start[way + 1]
+    low = a
+    for j in range(a, z):
+        if bound_at(node, j) < bound_at(node, low):
+            low = j
+    if bound_at(node, low) >= target:
+        return np.int64(-1), 0.0
+    high = low
+    while low > a and bound_at(node, low - 1) < target:
+        low -= 1
+    while high < z - 1 and bound_at(node, high + 1) < target:
+        high += 1
+    middle = 0.5 * (node.passed[low] + node.passed[high])
+    half = 0.5 * (node.passed[high] - node.passed[low])
+    j = low
+    while j < high and node.passed[j] < middle:
+        j += 1
+    return j, half
+
+
+@inner
+def carry_over(node, way, smallest):
+    """Sweep the bounds of a way, and take over its lowest."""
+    a, z = node.start[way], node.start[way + 1]
+    sweep(node.left[a:z], node.right[a:z], node.passed[a:z], z - a)
+    if smallest > 1:
+        left, right, passed = node.own_left, node.own_right, node.passed
+        for j in range(a + 1, z):
+            right[j] = max(right[j], right[j - 1] - (passed[j] - passed[j - 1]))
+        for j in range(z - 2, a - 1, -1):
+            left[j] = max(left[j], left[j + 1] - (passed[j + 1] - passed[j]))
+    low = INFINITE
+    for j in range(a, z):
+        low = min(low, bound_at(node, j))
+    node.bound[way] = max(node.bound[way], low)
+
+
+@outer
+def search(rows, terms, node, depth, smallest, best, cutoff, score, only, steps, plan):
+    """Solve thresholds of a node until no tree can beat the best one and the cutoff.
+
+    Parameters
+    ----------
+    rows : Rows
+    terms : Terms
+    node : Node
+        Changed: bounds rise.
+    depth : int
+        Most splits on a path, 3 or more.
+    smallest : int
+        Rows that every leaf must have.
+    best, cutoff : float
+        Cost of the best tree; trees of the cutoff or more are of no interest.
+    score : (n_columns,) float64
+        Columns of low score are tried first.
+    only : int
+        The only way to look at; -1 for all.
+    steps : int
+        Thresholds to solve at most; -1 for no limit.
+    plan : (2^depth, 4) int32
+        Filled where a better tree is found.
+
+    Returns
+    -------
+    float
+        Cost of the best tree.
+    """
+    slack = terms.slack
+    n_columns, m = rows.sequence.shape
+    keep = np.empty((2, m), np.uint8)
+    part = np.empty((2, 2 ** (depth - 1), 4), np.int32)
+    below = np.empty(n_columns)
+    size, got = np.empty(2, np.int64), np.empty(2)
+    roots = np.empty(n_columns, np.uint8)
+    for g in range(n_columns):
+        roots[g] = 1
+    # Literals would make second specialisations, which cost time and break the cache.
+    every, free = np.int64(-1), np.int64(1)
+    while steps != 0 and not terms.stop[0]:
+        steps -= 1
+        target = min(best, cutoff) - slack
+        way = only if only >= 0 else choose_way(node, target, score)
+        if way < 0 or node.bound[way] >= target:
+            break
+        j, half = choose_threshold(node, way, target)
+        if j < 0:
+            node.bound[way] = target
+            continue
+        size[0], size[1] = 0, 0
+        for i in range(m):
+            side = 0 if rows.rank[node.column[way], i] <= node.rank[j] else 1
+            keep[side, i], keep[1 - side, i] = 1, 0
+            size[side] += 1
+        # First without a smallest leaf; then with it, where that leaves the threshold open.
+        for counted in range(1 + (smallest > 1)):
+            got[0], got[1] = INFINITE, INFINITE
+            for turn in range(2):
+                if bound_at(node, j) >= target + turn * SLACK_SHARE * half:
+                    break
+                side = turn if size[0] >= size[1] else 1 - turn
+                reach = target + 2 * slack - side_bound(node, 1 - side, j) + SLACK_SHARE * half
+                child = restrict(rows, keep[side], size[side])
+                leaves, least = node.leaves[way, side], smallest if counted else 1
+                got[side], low = depth_two(
+                    child, terms, leaves, least, reach, roots, free, below, part[side]
+                )
+                trivial = min(got[side], reach) <= 2 * terms.price + slack
+                if depth > 3 and leaves > 3 and not trivial and not terms.stop[0]:
+                    inside = open_node(child, terms.price, depth - 1, leaves, least)
+                    got[side] = search(
+                        child, terms, inside, depth - 1, least, got[side], reach, below,
+                        every, every, part[side],
+                    )  # fmt: skip
+                    low = proven(inside, got[side], reach, slack)
+                if terms.stop[0]:
+                    return best
+                raise_bound(node, side, j, low, counted == 1)
+            cost = got[0] + got[1] if counted or smallest == 1 else INFINITE
+            node.reached[way] = min(node.reached[way], cost)
+            if cost < best - slack:
+                best = cost
+                for i in range(len(plan)):
+                    plan[i, 0] = NO_ROOT
+                plan[1, 0], plan[1, 1] = node.column[way], node.rank[j]
+                plan[1, 2], plan[1, 3] = node.leaves[way, 0], node.leaves[way, 1]
+                for side in range(2):
+                    graft(plan, part[side], side)
+        carry_over(node, way, smallest)
+    return best
