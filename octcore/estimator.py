@@ -95,7 +95,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        formulation: str = "path-search",
+        formulation: str = "threshold-search",
         encoding: str = "auto",
         max_depth: int = 2,
         params: Mapping[str, Any] | None = None,

@@ -18,7 +18,7 @@ from octcore.parameters import Choice, FloatRange, IntRange, Key, Parameter, che
 
 AUTO = "auto"
 
-FORMULATION = Key("formulation", "flow-oct", help="What is optimised, and how.")
+FORMULATION = Key("formulation", "threshold-search", help="What is optimised, and how.")
 ENCODING = Key(
     "encoding",
     AUTO,

@@ -39,7 +39,7 @@ CONFLICT_CLAIM = (
 
 def solve(
     data: Dataset,
-    formulation: str = "flow-oct",
+    formulation: str = "threshold-search",
     encoding: str = "auto",
     depth: int = 2,
     params: Mapping[str, Any] | None = None,

@@ -216,10 +216,10 @@ def test_weights_are_refused_where_the_formulation_has_none(
 
     from octcore.formulations import base
 
-    known = base.get_formulation("path-search")
-    info: FormulationInfo = replace(known.info, constraints=frozenset())
-    monkeypatch.setitem(base._REGISTRY, "path-search", base.Formulation(info, known.build))
     model = octcore.OptimalTreeClassifier()
+    known = base.get_formulation(model.formulation)
+    info: FormulationInfo = replace(known.info, constraints=frozenset())
+    monkeypatch.setitem(base._REGISTRY, model.formulation, base.Formulation(info, known.build))
     with pytest.raises(SettingsError, match="does not take sample weights") as caught:
         model.fit(*rows, sample_weight=np.ones(60))
     assert caught.value.setting == "sample_weight"
