@@ -228,7 +228,7 @@ def check_nodes(case: Case, tree: octcore.Tree, judged: Judged) -> None:
         if node in shown:
             margin = shown[node]
             width = 2 / np.linalg.norm(weights)
-            must(abs(margin.width - width) <= 1e-9 * width, f"margin of node {node}")
+            must(bool(abs(margin.width - width) <= 1e-9 * width), f"margin of node {node}")
             must(bool((margin.support == (score <= 1 + 1e-6)).all()), f"supports of node {node}")
             slack = np.maximum(0.0, 1 - score)
             must(bool(np.allclose(margin.slack, slack, atol=1e-9)), f"slacks of node {node}")

@@ -1,4 +1,4 @@
-"""``python -m tests.mutants [--list] [NAME...]``: put every fault into a copy and see it noticed."""
+"""``python -m tests.mutants [--list] [NAME...]``: put faults into a copy, see them noticed."""
 
 from __future__ import annotations
 
