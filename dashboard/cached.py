@@ -14,7 +14,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding import fit_encoding
 from octcore.encoding.base import Encoding
 from octcore.errors import OctError
-from octcore.formulations.base import get_formulation
+from octcore.formulations.base import baseline, get_formulation
 from octcore.program import ModelSize
 from octcore.solving.prepare import prepare, split_rows
 from octcore.solving.run import Run, digest
@@ -106,7 +106,7 @@ def _greedy(run_id: str, _run: Run) -> Run | str:
     try:
         return solve(
             _run.train,
-            formulation="cart",
+            formulation=baseline().key,
             encoding=_run.settings["encoding"],
             depth=_run.settings["depth"],
             params={} if penalty is None else {"leaf_penalty": penalty},

@@ -52,6 +52,10 @@ class Fairness:
     max_gap: float
     given: str | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; `ParityLimit.check` reads it back."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
 
 MAX_GAP = FloatRange(
     "max_gap",
@@ -100,8 +104,7 @@ class ParityLimit(Parameter):
         """Write JSON: names may hold colons."""
         if value is None:
             return "none"
-        record = vars(value) if isinstance(value, Fairness) else value
-        return to_json({name: part for name, part in record.items() if part is not None})
+        return to_json(value.to_dict() if isinstance(value, Fairness) else value)
 
     def describe_range(self) -> str:
         """Say what is expected."""
@@ -228,7 +231,7 @@ class Constraints:
         for name in sorted(self.active):
             value = getattr(self, name)
             if isinstance(value, Fairness):
-                value = {k: v for k, v in vars(value).items() if v is not None}
+                value = value.to_dict()
             elif isinstance(value, tuple):
                 value = [list(v) if isinstance(v, tuple) else v for v in value]
             elif isinstance(value, Mapping):

@@ -299,15 +299,6 @@ def _weighted_rows(
     return data, weights
 
 
-_CAPITALS = {"oct", "cart", "svm", "svm1", "odt", "s", "h", "hfs", "sfs", "mm"}
-
-
-def class_name(key: str) -> str:
-    """Name of the class of a formulation: ``flow-oct`` gives ``FlowOCTClassifier``."""
-    parts = [p.upper() if p in _CAPITALS else p.capitalize() for p in key.split("-")]
-    return "".join(parts) + "Classifier"
-
-
 _GENERAL = [
     p
     for name, p in inspect.signature(OptimalTreeClassifier.__init__).parameters.items()
@@ -346,12 +337,12 @@ def _make_class(info: FormulationInfo) -> type[OptimalTreeClassifier]:
         "_formulation_key": lambda self: info.key,
         "_hyperparameters": hyperparameters,
     }
-    return type(class_name(info.key), (OptimalTreeClassifier,), body)
+    return type(info.class_name, (OptimalTreeClassifier,), body)
 
 
 def __getattr__(name: str) -> Any:
     for info in list_formulations():
-        if class_name(info.key) == name:
+        if info.class_name == name:
             globals()[name] = _make_class(info)
             return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

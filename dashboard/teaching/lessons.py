@@ -19,7 +19,13 @@ import pandas as pd
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import Generator, SyntheticSet, generate, list_generators
 from octcore.errors import SettingsError
-from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
+from octcore.formulations.base import (
+    FormulationInfo,
+    baseline,
+    get_formulation,
+    list_formulations,
+    of_common_objective,
+)
 from octcore.parameters import FloatRange, IntRange, Parameter
 from octcore.solving.run import digest
 
@@ -31,7 +37,12 @@ MOST_POINTS = 400
 LONGEST_FILE = 200_000
 DRAWN = "drawn"
 FIRST_SET = "4-partitions"
-FIRST_FORMULATIONS = ("cart", "path-search", "margot")
+FIRST_FORMULATIONS = (
+    baseline().key,
+    of_common_objective()[0].key,
+    next(info.key for info in list_formulations() if info.has_margins and info.max_classes == 2),
+)
+"""Greedy, optimal, with margins."""
 TIME_LIMIT = 30.0
 
 Points = tuple[tuple[int, int, int], ...]
@@ -326,7 +337,7 @@ def solve_settings(lesson: Lesson, key: str) -> dict[str, Any]:
     greedy and optimal trees have the same choice.
     """
     info = get_formulation(key).info
-    univariate = info.needs_binary_features or key == "cart"
+    univariate = info.needs_binary_features or key == baseline().key
     own = {parameter.name for parameter in info.hyperparameters}
     params = {n: v for n, v in lesson.settings.items() if n in own and n != "depth"}
     return {

@@ -139,6 +139,7 @@ def _step(parameter: FloatRange, default: float | None) -> float:
     """Choose a step that fits the size of the value: a tenth of it, at most one of the range."""
     if default:
         return 10.0 ** (math.floor(math.log10(abs(default))) - (0 if abs(default) < 1 else 1))
-    if math.isinf(parameter.low) or math.isinf(parameter.high):
+    span = parameter.high - parameter.low
+    if math.isinf(span) or span <= 0:
         return 0.1
-    return min(0.1, 10.0 ** math.floor(math.log10((parameter.high - parameter.low) / 10)))
+    return min(0.1, 10.0 ** math.floor(math.log10(span / 10)))

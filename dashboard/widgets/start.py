@@ -11,11 +11,13 @@ from dashboard import session
 from dashboard.server import jobs
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
+from octcore.formulations.base import list_formulations
 from octcore.plotting import text
+from octcore.solving.settings import FORMULATION
 
 SOLVE_PAGE = "pages/solve.py"
 FIRST_SETTINGS: dict[str, Any] = {
-    "formulation": "flow-oct",
+    "formulation": FORMULATION.default,
     "encoding": "auto",
     "depth": 2,
     "time_limit": 60.0,
@@ -35,7 +37,8 @@ def start(settings: Mapping[str, Any]) -> bool:
     return True
 
 
-MARGIN_SETTINGS: dict[str, Any] = {**FIRST_SETTINGS, "formulation": "margot"}
+MARGINS = next(i for i in list_formulations() if i.has_margins and i.max_classes == 2)
+MARGIN_SETTINGS: dict[str, Any] = {**FIRST_SETTINGS, "formulation": MARGINS.key}
 MOST_MARGIN_ROWS = 500
 """Up to about so many rows MARGOT is proven while one waits."""
 

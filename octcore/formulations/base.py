@@ -19,6 +19,8 @@ from octcore.errors import SettingsError
 from octcore.parameters import Parameter, unknown_name
 from octcore.program import Problem, Program
 
+COMMON_OBJECTIVE = "accuracy - leaf_penalty x leaves"
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -75,6 +77,15 @@ class FormulationInfo:
         LaTeX and words of the main equations, for the model card.
     good_at : str
         One sentence for a teacher: what it shows well and what it costs.
+    place : int
+        Place in lists, small numbers first: the baseline, univariate trees, oblique ones.
+    class_name : str
+        Name of its scikit-learn class, where the key does not give the capital letters.
+    rank : int
+        Of formulations of one objective, the smallest is asked first for what several can express.
+    has_side_margins : bool
+        Whether margins lie between the rows sent left and right, whatever their classes; else they
+        are those of a support vector machine, which knows the class of a row.
     """
 
     key: str
@@ -88,13 +99,30 @@ class FormulationInfo:
     constraints: frozenset[str]
     capabilities: tuple[Capability, ...]
     sense: str = "max"
-    objective: str = "accuracy - leaf_penalty x leaves"
+    objective: str = COMMON_OBJECTIVE
     max_classes: int | None = None
     max_depth: int = 8
     has_margins: bool = False
     equations: tuple[tuple[str, str], ...] = ()
     good_at: str = ""
+    place: int = 1000
+    class_name: str = ""
+    rank: int = 1000
+    has_side_margins: bool = False
     objective_with: Callable[[Mapping[str, Any]], tuple[str, str]] | None = None
+
+    def __post_init__(self) -> None:
+        """Make the name of the class from the key where none is given."""
+        if not self.class_name:
+            words = "".join(part.capitalize() for part in self.key.split("-"))
+            object.__setattr__(self, "class_name", f"{words}Classifier")
+
+    @property
+    def has_common_objective(self) -> bool:
+        """Whether it proves accuracy minus a price per leaf on binary columns."""
+        is_common = self.objective == COMMON_OBJECTIVE and self.objective_with is None
+        has_price = any(p.name == "leaf_penalty" for p in self.hyperparameters)
+        return is_common and has_price and self.needs_binary_features
 
     @property
     def engines(self) -> tuple[str, ...]:
@@ -172,28 +200,6 @@ def formulation(
     return register
 
 
-ORDER = (
-    "cart",
-    "flow-oct",
-    "bend-oct",
-    "accelerated-bend-oct",
-    "path-search",
-    "threshold-search",
-    "path-columns",
-    "oct",
-    "oct-binary",
-    "bin-oct",
-    "s-oct",
-    "oct-h",
-    "svm1-odt",
-    "margot",
-    "hfs-margot",
-    "sfs-margot",
-    "mm-svm-oct",
-)
-"""Order of presentation: baseline, univariate by age of the idea, oblique."""
-
-
 @functools.cache
 def _load() -> None:
     """Import every formulation."""
@@ -214,9 +220,19 @@ def _load_alone(key: str) -> None:
 def list_formulations() -> tuple[FormulationInfo, ...]:
     """All declarations in the order of presentation."""
     _load()
-    place = {key: i for i, key in enumerate(ORDER)}
-    keys = sorted(_REGISTRY, key=lambda key: (place.get(key, len(ORDER)), key))
-    return tuple(_REGISTRY[key].info for key in keys)
+    infos = (found.info for found in _REGISTRY.values())
+    return tuple(sorted(infos, key=lambda info: (info.place, info.key)))
+
+
+def baseline() -> FormulationInfo:
+    """The greedy tree that optimal ones are compared with: the first that asks for nothing else."""
+    return next(i for i in list_formulations() if i.capabilities == (Capability.GREEDY,))
+
+
+def of_common_objective() -> tuple[FormulationInfo, ...]:
+    """Formulations that prove accuracy minus a price per leaf on binary columns, by rank."""
+    found = (i for i in list_formulations() if i.has_common_objective)
+    return tuple(sorted(found, key=lambda info: info.rank))
 
 
 def get_formulation(key: str) -> Formulation:

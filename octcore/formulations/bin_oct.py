@@ -53,6 +53,8 @@ from octcore.warmstart.greedy import greedy_starts
 
 INFO = FormulationInfo(
     key="bin-oct",
+    place=100,
+    class_name="BinOCTClassifier",
     title="BinOCT",
     summary="Minimises the errors of a balanced tree; thresholds are found by binary search in "
     "bits, so that the number of rows of the model depends on the values, not on the data rows.",

@@ -52,6 +52,9 @@ from octcore.warmstart.greedy import greedy_starts
 
 INFO = FormulationInfo(
     key="flow-oct",
+    place=20,
+    class_name="FlowOCTClassifier",
+    rank=4,
     title="FlowOCT",
     summary="Correctly classified rows flow from the root to a leaf; a mixed-integer program finds "
     "the tree with the largest flow. Its relaxation is stronger than those of OCT and BinOCT.",

@@ -52,6 +52,8 @@ SMALLEST_GAP = 1e-4
 
 INFO = FormulationInfo(
     key="oct",
+    place=80,
+    class_name="OCTClassifier",
     title="OCT",
     summary="Thresholds on the numeric columns themselves, no binarization: variables say which "
     "column a node tests, at which value, and where every row ends.",

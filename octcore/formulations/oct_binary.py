@@ -44,6 +44,8 @@ from octcore.warmstart.greedy import greedy_starts
 
 INFO = FormulationInfo(
     key="oct-binary",
+    place=90,
+    class_name="OCTBinaryClassifier",
     title="OCT on binary features",
     summary="Variables say at which terminal node every row ends and how many rows are wrong "
     "there. The classical model, on the same binary columns as FlowOCT.",

@@ -20,6 +20,8 @@ from octcore.warmstart.greedy import greedy_starts
 
 INFO = FormulationInfo(
     key="path-search",
+    place=50,
+    rank=1,
     title="Exact search",
     summary=(
         "Finds and proves the optimal tree by searching over its upper splits and solving the last "

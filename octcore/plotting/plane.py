@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
+from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette, translucent
@@ -21,9 +22,6 @@ from octcore.tree.polygons import Polygon
 from octcore.tree.tree import Tree
 
 PADDING = 0.05
-SIDE_MARGINS = frozenset({"s-oct"})
-"""Formulations whose margin lies between the rows sent left and right, whatever their classes;
-margins of the others are those of a support vector machine, which knows the class of a row."""
 MOST_POINTS = 2000
 """More dots than this cannot be told apart and make the browser slow."""
 
@@ -163,7 +161,7 @@ def plane_data(
     view = PlaneView(encoding, x, y, _padded(x_values), _padded(y_values), others)
     X = encoding.transform(data.frame)
     positive = _positive_code(data)
-    margins = node_margins(tree, X, None if formulation in SIDE_MARGINS else data.y, positive)
+    margins = node_margins(tree, X, None if _has_side_margins(formulation) else data.y, positive)
     rows = _shown_rows(len(X))
     support = {
         node: np.isin(rows, margin.rows[margin.support])
@@ -201,6 +199,11 @@ def _positive_code(data: Dataset) -> int:
     if data.positive_class is None:
         return data.n_classes - 1
     return data.classes.index(data.positive_class)
+
+
+def _has_side_margins(formulation: str) -> bool:
+    """Whether margins of a formulation's trees have nothing to do with classes."""
+    return bool(formulation) and get_formulation(formulation).info.has_side_margins
 
 
 def _padded(values: np.ndarray) -> tuple[float, float]:

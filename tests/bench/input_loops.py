@@ -13,10 +13,9 @@ from pathlib import Path
 from sklearn.utils.estimator_checks import check_estimator
 
 import octcore
-from octcore import estimator
 from octcore.data.reading import make_dataset, read_table
 from octcore.errors import DataError
-from octcore.formulations.base import list_formulations
+from octcore.formulations.base import get_formulation, list_formulations
 from tests.bench.figures import Figure, spread
 from tests.property.test_reading_mutations import SEEDS, check, mutate
 
@@ -77,7 +76,7 @@ def checks(times: int) -> list[Figure]:
     """Run scikit-learn's checks of every class; how many passed, failed and do not apply."""
     figures = [_checks("OptimalTreeClassifier", octcore.OptimalTreeClassifier())]
     for info in list_formulations():
-        name = estimator.class_name(info.key)
+        name = info.class_name
         figures.append(_checks(name, make_checked(info.key)))
     for encoder in (octcore.QuantileBuckets(), octcore.QuantileThresholds()):
         figures.append(_checks(type(encoder).__name__, encoder))
@@ -86,7 +85,7 @@ def checks(times: int) -> list[Figure]:
 
 def make_checked(key: str):
     """Make the estimator of a formulation with settings that the checks can wait for."""
-    model = getattr(octcore, estimator.class_name(key))
+    model = getattr(octcore, get_formulation(key).info.class_name)
     if key == "s-oct":
         # Limited by nodes: seconds would stop two equal fits at different trees.
         return model(time_limit=120.0, node_limit=20, start_seconds=0.0)

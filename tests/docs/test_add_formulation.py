@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +12,11 @@ import pytest
 
 import octcore
 from octcore import estimator
-from octcore.cli import main
+from octcore import formulations as package
+from octcore.cli import main, make_parser
+from octcore.cli.options import solve_settings
 from octcore.data.dataset import Dataset
-from octcore.docs.generated import formulation_page
+from octcore.docs.generated import formulation_page, formulation_table
 from octcore.errors import SettingsError
 from octcore.formulations import base
 
@@ -22,17 +24,32 @@ HERE = Path(__file__).parent
 GUIDE = (Path(octcore.__file__).parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 
+PRICED = {
+    'key="decision-stump"': 'key="priced-stump"',
+    "hyperparameters=()": 'hyperparameters=(FloatRange("leaf_penalty", 0.0, low=0.0, high=0.0),)',
+    '    objective="accuracy",\n': "",
+    "from octcore.program": "from octcore.parameters import FloatRange\nfrom octcore.program",
+}
+"""Makes another formulation of the example: one of the common objective, with free leaves."""
+
+
 @pytest.fixture(autouse=True)
-def stump(monkeypatch: pytest.MonkeyPatch) -> Iterator[base.FormulationInfo]:
-    """Register the example for one test; a file in ``formulations/`` stays registered."""
+def stump(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[base.FormulationInfo]:
+    """Two formulations in a temporary folder; nothing but their files says that they exist."""
+    example = (HERE / "decision_stump.py").read_text(encoding="utf-8")
+    (tmp_path / "decision_stump.py").write_text(example, encoding="utf-8")
+    for old, new in PRICED.items():
+        assert old in example
+        example = example.replace(old, new)
+    (tmp_path / "priced_stump.py").write_text(example, encoding="utf-8")
     base.list_formulations()
     monkeypatch.setattr(base, "_REGISTRY", dict(base._REGISTRY))
-    spec = importlib.util.spec_from_file_location("decision_stump", HERE / "decision_stump.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module.INFO
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    base._load.cache_clear()
+    yield base.get_formulation("decision-stump").info
+    for name in ("decision_stump", "priced_stump"):
+        sys.modules.pop(f"octcore.formulations.{name}", None)
+        package.__dict__.pop(name, None)
     estimator.__dict__.pop("DecisionStumpClassifier", None)
 
 
@@ -79,6 +96,42 @@ def test_everything_else_follows_from_the_declaration(
         octcore.solve(iris, "decision-stump", depth=2)
     with pytest.raises(SettingsError, match="cannot express"):
         octcore.solve(iris, "decision-stump", depth=1, constraints={"max_features": 1})
+
+
+def test_the_command_line_and_the_documents_know_it(
+    stump: base.FormulationInfo, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["formulations"]) == 0
+    assert "priced-stump" in capsys.readouterr().out
+    words = ["solve", "x.csv", "--target", "y", "--formulation", "priced-stump"]
+    arguments = make_parser("solve").parse_args([*words, "--param", "leaf_penalty=0"])
+    assert solve_settings(arguments)["params"] == {"leaf_penalty": 0.0}
+    assert f"| `{stump.key}` | {stump.title}" in formulation_table()
+    assert stump.engines == ("highs", "scip", "gurobi")
+
+
+def test_the_app_offers_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from streamlit.testing.v1 import AppTest
+
+    import dashboard
+    from dashboard.server import jobs
+    from dashboard.views.compare.presets import fitting_presets
+    from dashboard.views.what_if.questions import candidates
+
+    monkeypatch.setattr(jobs, "warm_up", lambda: None)
+    path = str(Path(dashboard.__file__).parent / "app.py")
+    app = AppTest.from_file(path, default_timeout=60).run()
+    app.switch_page("pages/solve.py").run()
+    chosen = next(s for s in app.selectbox if s.label == "Formulation")
+    chosen.set_value("priced-stump").run()
+    assert not app.exception
+    assert any("formulation='priced-stump'" in block.value for block in app.code)
+    presets = fitting_presets(octcore.load_sample("iris"))
+    compared = {entrant["formulation"] for preset in presets for entrant in preset.entrants}
+    assert {"decision-stump", "priced-stump"} <= compared
+    assert "priced-stump" in candidates({"class_weight": "balanced"}, 1)
+    assert "priced-stump" not in candidates({}, 2)
+    assert "decision-stump" not in candidates({}, 1)
 
 
 def test_the_guide_names_the_example() -> None:

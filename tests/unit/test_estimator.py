@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import octcore
 from octcore import estimator
 from octcore.errors import SettingsError
-from octcore.formulations.base import FormulationInfo, list_formulations
+from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.tree.export.to_sklearn import SinglePrecisionWarning
 
 KEYS = [info.key for info in list_formulations()]
@@ -36,7 +36,7 @@ SLOW = {"s-oct", "flow-oct", "oct", "oct-binary", "bin-oct", "oct-h", "svm1-odt"
 
 
 def _named(key: str, **settings: Any) -> Any:
-    return getattr(octcore, estimator.class_name(key))(**settings)
+    return getattr(octcore, get_formulation(key).info.class_name)(**settings)
 
 
 def _failures(model: Any, expected: dict[str, str] | None = None) -> list[str]:

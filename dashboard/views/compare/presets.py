@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
+from octcore.formulations.base import baseline, get_formulation, list_formulations
 from octcore.solving.settings import check_against_data, check_settings
 
 Settings = Mapping[str, Any]
-
-QUICK = ("path-search", "cart")
-"""They end at once; started first, they do not keep the others waiting."""
 
 CUSTOM = "Choose yourself"
 
@@ -88,9 +87,29 @@ PRESETS = (
 )
 
 
+def presets() -> tuple[Preset, ...]:
+    """What is written above, and every other formulation beside the greedy tree."""
+    named = {str(entrant["formulation"]) for preset in PRESETS for entrant in preset.entrants}
+    others = (info for info in list_formulations() if info.key not in named)
+    return PRESETS + tuple(
+        Preset(
+            f"{info.title} against greedy",
+            info.good_at or info.summary,
+            _same((baseline().key, info.key), depth=min(2, info.max_depth)),
+        )
+        for info in others
+    )
+
+
 def fitting_presets(data: Dataset) -> tuple[Preset, ...]:
     """Presets of which every entrant can be solved on the data."""
-    return tuple(preset for preset in PRESETS if all(fits(s, data) for s in preset.entrants))
+    return tuple(preset for preset in presets() if all(fits(s, data) for s in preset.entrants))
+
+
+def _is_quick(settings: Settings) -> bool:
+    """Whether a solve ends at once; started first, it does not keep the others waiting."""
+    info = get_formulation(str(settings["formulation"])).info
+    return info.capabilities[0] in {Capability.GREEDY, Capability.PATH_SEARCH}
 
 
 def fits(settings: Settings, data: Dataset) -> bool:
@@ -104,7 +123,7 @@ def fits(settings: Settings, data: Dataset) -> bool:
 
 def start_order(entrants: Sequence[Settings]) -> list[int]:
     """Order of starting: exact search and CART first, so that they are no queue for the rest."""
-    return sorted(range(len(entrants)), key=lambda i: entrants[i]["formulation"] not in QUICK)
+    return sorted(range(len(entrants)), key=lambda i: not _is_quick(entrants[i]))
 
 
 def short_labels(settings: Sequence[Settings]) -> tuple[str, ...]:

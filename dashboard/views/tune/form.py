@@ -23,12 +23,12 @@ from dashboard.widgets import settings_form
 from dashboard.widgets.parameter_form import help_of, label_of
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
-from octcore.formulations.base import FormulationInfo
+from octcore.formulations.base import FormulationInfo, of_common_objective
 from octcore.parameters import Parameter
 from octcore.plotting import text
 from octcore.selection.protocols import get_protocol
 
-FIRST = "path-search"
+FIRST = of_common_objective()[0].key
 """Proves a small tree in an instant, so that a newcomer sees a whole table at once."""
 PROTOCOLS = ("k-fold", "10-fold", "repeated", "nested", "75/25", "80/20")
 

@@ -8,11 +8,9 @@ from typing import Any
 
 from dashboard.server.jobs import RunView
 from octcore.data.dataset import Dataset
-from octcore.formulations.base import get_formulation, list_formulations
+from octcore.formulations.base import FormulationInfo, get_formulation, of_common_objective
 from octcore.solving.run import Run
 
-ABLE = ("path-search", "path-columns", "accelerated-bend-oct", "flow-oct", "bend-oct")
-"""Formulations of one objective, accuracy minus a price per leaf, in the order of preference."""
 TIME_LIMIT = 60.0
 FALLBACK_ENCODING = "QT-5"
 
@@ -56,7 +54,18 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
 def is_comparable(run: Run) -> bool:
     """Whether the run itself is a proven optimum of the common objective."""
     binary = all(column.is_binary for column in run.encoding.columns)
-    return run.formulation in ABLE and binary and run.is_optimal and run.certificate.proven
+    return _is_common(run) and binary and run.is_optimal and run.certificate.proven
+
+
+def _is_common(run: Run) -> bool:
+    return get_formulation(run.formulation).info.has_common_objective
+
+
+def _referee() -> FormulationInfo:
+    """The formulation that values every root feature exactly."""
+    name = "exact_root_values"
+    able = (i for i in of_common_objective() if any(p.name == name for p in i.hyperparameters))
+    return next(able)
 
 
 def reference_settings(run: Run, data: Dataset) -> dict[str, Any]:
@@ -66,10 +75,10 @@ def reference_settings(run: Run, data: Dataset) -> dict[str, Any]:
     """
     settings = base_settings(run, data)
     settings["params"] = {**settings["params"], "exact_root_values": True}
-    able = get_formulation("path-search").info.constraints
+    able = _referee().constraints
     given = dict(run.settings.get("constraints", {}))
     return settings | {
-        "formulation": "path-search",
+        "formulation": _referee().key,
         "time_limit": 2 * TIME_LIMIT,
         "constraints": {name: value for name, value in given.items() if name in able},
     }
@@ -77,7 +86,7 @@ def reference_settings(run: Run, data: Dataset) -> dict[str, Any]:
 
 def left_out(run: Run) -> dict[str, Any]:
     """Constraints of the run that the search of the root values cannot express."""
-    able = get_formulation("path-search").info.constraints
+    able = _referee().constraints
     given = dict(run.settings.get("constraints", {}))
     return {name: value for name, value in given.items() if name not in able}
 
@@ -116,7 +125,7 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
         first = f"Compared are your tree ({_proof(before)})"
     else:
         why = "a heuristic's" if not run.is_optimal else "optimal in another family of trees"
-        if run.formulation in ABLE and not run.is_optimal:
+        if _is_common(run) and not run.is_optimal:
             why = "not proven optimal"
         first = (
             f"Your tree is {why}, so the price counts from the best tree of thresholds of this "
@@ -161,13 +170,10 @@ def _constraint(name: str, value: Any) -> str:
 
 def candidates(constraints: Mapping[str, Any], depth: int) -> tuple[str, ...]:
     """Formulations that can express all constraints at this depth, best first."""
-    infos = {info.key: info for info in list_formulations()}
     return tuple(
-        key
-        for key in ABLE
-        if key in infos
-        and set(constraints) <= infos[key].constraints
-        and depth <= infos[key].max_depth
+        info.key
+        for info in of_common_objective()
+        if set(constraints) <= info.constraints and depth <= info.max_depth
     )
 
 

@@ -25,6 +25,9 @@ from octcore.program import Capability, Problem, Program, Sense
 
 INFO = FormulationInfo(
     key="accelerated-bend-oct",
+    place=40,
+    class_name="AcceleratedBendOCTClassifier",
+    rank=3,
     title="Accelerated BendOCT",
     summary=(
         "BendOCT with ideas of dynamic programming: rows that only a few features tell apart, and "

@@ -40,6 +40,9 @@ from octcore.warmstart.greedy import greedy_starts
 
 INFO = FormulationInfo(
     key="bend-oct",
+    place=30,
+    class_name="BendOCTClassifier",
+    rank=5,
     title="BendOCT",
     summary=(
         "FlowOCT without its flow variables: the model guesses which rows are classified correctly "

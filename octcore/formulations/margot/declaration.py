@@ -88,6 +88,7 @@ def budgets(default: int) -> tuple[IntRange, IntRange]:
 
 def declare(
     key: str,
+    place: int,
     title: str,
     summary: str,
     extra: tuple[Parameter, ...],
@@ -95,12 +96,13 @@ def declare(
     good_at: str,
     capabilities: tuple[Capability, ...] = CAPABILITIES,
     price: str = "",
+    class_name: str = "",
 ) -> FormulationInfo:
     """Declare a member of the family: two classes, margins, penalties by level.
 
     Parameters
     ----------
-    key, title, summary, good_at : str
+    key, place, title, summary, good_at, class_name
         Identity and words.
     extra : tuple of Parameter
         Hyperparameters besides the penalties, epsilon and big-M.
@@ -113,6 +115,8 @@ def declare(
     """
     return FormulationInfo(
         key=key,
+        place=place,
+        class_name=class_name,
         title=title,
         summary=summary,
         reference=REFERENCE,

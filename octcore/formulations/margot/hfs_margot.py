@@ -15,6 +15,7 @@ from octcore.program import Problem, Program
 
 INFO = declare(
     "hfs-margot",
+    150,
     "HFS-MARGOT (hard feature selection)",
     "MARGOT whose planes may each use a few features only. The tree stays readable, because "
     "every branch node names one or two columns.",
@@ -26,6 +27,7 @@ INFO = declare(
             "a plane uses at most B features; M_w cuts off no tree worth having",
         ),
     ),
+    class_name="HFSMargotClassifier",
     good_at="Shows which one or two columns decide at every node, with margins.",
 )
 

@@ -28,6 +28,7 @@ from octcore.program import Problem, Program
 
 INFO = declare(
     "margot",
+    140,
     "MARGOT",
     "Every branch node is a support vector machine, and all planes are found together with the "
     "way that each row takes. Margins are part of the objective, so the picture generalises.",

@@ -26,6 +26,7 @@ PRICE = FloatRange(
 
 INFO = declare(
     "sfs-margot",
+    160,
     "SFS-MARGOT (soft feature selection)",
     "MARGOT whose planes pay for every feature beyond a budget, so that a feature is used "
     "where it is worth its price. Fewer features make a tree that is easier to read.",
@@ -40,6 +41,7 @@ INFO = declare(
             "features beyond B are counted; M_w cuts off no tree worth having",
         ),
     ),
+    class_name="SFSMargotClassifier",
     good_at="Shows which columns decide at every node, and which are worth their price.",
     price=" + alpha x extra features",
 )

@@ -27,6 +27,8 @@ from octcore.program import Capability, Problem, Program, Sense
 
 INFO = FormulationInfo(
     key="mm-svm-oct",
+    place=170,
+    class_name="MMSVMOCTClassifier",
     title="MM-SVM-OCT",
     summary="A tree of support vector machines whose narrowest margin is as wide as possible; rows "
     "may be relabelled at a price.",

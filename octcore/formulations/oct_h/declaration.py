@@ -32,6 +32,8 @@ from octcore.tree import metrics
 
 INFO = FormulationInfo(
     key="oct-h",
+    place=120,
+    class_name="OCTHClassifier",
     title="OCT-H",
     summary="Optimal trees whose splits are hyperplanes; every feature that a hyperplane uses has "
     "a price, so that planes stay readable.",

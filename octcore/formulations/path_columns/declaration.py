@@ -36,6 +36,8 @@ MOST_COLUMNS = 400_000
 
 INFO = FormulationInfo(
     key="path-columns",
+    place=70,
+    rank=2,
     title="Exact columns",
     summary="Optimal trees with a budget of features, a floor on recall or fairness limits: exact "
     "search values the parts of a tree, a small mixed-integer program puts them together.",

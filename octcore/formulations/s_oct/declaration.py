@@ -51,6 +51,9 @@ def _objective(params: Mapping[str, Any]) -> tuple[str, str]:
 
 INFO = FormulationInfo(
     key="s-oct",
+    place=110,
+    class_name="SOCTClassifier",
+    has_side_margins=True,
     title="S-OCT",
     summary="Every split is a hyperplane. The model routes points freely and cuts off what no "
     "hyperplane can do, so it needs neither weights nor big-M constants where it uses cuts.",

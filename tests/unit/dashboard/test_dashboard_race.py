@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dashboard.views.compare.presets import (
-    PRESETS,
     fitting_presets,
     flat_settings,
+    presets,
     short_labels,
     start_order,
 )
@@ -134,7 +134,7 @@ def test_given_and_resolved_settings_look_the_same():
 
 def test_every_preset_is_offered_where_it_fits():
     assert {p.title for p in fitting_presets(load_sample("4-partitions"))} == {
-        p.title for p in PRESETS
+        p.title for p in presets()
     }
     iris = {p.title for p in fitting_presets(load_sample("iris"))}
     assert "MARGOT and its feature selection" not in iris
