@@ -17,7 +17,10 @@ from octcore import kernels
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
+from octcore.engines.base import Outcome, StopReason
+from octcore.engines.events import Clock, Event, Recorder
 from octcore.errors import CancelledError, SettingsError
+from octcore.formulations.base import get_formulation
 from octcore.formulations.path_search import search_problems
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import FloatRange, check_all, unknown_name
@@ -26,8 +29,9 @@ from octcore.search.near_optimal.tree_set import TreeGraph, TreeQuery, find_tree
 from octcore.search.univariate.convert import to_tree
 from octcore.search.univariate.search import path_search
 from octcore.search.univariate.tree import PathTree, count_leaves, predict
+from octcore.solving.finish import finish
 from octcore.solving.prepare import Prepared, prepare
-from octcore.solving.run import jsonable
+from octcore.solving.run import Run, jsonable
 from octcore.solving.settings import check_settings
 from octcore.tree.tree import Tree
 
@@ -49,6 +53,7 @@ CONSTRAINTS = frozenset(
     }
 )
 """Side constraints under which subtrees can be counted apart."""
+SOURCE = "near-optimal trees"
 MOST_REQUIRED = 6
 """Features that all trees of a restriction may have to test; each doubles the counting."""
 EVENT_SECONDS = 0.1
@@ -321,6 +326,16 @@ class NearOptimalTrees:
             }
         )
 
+    def run_of(self, tree: Tree) -> Run:
+        """Make a run of one of the trees, whose certificate says how far it is from the optimum.
+
+        Parameters
+        ----------
+        tree : Tree
+            On the columns of `encoding`; its numbers are recomputed by routing all rows.
+        """
+        return run_of_tree(self.prepared, tree, self.optimum, self.seconds)
+
     @property
     def _instance(self) -> Instance:
         return self.graph.instance
@@ -367,6 +382,7 @@ def near_optimal(
     seed: int = 0,
     on_event: Callable[[NearOptimalEvent], None] | None = None,
     cancel: Callable[[], bool] | None = None,
+    test_size: float = 0.0,
 ) -> NearOptimalTrees:
     """Find all trees whose objective is at least the optimum minus a tolerance.
 
@@ -392,11 +408,13 @@ def near_optimal(
     time_limit : float
         Seconds; half a count is none, so an early end is an error.
     seed : int
-        Kept with the settings; the search itself draws nothing.
+        Of the rows that are held out; the search itself draws nothing.
     on_event : callable or None
         Receives a `NearOptimalEvent` about every tenth of a second.
     cancel : callable or None
         Asked often; a true answer ends the search.
+    test_size : float
+        Share of the rows held out; the search never sees them, trees can be judged on them.
 
     Raises
     ------
@@ -419,6 +437,7 @@ def near_optimal(
         constraints=parsed,
         time_limit=time_limit,
         seed=seed,
+        test_size=test_size,
     )
     prepared = prepare(data, settings)
     clock = _Clock(start, settings.time_limit, on_event, cancel)
@@ -439,6 +458,40 @@ def near_optimal(
     clock.report("finished", graph.counter.costs.scored)
     graph.counter.costs.guard = lambda done: None  # later questions are not timed
     return NearOptimalTrees(prepared, graph, clock.seconds, _Filter(instance.tolerance))
+
+
+def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) -> Run:
+    """Make a run of a tree that was chosen among near-optimal ones.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        Rows and settings of the search.
+    tree : Tree
+        The tree.
+    optimum : float
+        The proven optimum, which is the bound of the run.
+    seconds : float
+        Of the search.
+    """
+    program = get_formulation(prepared.settings.formulation).build(prepared.problem)
+    objective = program.evaluate(tree)
+    assert objective is not None, "a near-optimal tree keeps the constraints"
+    events: list[Event] = []
+    recorder = Recorder(
+        program.sense, Clock(prepared.settings.time_limit), events.append, program.granularity
+    )
+    recorder.incumbent(
+        objective, tree.named(prepared.train.classes, prepared.encoding.names), SOURCE
+    )
+    recorder.bound(optimum)
+    best = recorder.is_closed
+    reason = StopReason.OPTIMAL if best else StopReason.GAP_LIMIT
+    recorder.finished(reason.value)
+    distance = max(0.0, optimum - objective)
+    words = f"within {distance:.4g} of the proven optimum {optimum:.6g}, chosen among good trees"
+    outcome = Outcome(reason, "path-search" if best else "near-optimal", claims=(words,))
+    return finish(prepared, tuple(events), outcome, seconds, program)
 
 
 def _refuse(constraints: Constraints, params: Mapping[str, Any] | None) -> None:

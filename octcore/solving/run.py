@@ -32,7 +32,8 @@ class Certificate:
     ----------
     method : str
         "mip", "mip+path-search", "path-search", "threshold-search", "routing-search",
-        "heuristic", or "conflict-bound" when a start attains the bound that conflicting rows give.
+        "heuristic", "near-optimal" when the tree was chosen among those within a tolerance of a
+        proven optimum, or "conflict-bound" when a start attains the bound that conflicting rows give.
     proven : bool
         Whether the tree is proven optimal for the stated problem.
     statements : tuple of str
@@ -64,6 +65,8 @@ class Certificate:
             return "refuted, not optimal"
         if self.method == "heuristic":
             return "heuristic, nothing proven"
+        if self.method == "near-optimal" and not self.proven:
+            return self.statements[0]
         if not self.proven:
             return "feasible, gap open"
         return f"proven optimal by {self.method}" + (", verified" if self.verified else "")

@@ -216,3 +216,21 @@ def test_command_writes_what_it_counts(
     assert "max_features" in capsys.readouterr().err
     impossible = ["--constraint", "max_leaves=1", "--constraint", "root_feature=petal width (cm)"]
     assert main([*command, *impossible]) == 3
+
+
+def test_a_chosen_tree_becomes_a_run_that_says_how_far_it_is() -> None:
+    data = octcore.load_sample("iris")
+    found = octcore.near_optimal(data, depth=3, tolerance=0.02, test_size=0.2, seed=3)
+    tree = found.restrict(max_leaves=5).trees(30)[-1]
+    run = found.run_of(tree)
+    assert run.status == "feasible"
+    assert run.bound == pytest.approx(found.optimum)
+    assert run.objective == pytest.approx(found.objective(tree))
+    assert run.certificate.badge.startswith("within 0.0")
+    assert not run.certificate.proven
+    assert run.test_accuracy is not None
+    assert run.tree is not None
+    assert (run.predict(data.frame) == tree.predict(found.encoding.transform(data.frame))).all()
+    best = found.run_of(found.trees(1)[0])
+    assert best.is_optimal
+    assert best.certificate.proven

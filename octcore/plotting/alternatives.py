@@ -1,0 +1,243 @@
+"""Near-optimal trees in pictures: how many, on which features, along which paths, on which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from octcore.data.dataset import Dataset
+from octcore.encoding.base import Encoding
+from octcore.plotting import text
+from octcore.plotting.layout import base_layout
+from octcore.plotting.palette import Palette
+from octcore.selection.alternatives import Alternative, Alternatives, FeatureUse
+from octcore.tree.tree import Tree
+from octcore.tree.wording import split_words
+
+SHOWN_FEATURES = 14
+LEVELS = 3
+"""Rings of the sunburst: root, its children, their children."""
+SAME = 1e-12
+LEAF_WORDS = "leaf"
+
+
+@dataclass(frozen=True)
+class CountStep:
+    """Trees up to a distance from the optimum, altogether and by number of leaves."""
+
+    loss: float
+    trees: int
+    by_leaves: tuple[tuple[int, int], ...]
+
+
+def count_steps(record: Alternatives) -> tuple[CountStep, ...]:
+    """Cumulative numbers of trees, one step for every distance that occurs."""
+    total: dict[int, int] = {}
+    found: list[CountStep] = []
+    for loss, leaves, n in record.steps:
+        total[leaves] = total.get(leaves, 0) + n
+        step = CountStep(loss, sum(total.values()), tuple(sorted(total.items())))
+        if found and loss <= found[-1].loss + SAME:
+            found.pop()
+        found.append(step)
+    return tuple(found)
+
+
+def count_figure(record: Alternatives, palette: Palette, height: int = 330) -> go.Figure:
+    """Draw the number of trees against the distance, and mark the chosen one."""
+    steps = count_steps(record)
+    figure = go.Figure(layout=base_layout(palette, height=height))
+    ends = [*(step.loss for step in steps), record.searched]
+    sizes = sorted({leaves for step in steps for leaves, _ in step.by_leaves})
+    figure.add_scatter(
+        x=ends,
+        y=[*(step.trees for step in steps), steps[-1].trees],
+        mode="lines",
+        line={"shape": "hv", "width": 2.6, "color": palette.incumbent},
+        name="all trees",
+        hovertemplate="%{y:,} trees within %{x:.4f}<extra></extra>",
+    )
+    for k, size in enumerate(sizes):
+        counts = [dict(step.by_leaves).get(size, 0) for step in steps]
+        figure.add_scatter(
+            x=ends,
+            y=[n or None for n in (*counts, counts[-1])],
+            mode="lines",
+            line={"shape": "hv", "width": 1.4, "color": palette.class_colour(k), "dash": "dot"},
+            name=text.count(size, LEAF_WORDS),
+            hovertemplate=f"%{{y:,}} with {text.count(size, LEAF_WORDS)}<extra></extra>",
+        )
+    figure.add_vline(x=record.tolerance, line={"color": palette.bound, "width": 1.6})
+    figure.update_xaxes(title_text="distance from the proven optimum", tickformat=".3~f")
+    figure.update_yaxes(title_text="trees", type="log", dtick=1, exponentformat="power")
+    return figure
+
+
+def leaves_figure(record: Alternatives, palette: Palette, height: int = 330) -> go.Figure:
+    """Draw the number of trees within the chosen distance by leaves."""
+    counts: dict[int, int] = {}
+    for loss, leaves, n in record.steps:
+        if loss <= record.tolerance + SAME:
+            counts[leaves] = counts.get(leaves, 0) + n
+    figure = go.Figure(layout=base_layout(palette, height=height, has_legend=False))
+    figure.add_bar(
+        x=list(counts),
+        y=list(counts.values()),
+        marker={"color": palette.incumbent},
+        text=[f"{n:,}" for n in counts.values()],
+        textfont={"color": palette.text},
+        hovertemplate="%{y:,} trees with %{x} leaves<extra></extra>",
+    )
+    figure.update_xaxes(title_text="leaves", dtick=1)
+    figure.update_yaxes(title_text="trees", type="log", dtick=1, exponentformat="power")
+    return figure
+
+
+def ranked_features(record: Alternatives) -> tuple[FeatureUse, ...]:
+    """Features that some tree tests, those in most trees first."""
+    used = [feature for feature in record.features if feature.trees]
+    return tuple(sorted(used, key=lambda f: (-f.trees, -f.at_root, f.name)))
+
+
+def features_words(record: Alternatives) -> tuple[str, str]:
+    """Names of the features that all trees test, and of those that none tests."""
+    every = [f.name for f in record.features if record.count and f.trees == record.count]
+    none = [f.name for f in record.features if not f.trees]
+    return ", ".join(every) or "no feature", ", ".join(none) or "no feature"
+
+
+def features_figure(record: Alternatives, palette: Palette) -> go.Figure:
+    """Draw the share of the trees with a feature anywhere and at the root."""
+    shown = ranked_features(record)[:SHOWN_FEATURES][::-1]
+    names = text.unique_labels([feature.name for feature in shown], 26)
+    figure = go.Figure(layout=base_layout(palette, height=90 + 26 * max(4, len(shown))))
+    for label, numbers, colour in (
+        ("anywhere", [f.trees for f in shown], palette.incumbent),
+        ("at the root", [f.at_root for f in shown], palette.bound),
+    ):
+        figure.add_bar(
+            y=names,
+            x=[n / max(1, record.count) for n in numbers],
+            orientation="h",
+            name=label,
+            marker={"color": colour},
+            customdata=[f"{n:,}" for n in numbers],
+            hovertemplate="%{y}: %{customdata} trees, %{x:.1%}<extra>" + label + "</extra>",
+        )
+    figure.update_layout(barmode="group", bargap=0.25)
+    figure.update_xaxes(title_text="share of the trees", tickformat=".0%", range=[0, 1.02])
+    return figure
+
+
+def reliance_figure(record: Alternatives, palette: Palette) -> go.Figure:
+    """Draw the range of the loss when a feature is permuted, over the trees."""
+    shown = ranked_features(record)[:SHOWN_FEATURES][::-1]
+    names = text.unique_labels([feature.name for feature in shown], 26)
+    figure = go.Figure(
+        layout=base_layout(palette, height=90 + 26 * max(4, len(shown)), has_legend=False)
+    )
+    for name, feature in zip(names, shown, strict=True):
+        symbol = "circle" if feature.is_exact else "circle-open"
+        figure.add_scatter(
+            x=[feature.low, feature.high],
+            y=[name, name],
+            mode="lines+markers",
+            line={"color": palette.optimum, "width": 3},
+            marker={"symbol": symbol, "size": 9},
+            hovertemplate="%{y}: %{x:.2%}<extra></extra>",
+        )
+    figure.update_xaxes(title_text="accuracy lost when its values are permuted", tickformat=".0%")
+    return figure
+
+
+def sunburst_figure(
+    trees: Sequence[Alternative], encoding: Encoding, palette: Palette, height: int = 480
+) -> go.Figure:
+    """Draw the trees by their splits: root inside, then both children, then all grandchildren.
+
+    A sector stands for the trees that begin alike; its angle is their number.
+    """
+    parents: dict[str, str] = {}
+    labels: dict[str, str] = {}
+    values: dict[str, int] = {}
+    for entry in trees:
+        above = ""
+        for level in range(LEVELS):
+            words = _level_words(entry.tree, encoding, level)
+            if not words:
+                break
+            here = f"{above}/{words}"
+            parents[here], labels[here] = above, words
+            values[here] = values.get(here, 0) + 1
+            above = here
+    figure = go.Figure(layout=base_layout(palette, height=height, has_legend=False))
+    figure.add_sunburst(
+        ids=list(labels),
+        labels=[text.plotly(words, 60) for words in labels.values()],
+        parents=[parents[key] for key in labels],
+        values=[values[key] for key in labels],
+        branchvalues="total",
+        marker={"line": {"color": palette.background, "width": 1}},
+        insidetextorientation="radial",
+        hovertemplate="%{label}<br>%{value:,} trees<extra></extra>",
+    )
+    colours = [palette.class_colour(k) for k in range(7)]
+    figure.update_layout(sunburstcolorway=colours, margin={"l": 0, "r": 0, "t": 4, "b": 4})
+    return figure
+
+
+def _level_words(tree: Tree, encoding: Encoding, level: int) -> str:
+    """Tests of one level of a tree, left to right; empty when there is none."""
+    nodes = range(2**level, 2 ** (level + 1))
+    if not any(node in tree.splits for node in nodes):
+        return "" if level else LEAF_WORDS
+    names = [
+        text.words(split_words(tree.splits[node], encoding, digits=4, max_name=18).test)
+        for node in nodes
+        if node in tree.splits
+    ]
+    return " | ".join(names)
+
+
+def disagreement_figure(
+    record: Alternatives, data: Dataset, x: str, y: str, palette: Palette, height: int = 430
+) -> go.Figure:
+    """Draw the training rows in a plane of two raw columns, coloured by disagreement."""
+    figure = go.Figure(layout=base_layout(palette, height=height))
+    assert data.y is not None
+    largest = max(0.02, float(record.disagreement.max(initial=0.0)))
+    for k, label in enumerate(data.classes):
+        rows = np.flatnonzero(data.y == k)
+        if not len(rows):
+            continue
+        figure.add_scatter(
+            x=data.frame[x].to_numpy()[rows],
+            y=data.frame[y].to_numpy()[rows],
+            mode="markers",
+            name=text.plotly(label),
+            customdata=np.column_stack([rows, record.disagreement[rows]]),
+            marker={
+                "symbol": palette.class_marker(k),
+                "size": 9,
+                "color": record.disagreement[rows],
+                "cmin": 0.0,
+                "cmax": largest,
+                "colorscale": [[0.0, palette.grid], [0.5, "#E69F00"], [1.0, "#D55E00"]],
+                "line": {"width": 0.7, "color": palette.muted},
+                "showscale": k == 0,
+                "colorbar": {
+                    "title": {"text": "other class", "font": {"color": palette.text}},
+                    "tickformat": ".0%",
+                    "tickfont": {"color": palette.text},
+                    "thickness": 12,
+                },
+            },
+            hovertemplate="row %{customdata[0]:.0f}: %{customdata[1]:.1%} of the trees say "
+            "another class<extra>%{fullData.name}</extra>",
+        )
+    figure.update_xaxes(title_text=text.plotly(x))
+    figure.update_yaxes(title_text=text.plotly(y))
+    return figure

@@ -1,0 +1,268 @@
+"""What people choose by among near-optimal trees: counts, use of features, trees with their worth.
+
+A record of plain values, so that a worker can make it and a page can draw it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from octcore.encoding.base import Encoding
+from octcore.selection.model_reliance import model_reliance
+from octcore.selection.near_optimal import NearOptimalTrees
+from octcore.solving.run import jsonable
+from octcore.tree.tree import Tree
+
+LISTED = 300
+"""Best trees that a record holds one by one."""
+RELIANCE_TREES = 500
+"""Trees looked at for the reliance on features."""
+
+
+@dataclass(frozen=True)
+class FeatureUse:
+    """How the trees of a set use a raw feature.
+
+    Parameters
+    ----------
+    name : str
+        Raw feature.
+    trees, at_root : int
+        Trees that test it anywhere, and at the root.
+    low, high : float
+        Smallest and largest loss of accuracy when its values are permuted.
+    is_exact : bool
+        Whether all trees were looked at for these losses.
+    """
+
+    name: str
+    trees: int
+    at_root: int
+    low: float
+    high: float
+    is_exact: bool
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One near-optimal tree and what it is worth.
+
+    Parameters
+    ----------
+    tree : Tree
+        On the encoded columns.
+    objective, loss : float
+        By routing the training rows, and its distance from the optimum.
+    accuracy : float
+        On the training rows.
+    test_accuracy : float or None
+        On the held-out rows.
+    features : tuple of str
+        Raw features tested, in the order of the data.
+    recalls : tuple of float
+        Share of the training rows of every class that get their class.
+    parity_gap : float or None
+        Largest difference of the shares of positive predictions between groups.
+    """
+
+    tree: Tree
+    objective: float
+    loss: float
+    accuracy: float
+    test_accuracy: float | None
+    features: tuple[str, ...]
+    recalls: tuple[float, ...]
+    parity_gap: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Alternatives:
+    """The near-optimal trees of one question.
+
+    Parameters
+    ----------
+    optimum, searched, tolerance : float
+        Proven optimum; distance that was searched; distance of the trees described here.
+    leaf_penalty : float
+        Price of a leaf.
+    count : int
+        Trees that meet the conditions; exact.
+    steps : tuple of (float, int, int)
+        Distance, leaves and trees of all trees searched, whatever the conditions.
+    features : tuple of FeatureUse
+        In the order of the data.
+    trees : tuple of Alternative
+        The best of them, at most `LISTED`.
+    smallest : Alternative or None
+        The best of those with fewest leaves.
+    disagreement : numpy.ndarray
+        Share of the trees that give a training row another class than most, ``(n_train,)``.
+    favourite : numpy.ndarray
+        Class that most trees give a row, ``(n_train,)``.
+    encoding : Encoding
+        Of the trees.
+    same_columns : mapping of str to tuple of str
+        Columns that part all rows alike.
+    seconds : float
+        Of the search.
+    """
+
+    optimum: float
+    searched: float
+    tolerance: float
+    leaf_penalty: float
+    count: int
+    steps: tuple[tuple[float, int, int], ...]
+    features: tuple[FeatureUse, ...]
+    trees: tuple[Alternative, ...]
+    smallest: Alternative | None
+    disagreement: np.ndarray
+    favourite: np.ndarray
+    encoding: Encoding
+    same_columns: Mapping[str, tuple[str, ...]]
+    seconds: float
+
+    @property
+    def total(self) -> int:
+        """Number of trees within the distance, whatever the conditions."""
+        return sum(n for loss, _, n in self.steps if loss <= self.tolerance + 1e-12)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        record = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        record["features"] = [vars(feature) for feature in self.features]
+        record["trees"] = [_plain(tree) for tree in self.trees]
+        record["smallest"] = None if self.smallest is None else _plain(self.smallest)
+        record["encoding"] = self.encoding.to_dict()
+        return jsonable(record)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Alternatives:
+        """Read a record back."""
+        smallest = record["smallest"]
+        special = {
+            "steps": tuple((float(a), int(b), int(c)) for a, b, c in record["steps"]),
+            "features": tuple(FeatureUse(**feature) for feature in record["features"]),
+            "trees": tuple(_alternative(tree) for tree in record["trees"]),
+            "smallest": None if smallest is None else _alternative(smallest),
+            "disagreement": np.array(record["disagreement"], float),
+            "favourite": np.array(record["favourite"], int),
+            "encoding": Encoding.from_dict(record["encoding"]),
+            "same_columns": {k: tuple(v) for k, v in record["same_columns"].items()},
+        }
+        return cls(**{**record, **special})
+
+
+def alternatives(
+    found: NearOptimalTrees,
+    with_features: Sequence[str] = (),
+    without_features: Sequence[str] = (),
+    max_leaves: int | None = None,
+    tolerance: float | None = None,
+    attribute: str | None = None,
+    listed: int = LISTED,
+) -> Alternatives:
+    """Describe the near-optimal trees that meet some conditions.
+
+    Parameters
+    ----------
+    found : NearOptimalTrees
+        What was searched.
+    with_features, without_features, max_leaves, tolerance
+        As in `NearOptimalTrees.restrict`.
+    attribute : str or None
+        Raw column of the groups whose positive predictions are compared.
+    listed : int
+        Trees to describe one by one.
+    """
+    narrow = found.restrict(with_features, without_features, max_leaves, tolerance)
+    judge = _Judge(found, attribute)
+    shares = narrow.class_shares()
+    smallest = narrow.smallest()
+    reliances = model_reliance(narrow, RELIANCE_TREES)
+    return Alternatives(
+        optimum=found.optimum,
+        searched=found.tolerance,
+        tolerance=narrow.tolerance,
+        leaf_penalty=found.leaf_penalty,
+        count=narrow.count,
+        steps=found.by_tolerance,
+        features=tuple(
+            FeatureUse(
+                r.feature,
+                narrow.features[r.feature],
+                narrow.roots[r.feature],
+                r.low,
+                r.high,
+                r.is_exact,
+            )
+            for r in reliances
+        ),
+        trees=tuple(judge(tree) for tree in islice(narrow.walk(), listed)),
+        smallest=None if smallest is None else judge(smallest),
+        disagreement=1.0 - shares.max(axis=1) if narrow.count else np.zeros(len(shares)),
+        favourite=shares.argmax(axis=1),
+        encoding=found.encoding,
+        same_columns=found.same_columns,
+        seconds=found.seconds,
+    )
+
+
+class _Judge:
+    """Says what a tree is worth on the training and the held-out rows."""
+
+    def __init__(self, found: NearOptimalTrees, attribute: str | None) -> None:
+        prepared = found.prepared
+        self.found, self.problem, self.test = found, prepared.problem, prepared.test
+        self.X_test = None
+        if self.test is not None and self.test.y is not None:
+            self.X_test = prepared.encoding.transform(self.test.frame)
+        self.groups = []
+        if attribute is not None:
+            values = prepared.train.frame[attribute].to_numpy()
+            self.groups = [values == value for value in np.unique(values)]
+        self.positive = prepared.problem.context.positive_class
+
+    def __call__(self, tree: Tree) -> Alternative:
+        problem, found = self.problem, self.found
+        predicted = tree.predict_codes(problem.X)
+        hit = predicted == problem.y
+        objective = found.objective(tree)
+        test_accuracy = None
+        if self.X_test is not None and self.test is not None:
+            test_accuracy = float((tree.predict_codes(self.X_test) == self.test.y).mean())
+        used = sorted({int(found.encoding.groups[j]) for j in tree.used_features})
+        rates = [float((predicted[rows] == self.positive).mean()) for rows in self.groups]
+        return Alternative(
+            tree,
+            objective,
+            max(0.0, found.optimum - objective),
+            float(hit.mean()),
+            test_accuracy,
+            tuple(found.encoding.raw_features[f] for f in used),
+            tuple(
+                float(hit[problem.y == k].mean()) if (problem.y == k).any() else 0.0
+                for k in range(problem.n_classes)
+            ),
+            max(rates) - min(rates) if rates else None,
+        )
+
+
+def _plain(tree: Alternative) -> dict[str, Any]:
+    return {**vars(tree), "tree": tree.tree.to_dict()}
+
+
+def _alternative(record: Mapping[str, Any]) -> Alternative:
+    return Alternative(
+        **{
+            **record,
+            "tree": Tree.from_dict(record["tree"]),
+            "features": tuple(record["features"]),
+            "recalls": tuple(record["recalls"]),
+        }
+    )
