@@ -15,6 +15,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.reading import make_dataset, read_table
 from octcore.data.samples import list_samples, read_sample_table, sample_info
 from octcore.data.table import RawTable
+from octcore.data.target_choice import likely_target
 from octcore.errors import OctError
 from octcore.plotting.palette import Palette, palette_for
 from octcore.solving.recipe import DataChoice
@@ -94,23 +95,13 @@ def choose_upload(content: bytes, file_name: str) -> bool:
     except OctError as error:
         st.session_state[_PROBLEM] = error.message
         return False
-    if _load(DataChoice(file_name=file_name, target=_likely_target(read)), read):
+    if _load(DataChoice(file_name=file_name, target=likely_target(read)), read):
         return True
     # The guessed target may be what does not work: load the table so that another can be chosen.
     reason = st.session_state[_PROBLEM]
     loaded = _load(DataChoice(file_name=file_name), read)
     st.session_state[_PROBLEM] = reason
     return loaded
-
-
-def _likely_target(read: RawTable) -> str | None:
-    """Guess the target: a usual name, else the last column."""
-    usual = {"class", "target", "label", "y", "species", "outcome", "diagnosis"}
-    names = [name for name in read.names if name != read.index_column]
-    for name in names:
-        if name.strip().lower() in usual:
-            return name
-    return names[-1] if names else None
 
 
 def change_choice(**changes: Any) -> bool:
@@ -134,6 +125,7 @@ def _load(chosen: DataChoice, read: RawTable) -> bool:
             chosen.positive_class,
             chosen.sample or None,
             chosen.merge,
+            chosen.target_bins,
         )
     except OctError as error:
         st.session_state[_PROBLEM] = error.message

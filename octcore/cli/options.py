@@ -45,6 +45,13 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="take values that differ only in capitals for one",
     )
+    parser.add_argument(
+        "--target-bins",
+        metavar="N",
+        type=int,
+        default=None,
+        help="cut a target of numbers into 2 to 5 classes",
+    )
 
 
 def add_declared(
@@ -107,6 +114,7 @@ def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "missing": arguments.missing,
         "positive_class": arguments.positive_class,
         "merge": tuple(arguments.merge),
+        "target_bins": arguments.target_bins,
     }
 
 

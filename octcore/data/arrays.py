@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from octcore.data.columns import KINDS, Column, Kind, Label
-from octcore.data.findings import quote
+from octcore.data.columns import Column, Kind, Label
+from octcore.data.findings import Finding, quote, warning
 from octcore.data.lookup import find_column
-from octcore.data.numbers import format_number
-from octcore.data.text import MISSING_MARKS
-from octcore.errors import DataError, SettingsError
+from octcore.data.numbers import format_number, parse
+from octcore.data.prepare import as_text
+from octcore.data.typed import split_kind
+from octcore.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class _Typed:
+    """One column, its values as the frame holds them, and what is to be said about it."""
+
+    column: Column
+    values: npt.NDArray[Any]
+    findings: tuple[Finding, ...] = ()
 
 
 def columns_from_arrays(
     X: npt.ArrayLike | pd.DataFrame,
     feature_names: Sequence[str] | None,
     kinds: Mapping[str, str] | None,
-) -> tuple[pd.DataFrame, tuple[Column, ...]]:
-    """Return the frame and its columns (see `Dataset.from_arrays`).
+) -> tuple[pd.DataFrame, tuple[Column, ...], tuple[Finding, ...]]:
+    """Return the frame, its columns and the findings (see `Dataset.from_arrays`).
 
     Raises
     ------
@@ -40,10 +51,11 @@ def columns_from_arrays(
         _typed(name, raw.iloc[:, position], wanted.get(name)) for position, name in enumerate(names)
     ]
     frame = pd.DataFrame(
-        {position: values for position, (_, values) in enumerate(typed)}, index=raw.index
+        {position: one.values for position, one in enumerate(typed)}, index=raw.index
     )
     frame.columns = names
-    return frame, tuple(column for column, _ in typed)
+    findings = tuple(finding for one in typed for finding in one.findings)
+    return frame, tuple(one.column for one in typed), findings
 
 
 def labels_from_array(
@@ -79,50 +91,96 @@ def _frame_of(X: npt.ArrayLike) -> pd.DataFrame:
     return pd.DataFrame(array, columns=[f"x{index}" for index in range(array.shape[1])])
 
 
-def _typed(name: str, values: pd.Series, kind: str | None) -> tuple[Column, Any]:
-    if kind is not None and kind not in KINDS:
-        raise SettingsError(
-            "BAD_KIND", f"Kind {kind!r} of column {name!r} is none of {', '.join(KINDS)}.", "kinds"
-        )
-    is_number = pd.api.types.is_numeric_dtype(values.dtype) and values.dtype != bool
-    numbers = _as_numbers(values) if values.dtype == object or is_number else None
-    if numbers is not None:
+def _typed(name: str, values: pd.Series, wanted: str | None) -> _Typed:
+    kind, order = (None, ()) if wanted is None else split_kind(wanted, name)
+    if pd.api.types.is_datetime64_any_dtype(values.dtype):
+        return _date_column(name, values, kind)
+    numbers = as_numbers(values)
+    if numbers is not None and not order:
         return _number_column(name, numbers, kind)
     if kind == "numeric":
         raise DataError(
             "NOT_NUMERIC", f"Column {quote(name)} holds text, not numbers.", column=name
         )
-    texts = values.astype(str)
-    _refuse_missing(name, pd.isna(values).to_numpy() | texts.isin(MISSING_MARKS).to_numpy())
+    _refuse_missing(name, pd.isna(values).to_numpy())
+    texts = [as_text(value) for value in values]
     levels = tuple(sorted(set(texts)))
-    chosen: Kind = (
-        cast("Kind", kind) if kind is not None else "binary" if len(levels) == 2 else "categorical"
-    )
+    if isinstance(values.dtype, pd.CategoricalDtype) and values.dtype.ordered and not order:
+        order = tuple(as_text(level) for level in values.dtype.categories)
+        kind = kind or "ordinal"
+    chosen: Kind = kind or ("binary" if len(levels) == 2 else "categorical")
     _check_binary(name, chosen, len(levels))
-    return Column(name, chosen, levels), texts.to_numpy(dtype=object)
+    if chosen == "ordinal" and order:
+        levels = _in_order(name, levels, order)
+    return _Typed(Column(name, chosen, levels), np.array(texts, dtype=object), _odd(name, values))
 
 
-def _as_numbers(values: pd.Series) -> npt.NDArray[np.float64] | None:
-    try:
-        return np.asarray(values.to_numpy(), dtype=np.float64)
-    except (TypeError, ValueError):
+def _in_order(name: str, levels: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, ...]:
+    unknown = [level for level in levels if level not in order]
+    if unknown:
+        raise DataError(
+            "BAD_VALUE",
+            f"Column {quote(name)} has {quote(unknown[0])}, which the stated order of levels does "
+            "not name.",
+            column=name,
+        )
+    return order
+
+
+def _odd(name: str, values: pd.Series) -> tuple[Finding, ...]:
+    """Say that a column holds neither numbers nor texts."""
+    if values.dtype != object or pd.api.types.infer_dtype(values) in {"string", "boolean"}:
+        return ()
+    found = " and ".join(sorted({type(value).__name__ for value in values})[:3])
+    message = (
+        f"Column {quote(name)} holds objects ({found}) and is taken by their texts, as categories; "
+        "convert it to numbers or text."
+    )
+    return (warning("OBJECTS", message, column=name),)
+
+
+def _date_column(name: str, values: pd.Series, kind: Kind | None) -> _Typed:
+    """Dates are days since the first one, unless the user wants categories."""
+    _refuse_missing(name, values.isna().to_numpy())
+    if kind not in {None, "numeric"}:
+        return _typed(name, values.astype(str), kind)
+    first = "" if values.empty else values.min().date().isoformat()
+    number_format = f"date:{first}:mdy"
+    days = parse([as_text(value) for value in values], number_format)
+    message = (
+        f"Column {quote(name)} holds dates and is read as days since {first}, without the time of "
+        "day; convert it yourself if hours, months or weekdays matter."
+    )
+    column = Column(name, "numeric", (), number_format)
+    return _Typed(column, days, (warning("DATE_AS_NUMBER", message, column=name),))
+
+
+def as_numbers(values: pd.Series) -> npt.NDArray[np.float64] | None:
+    """Numbers of a column, NaN where missing; None for a column of truth values or texts."""
+    is_objects = values.dtype == object
+    if is_objects and pd.api.types.infer_dtype(values) not in _NUMBER_OBJECTS:
         return None
+    if not is_objects and (
+        not pd.api.types.is_numeric_dtype(values.dtype) or pd.api.types.is_bool_dtype(values.dtype)
+    ):
+        return None
+    return values.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _number_column(
-    name: str, numbers: npt.NDArray[np.float64], kind: str | None
-) -> tuple[Column, Any]:
+_NUMBER_OBJECTS = frozenset({"integer", "floating", "mixed-integer-float", "decimal", "empty"})
+
+
+def _number_column(name: str, numbers: npt.NDArray[np.float64], kind: Kind | None) -> _Typed:
     _refuse_missing(name, ~np.isfinite(numbers))
     distinct = np.unique(numbers)
-    chosen: Kind = (
-        cast("Kind", kind) if kind is not None else "binary" if len(distinct) == 2 else "numeric"
-    )
+    chosen: Kind = kind or ("binary" if len(distinct) == 2 else "numeric")
     _check_binary(name, chosen, len(distinct))
     if chosen == "categorical":
         levels = tuple(format_number(value) for value in distinct.tolist())
         texts = np.array([format_number(value) for value in numbers.tolist()], dtype=object)
-        return Column(name, chosen, levels), texts
-    return Column(name, chosen, () if chosen == "numeric" else tuple(distinct.tolist())), numbers
+        return _Typed(Column(name, chosen, levels), texts)
+    levels = () if chosen == "numeric" else tuple(distinct.tolist())
+    return _Typed(Column(name, chosen, levels), numbers)
 
 
 def _refuse_missing(name: str, missing: npt.NDArray[np.bool_]) -> None:

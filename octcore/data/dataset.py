@@ -171,7 +171,9 @@ class Dataset:
         """Make a data set from arrays, as scikit-learn users have them.
 
         Numbers are numeric whatever their count of distinct values (two values are binary);
-        text and pandas categories are categorical. `kinds` overrides this by name.
+        text and pandas categories are categorical, ordered categories ordinal in their order,
+        dates days since the first one. `kinds` overrides this by name. Only NaN, None, NaT and
+        NA are missing; "?" is a text like any other.
 
         Parameters
         ----------
@@ -191,9 +193,9 @@ class Dataset:
         DataError
             If shapes do not fit or a value is missing or infinite.
         """
-        frame, columns = columns_from_arrays(X, feature_names, kinds)
+        frame, columns, findings = columns_from_arrays(X, feature_names, kinds)
         if y is None:
-            return cls(name=name, frame=frame, columns=columns)
+            return cls(name=name, frame=frame, columns=columns, findings=findings)
         target_name, classes, codes = labels_from_array(y)
         return cls(
             name=name,
@@ -202,6 +204,7 @@ class Dataset:
             target_name=target_name,
             classes=classes,
             y=codes,
+            findings=findings,
         )
 
     def describe(self) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +17,24 @@ from octcore.data.text import MISSING_MARKS, clean_text
 from octcore.errors import DataError
 
 
-def prepare_rows(frame: pd.DataFrame, columns: Sequence[Column]) -> pd.DataFrame:
-    """Return the feature columns of `frame`, typed as `columns` say (see `Dataset.prepare`)."""
+def prepare_rows(
+    frame: pd.DataFrame,
+    columns: Sequence[Column],
+    missing_marks: Collection[str] = MISSING_MARKS,
+) -> pd.DataFrame:
+    """Return the feature columns of `frame`, typed as `columns` say (see `Dataset.prepare`).
+
+    `missing_marks` are the texts that stand for a missing value in files.
+    """
     names = [str(name) for name in frame.columns]
     prepared: dict[str, npt.NDArray[np.float64] | pd.Series] = {}
     for column in columns:
         position = names.index(find_column(column.name, names))
         values = frame.iloc[:, position]
         prepared[column.name] = (
-            _numbers(values, column) if column.holds_numbers else _texts(values, column)
+            _numbers(values, column)
+            if column.holds_numbers
+            else _texts(values, column, missing_marks)
         )
     return pd.DataFrame(prepared, columns=[column.name for column in columns], index=frame.index)
 
@@ -34,7 +43,7 @@ def _numbers(values: pd.Series, column: Column) -> npt.NDArray[np.float64]:
     if pd.api.types.is_numeric_dtype(values.dtype):
         numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
-        texts = [_as_text(value) for value in values]
+        texts = [as_text(value) for value in values]
         numbers = parse(texts, column.number_format)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):
@@ -42,11 +51,11 @@ def _numbers(values: pd.Series, column: Column) -> npt.NDArray[np.float64]:
     return numbers
 
 
-def _texts(values: pd.Series, column: Column) -> pd.Series:
-    texts = [_as_text(value) for value in values]
+def _texts(values: pd.Series, column: Column, missing_marks: Collection[str]) -> pd.Series:
+    texts = [as_text(value) for value in values]
     missing_allowed = MISSING_LEVEL in column.levels
     for row, text in enumerate(texts):
-        if text in MISSING_MARKS:
+        if text in missing_marks and text not in column.levels:
             if not missing_allowed:
                 raise _refused(values, row, column, "a value")
             texts[row] = MISSING_LEVEL
@@ -55,7 +64,7 @@ def _texts(values: pd.Series, column: Column) -> pd.Series:
     return pd.Series(texts, index=values.index, dtype=str)
 
 
-def _as_text(value: object) -> str:
+def as_text(value: object) -> str:
     """Write one cell as reading a file would have it."""
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return ""
@@ -67,7 +76,7 @@ def _as_text(value: object) -> str:
 
 
 def _refused(values: pd.Series, row: int, column: Column, expected: str) -> DataError:
-    text = _as_text(values.iloc[row])
+    text = as_text(values.iloc[row])
     code = "MISSING_VALUE" if text in MISSING_MARKS else "BAD_VALUE"
     came = "nothing" if text in MISSING_MARKS else quote(text)
     return DataError(

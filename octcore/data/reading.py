@@ -18,6 +18,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.findings import Finding, UnusableTableError, error, quote
 from octcore.data.lookup import find_column
 from octcore.data.table import RawTable, parse_table
+from octcore.data.target_choice import with_binned_target
 from octcore.data.typed import split_kind
 from octcore.errors import SettingsError
 
@@ -35,6 +36,7 @@ def read_csv(
     positive_class: Label | None = None,
     name: str | None = None,
     merge: Iterable[str] = (),
+    target_bins: int | None = None,
 ) -> Dataset:
     """Read a CSV file into a `Dataset`.
 
@@ -61,6 +63,8 @@ def read_csv(
     merge : iterable of str
         Columns in which values that differ only in capitals (or as ``1`` and ``1.0`` do among
         texts) mean the same; the most frequent spelling stays.
+    target_bins : int or None
+        Cut a target of numbers into this many classes, 2 to 5, of about equally many rows.
 
     Returns
     -------
@@ -75,7 +79,7 @@ def read_csv(
         If a kind, the policy for missing values or the positive class is none of the choices.
     """
     return make_dataset(
-        read_table(source), target, drop, kinds, missing, positive_class, name, merge
+        read_table(source), target, drop, kinds, missing, positive_class, name, merge, target_bins
     )
 
 
@@ -109,6 +113,7 @@ def make_dataset(
     positive_class: Label | None = None,
     name: str | None = None,
     merge: Iterable[str] = (),
+    target_bins: int | None = None,
 ) -> Dataset:
     """Type and check a table that was read; parameters and errors as in `read_csv`."""
     if missing not in MISSING_POLICIES:
@@ -133,6 +138,8 @@ def make_dataset(
         name=name or Path(table.file_name.replace("\\", "/")).stem[:60] or "data",
     )
     _refuse_contradiction(chosen)
+    if chosen.target is not None and target_bins is not None:
+        table = with_binned_target(table, chosen.target, target_bins)
     return assemble(table, chosen)
 
 

@@ -42,7 +42,7 @@ def read_target(raw: RawColumn, lines: npt.NDArray[np.int64]) -> Target:
     elif words:
         findings.append(_words_kept(raw, words))
     labels = _labels(raw, missing)
-    classes = tuple(sorted(set(labels.values())))  # type: ignore[type-var]
+    classes = tuple(sorted(set(labels.values()), key=_natural))
     code_of = {label: code for code, label in enumerate(classes)}
     table = np.full(len(raw.values), -1, dtype=np.int64)
     for index, label in labels.items():
@@ -51,6 +51,13 @@ def read_target(raw: RawColumn, lines: npt.NDArray[np.int64]) -> Target:
     findings += _missing_findings(raw, codes, lines)
     findings += _long_labels(raw, classes)
     return Target(classes, codes, tuple(findings))
+
+
+def _natural(label: Label) -> tuple[tuple[object, ...], Label]:
+    """Sort key that puts 2 before 10, in texts as well."""
+    parts = re.split(r"(\d+)", str(label), flags=re.ASCII) if isinstance(label, str) else []
+    spelled = tuple(int(part) if i % 2 else part for i, part in enumerate(parts))
+    return spelled, label
 
 
 def _labels(raw: RawColumn, missing: set[int]) -> dict[int, Label]:

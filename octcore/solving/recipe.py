@@ -28,7 +28,7 @@ class DataChoice:
         Name of a sample, empty for a file.
     file_name : str
         Name of the file.
-    target, drop, kinds, missing, positive_class, merge
+    target, drop, kinds, missing, positive_class, merge, target_bins
         As in `octcore.read_csv`.
     """
 
@@ -40,6 +40,7 @@ class DataChoice:
     missing: str = "drop-rows"
     positive_class: Any = None
     merge: tuple[str, ...] = ()
+    target_bins: int | None = None
 
 
 def python_recipe(choice: DataChoice, settings: Mapping[str, Any]) -> str:
@@ -86,7 +87,7 @@ def _is_plain_sample(choice: DataChoice) -> bool:
     info = sample_info(choice.sample)
     kinds = dict(choice.kinds) == dict(info.kinds)
     untouched = not (choice.drop or choice.merge) and choice.missing == "drop-rows"
-    untouched = untouched and choice.positive_class is None
+    untouched = untouched and choice.positive_class is None and choice.target_bins is None
     return kinds and untouched and choice.target == info.target
 
 
@@ -105,6 +106,8 @@ def _read_call(choice: DataChoice) -> str:
         parts.append(f"positive_class={choice.positive_class!r}")
     if choice.merge:
         parts.append(f"merge={list(choice.merge)!r}")
+    if choice.target_bins is not None:
+        parts.append(f"target_bins={choice.target_bins}")
     return f"octcore.read_csv({', '.join(parts)})"
 
 
@@ -134,6 +137,8 @@ def command_line(choice: DataChoice, settings: Mapping[str, Any]) -> str:
         words += ["--positive-class", str(choice.positive_class)]
     for column in choice.merge:
         words += ["--merge", column]
+    if choice.target_bins is not None:
+        words += ["--target-bins", str(choice.target_bins)]
     lines.append(_folded(words + setting_words(settings)))
     return "\n".join(lines) + "\n"
 

@@ -45,7 +45,7 @@ def draw() -> None:
     positive = _positive_class(third, stamp)
     changes: dict[str, Any] = {}
     if target != choice.target:
-        changes = {"target": target, "positive_class": None}
+        changes = {"target": target, "positive_class": None, "target_bins": None}
     elif missing != choice.missing:
         changes = {"missing": missing}
     elif positive != choice.positive_class:

@@ -1,0 +1,71 @@
+"""Which column is taken for the classes, and classes cut out of numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import octcore
+from octcore.data.reading import make_dataset, read_table
+from octcore.data.table import RawTable
+from octcore.data.target_choice import is_continuous, likely_target
+from octcore.errors import DataError, SettingsError
+
+RNG = np.random.default_rng(7)
+NUMBERS = [f"{value:.3f}" for value in RNG.normal(size=120)]
+WORDS = ["yes" if i % 3 else "no" for i in range(120)]
+
+
+def table(**columns: list[str]) -> RawTable:
+    rows = "\n".join(",".join(row) for row in zip(*columns.values(), strict=True))
+    return read_table(f"{','.join(columns)}\n{rows}\n".encode(), "own.csv")
+
+
+def test_a_usual_name_with_many_numbers_is_not_the_target():
+    assert likely_target(table(x=NUMBERS, y=NUMBERS[::-1], churn=WORDS)) == "churn"
+    assert likely_target(table(churn=WORDS, x=NUMBERS, y=NUMBERS[::-1])) == "churn"
+
+
+def test_where_it_would_be_a_guess_nothing_is_taken():
+    assert likely_target(table(x=NUMBERS, z=NUMBERS[::-1])) is None
+    assert likely_target(table(a=WORDS, b=WORDS[::-1], x=NUMBERS)) is None
+
+
+def test_a_usual_name_and_the_last_column_decide():
+    assert likely_target(table(label=WORDS, x=NUMBERS, other=WORDS)) == "label"
+    assert likely_target(table(x=NUMBERS, a=WORDS, b=WORDS)) == "b"
+
+
+def test_numbers_are_cut_into_classes_of_equal_size_in_their_order():
+    read = table(x=NUMBERS, price=NUMBERS[::-1])
+    assert is_continuous(read.column("price"))
+    data = make_dataset(read, "price", target_bins=3)
+    assert data.class_counts == (40, 40, 40)
+    assert data.y is not None
+    values = np.array(NUMBERS[::-1], dtype=float)
+    assert max(values[data.y == 0]) < min(values[data.y == 1])
+    assert max(values[data.y == 1]) < min(values[data.y == 2])
+
+
+def test_rows_that_share_a_value_stay_together():
+    read = table(x=NUMBERS, n=[str(v) for v in [0] * 80 + list(range(1, 41))])
+    data = make_dataset(read, "n", target_bins=4)
+    assert sum(data.class_counts) == 120
+    assert data.class_counts[0] == 80
+
+
+@pytest.mark.parametrize("bins", [0, 1, 6])
+def test_other_numbers_of_classes_are_refused(bins):
+    with pytest.raises(SettingsError, match="2 to 5"):
+        make_dataset(table(x=NUMBERS, y=NUMBERS), "y", target_bins=bins)
+
+
+def test_words_cannot_be_cut():
+    with pytest.raises(DataError, match="not a column of numbers"):
+        make_dataset(table(x=NUMBERS, y=WORDS), "y", target_bins=3)
+
+
+def test_classes_stand_in_natural_order():
+    rows = "\n".join(f"{i},grade {1 + i % 11}" for i in range(44))
+    data = octcore.read_csv(f"x,grade\n{rows}\n".encode(), target="grade")
+    assert data.classes == tuple(f"grade {k}" for k in range(1, 12))
