@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from tests.fuzz import oblique, univariate
+from tests.fuzz import agreement, oblique, univariate
 from tests.fuzz.case import Case
 
 
 def keys() -> tuple[str, ...]:
     """Everything that can be fuzzed."""
-    return (*univariate.KEYS, *oblique.KEYS)
+    return (*univariate.KEYS, *oblique.KEYS, *agreement.KEYS)
 
 
 def draw(rng: np.random.Generator, key: str) -> Case:
     """Draw one case of a key."""
-    return (oblique if key in oblique.KEYS else univariate).draw(rng, key)
+    return _subject(key).draw(rng, key)
 
 
 def check(case: Case) -> None:
@@ -28,4 +30,9 @@ def check(case: Case) -> None:
     Undecided
         If the referee itself cannot prove its answer.
     """
-    (oblique if case.key in oblique.KEYS else univariate).check(case)
+    _subject(case.key).check(case)
+
+
+def _subject(key: str) -> Any:
+    """Module with the drawing and the check of a key."""
+    return next((m for m in (oblique, agreement) if key in m.KEYS), univariate)
