@@ -102,8 +102,8 @@ def _typed(name: str, values: pd.Series, wanted: str | None) -> _Typed:
         raise DataError(
             "NOT_NUMERIC", f"Column {quote(name)} holds text, not numbers.", column=name
         )
-    _refuse_missing(name, pd.isna(values).to_numpy())
     texts = [as_text(value) for value in values]
+    _refuse_missing(name, pd.isna(values).to_numpy() | (np.array(texts, dtype=object) == ""))
     levels = tuple(sorted(set(texts)))
     if isinstance(values.dtype, pd.CategoricalDtype) and values.dtype.ordered and not order:
         order = tuple(as_text(level) for level in values.dtype.categories)

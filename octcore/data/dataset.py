@@ -172,8 +172,8 @@ class Dataset:
 
         Numbers are numeric whatever their count of distinct values (two values are binary);
         text and pandas categories are categorical, ordered categories ordinal in their order,
-        dates days since the first one. `kinds` overrides this by name. Only NaN, None, NaT and
-        NA are missing; "?" is a text like any other.
+        dates days since the first one. `kinds` overrides this by name. NaN, None, NaT, NA and the
+        empty text are missing; "?" is a text like any other.
 
         Parameters
         ----------

@@ -82,6 +82,31 @@ def test_arrays_that_do_not_fit_are_refused(features, labels, code):
     assert caught.value.code == code
 
 
+def test_tables_keep_what_their_types_say():
+    """Ordered categories keep their order, dates become days, a question mark is a text."""
+    frame = pd.DataFrame(
+        {
+            "size": pd.Categorical(["small", "large", "small"], ["small", "medium", "large"], True),
+            "mark": ["?", "a", "b"],
+            "day": pd.to_datetime(["2026-01-03 07:00", "2026-01-01 00:00", "2026-02-01 12:30"]),
+            "digits": ["10", "9", "8"],
+            "odd": [(1, 2), (3, 4), (5, 6)],
+        }
+    )
+    data = Dataset.from_arrays(frame, [0, 1, 0])
+    assert data.column("size").kind == "ordinal"
+    assert data.column("size").levels == ("small", "medium", "large")
+    assert "?" in data.column("mark").levels
+    assert data.frame["day"].tolist() == [2.0, 0.0, 31.0]
+    assert data.column("digits").kind == "categorical"
+    assert {f.code: f.column for f in data.findings} == {"DATE_AS_NUMBER": "day", "OBJECTS": "odd"}
+    assert data.prepare(frame).equals(data.frame.astype({c: str for c in ("size", "mark", "odd")}))
+    stated = Dataset.from_arrays(frame, kinds={"mark": "ordinal:b<?<a"})
+    assert stated.column("mark").levels == ("b", "?", "a")
+    with pytest.raises(DataError, match="stated order"):
+        Dataset.from_arrays(frame, kinds={"mark": "ordinal:a<b"})
+
+
 def test_the_dataset_cannot_be_changed():
     data = Dataset.from_arrays(FRAME, [0, 1, 0, 1])
     with pytest.raises(dataclasses.FrozenInstanceError):
