@@ -40,6 +40,8 @@ CACHE_VARIABLE = "NUMBA_CACHE_DIR"
 _lock = threading.RLock()
 _loaded: set[str] = set()
 _listeners: list[Callable[[str], None]] = []
+_compilers: list[subprocess.Popen[bytes]] = []
+"""Processes that nobody waits for; kept, since Python complains of one that is forgotten."""
 _spent = 0.0
 _since: float | None = None
 
@@ -166,21 +168,36 @@ def is_compiled(name: str) -> bool:
     return marker is not None and marker.exists()
 
 
+def are_ready(*names: str) -> bool:
+    """Whether sets of kernels are in memory, or on disk."""
+    return all(name in _loaded or is_compiled(name) for name in names)
+
+
+def prepare_later(*names: str) -> None:
+    """Compile sets for the next search, in a process that nobody waits for."""
+    if cache_folder() is not None:
+        _compilers.append(_compiler(names))
+
+
 def compile_apart(names: Sequence[str], stop: Callable[[], bool]) -> bool:
     """Compile sets in a process of its own; returns whether that ended before `stop` said so.
 
     The process belongs to nobody: it goes on when the one that waits is ended.
     """
-    command = [sys.executable, "-P", "-m", "octcore.kernels", *names]
-    nothing = subprocess.DEVNULL
-    child = subprocess.Popen(
-        command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
-    )
+    child = _compiler(names)
     while child.poll() is None:
         if stop():
             return False
         time.sleep(POLL_SECONDS)
     return True
+
+
+def _compiler(names: Sequence[str]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-P", "-m", "octcore.kernels", *names]
+    nothing = subprocess.DEVNULL
+    return subprocess.Popen(
+        command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+    )
 
 
 def _say(text: str, wanted: bool) -> None:

@@ -35,12 +35,13 @@ def _leave_out(item: pytest.Item, required_by: str, reason: str) -> None:
 
 @pytest.fixture(scope="session")
 def compiled_kernels() -> None:
-    """Compile the search kernels once, so that no test spends its time limit on it."""
-    from octcore.search.margot import search as routing_search
-    from octcore.search.univariate import search as path_search
+    """Compile the search kernels once, so that no test waits for it."""
+    from octcore import kernels
+    from octcore.search.margot import search as routing
+    from octcore.search.thresholds import warm_up as thresholds
+    from octcore.search.univariate import warm_up as paths
 
-    path_search.warm_up()
-    routing_search.warm_up()
+    kernels.require(*thresholds.ALL[:2], *paths.ALL, *routing.ALL)
 
 
 @pytest.fixture(scope="session")

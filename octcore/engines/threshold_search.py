@@ -35,10 +35,7 @@ class ThresholdSearchEngine:
         problem: ThresholdProblem = replace(program.search, threads=limits.threads)
 
         def receive(event: ThresholdEvent) -> None:
-            if event.kind == "compiling":
-                text = "compiling the search kernels, once per installation"
-                recorder.phase("compiling", text=text)
-            elif event.kind == "started":
+            if event.kind == "started":
                 recorder.phase("search")
             if event.tree is not None:
                 objective = program.evaluate(event.tree)
@@ -52,7 +49,7 @@ class ThresholdSearchEngine:
         return Outcome(
             _REASONS[result.status],
             program.method,
-            seconds={"compile": result.compile_seconds, "solve": result.search_seconds},
+            seconds={"solve": result.search_seconds},
             claims=(PLAIN_CLAIM,) if result.plain else (),
             values=root_values(program, result),
         )

@@ -13,11 +13,11 @@ leave open are solved with it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from octcore import kernels
 from octcore.search.thresholds.lanes import (
     VECTOR_BYTES,
     more_classes,
@@ -26,12 +26,7 @@ from octcore.search.thresholds.lanes import (
     two_classes_counted,
 )
 
-_jit: Any = njit
-outer = _jit(cache=True, nogil=True, error_model="numpy")
-inner = _jit(
-    cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True
-)
-"""For kernels that only kernels call; without wrappers for Python they compile faster."""
+outer, inner = kernels.kernel(), kernels.inner()
 
 INFINITE = 1e300
 NO_ROOT = -1

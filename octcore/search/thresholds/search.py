@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from octcore import kernels
 from octcore.search.thresholds import compiled, plain
 from octcore.search.thresholds.plan import Nested
 from octcore.search.thresholds.problem import (
@@ -17,7 +18,7 @@ from octcore.search.thresholds.problem import (
     ThresholdResult,
 )
 from octcore.search.thresholds.table import Table, make_table
-from octcore.search.thresholds.warm_up import is_loaded, kernels_are_ready, warm_up
+from octcore.search.thresholds.warm_up import sets
 from octcore.search.univariate.runner import run_watched
 from octcore.tree.tree import Split, Tree
 
@@ -79,14 +80,12 @@ class _Search:
             return ThresholdResult("infeasible", None, None)
         width = compiled.integer_width(self.table)
         deep = min(self.problem.depth, self.problem.leaf_limit - 1) > 2
-        ready = kernels_are_ready(width, deep)
-        self.plain = not ready and plain.suits(self.problem, self.table)
-        if not self.plain and not is_loaded(width, deep):
-            if not ready:
-                self.on_event(ThresholdEvent("compiling"))
-            compiling = time.perf_counter()
-            warm_up(width, deep)
-            self.compile_seconds = time.perf_counter() - compiling
+        needed = sets(width, deep)
+        self.plain = plain.suits(self.problem, self.table) and not kernels.are_ready(*needed)
+        if self.plain:
+            kernels.prepare_later(*needed)
+        else:
+            self.compile_seconds = kernels.require(*needed, stop=cancel or (lambda: False))
         self.on_event(ThresholdEvent("started", bound=self._value(self.lower)))
         begin = time.perf_counter()
         deadline = None if time_limit is None else begin + time_limit
