@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from octcore.estimator import OptimalTreeClassifier
     from octcore.formulations.base import list_formulations as formulations
     from octcore.models.file import load_model
+    from octcore.selection.binarization import BinarizationPath, binarization_path
     from octcore.selection.data_selection import select_rows
     from octcore.selection.near_optimal import NearOptimalTrees, near_optimal
     from octcore.selection.one_vs_rest import solve_one_vs_rest
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from octcore.verification import verify
 
 _HOME = {
+    "BinarizationPath": "octcore.selection.binarization",
     "DataError": "octcore.errors",
     "ModelFileError": "octcore.errors",
     "NearOptimalTrees": "octcore.selection.near_optimal",
@@ -47,6 +49,7 @@ _HOME = {
     "Split": "octcore.tree.tree",
     "TooLargeError": "octcore.errors",
     "Tree": "octcore.tree.tree",
+    "binarization_path": "octcore.selection.binarization",
     "class_versus_rest": "octcore.data.grouping",
     "list_samples": "octcore.data.samples",
     "load_model": "octcore.models.file",
@@ -63,6 +66,7 @@ _HOME = {
 }
 
 __all__ = [
+    "BinarizationPath",
     "DataError",
     "ModelFileError",
     "NearOptimalTrees",
@@ -75,6 +79,7 @@ __all__ = [
     "Split",
     "TooLargeError",
     "Tree",
+    "binarization_path",
     "class_versus_rest",
     "formulations",
     "list_samples",

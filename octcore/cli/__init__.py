@@ -28,6 +28,7 @@ COMMANDS = {
     "predict": ("predicting", "predict the classes of new rows"),
     "verify": ("verifying", "derive the optimum of a run again, independently"),
     "path": ("paths", "the optimal tree for every number of leaves"),
+    "binarization": ("paths", "what coarser thresholds cost, against all thresholds"),
     "near-optimal": ("near_optimal", "all trees that are nearly as good as the optimum"),
     "tune": ("tuning", "choose hyperparameters by cross-validation"),
     "bench": ("benching", "published instances with the published figures beside ours"),

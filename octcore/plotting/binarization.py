@@ -1,0 +1,106 @@
+"""The price of binarization: objective, held-out accuracy and time by encoding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from octcore.plotting import text
+from octcore.plotting.layout import base_layout
+from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
+from octcore.selection.binarization import FAMILIES, BinarizationPath, BinarizationPoint
+
+NAMES = {"QB": "quantile buckets", "QT": "quantile thresholds"}
+LEVELS = {"class-change": "class changes", "raw": "all thresholds"}
+DASHES = {"class-change": "dash", "raw": "solid"}
+MEASURES = {
+    "objective": "accuracy − price of the leaves",
+    "accuracy": "training accuracy",
+    "test_accuracy": "held-out accuracy",
+    "seconds": "seconds",
+}
+
+
+@dataclass(frozen=True)
+class BinarizationCurves:
+    """What one measure is on every encoding.
+
+    Parameters
+    ----------
+    measure : str
+        A key of `MEASURES`.
+    curves : dict of str to tuple of (int, float, bool)
+        By family: parts, value, and whether the objective is proven.
+    levels : dict of str to (float, bool)
+        The encodings without parts: value, and whether the objective is proven.
+    """
+
+    measure: str
+    curves: dict[str, tuple[tuple[int, float, bool], ...]]
+    levels: dict[str, tuple[float, bool]]
+
+
+def binarization_data(path: BinarizationPath, measure: str = "objective") -> BinarizationCurves:
+    """Collect one measure of all points; encodings without a value are left out."""
+    curves: dict[str, tuple[tuple[int, float, bool], ...]] = {}
+    for family in FAMILIES:
+        own = [p for p in path.points if p.encoding.startswith(f"{family}-")]
+        found = [
+            (p.q, value, p.status == "optimal")
+            for p in own
+            if p.q is not None and (value := _value(p, measure)) is not None
+        ]
+        if found:
+            curves[family] = tuple(found)
+    levels = {
+        p.encoding: (value, p.status == "optimal")
+        for p in path.points
+        if p.encoding in LEVELS and (value := _value(p, measure)) is not None
+    }
+    return BinarizationCurves(measure, curves, levels)
+
+
+def _value(point: BinarizationPoint, measure: str) -> float | None:
+    return getattr(point, measure)
+
+
+def binarization_figure(record: BinarizationCurves, palette: Palette) -> go.Figure:
+    """Draw a measure against the number of parts; hollow markers are not proven."""
+    figure = go.Figure(layout=base_layout(palette, height=360))
+    is_share = record.measure != "seconds"
+    form = "%{y:.2%}" if is_share else "%{y:.2f} s"
+    for k, (family, points) in enumerate(record.curves.items()):
+        colour = CLASS_COLOURS[k]
+        figure.add_scatter(
+            x=[q for q, _, _ in points],
+            y=[value for _, value, _ in points],
+            mode="lines+markers",
+            line={"color": colour, "width": 2.5},
+            marker={
+                "symbol": CLASS_MARKERS[k],
+                "size": 9,
+                "color": [colour if proven else palette.background for _, _, proven in points],
+                "line": {"color": colour, "width": 2},
+            },
+            name=NAMES[family],
+            customdata=["proven" if proven else "not proven" for _, _, proven in points],
+            hovertemplate=f"{family}-%{{x}}: {form}, %{{customdata}}<extra></extra>",
+        )
+    ends = [q for points in record.curves.values() for q, _, _ in points] or [2, 20]
+    for k, (key, (value, proven)) in enumerate(record.levels.items(), len(record.curves)):
+        figure.add_scatter(
+            x=[min(ends), max(ends)],
+            y=[value, value],
+            mode="lines",
+            line={"color": CLASS_COLOURS[k], "width": 2.5, "dash": DASHES[key]},
+            name=LEVELS[key] + ("" if proven else " (not proven)"),
+            hovertemplate=f"{text.plotly(LEVELS[key])}: {form}<extra></extra>",
+        )
+    figure.update_xaxes(title_text="quantile parts of a column", dtick=2)
+    figure.update_yaxes(title_text=MEASURES[record.measure])
+    if is_share:
+        figure.update_yaxes(tickformat=".1%")
+    else:
+        figure.update_yaxes(type="log", dtick=1)
+    return figure

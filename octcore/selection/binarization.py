@@ -1,0 +1,243 @@
+"""The price of binarization: the optimum on coarser and finer thresholds, and on all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from octcore.data.dataset import Dataset
+from octcore.encoding.base import Encoding
+from octcore.errors import SettingsError
+from octcore.solving.run import Run, jsonable
+from octcore.solving.solve import solve
+from octcore.tree.conditions import Numbers
+from octcore.tree.raw_units import left_condition
+from octcore.tree.tree import Tree
+
+FAMILIES = ("QB", "QT")
+CLASS_CHANGE, ALL = "class-change", "raw"
+BINARY, RAW = "path-search", "threshold-search"
+QUANTILES = range(2, 21)
+
+
+@dataclass(frozen=True)
+class BinarizationPoint:
+    """The best tree on one encoding.
+
+    Parameters
+    ----------
+    encoding : str
+        ``"QB-q"``, ``"QT-q"``, ``"class-change"`` or ``"raw"`` (all thresholds).
+    q : int or None
+        Number of quantile parts; None where there is none.
+    columns : int
+        Encoded columns that the search may split on.
+    status : str
+        ``"optimal"`` when the objective is proven for this encoding.
+    objective, bound : float or None
+        Weighted accuracy less the price of the leaves, on the training rows.
+    accuracy, test_accuracy : float or None
+        Of the tree on the training and on the held-out rows, by routing.
+    leaves : int
+        Leaves of the tree.
+    seconds : float
+        Of the solve, encoding included, start-up and compiling not.
+    thresholds : mapping of str to tuple of float
+        Where the tree cuts each numeric raw column, in raw units.
+    """
+
+    encoding: str
+    q: int | None
+    columns: int
+    status: str
+    objective: float | None
+    bound: float | None
+    accuracy: float | None
+    test_accuracy: float | None
+    leaves: int
+    seconds: float
+    thresholds: Mapping[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class BinarizationPath:
+    """One data set and depth on all encodings that were asked for.
+
+    Parameters
+    ----------
+    points : tuple of BinarizationPoint
+        In the order solved: by family and number of quantiles, then class changes, then all
+        thresholds.
+    data_name : str
+        Name of the data.
+    depth : int
+        Largest depth.
+    leaf_penalty : float
+        Price of a leaf.
+    test_size : float
+        Held-out share; the same rows for every encoding.
+    is_complete : bool
+        False when it was stopped.
+    """
+
+    points: tuple[BinarizationPoint, ...]
+    data_name: str
+    depth: int
+    leaf_penalty: float
+    test_size: float
+    is_complete: bool = True
+
+    @property
+    def best(self) -> BinarizationPoint | None:
+        """The optimum on all thresholds, which no other encoding can beat; None if not solved."""
+        return next((point for point in self.points if point.encoding == ALL), None)
+
+    def price(self, encoding: str) -> float | None:
+        """Objective that an encoding loses against all thresholds, if both are proven."""
+        point = next((p for p in self.points if p.encoding == encoding), None)
+        best = self.best
+        if point is None or best is None or {point.status, best.status} != {"optimal"}:
+            return None
+        if point.objective is None or best.objective is None:
+            return None
+        return best.objective - point.objective
+
+    def table(self) -> pd.DataFrame:
+        """One line per encoding."""
+        rows = [{k: v for k, v in vars(p).items() if k != "thresholds"} for p in self.points]
+        table = pd.DataFrame(rows)
+        table["price"] = [self.price(point.encoding) for point in self.points]
+        return table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        points = [{**vars(p), "price": self.price(p.encoding)} for p in self.points]
+        return jsonable({**vars(self), "points": points, "format": "octcore-binarization"})
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> BinarizationPath:
+        """Read a path back from `to_dict`."""
+        points = []
+        for point in record["points"]:
+            known = {k: v for k, v in point.items() if k not in {"price", "thresholds"}}
+            cuts = {name: tuple(values) for name, values in point["thresholds"].items()}
+            points.append(BinarizationPoint(**known, thresholds=cuts))
+        known = {k: v for k, v in record.items() if k not in {"points", "format"}}
+        return cls(points=tuple(points), **known)
+
+
+def binarization_path(
+    data: Dataset,
+    depth: int = 3,
+    leaf_penalty: float = 0.01,
+    quantiles: Iterable[int] = QUANTILES,
+    families: Iterable[str] = FAMILIES,
+    class_change: bool = True,
+    constraints: Mapping[str, Any] | None = None,
+    time_limit: float = 60.0,
+    test_size: float = 0.25,
+    seed: int = 0,
+    threads: int = 1,
+    on_point: Callable[[BinarizationPoint, int, int], None] | None = None,
+    cancel: Callable[[], bool] | None = None,
+) -> BinarizationPath:
+    """Solve one data set on quantile encodings, on class changes and on all thresholds.
+
+    The encodings are fitted on the training rows; the held-out rows are the same for all.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows with a target.
+    depth : int
+        Largest depth of the trees.
+    leaf_penalty : float
+        Price of a leaf, in shares of the rows.
+    quantiles : iterable of int
+        Numbers of quantile parts, each at least 2.
+    families : iterable of str
+        ``"QB"`` (buckets), ``"QT"`` (thresholds).
+    class_change : bool
+        Whether to solve on class changes too.
+    constraints : mapping or None
+        Side constraints that both searches can express.
+    time_limit : float
+        Seconds for each solve.
+    test_size : float
+        Held-out share, 0 for none.
+    seed, threads : int
+        As in `octcore.solve`.
+    on_point : callable or None
+        Receives every point when it is solved, how many are done, and how many there are.
+    cancel : callable or None
+        Asked often; when it says True, what is done so far is returned.
+
+    Raises
+    ------
+    SettingsError
+        If a family is unknown or a setting is not allowed.
+    """
+    unknown = [family for family in families if family not in FAMILIES]
+    if unknown:
+        raise SettingsError(
+            "UNKNOWN_CHOICE",
+            f"families must be of {', '.join(FAMILIES)}, but {unknown[0]!r} was given.",
+            "families",
+        )
+    parts = tuple(quantiles)
+    keys: list[tuple[str, int | None]] = [(f"{f}-{q}", q) for f in families for q in parts]
+    keys += [(CLASS_CHANGE, None)] * class_change + [(ALL, None)]
+    points: list[BinarizationPoint] = []
+    for key, q in keys:
+        if cancel is not None and cancel():
+            break
+        run = solve(
+            data,
+            RAW if key == ALL else BINARY,
+            encoding=key,
+            depth=depth,
+            params={"leaf_penalty": leaf_penalty},
+            constraints=constraints,
+            time_limit=time_limit,
+            test_size=test_size,
+            seed=seed,
+            threads=threads,
+            cancel=cancel,
+            verify=False,
+        )
+        points.append(_point(key, q, run))
+        if on_point is not None:
+            on_point(points[-1], len(points), len(keys))
+    return BinarizationPath(
+        tuple(points), data.name, depth, leaf_penalty, test_size, len(points) == len(keys)
+    )
+
+
+def _point(encoding: str, q: int | None, run: Run) -> BinarizationPoint:
+    return BinarizationPoint(
+        encoding=encoding,
+        q=q,
+        columns=len(run.encoding.columns),
+        status=run.status,
+        objective=run.objective,
+        bound=run.bound,
+        accuracy=run.accuracy,
+        test_accuracy=run.test_accuracy,
+        leaves=0 if run.tree is None else run.tree.n_leaves,
+        seconds=run.timings["solve"],
+        thresholds={} if run.tree is None else cuts_of(run.tree, run.encoding),
+    )
+
+
+def cuts_of(tree: Tree, encoding: Encoding) -> dict[str, tuple[float, ...]]:
+    """Where a univariate tree cuts each numeric raw column, in raw units, ascending."""
+    cuts: dict[str, set[float]] = {}
+    for split in tree.splits.values():
+        condition = left_condition(split, encoding)
+        if isinstance(condition, Numbers):
+            ends = {end for interval in condition.intervals for end, _ in interval}
+            cuts.setdefault(condition.raw, set()).update(e for e in ends if abs(e) != float("inf"))
+    return {name: tuple(sorted(values)) for name, values in cuts.items()}

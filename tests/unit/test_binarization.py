@@ -1,0 +1,80 @@
+"""The price of binarization: no encoding beats all thresholds, and the numbers are by routing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import octcore
+from octcore.cli import main
+from octcore.errors import SettingsError
+from octcore.plotting.binarization import binarization_data, binarization_figure
+from octcore.plotting.palette import LIGHT
+from octcore.selection.binarization import BinarizationPath, binarization_path
+
+
+@pytest.fixture(scope="module")
+def path() -> BinarizationPath:
+    return binarization_path(octcore.load_sample("iris"), depth=2, quantiles=(2, 5))
+
+
+def test_nothing_beats_all_thresholds_and_class_changes_lose_nothing(path) -> None:
+    assert [p.encoding for p in path.points] == [
+        "QB-2", "QB-5", "QT-2", "QT-5", "class-change", "raw",
+    ]  # fmt: skip
+    assert {p.status for p in path.points} == {"optimal"}
+    prices = [path.price(p.encoding) for p in path.points]
+    assert all(price is not None and price >= -1e-12 for price in prices)
+    assert path.price("class-change") == pytest.approx(0.0, abs=1e-12)
+    assert path.price("QT-2") > 0.1
+    for point in path.points:
+        assert point.objective == pytest.approx(point.accuracy - 0.01 * point.leaves)
+
+
+def test_the_cuts_are_those_of_the_tree(path) -> None:
+    data = octcore.load_sample("iris")
+    run = octcore.solve(data, depth=2, test_size=0.25)
+    cuts = {value for values in path.best.thresholds.values() for value in values}
+    assert cuts == {split.threshold for split in run.tree.splits.values()}
+
+
+def test_it_survives_json_and_draws(path) -> None:
+    again = BinarizationPath.from_dict(json.loads(json.dumps(path.to_dict())))
+    assert again.points == path.points
+    record = binarization_data(again)
+    assert [q for q, _, _ in record.curves["QT"]] == [2, 5]
+    assert record.levels["raw"] == (path.best.objective, True)
+    figure = binarization_figure(binarization_data(path, "seconds"), LIGHT)
+    assert [trace.name for trace in figure.data][-1] == "all thresholds"
+
+
+def test_a_stop_keeps_what_is_done() -> None:
+    done: list[int] = []
+    path = binarization_path(
+        octcore.load_sample("iris"),
+        depth=1,
+        quantiles=(2, 3, 4),
+        on_point=lambda point, n, total: done.append(n),
+        cancel=lambda: len(done) >= 2,
+    )
+    assert len(path.points) == 2
+    assert not path.is_complete
+    assert path.price("QB-2") is None  # no optimum on all thresholds to compare with
+
+
+def test_the_command_prints_prices(tmp_path, capsys) -> None:
+    file = tmp_path / "iris.csv"
+    assert main(["samples", "iris", "--output", str(file)]) == 0
+    capsys.readouterr()
+    words = ["binarization", str(file), "--target", "species", "--depth", "1"]
+    assert main([*words, "--quantiles", "3", "--json", "-"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert {p["encoding"] for p in record["points"]} == {"QB-3", "QT-3", "class-change", "raw"}
+    assert main([*words, "--quantiles", "few"]) == 2
+    assert "--quantiles takes" in capsys.readouterr().err
+
+
+def test_an_unknown_family_is_refused() -> None:
+    with pytest.raises(SettingsError, match="families must be of"):
+        binarization_path(octcore.load_sample("iris"), families=("QX",))
