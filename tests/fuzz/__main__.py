@@ -30,7 +30,9 @@ def main() -> int:
     os.environ.setdefault("OCTCORE_CHECK", "1")
     chosen = tuple(asked.keys) or keys()
     if asked.first:
-        return 0 if first_failure(chosen, asked.seed, asked.cases) is None else 1
+        found = first_failure(chosen, asked.seed, asked.cases)
+        print(found or "nothing failed")
+        return 0 if found is None else 1
     tally = Tally(asked.seed)
     start = time.monotonic()
     share = None if asked.cases is None else -(-asked.cases // asked.jobs)

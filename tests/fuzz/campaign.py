@@ -123,7 +123,7 @@ def first_failure(keys: tuple[str, ...], seed: int, cases: int | None) -> str | 
         for key in keys:
             found, sentence = verdict(numbered(key, seed, number))
             if found in {"failing", "crash"}:
-                return sentence
+                return f"{key} {number}: {found}: {sentence.splitlines()[0]}"
     return None
 
 
