@@ -7,8 +7,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
+from octcore.constraints import ACCEPTED
 from octcore.formulations.base import FormulationInfo, list_formulations
 from octcore.parameters import Parameter
 
@@ -50,6 +52,9 @@ def formulation_page(info: FormulationInfo) -> str:
         parts += [f"$${formula}$$\n\n{words}" for formula, words in info.equations]
     if info.hyperparameters:
         parts += ["## Settings", _settings(info.hyperparameters)]
+    able = [parameter for parameter in ACCEPTED if parameter.name in info.constraints]
+    if able:
+        parts += ["## Side constraints and weights", _settings(able)]
     parts += ["## Example", _example(info), "## Reference", str(info.reference)]
     return "\n\n".join(parts) + "\n"
 
@@ -71,7 +76,7 @@ def _facts(info: FormulationInfo) -> str:
     return "\n".join([*lines, *(f"| {name} | {_cell(text)} |" for name, text in facts.items())])
 
 
-def _settings(declared: tuple[Parameter, ...]) -> str:
+def _settings(declared: Iterable[Parameter]) -> str:
     lines = ["| setting | symbol | default | range | what it does |", "|---|---|---|---|---|"]
     for p in declared:
         symbol = f"${p.symbol}$" if p.symbol else ""

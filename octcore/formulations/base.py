@@ -40,6 +40,25 @@ class Reference:
 
 
 @dataclass(frozen=True)
+class TeachingText:
+    """What stands beside the picture of a tree.
+
+    Parameters
+    ----------
+    name : str
+        Name in two or three words, for a step or a heading.
+    idea : str
+        What the formulation optimises, in one or two sentences.
+    look : str
+        What to look at in the picture.
+    """
+
+    name: str
+    idea: str
+    look: str
+
+
+@dataclass(frozen=True)
 class FormulationInfo:
     """The declaration of a formulation.
 
@@ -77,6 +96,8 @@ class FormulationInfo:
         LaTeX and words of the main equations, for the model card.
     good_at : str
         One sentence for a teacher: what it shows well and what it costs.
+    teaching : TeachingText or None
+        What stands beside its trees in a lesson.
     place : int
         Place in lists, small numbers first: the baseline, univariate trees, oblique ones.
     class_name : str
@@ -105,6 +126,7 @@ class FormulationInfo:
     has_margins: bool = False
     equations: tuple[tuple[str, str], ...] = ()
     good_at: str = ""
+    teaching: TeachingText | None = None
     place: int = 1000
     class_name: str = ""
     rank: int = 1000
@@ -134,6 +156,11 @@ class FormulationInfo:
         if self.objective_with is None:
             return self.sense, self.objective
         return self.objective_with(params)
+
+    @property
+    def teaching_text(self) -> TeachingText:
+        """What a lesson says of it; its title alone where the declaration has no text."""
+        return self.teaching or TeachingText(self.title, "", "")
 
     def parameter(self, name: str) -> Parameter:
         """Find a hyperparameter by name.

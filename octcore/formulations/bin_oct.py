@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import terminals
 from octcore.formulations.shared import tree_equations as equations
@@ -81,6 +81,12 @@ INFO = FormulationInfo(
             r"\sum_{i \in U} z_{i,left} \le |U| (1 - f_{mj} + \sum_{u<k: v_u=0} t_{mu} + t_{mk})",
             "the values of block U lie above the threshold when its bits are 0",
         ),
+    ),
+    teaching=TeachingText(
+        "BinOCT",
+        "Writes the choice of a threshold in binary digits, so that the model grows with the "
+        "logarithm of the number of thresholds.",
+        "A full tree of the depth you asked for: it has no price for leaves and uses them all.",
     ),
     good_at="A small model for many rows; its relaxation is very weak, so that proofs come late.",
 )

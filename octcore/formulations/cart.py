@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import Choice, FloatRange
 from octcore.program import Capability, Problem, Program, Sense
@@ -65,6 +65,13 @@ INFO = FormulationInfo(
             r"\min_{j,t}\ \tfrac{n_L}{n} G(L) + \tfrac{n_R}{n} G(R)",
             "each split minimises the weighted impurity of its two children",
         ),
+    ),
+    teaching=TeachingText(
+        "Greedy (CART)",
+        "Takes the split that makes the two sides purest, then does the same on each side. It "
+        "never looks ahead and never takes a split back.",
+        "The first line was chosen without knowing what the lines below could do with it. Count "
+        "the crosses, then compare with the next picture.",
     ),
     good_at="The picture to beat: fast, often good, and blind to any pair of splits such as XOR.",
 )  # fmt: skip

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared.class_cuts import ClassCuts
 from octcore.formulations.shared.root_values import (
@@ -92,6 +92,13 @@ INFO = FormulationInfo(
         (r"z_{im} = z_{i,2m} + z_{i,2m+1} + t_{im}", "flow is conserved"),
         (r"z_{i,2m} \le \sum_{f: x_{if} = 0} b_{mf}", "flow follows the split"),
         (r"t_{im} \le w_{m, y_i}", "flow reaches the sink at a leaf of the right class"),
+    ),
+    teaching=TeachingText(
+        "FlowOCT",
+        "Every point is a unit of flow that starts at the root and may reach the sink only through "
+        "a leaf of its own class. The splits that let most flow through are the best tree.",
+        "The tree is that of the optimal thresholds; the proof comes from a mixed-integer program "
+        "with a tight relaxation.",
     ),
     good_at="Proves small sets (some hundred rows, depth 2) and shows what a strong relaxation "
     "buys; it grows with rows x nodes and is slow beyond depth 3.",

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import terminals
 from octcore.formulations.shared import tree_equations as equations
@@ -94,6 +94,13 @@ INFO = FormulationInfo(
         ),
         (r"z_{it} \le d_m", "without a split all rows go right"),
         (r"L_t \ge N_t - N_{kt} - M_k (1 - c_{tk})", "rows at t of another class are errors"),
+    ),
+    teaching=TeachingText(
+        "OCT",
+        "The first mixed-integer program for optimal trees: variables for splits, thresholds and "
+        "the leaf of every point, tied together by large constants.",
+        "Thresholds between any two neighbours. The large constants make its bound weak: watch how "
+        "long the proof takes.",
     ),
     good_at="The classical model, exact on numeric data without binning; its big-M rows are weak, "
     "so that some hundred rows at depth 2 can already take minutes.",

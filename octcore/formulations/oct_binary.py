@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import terminals
 from octcore.formulations.shared import tree_equations as equations
@@ -74,6 +74,12 @@ INFO = FormulationInfo(
         (r"\max\ n - \sum_t L_t - \lambda n \sum_m d_m", "correct rows minus the price of splits"),
         (r"z_{it} \le \sum_{f: x_{if} = 0} b_{mf}", "rows at t went left where t lies left"),
         (r"L_t \ge N_t - N_{kt} - M_k (1 - c_{tk})", "rows at t of another class are errors"),
+    ),
+    teaching=TeachingText(
+        "OCT on yes/no features",
+        "OCT where every feature is yes or no, so that a split only has to choose its feature.",
+        "The same optimum as FlowOCT, but the relaxation claims at the start that no point need be "
+        "wrong. That is why flow formulations were invented.",
     ),
     good_at="Shows why flow formulations were invented: its relaxation misclassifies nothing, so "
     "branch and bound has to do all the work.",

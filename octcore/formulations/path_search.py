@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.parameters import Flag
 from octcore.program import Capability, Problem, Program, Sense
@@ -65,6 +65,13 @@ INFO = FormulationInfo(
             r"V(J, d) = \max\{\max_k |J_k| - a,\ \max_f V(J_{f=0}, d-1) + V(J_{f=1}, d-1)\}",
             "the best subtree on the rows J: a leaf, or a split with the best subtree per side",
         ),
+    ),
+    teaching=TeachingText(
+        "Optimal thresholds",
+        "Chooses all thresholds together: no other tree of this depth gets more points right, "
+        "after the price of its leaves. Bounds show of most trees that they need not be tried.",
+        "The first line may look worse than the greedy one. It is right because of what it makes "
+        "possible below. Lines still stand square to the axes.",
     ),
     good_at="The quickest proof for accuracy and size; it is the yardstick of the other models.",
 )

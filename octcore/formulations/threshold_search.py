@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.program import Capability, Problem, Program, Sense
 from octcore.search.thresholds.problem import ThresholdProblem
@@ -60,6 +60,13 @@ INFO = FormulationInfo(
             r"C(J) \le C(J') \le C(J) + |J' \setminus J| \quad (J \subseteq J')",
             "costs of neighbouring thresholds bound each other, so most are never tried",
         ),
+    ),
+    teaching=TeachingText(
+        "Optimal thresholds, all of them",
+        "Chooses among all thresholds between two values, not only among a few per column: no "
+        "other tree of this depth gets more points right, after the price of its leaves.",
+        "A line may stand wherever it parts points; compare with the tree whose thresholds were "
+        "chosen before.",
     ),
     good_at="The optimum without a choice of bins: quick to depth 3, and honest about thresholds. "
     "It fits the training rows as closely as its depth allows, so give it a price or a leaf size.",

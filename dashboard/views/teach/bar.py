@@ -10,7 +10,6 @@ import streamlit as st
 from dashboard import session
 from dashboard.teaching import lessons
 from dashboard.teaching.lessons import DRAWN, Lesson
-from dashboard.teaching.texts import text_for
 from dashboard.views.teach.full_screen import full_screen_button
 from octcore.data.synthetic import list_generators
 from octcore.errors import OctError
@@ -84,7 +83,7 @@ def draw(lesson: Lesson) -> Lesson:
         session.open_lesson(_from_record(chosen | {"show": lesson.formulations}))
         keep(session.lesson() or lesson)
         st.rerun()
-    known = {info.key: text_for(info.key, info.title).name for info in lessons.teachable()}
+    known = {info.key: info.teaching_text.name for info in lessons.teachable()}
     shown = places[1].multiselect(
         "Trees",
         list(known),
@@ -155,7 +154,7 @@ def steps(lesson: Lesson) -> str:
     """Draw the steps; returns `POINTS`, `ALL` or the key of a formulation."""
     names = {POINTS: "The points"}
     for key in lesson.formulations:
-        names[key] = text_for(key, get_formulation(key).info.title).name
+        names[key] = get_formulation(key).info.teaching_text.name
     names[ALL] = "Side by side"
     picked = st.segmented_control(
         "Step",

@@ -12,7 +12,6 @@ from dashboard.server.jobs import RunView
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import Truth, board_data, lesson_plane
 from dashboard.teaching.lessons import CLASSES, MOST_POINTS, Lesson
-from dashboard.teaching.texts import text_for
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets import run_summary
@@ -147,9 +146,7 @@ def _live_tree(lesson: Lesson) -> RunView | None:
 
 def _watch(lesson: Lesson, live: RunView | None) -> None:
     """Draw the choice of the tree under the points; looks again until it is there."""
-    names = {
-        key: text_for(key, get_formulation(key).info.title).name for key in lesson.formulations
-    }
+    names = {key: get_formulation(key).info.teaching_text.name for key in lesson.formulations}
     st.pills(
         "Live tree under the points",
         list(names),

@@ -21,7 +21,6 @@ from dashboard.teaching.drawing import (
     truth_data,
 )
 from dashboard.teaching.lessons import Lesson
-from dashboard.teaching.texts import text_for
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.widgets import chart, run_summary
 from octcore.errors import OctError
@@ -112,7 +111,7 @@ def _one(lesson: Lesson, key: str, was_live: bool) -> None:
     view = run_view(lesson, key)
     if view is None or (was_live and view.is_final):
         st.rerun()
-    words = text_for(key, get_formulation(key).info.title)
+    words = get_formulation(key).info.teaching_text
     left, right = st.columns([6, 5], gap="large")
     with right:
         st.subheader(text.markdown(words.name), anchor=False)
@@ -152,7 +151,7 @@ def _all(lesson: Lesson, was_live: bool) -> None:
             if view is None:
                 continue
             with place:
-                name = text_for(key, get_formulation(key).info.title).name
+                name = get_formulation(key).info.teaching_text.name
                 st.subheader(text.markdown(name), anchor=False)
                 _picture(lesson, key, view, height=400)
                 if view.is_final and view.run is not None and view.run.tree is not None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.benders import (
     CONSTRAINTS,
     ReducedProblem,
@@ -74,6 +74,12 @@ INFO = FormulationInfo(
             r"\theta_i \le \sum_{(m,c) \in C} \sum_{f: i \to c} b_{mf} + \sum_{m \in C} w_{m,y_i}",
             "a row is correct only if some minimum cut of its way through the tree lets it pass",
         ),
+    ),
+    teaching=TeachingText(
+        "BendOCT",
+        "FlowOCT without the flows: a master problem guesses the splits, and cuts found by "
+        "minimum cuts in the tree tell it which points its guess cannot get right.",
+        "The same tree as FlowOCT, from a far smaller model. Replay shows the cuts in the tree.",
     ),
     good_at="Shows how cuts replace variables; on its own it proves little beyond depth 2.",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from octcore.capabilities import Capability
-from octcore.formulations.base import FormulationInfo, Reference
+from octcore.formulations.base import FormulationInfo, Reference, TeachingText
 from octcore.parameters import Choice, Flag, FloatRange, IntRange, Parameter
 
 REFERENCE = Reference(
@@ -97,12 +97,13 @@ def declare(
     capabilities: tuple[Capability, ...] = CAPABILITIES,
     price: str = "",
     class_name: str = "",
+    teaching: TeachingText | None = None,
 ) -> FormulationInfo:
     """Declare a member of the family: two classes, margins, penalties by level.
 
     Parameters
     ----------
-    key, place, title, summary, good_at, class_name
+    key, place, title, summary, good_at, class_name, teaching
         Identity and words.
     extra : tuple of Parameter
         Hyperparameters besides the penalties, epsilon and big-M.
@@ -117,6 +118,7 @@ def declare(
         key=key,
         place=place,
         class_name=class_name,
+        teaching=teaching,
         title=title,
         summary=summary,
         reference=REFERENCE,

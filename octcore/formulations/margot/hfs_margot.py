@@ -7,7 +7,7 @@ model it is as large as the best tree known shows to be enough.
 
 from __future__ import annotations
 
-from octcore.formulations.base import formulation
+from octcore.formulations.base import TeachingText, formulation
 from octcore.formulations.margot.declaration import MARGINS, budgets, declare
 from octcore.formulations.margot.family import MargotFamily
 from octcore.formulations.margot.model import make_program
@@ -28,6 +28,12 @@ INFO = declare(
         ),
     ),
     class_name="HFSMargotClassifier",
+    teaching=TeachingText(
+        "HFS-MARGOT",
+        "MARGOT with a hard limit on the number of features in each split.",
+        "With one feature per split the lines are square to the axes, yet they still stand in the "
+        "middle of their margins.",
+    ),
     good_at="Shows which one or two columns decide at every node, with margins.",
 )
 

@@ -20,7 +20,7 @@ program as its definition, for export and for other solvers.
 from __future__ import annotations
 
 from octcore.capabilities import Capability
-from octcore.formulations.base import formulation
+from octcore.formulations.base import TeachingText, formulation
 from octcore.formulations.margot.declaration import CAPABILITIES, MARGINS, NORM, PROOF_LOG, declare
 from octcore.formulations.margot.family import MargotFamily
 from octcore.formulations.margot.model import make_program
@@ -43,6 +43,13 @@ INFO = declare(
             r"w_t^\top x_i + b_t \ge 0 \ \text{(right)},\quad \le -\varepsilon \ \text{(left)}",
             "upper planes route: no row lies in the strip",
         ),
+    ),
+    teaching=TeachingText(
+        "Optimal margins (MARGOT)",
+        "Every split is a support vector machine, and all of them are trained together with the "
+        "way that each point takes: wide margins, few points inside them.",
+        "Slanted lines, each with its margin band. Ringed points hold the band in place: move one "
+        "of them and the line follows; move another one and nothing happens.",
     ),
     good_at="Two-dimensional pictures with margins that a class can see; proves depth 2 in seconds "
     "on hundreds of rows.",

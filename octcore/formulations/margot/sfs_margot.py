@@ -8,7 +8,7 @@ enough.
 
 from __future__ import annotations
 
-from octcore.formulations.base import formulation
+from octcore.formulations.base import TeachingText, formulation
 from octcore.formulations.margot.declaration import budgets, declare
 from octcore.formulations.margot.family import MargotFamily
 from octcore.formulations.margot.model import make_program
@@ -42,6 +42,11 @@ INFO = declare(
         ),
     ),
     class_name="SFSMargotClassifier",
+    teaching=TeachingText(
+        "SFS-MARGOT",
+        "MARGOT with a soft limit: features beyond the budget of a split have a price.",
+        "A line turns slanted only where that is worth the price.",
+    ),
     good_at="Shows which columns decide at every node, and which are worth their price.",
     price=" + alpha x extra features",
 )

@@ -18,7 +18,7 @@ tangents, so that linear solvers do.
 
 from __future__ import annotations
 
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.mm_svm_oct.model import MMSVMModel
 from octcore.formulations.mm_svm_oct.trees import GAP, MMSVMTrees
 from octcore.formulations.shared.oblique import START_SECONDS
@@ -92,6 +92,12 @@ INFO = FormulationInfo(
             "rows that pass a node lie on the side of their (possibly flipped) label",
         ),
         (r"d_t \le d_{p(t)}", "no plane below a node without one"),
+    ),
+    teaching=TeachingText(
+        "MM-SVM-OCT",
+        "Several classes: splits have the margins of support vector machines, and the classes are "
+        "found by the tree itself.",
+        "Margins between groups of classes near the root, between single classes below.",
     ),
     good_at="Contrast with MARGOT: one narrowest margin instead of the sum; rows pay at every "
     "level, so prices grow with the depth.",

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.oct_h.model import OCTHModel
 from octcore.formulations.oct_h.trees import OCTHTrees, with_leaf_size
 from octcore.formulations.shared.oblique import START_SECONDS
@@ -91,6 +91,12 @@ INFO = FormulationInfo(
             "planes have 1-norm 1 at most and pay for the features that they use",
         ),
         (r"\sum_i z_{it} \ge N_{\min} l_t", "open leaves hold enough rows"),
+    ),
+    teaching=TeachingText(
+        "OCT-H",
+        "OCT with slanted splits: weights for all features, a price for every feature in a split, "
+        "and large constants.",
+        "Few errors, but nothing asks for a wide margin: lines may pass close to points.",
     ),
     good_at="Shows how few features an oblique split needs; the big-M rows are weak, so proofs "
     "stay with small data.",

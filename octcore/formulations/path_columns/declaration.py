@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from octcore.errors import TooLargeError
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.path_columns.model import ColumnsModel
 from octcore.formulations.path_columns.search import SLACK, ColumnsSearch
 from octcore.formulations.path_columns.space import ColumnsProblem
@@ -71,6 +71,12 @@ INFO = FormulationInfo(
             r"\sum_c r_c y_c \ge \rho n_k",
             "recall floors and parity limits count rows, so they are linear in the columns",
         ),
+    ),
+    teaching=TeachingText(
+        "Columns of paths",
+        "Chooses among whole paths from the root to a leaf, each with the points that it gets "
+        "right. Conditions on the whole tree, such as few features, become one row.",
+        "The price of a condition: what the best tree loses when it has to keep to it.",
     ),
     good_at="Shows what a side constraint costs: the price is proven, usually within seconds.",
 )

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.s_oct.cuts import CUT_NAMES, Variant
 from octcore.formulations.s_oct.model import SOct
 from octcore.formulations.shared.oblique import (
@@ -107,6 +107,13 @@ INFO = FormulationInfo(
             r"\sum_{i \in I_-} w_{i,2t} + \sum_{i \in I_+} w_{i,2t+1} \le |I| - 1",
             "no hyperplane divides these points like this",
         ),
+    ),
+    teaching=TeachingText(
+        "S-OCT",
+        "Routes the points freely and forbids only what no straight line can do: small sets of "
+        "points that cannot be divided as the routing wants.",
+        "Slanted lines with the fewest errors. Where the lines lie exactly is decided afterwards, "
+        "in the middle of the free strip. Replay shows the sets that were forbidden.",
     ),
     good_at="Proves on small sets that no tree of hyperplanes does better, and shows the few "
     "points that forbid it.",

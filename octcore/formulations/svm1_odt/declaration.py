@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from octcore.formulations.base import FormulationInfo, Reference, formulation
+from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.oblique import START_SECONDS
 from octcore.formulations.shared.oblique_bounds import unnamed_classes
 from octcore.formulations.shared.shattering_switch import SHATTERING
@@ -120,6 +120,12 @@ INFO = FormulationInfo(
             "right of b: on the right side, with a margin",
         ),
         (r"c_i \ge e_{il} - k_{l,y_i}", "a row in a leaf of another class is an error"),
+    ),
+    teaching=TeachingText(
+        "SVM1-ODT",
+        "Slanted splits with small weights (the 1-norm), and soft margins that cost where points "
+        "come too close.",
+        "The 1-norm prefers weights of zero: many lines stay square to an axis.",
     ),
     good_at="Many classes and categorical columns in one small oblique tree; on large data train "
     "on selected rows (`octcore.solve_selected`).",

@@ -17,7 +17,6 @@ from dashboard.teaching.drawing import (
     lesson_plane,
     truth_data,
 )
-from dashboard.teaching.texts import TEXTS, text_for
 from octcore.data.synthetic import list_generators
 from octcore.errors import SettingsError
 from octcore.formulations.base import list_formulations
@@ -109,8 +108,8 @@ def test_the_story_greedy_below_optimal_below_margins():
 
 @pytest.mark.parametrize("key", [info.key for info in list_formulations()])
 def test_every_formulation_has_a_text_and_settings_that_are_its_own(key):
-    words = text_for(key)
-    assert key in TEXTS
+    words = next(info for info in list_formulations() if info.key == key).teaching
+    assert words is not None
     assert words.idea.endswith(".")
     assert words.look.endswith(".")
     settings = lessons.solve_settings(lessons.default_lesson(), key)
