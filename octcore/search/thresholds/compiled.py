@@ -8,6 +8,7 @@ by one thread or by several, so that threads change the time and nothing else.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,8 +29,10 @@ from octcore.search.thresholds.table import Table
 
 ROUND = 4
 """Columns of one round; a constant, so that the number of threads does not matter."""
-LARGE_WORK = 2_000_000
-"""Row visits of depth two from which rounds are worth their overhead."""
+LARGE_WORK = {3: 2_000_000, 4: 50_000}
+"""Row visits of depth two from which rounds are worth their overhead, by depth."""
+PIECE_SECONDS = 0.03
+"""Time between two reports, where the kernel chooses what to solve."""
 WIDE_WORK = 20_000_000
 """Rows times squared columns from which depth two is searched column by column, with events."""
 KINDS = {2: (np.int16, 2**15 - 2), 4: (np.int32, 2**30), 8: (np.int64, 2**62)}
@@ -139,6 +142,7 @@ class CompiledSearch:
         self.lower = np.full(n_columns, 2 * question.price)
         self.reached = np.full(n_columns, INFINITE)
         self.known = INFINITE
+        self.steps = 8
 
     def run(self) -> None:
         """Search to the end, or until asked to stop."""
@@ -239,7 +243,8 @@ class CompiledSearch:
         question = self.question
         self.node = open_node(self.rows, question.price, self.depth, self.leaves, self.smallest)
         self.node.bound[~self.is_root[self.node.column]] = INFINITE
-        step = self._one if self.work[1] < LARGE_WORK else self._round
+        is_large = self.work[1] >= LARGE_WORK[min(4, self.depth)]
+        step = self._round if is_large else self._piece
         while not question.stop[0]:
             going = step(pool)
             if question.stop[0]:
@@ -249,13 +254,18 @@ class CompiledSearch:
             if not going:
                 return
 
-    def _one(self, pool: ThreadPoolExecutor) -> bool:
-        """Let the kernel choose, for some time; returns whether there is more to do."""
-        steps = 64
+    def _piece(self, pool: ThreadPoolExecutor) -> bool:
+        """Let the kernel choose, for some time; returns whether there is more to do.
+
+        The length of a piece changes no result: all that is known stays in the node.
+        """
+        begin = time.perf_counter()
         self.best = search(
             self.rows, self.terms, self.node, self.depth, self.smallest, self.best, INFINITE,
-            self.score, -1, steps, self.plan,
+            self.score, -1, self.steps, self.plan,
         )  # fmt: skip
+        share = PIECE_SECONDS / max(1e-4, time.perf_counter() - begin)
+        self.steps = max(1, int(self.steps * min(4.0, share)))
         return bool(self.node.bound.min() < self.best - self.question.slack)
 
     def _round(self, pool: ThreadPoolExecutor) -> bool:

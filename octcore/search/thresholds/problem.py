@@ -109,7 +109,7 @@ class ThresholdEvent:
     Attributes
     ----------
     kind : str
-        "compiling", "started", "incumbent" or "bound".
+        "started", "incumbent", "bound", or "progress" when nothing else happened for a while.
     bound : float or None
         No tree has a larger objective.
     tree : Tree or None
@@ -118,7 +118,7 @@ class ThresholdEvent:
         Subtrees solved so far.
     """
 
-    kind: Literal["compiling", "started", "incumbent", "bound"]
+    kind: Literal["started", "incumbent", "bound", "progress"]
     bound: float | None = None
     tree: Tree | None = None
     subtrees: int = 0

@@ -22,6 +22,8 @@ from octcore.search.thresholds.warm_up import sets
 from octcore.search.univariate.runner import run_watched
 from octcore.tree.tree import Split, Tree
 
+BEAT_SECONDS = 0.08
+"""Longest silence of a search, about."""
 SAME = 1e-9
 """Costs closer than this share of the total weight are equal."""
 
@@ -73,6 +75,7 @@ class _Search:
         self.exact = np.zeros(len(self.table.values), bool)
         self.subtrees = 0
         self.plain = False
+        self.last_event = time.perf_counter()
         self.compile_seconds = self.search_seconds = 0.0
 
     def run(self, cancel: Callable[[], bool] | None, time_limit: float | None) -> ThresholdResult:
@@ -90,10 +93,24 @@ class _Search:
         begin = time.perf_counter()
         deadline = None if time_limit is None else begin + time_limit
         work = self._plain if self.plain else self._compiled
-        reason = run_watched(work, self.stop, self.on_event, cancel, deadline)
+        reason = run_watched(work, self.stop, self._forward, self._beating(cancel), deadline)
         proven = self.tree is not None and self.cost <= self.lower + self.slack
         self.search_seconds = time.perf_counter() - begin
         return self._result(cast(Status, "optimal" if proven else reason))
+
+    def _forward(self, event: ThresholdEvent) -> None:
+        self.last_event = time.perf_counter()
+        self.on_event(event)
+
+    def _beating(self, cancel: Callable[[], bool] | None) -> Callable[[], bool]:
+        """Ask `cancel`, and say that the search goes on where nothing else was said for long."""
+
+        def ask() -> bool:
+            if time.perf_counter() - self.last_event > BEAT_SECONDS:
+                self._forward(ThresholdEvent("progress", subtrees=self.subtrees))
+            return cancel is not None and cancel()
+
+        return ask
 
     def _is_feasible(self) -> bool:
         """Whether there is any tree: a leaf, or one split at a forced root."""
