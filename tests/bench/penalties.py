@@ -1,0 +1,89 @@
+"""Compare `octcore bench accelerated --study penalties` with an independent derivation.
+
+    python -m tests.bench.penalties RESULT.csv [--before OTHER.csv] [--seconds 60]
+
+One table of least errors by number of leaves answers all penalties of a data set and depth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from octcore.bench.data_files import data_folder
+from octcore.verification.literals import Task, estimated_seconds, least_errors, make_rows
+
+TOLERANCE = 1e-7
+
+
+def main() -> None:
+    """Print differences, counts and times."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("result")
+    parser.add_argument("--before")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    given = parser.parse_args()
+    runs = pd.read_csv(given.result)
+    if given.before:
+        compare(runs, pd.read_csv(given.before))
+    derive(runs, given.seconds)
+
+
+def compare(runs: pd.DataFrame, before: pd.DataFrame) -> None:
+    """Say which objectives changed, and how the times did."""
+    keys = ["dataset", "encoding", "depth", "parameters"]
+    both = runs.merge(before, on=keys, suffixes=("", "_before"))
+    changed = both[(both["objective"] - both["objective_before"]).abs() > TOLERANCE]
+    print(f"{len(both)} runs in both files, {len(changed)} objectives changed")
+    print(changed[[*keys, "objective_before", "objective"]].to_string(index=False))
+    total, old = both["solve_seconds"].sum(), both["solve_seconds_before"].sum()
+    ratio = (both["solve_seconds"] / both["solve_seconds_before"]).median()
+    print(f"seconds of the searches: {old:.1f} before, {total:.1f} now; median ratio {ratio:.3f}")
+
+
+def derive(runs: pd.DataFrame, limit: float) -> None:
+    """Derive every objective whose estimate is below a limit."""
+    folder = data_folder(None) / "encoded"
+    wrong, confirmed, left, seconds = [], 0, [], 0.0
+    for (name, encoding, depth), own in runs.groupby(
+        ["dataset", "encoding", "depth"], dropna=False
+    ):
+        task = _task(folder, str(name), encoding, int(depth))
+        estimate = estimated_seconds(task)
+        if estimate > limit:
+            left.append((name, encoding, depth, round(estimate)))
+            continue
+        begin = time.process_time()
+        errors = least_errors(replace(task, price=0.0), lambda: None)
+        seconds += time.process_time() - begin
+        n = len(task.rows.merged)
+        for _, run in own.iterrows():
+            price = float(str(run["parameters"]).split("=")[1])
+            best = 1.0 - (errors / n + price * np.arange(1, len(errors) + 1)).min()
+            if run["status"] == "optimal" and abs(best - run["objective"]) <= TOLERANCE:
+                confirmed += 1
+            else:
+                wrong.append((name, encoding, depth, price, run["status"], run["objective"], best))
+    print(f"{confirmed} confirmed, {len(wrong)} different, {seconds:.0f} CPU seconds of derivation")
+    for case in wrong:
+        print("different:", *case)
+    for case in left:
+        print("not derived, estimate above the limit:", *case)
+
+
+def _task(folder, name: str, encoding: object, depth: int) -> Task:
+    stem = name if encoding == "none" or pd.isna(encoding) else f"{name}_{encoding}"
+    (path,) = [p for p in folder.glob("*.csv") if p.stem in {stem, f"{stem}_enc"}]
+    table = pd.read_csv(path)
+    y = pd.factorize(table["target"], sort=True)[0]
+    X = table.drop(columns="target").to_numpy()
+    rows = make_rows(X, y, np.ones(len(y)), int(y.max()) + 1, np.arange(X.shape[1]))
+    return Task(rows, depth, 0.0, 1, np.arange(rows.n_tests))
+
+
+if __name__ == "__main__":
+    main()
