@@ -16,6 +16,7 @@ page = st.navigation(
         st.Page("pages/solve.py", title="Solve", icon=":material/play_circle:"),
         st.Page("pages/explore.py", title="Explore", icon=":material/account_tree:"),
         st.Page("pages/whatif.py", title="What if", icon=":material/sell:"),
+        st.Page("pages/alternatives.py", title="Alternatives", icon=":material/forest:"),
         st.Page("pages/path.py", title="Size", icon=":material/stairs:"),
         st.Page("pages/tune.py", title="Tune", icon=":material/instant_mix:"),
         st.Page("pages/compare.py", title="Compare", icon=":material/compare:"),

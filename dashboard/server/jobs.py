@@ -248,6 +248,15 @@ def start_task(
         return None
 
 
+def keep(owner: str, data: Dataset, run: Run, title: str) -> str | None:
+    """Keep a run that was made without a solve; returns its id, or None after saying why not."""
+    try:
+        return supervisor().keep(owner, data, run, title)
+    except OctError as error:
+        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        return None
+
+
 def start_verification(owner: str, run_id: str, run: Run, seconds: float) -> str | None:
     """Queue the independent check of a run; returns the id of the task, as `start_task`.
 

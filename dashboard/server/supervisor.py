@@ -165,6 +165,37 @@ class Supervisor:
         self._dispatch()
         return entry.id
 
+    def keep(self, session: str, data: Dataset, run: Run, name: str) -> str:
+        """Put a run that was made without a solve into the history; returns its id.
+
+        Parameters
+        ----------
+        session : str
+            The browser session that made it.
+        data : Dataset
+            The rows that its settings are about.
+        run : Run
+            The run.
+        name : str
+            Shown in the history.
+
+        Raises
+        ------
+        StoreError
+            If there is no history.
+        """
+        if self.store is None:
+            raise StoreError("NO_HISTORY", "The tree cannot be kept: there is no history of runs.")
+        run_id = str(uuid.uuid4())
+        settings = {key: value for key, value in run.settings.items() if key != "data"}
+        self._writer.begin(run_id, data, settings, name, session)
+        self._writer.start(run_id)
+        for event in run.trace.events:
+            self._writer.append(run_id, event)
+        self._writer.finish(run_id, StoreState.DONE, run, "")
+        self._writer.drain(DRAIN_SECONDS)
+        return run_id
+
     def get(self, job_id: str) -> JobView | None:
         """How a job stands now; None for ids that this server does not hold in memory."""
         with self._lock:

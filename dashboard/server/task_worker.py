@@ -67,7 +67,7 @@ def run_tune(
 ) -> dict[str, Any]:
     """Choose hyperparameters by cross-validation; every training is told at once."""
     from octcore.selection.tuning import Fit, tune
-    from octcore.solving.run import jsonable
+    from octcore.serial import jsonable
 
     def told(fit: Fit, done: int, total: int) -> None:
         record = {**vars(fit), "candidate": dict(fit.candidate)}
@@ -106,7 +106,19 @@ def run_verify(
     return {"verification": None if found is None else found.to_dict()}
 
 
+def run_alternatives(
+    data: Any, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+) -> dict[str, Any]:
+    """Count the near-optimal trees, and describe those that meet the conditions."""
+    from octcore.selection.alternatives import alternatives
+    from octcore.selection.near_optimal import near_optimal
+
+    found = near_optimal(data, cancel=cancel, **settings["search"])
+    return {"alternatives": alternatives(found, **settings["conditions"]).to_dict()}
+
+
 TASKS: dict[str, Callable[[Any, Mapping[str, Any], Tell, Cancelled], dict[str, Any]]] = {
+    "alternatives": run_alternatives,
     "path": run_path,
     "select": run_select,
     "tune": run_tune,

@@ -100,10 +100,10 @@ def _write(arguments: argparse.Namespace, found: NearOptimalTrees, shown: int) -
     if arguments.json:
         write_text(arguments.json, json.dumps(found.to_dict(shown), allow_nan=False) + "\n")
     if arguments.timbertrek:
-        text = json.dumps(timbertrek(found, found.trees(shown)), allow_nan=False)
+        text = json.dumps(timbertrek(found.listed(shown), found.rows), allow_nan=False)
         write_text(arguments.timbertrek, text + "\n")
     if arguments.rules:
-        write_text(arguments.rules, frame_to_csv(rules_table(found, found.trees(shown))))
+        write_text(arguments.rules, frame_to_csv(rules_table(found.listed(shown), found.rows)))
 
 
 def _report(found: NearOptimalTrees, shown: int) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from octcore.encoding.base import Encoding
 from octcore.selection.model_reliance import model_reliance
 from octcore.selection.near_optimal import NearOptimalTrees
-from octcore.solving.run import jsonable
+from octcore.serial import jsonable
 from octcore.tree.tree import Tree
 
 LISTED = 300

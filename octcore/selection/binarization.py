@@ -11,7 +11,8 @@ import pandas as pd
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.errors import SettingsError
-from octcore.solving.run import Run, jsonable
+from octcore.serial import jsonable
+from octcore.solving.run import Run
 from octcore.solving.solve import solve
 from octcore.tree.conditions import Numbers
 from octcore.tree.raw_units import left_condition

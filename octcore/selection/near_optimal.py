@@ -29,9 +29,11 @@ from octcore.search.near_optimal.tree_set import TreeGraph, TreeQuery, find_tree
 from octcore.search.univariate.convert import to_tree
 from octcore.search.univariate.search import path_search
 from octcore.search.univariate.tree import PathTree, count_leaves, predict
+from octcore.selection.near_optimal_export import Rows
+from octcore.serial import jsonable
 from octcore.solving.finish import finish
 from octcore.solving.prepare import Prepared, prepare
-from octcore.solving.run import Run, jsonable
+from octcore.solving.run import Run
 from octcore.solving.settings import check_settings
 from octcore.tree.tree import Tree
 
@@ -325,6 +327,16 @@ class NearOptimalTrees:
                 ],
             }
         )
+
+    @property
+    def rows(self) -> Rows:
+        """Training rows and columns, for exports."""
+        problem, classes = self.prepared.problem, self.prepared.train.classes
+        return Rows(problem.X, problem.y, self.encoding, tuple(classes))
+
+    def listed(self, k: int) -> tuple[tuple[Tree, float], ...]:
+        """The best `k` trees with their objectives."""
+        return tuple((tree, self.objective(tree)) for tree in self.trees(k))
 
     def run_of(self, tree: Tree) -> Run:
         """Make a run of one of the trees, whose certificate says how far it is from the optimum.

@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from octcore.encoding.base import Encoding
 from octcore.errors import SettingsError
-from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.tree import topology
 from octcore.tree.metrics import NodeSummary, node_summaries
 from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import rules, split_words
 
 
-def timbertrek(found: NearOptimalTrees, trees: Iterable[Tree], positive: Any = None) -> dict:
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What exports tell about trees.
+
+    Parameters
+    ----------
+    X, y : numpy.ndarray
+        Encoded rows, shape ``(n_samples, n_columns)``, and class codes.
+    encoding : Encoding
+        Of the columns.
+    classes : tuple
+        Labels in index order.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    encoding: Encoding
+    classes: tuple[Any, ...]
+
+
+def timbertrek(
+    trees: Iterable[tuple[Tree, float]], rows: Rows, positive: Any = None
+) -> dict[str, Any]:
     """Write trees in the form that TimberTrek reads (keys trie, featureMap, treeMap).
 
     TimberTrek knows two classes, "+" and "-", and no tree that is a single leaf; such trees are
@@ -23,10 +47,10 @@ def timbertrek(found: NearOptimalTrees, trees: Iterable[Tree], positive: Any = N
 
     Parameters
     ----------
-    found : NearOptimalTrees
-        The set, for the rows and the columns.
-    trees : iterable of Tree
-        Trees to write, numbered from 1.
+    trees : iterable of (Tree, float)
+        Trees to write, numbered from 1, with their objectives.
+    rows : Rows
+        Rows that are counted, and the columns.
     positive : label or None
         The class that is "+"; the last one by default.
 
@@ -45,51 +69,45 @@ def timbertrek(found: NearOptimalTrees, trees: Iterable[Tree], positive: Any = N
     Wang et al. (2022), "TimberTrek: exploring and curating sparse decision trees with interactive
     visualization", IEEE VIS; the form is that of its notebook widget.
     """
-    problem, classes = found.prepared.problem, found.prepared.train.classes
-    plus = len(classes) - 1
+    plus = len(rows.classes) - 1
     if positive is not None:
-        if positive not in classes:
+        if positive not in rows.classes:
             raise SettingsError("UNKNOWN_CLASS", f"There is no class {positive!r}.", "positive")
-        plus = classes.index(positive)
+        plus = rows.classes.index(positive)
     trie: dict[str, Any] = {"f": "root", "c": []}
     tree_map: dict[str, list[Any]] = {}
     used: set[int] = set()
-    for tree in (tree for tree in trees if tree.n_splits):
+    for tree, objective in (entry for entry in trees if entry[0].n_splits):
         number = len(tree_map) + 1
-        summaries = node_summaries(tree, problem.X, problem.y)
+        summaries = node_summaries(tree, rows.X, rows.y)
         right = sum(_correct(tree, leaf, summaries) for leaf in tree.labels)
         drawn = _nested(tree, 1, summaries, plus)
-        tree_map[str(number)] = [
-            drawn,
-            round(found.objective(tree), 5),
-            round(right / problem.n_samples, 5),
-        ]
+        tree_map[str(number)] = [drawn, round(objective, 5), round(right / len(rows.y), 5)]
         used |= set(tree.used_features)
         for leaf in sorted(tree.labels):
             path = [str(tree.splits[m].features[0]) for m in topology.ancestors(leaf)]
             _enter(trie, path, number)
     return {
         "trie": trie,
-        "featureMap": {str(j): _feature(found, j) for j in sorted(used)},
+        "featureMap": {str(j): _feature(rows.encoding, j) for j in sorted(used)},
         "treeMap": tree_map,
     }
 
 
-def rules_table(found: NearOptimalTrees, trees: Iterable[Tree]) -> pd.DataFrame:
+def rules_table(trees: Iterable[tuple[Tree, float]], rows: Rows) -> pd.DataFrame:
     """One line per leaf: number of the tree, its objective and size, the rule, its rows.
 
     Parameters
     ----------
-    found : NearOptimalTrees
-        The set, for the rows and the columns.
-    trees : iterable of Tree
-        Trees to write, numbered from 1.
+    trees : iterable of (Tree, float)
+        Trees to write, numbered from 1, with their objectives.
+    rows : Rows
+        Rows that are counted, and the columns.
     """
-    problem = found.prepared.problem
     lines = [
         {
             "tree": number,
-            "objective": found.objective(tree),
+            "objective": objective,
             "leaves": tree.n_leaves,
             "leaf": rule.leaf,
             "rule": " and ".join(rule.conditions) or "anything",
@@ -97,8 +115,8 @@ def rules_table(found: NearOptimalTrees, trees: Iterable[Tree]) -> pd.DataFrame:
             "rows": rule.n_samples,
             "right": rule.class_counts[tree.labels[rule.leaf]],
         }
-        for number, tree in enumerate(trees, start=1)
-        for rule in rules(tree, found.encoding, problem.X, problem.y)
+        for number, (tree, objective) in enumerate(trees, start=1)
+        for rule in rules(tree, rows.encoding, rows.X, rows.y)
     ]
     columns = ["tree", "objective", "leaves", "leaf", "rule", "class", "rows", "right"]
     return pd.DataFrame(lines, columns=columns)
@@ -134,8 +152,8 @@ def _enter(trie: dict[str, Any], path: list[str], number: int) -> None:
         here["c"].append({"f": "_", "t": number})
 
 
-def _feature(found: NearOptimalTrees, column: int) -> list[str]:
+def _feature(encoding: Encoding, column: int) -> list[str]:
     """Name, condition and short name of a column that is one."""
-    words = split_words(Split.on_feature(column), found.encoding).right
-    raw = found.encoding.columns[column].raw
+    words = split_words(Split.on_feature(column), encoding).right
+    raw = encoding.columns[column].raw
     return [raw, words.removeprefix(raw).strip(), raw]

@@ -14,8 +14,9 @@ from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.engines.events import Event
 from octcore.errors import SettingsError
+from octcore.serial import jsonable
 from octcore.solving.prepare import split_rows
-from octcore.solving.run import Run, jsonable
+from octcore.solving.run import Run
 from octcore.solving.solve import solve
 from octcore.tree.tree import Tree
 

@@ -17,8 +17,8 @@ from octcore.formulations.path_search import search_problems
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.search.univariate.convert import to_tree
 from octcore.search.univariate.frontier import LeavesOptimum, optimal_by_leaves, penalty_breakpoints
+from octcore.serial import jsonable
 from octcore.solving.prepare import Prepared, prepare
-from octcore.solving.run import jsonable
 from octcore.solving.settings import check_settings
 from octcore.tree import metrics
 from octcore.tree.tree import Tree

@@ -19,8 +19,9 @@ from octcore.selection.data_selection import (
     select_again,
     select_rows,
 )
+from octcore.serial import jsonable
 from octcore.solving.prepare import split_rows
-from octcore.solving.run import Run, jsonable
+from octcore.solving.run import Run
 from octcore.solving.solve import solve
 from octcore.tree import metrics
 from octcore.tree.tree import Tree

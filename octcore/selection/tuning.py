@@ -17,7 +17,8 @@ from octcore.formulations.base import get_formulation
 from octcore.parameters import unknown_name
 from octcore.selection.fits import Candidate, Fit, Runner
 from octcore.selection.protocols import OuterSplit, get_protocol
-from octcore.solving.run import Run, jsonable
+from octcore.serial import jsonable
+from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
 
 NEAR_BEST = 0.975

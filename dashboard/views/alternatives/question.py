@@ -1,0 +1,86 @@
+"""What is asked about near-optimal trees: the search that a run implies, and conditions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dashboard.views.what_if.questions import base_settings
+from octcore.data.dataset import Dataset
+from octcore.selection.near_optimal import CONSTRAINTS, run_of_tree
+from octcore.solving.prepare import prepare
+from octcore.solving.run import Run
+from octcore.solving.settings import check_settings
+from octcore.tree.tree import Tree
+
+SEARCHED = (0.005, 0.01, 0.02, 0.03, 0.05)
+"""Distances that are searched; the next one above what is asked, so that the curve goes on."""
+MOST_DEPTH = 5
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Which of the near-optimal trees are looked at; keywords of `alternatives`."""
+
+    tolerance: float
+    with_features: tuple[str, ...] = ()
+    without_features: tuple[str, ...] = ()
+    max_leaves: int | None = None
+    attribute: str | None = None
+
+
+def search_settings(run: Run, data: Dataset, tolerance: float) -> dict[str, Any]:
+    """Keywords of `octcore.near_optimal` for the problem of a run.
+
+    Parameters
+    ----------
+    run : Run
+        The solved tree.
+    data : Dataset
+        The rows it is about, with or without those held out.
+    tolerance : float
+        What is asked.
+    """
+    settings = base_settings(run, data)
+    given = dict(run.settings.get("constraints", {}))
+    return {
+        **settings,
+        "params": {"leaf_penalty": _penalty(settings["params"], run.n_train)},
+        "depth": min(int(settings["depth"]), MOST_DEPTH),
+        "constraints": {name: value for name, value in given.items() if name in CONSTRAINTS},
+        "tolerance": min(step for step in SEARCHED if step >= tolerance),
+    }
+
+
+def _penalty(params: Mapping[str, Any], n_rows: int) -> float:
+    """Price of a leaf in accuracy; the paper's weight of splits is converted."""
+    weight = params.get("split_weight")
+    if weight:
+        return float(weight) / (n_rows * (1 - float(weight)))
+    return float(params.get("leaf_penalty", 0.01))
+
+
+def left_out(run: Run) -> tuple[str, ...]:
+    """Constraints of the run under which trees cannot be counted."""
+    return tuple(sorted(set(run.settings.get("constraints", {})) - CONSTRAINTS))
+
+
+def task_settings(search: Mapping[str, Any], conditions: Conditions) -> dict[str, Any]:
+    """Keywords of the task `alternatives`."""
+    return {"search": dict(search), "conditions": asdict(conditions)}
+
+
+def key_of(settings: Mapping[str, Any]) -> str:
+    """Text that stands for a question."""
+    return json.dumps(dict(settings), sort_keys=True, default=str)
+
+
+def chosen_run(
+    data: Dataset, search: Mapping[str, Any], tree: Tree, optimum: float, seconds: float
+) -> Run:
+    """The run of a chosen tree, on the same rows and columns as the search."""
+    names = ("encoding", "depth", "params", "constraints", "time_limit", "test_size", "seed")
+    settings = check_settings(formulation="path-search", **{name: search[name] for name in names})
+    return run_of_tree(prepare(data, settings), tree, optimum, seconds)

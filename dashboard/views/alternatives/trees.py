@@ -1,0 +1,258 @@
+"""The near-optimal trees one by one: sort, filter, pin two, keep one, export."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import session
+from dashboard.server import jobs
+from dashboard.views.alternatives.question import chosen_run
+from dashboard.widgets import run_summary
+from dashboard.widgets.tree_component import show_tree
+from octcore.data.dataset import Dataset
+from octcore.data.export import frame_to_csv
+from octcore.errors import OctError
+from octcore.plotting import text
+from octcore.plotting.difference import difference_data, mark
+from octcore.plotting.tree_view import component_data, tree_view_data
+from octcore.selection.alternatives import Alternative, Alternatives
+from octcore.selection.near_optimal_export import Rows, rules_table, timbertrek
+
+TABLE_HEIGHT = 250
+PINNED = 2
+TABLE = "alternatives_table"
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """What the trees are about.
+
+    Parameters
+    ----------
+    run_id, task : str
+        The run that is looked at, and the task that counted.
+    data, train : Dataset
+        All rows, and those of the search.
+    search : mapping
+        Keywords of the search.
+    """
+
+    run_id: str
+    task: str
+    data: Dataset
+    train: Dataset
+    search: Mapping[str, Any]
+
+
+def draw(context: Context, record: Alternatives) -> None:
+    """Draw the table and what is pinned."""
+    shown = _filters(context, record)
+    if not shown:
+        st.info("No listed tree passes these filters.")
+        return
+    pinned = _table(context, record, shown)
+    _actions(context, record, shown, pinned)
+    _pinned(context, record, pinned)
+
+
+def _filters(context: Context, record: Alternatives) -> list[Alternative]:
+    """Numeric filters on the listed trees."""
+    places = st.columns([3, 3, 3, 4], vertical_alignment="bottom")
+    least = places[0].number_input(
+        "Held out, at least %"
+        if record.trees[0].test_accuracy is not None
+        else "Right, at least %",
+        value=None,
+        min_value=0.0,
+        max_value=100.0,
+        key="alternatives_least",
+        placeholder="any",
+    )
+    classes = list(context.train.classes)
+    label = places[1].selectbox(
+        "Recall of",
+        classes,
+        index=None,
+        format_func=lambda c: text.printable(c, 30),
+        key=session.widget_key("alternatives_recall_of", *classes),
+        placeholder="no class",
+    )
+    floor = places[2].number_input(
+        "is at least %",
+        value=90.0,
+        min_value=0.0,
+        max_value=100.0,
+        key="alternatives_floor",
+        disabled=label is None,
+    )
+    shown = []
+    for entry in record.trees:
+        worth = entry.accuracy if entry.test_accuracy is None else entry.test_accuracy
+        if least is not None and worth < least / 100 - 1e-12:
+            continue
+        if label is not None and entry.recalls[classes.index(label)] < floor / 100 - 1e-12:
+            continue
+        shown.append(entry)
+    listed = len(record.trees)
+    words = f"{len(shown):,} of the {'' if record.count <= listed else 'best '}{listed:,} listed"
+    places[3].caption(f"{words}; {record.count:,} altogether.")
+    return shown
+
+
+def _table(context: Context, record: Alternatives, shown: list[Alternative]) -> list[Alternative]:
+    """Draw the table; returns the pinned trees, in its order."""
+    lines = [
+        {
+            "tree": record.trees.index(entry) + 1,
+            "points below": 100 * entry.loss,
+            "leaves": entry.tree.n_leaves,
+            "right": entry.accuracy,
+            "held out": entry.test_accuracy,
+            "features": ", ".join(text.printable(name, 20) for name in entry.features),
+            **{
+                f"recall {text.printable(label, 16)}": entry.recalls[k]
+                for k, label in enumerate(context.train.classes)
+            },
+            "fairness gap": entry.parity_gap,
+        }
+        for entry in shown
+    ]
+    frame = pd.DataFrame(lines).dropna(axis="columns", how="all")
+    shares = [c for c in frame.columns if c in {"right", "held out", "fairness gap"}]
+    shares += [c for c in frame.columns if c.startswith("recall ")]
+    event = st.dataframe(
+        frame,
+        hide_index=True,
+        height=TABLE_HEIGHT,
+        on_select="rerun",
+        selection_mode="multi-row",
+        key=session.widget_key(TABLE, context.task, len(shown)),
+        column_config={
+            **{name: st.column_config.NumberColumn(format="percent") for name in shares},
+            "points below": st.column_config.NumberColumn(format="%.3f"),
+        },
+        alt="The near-optimal trees with their worth; mark one or two rows",
+    )
+    return [shown[k] for k in event.selection.rows[:PINNED]]  # pyright: ignore
+
+
+def _actions(
+    context: Context,
+    record: Alternatives,
+    shown: list[Alternative],
+    pinned: list[Alternative],
+) -> None:
+    """Keep a tree as a run, and take trees away as files."""
+    smallest = record.smallest
+    chosen = pinned[0] if pinned else None
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button(
+            "Keep the marked tree as a run" if chosen else "Mark a tree to keep it as a run",
+            type="primary",
+            icon=":material/add_task:",
+            key="alternatives_keep",
+            disabled=chosen is None,
+        ):
+            assert chosen is not None
+            _keep(context, record, chosen)
+        if smallest is not None and st.button(
+            f"Smallest within {100 * record.tolerance:g} points: "
+            f"{text.count(smallest.tree.n_leaves, 'leaf')}",
+            icon=":material/compress:",
+            key="alternatives_smallest",
+            help="Keep the best of the trees with fewest leaves as a run.",
+        ):
+            _keep(context, record, smallest)
+        _downloads(context, record, shown)
+
+
+def _keep(context: Context, record: Alternatives, entry: Alternative) -> None:
+    """Make a run of a tree and look at it."""
+    try:
+        run = chosen_run(context.data, context.search, entry.tree, record.optimum, record.seconds)
+    except OctError as error:
+        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        return
+    title = f"{text.count(entry.tree.n_leaves, 'leaf')}, chosen among good trees on "
+    kept = jobs.keep(session.token(), context.data, run, title + context.data.name)
+    if kept is not None:
+        session.look_at(kept)
+        st.switch_page("pages/explore.py", query_params=session.run_query())
+
+
+def _downloads(context: Context, record: Alternatives, shown: list[Alternative]) -> None:
+    assert context.train.y is not None
+    rows = Rows(
+        record.encoding.transform(context.train.frame, "uint8"),
+        context.train.y,
+        record.encoding,
+        tuple(context.train.classes),
+    )
+    entries = [(entry.tree, entry.objective) for entry in shown]
+    st.download_button(
+        "TimberTrek",
+        lambda: json.dumps(timbertrek(entries, rows)),
+        "trees.timbertrek.json",
+        "application/json",
+        icon=":material/download:",
+        key="alternatives_timbertrek",
+        help="The listed trees in the form that TimberTrek reads.",
+        on_click="ignore",
+    )
+    st.download_button(
+        "Rules",
+        lambda: frame_to_csv(rules_table(entries, rows)),
+        "trees.csv",
+        "text/csv",
+        icon=":material/download:",
+        key="alternatives_rules",
+        help="The listed trees as IF-THEN rules, one line per leaf.",
+        on_click="ignore",
+    )
+
+
+def _pinned(context: Context, record: Alternatives, pinned: list[Alternative]) -> None:
+    """Draw the pinned trees side by side, with what differs marked."""
+    if not pinned:
+        st.caption("Mark one row to see the tree, two to compare them.")
+        return
+    marks: list[frozenset[int]] = [frozenset()] * len(pinned)
+    if len(pinned) == PINNED:
+        first, second = pinned
+        difference = difference_data(
+            (first.tree, record.encoding), (second.tree, record.encoding), context.train
+        )
+        marks = [difference.before, difference.after]
+        rows = text.count(difference.rows, "training row")
+        verb = "gets" if difference.rows == 1 else "get"
+        st.caption(f"Nodes with a dashed frame (≠) differ; {rows} {verb} another class.")
+    for place, entry, nodes in zip(st.columns(len(pinned)), pinned, marks, strict=True):
+        with place:
+            _tree(context, record, entry, nodes)
+
+
+def _tree(
+    context: Context, record: Alternatives, entry: Alternative, nodes: frozenset[int]
+) -> None:
+    number = record.trees.index(entry) + 1
+    held = "" if entry.test_accuracy is None else f", {text.percent(entry.test_accuracy)} held out"
+    st.markdown(f"**Tree {number}**: {text.percent(entry.accuracy)} right{held}")
+    badge = f"within {entry.loss:.4g} of the proven optimum" if entry.loss else "proven optimal"
+    view = tree_view_data(
+        entry.tree,
+        record.encoding,
+        context.train,
+        run_summary.split_texts(entry.tree, record.encoding),
+        badge,
+        True,
+    )
+    palette = session.palette()
+    key = session.widget_key("alternative", context.task, number)
+    data = component_data(view, palette, run_summary.accent(palette), 0, key)
+    show_tree(mark(data, nodes), key, lambda _: None)

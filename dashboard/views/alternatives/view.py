@@ -1,0 +1,192 @@
+"""The near-optimal trees of a run: the question, and five views of the answer."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from dashboard import cached, session
+from dashboard.server import jobs
+from dashboard.server.jobs import RunView
+from dashboard.views.alternatives import pictures, trees
+from dashboard.views.alternatives.question import (
+    Conditions,
+    key_of,
+    left_out,
+    search_settings,
+    task_settings,
+)
+from dashboard.views.what_if.questions import rows_of
+from dashboard.widgets.lazy_tabs import lazy_tabs
+from octcore.data.dataset import Dataset
+from octcore.plotting import text
+from octcore.selection.alternatives import Alternatives
+from octcore.solving.prepare import split_rows
+from octcore.solving.run import Run
+
+SECONDS_BETWEEN = 0.6
+POINTS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
+FIRST_POINTS = 1.0
+TASK, TASK_SECONDS = "alternatives", 120.0
+MOST_REQUIRED, MOST_GROUPS = 4, 10
+
+
+def draw(view: RunView, run: Run) -> None:
+    """Draw question and answer for a finished run.
+
+    Parameters
+    ----------
+    view : RunView
+        The run.
+    run : Run
+        Its result, with a tree.
+    """
+    data = rows_of(view)
+    if data is None or data.y is None:
+        st.warning("The rows of this run are gone; load the data and solve again.")
+        return
+    conditions = _form(run, data)
+    search = search_settings(run, data, conditions.tolerance)
+    settings = task_settings(search, conditions)
+    task = _task(view.id, data, settings)
+    if task is None:
+        return
+    is_final = jobs.is_task_final(task)
+    st.fragment(_answer, run_every=None if is_final else SECONDS_BETWEEN)(
+        view.id, task, data, search, is_final
+    )
+
+
+def _form(run: Run, data: Dataset) -> Conditions:
+    """Draw the conditions; they hold for every view below."""
+    places = st.columns([5, 4, 4, 2, 3], vertical_alignment="bottom")
+    points = places[0].select_slider(
+        "Within so many points of the optimum",
+        POINTS,
+        value=FIRST_POINTS,
+        format_func=lambda v: f"{v:g}",
+        key="alternatives_points",
+        persist_state="session",
+        help="In the objective: accuracy minus the price of the leaves. A tree exactly on the "
+        "border is in.",
+    )
+    names = list(run.encoding.raw_features)
+    required = places[1].multiselect(
+        "Must use",
+        names,
+        max_selections=MOST_REQUIRED,
+        key=session.widget_key("alternatives_with", *names),
+        persist_state="session",
+    )
+    banned = places[2].multiselect(
+        "Must not use",
+        [name for name in names if name not in required],
+        key=session.widget_key("alternatives_without", *names),
+        persist_state="session",
+    )
+    most = places[3].number_input(
+        "Most leaves",
+        value=None,
+        min_value=1,
+        max_value=32,
+        step=1,
+        key="alternatives_leaves",
+        persist_state="session",
+        placeholder="any",
+    )
+    groups = places[4].selectbox(
+        "Groups to be fair to",
+        [name for name in data.feature_names if len(data.frame[name].unique()) <= MOST_GROUPS],
+        index=None,
+        key=session.widget_key("alternatives_groups", *names),
+        persist_state="session",
+        placeholder="none",
+        help="Shows how far the shares of positive predictions are apart between its groups.",
+    )
+    return Conditions(
+        points / 100,
+        tuple(required),
+        tuple(banned),
+        None if most is None else int(most),
+        groups,
+    )
+
+
+def _task(run_id: str, data: Dataset, settings: dict[str, Any]) -> str | None:
+    """The task that answers; started once for every question, whoever asks."""
+    followers, key = jobs.followers(), (f"{TASK}:{key_of(settings)}", run_id)
+    known = followers.get(key)
+    if known is not None and (not jobs.is_task_final(known) or jobs.task_result(known)):
+        return known
+    if known is not None and jobs.task_message(known):
+        st.warning(text.markdown(jobs.task_message(known), 400), icon=":material/error:")
+        if not st.button("Count again", icon=":material/refresh:"):
+            return None
+    started = jobs.start_task(session.token(), data, TASK, settings, TASK_SECONDS)
+    if started is not None:
+        followers[key] = started
+    return started
+
+
+def _answer(run_id: str, task: str, data: Dataset, search: dict[str, Any], was_final: bool) -> None:
+    if jobs.is_task_final(task) and not was_final:
+        st.rerun()
+    if not was_final:
+        st.info(
+            f"Counting the good trees: {text.markdown(jobs.task_words(task))}",
+            icon=":material/hourglass_top:",
+        )
+        if st.button("Stop", icon=":material/stop_circle:", key="alternatives_stop"):
+            jobs.stop(task)
+        return
+    result = jobs.task_result(task)
+    if result is None:
+        st.warning(text.markdown(jobs.task_message(task), 400))
+        return
+    record = cached.once_per_run(task, TASK, lambda: Alternatives.from_dict(result["alternatives"]))
+    train = split_rows(data, float(search["test_size"]), int(search["seed"]))[0]
+    _headline(run_id, record, search)
+    if not record.count:
+        st.info("No tree meets all of this; allow more leaves, more points or other features.")
+        return
+    context = trees.Context(run_id, task, data, train, search)
+    lazy_tabs(
+        {
+            "How many": partial(pictures.counts, task, record),
+            "Features": partial(pictures.features, task, record),
+            "Paths": partial(pictures.paths, task, record),
+            "Trees": partial(trees.draw, context, record),
+            "Rows": partial(pictures.rows, task, record, train),
+        },
+        key="alternatives_tabs",
+    )
+
+
+def _headline(run_id: str, record: Alternatives, search: dict[str, Any]) -> None:
+    shown = text.count(record.count, "tree")
+    of_all = "" if record.count == record.total else f" of {record.total:,}"
+    st.markdown(
+        f"**{shown}{of_all}** within {100 * record.tolerance:g} points of the proven optimum "
+        f"{text.number(record.optimum)}; counted exactly in {text.seconds(record.seconds)}."
+    )
+    view = jobs.view(run_id)
+    run = None if view is None else view.run
+    if run is None:
+        return
+    notes = []
+    if run.encoding.key != search["encoding"]:
+        notes.append(
+            f"The run tests {run.encoding.key} columns; near-optimal trees are counted on "
+            f"{search['encoding']} features, and their optimum is that of these features."
+        )
+    missing = left_out(run)
+    if missing:
+        notes.append(
+            f"Constraints that cannot be counted under are left out: {', '.join(missing)}."
+        )
+    for name, others in record.same_columns.items():
+        notes.append(f"{name} stands for {', '.join(others)}, which part the rows alike.")
+    for note in notes[:3]:
+        st.caption(text.markdown(note, 400))
