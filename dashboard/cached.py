@@ -16,8 +16,9 @@ from octcore.encoding.base import Encoding
 from octcore.errors import OctError
 from octcore.formulations.base import baseline, get_formulation
 from octcore.program import ModelSize
+from octcore.serial import digest
 from octcore.solving.prepare import prepare, split_rows
-from octcore.solving.run import Run, digest
+from octcore.solving.run import Run
 from octcore.solving.settings import check_settings
 from octcore.solving.solve import solve
 
@@ -99,15 +100,15 @@ def _once(run_id: str, what: str, _make: Callable[[], Any]) -> Any:
     return _make()
 
 
-@st.cache_resource(max_entries=KEEP, show_spinner=False)
-def _greedy(run_id: str, _run: Run) -> Run | str:
+@st.cache_resource(max_entries=2 * KEEP, show_spinner=False)
+def _greedy(run_id: str, encoding: str, _run: Run) -> Run | str:
     assert _run.train is not None
     penalty = _run.settings.get("params", {}).get("leaf_penalty")
     try:
         return solve(
             _run.train,
             formulation=baseline().key,
-            encoding=_run.settings["encoding"],
+            encoding=encoding,
             depth=_run.settings["depth"],
             params={} if penalty is None else {"leaf_penalty": penalty},
             time_limit=20,
@@ -116,6 +117,14 @@ def _greedy(run_id: str, _run: Run) -> Run | str:
         return error.message
 
 
-def greedy_baseline(run_id: str, run: Run) -> Run | str:
-    """CART on the training rows of a run, with its encoding, depth and leaf penalty."""
-    return _greedy(run_id, run)
+def greedy_baseline(run_id: str, run: Run, encoding: str | None = None) -> Run | str:
+    """CART on the training rows of a run, of its depth and leaf penalty.
+
+    Parameters
+    ----------
+    run_id, run : str, Run
+        A run with training rows.
+    encoding : str or None
+        Features that CART may split on; None for those of the run.
+    """
+    return _greedy(run_id, encoding or str(run.settings["encoding"]), run)

@@ -13,7 +13,8 @@ from octcore.plotting.accuracy_plot import spread_data
 from octcore.plotting.plane import default_axes, plane_data
 from octcore.plotting.race import Entrant, known_optimum, race_data, ran_together
 from octcore.reports.tables import export_tree
-from octcore.solving.run import Run, versions
+from octcore.serial import versions
+from octcore.solving.run import Run
 
 
 def comparison_html(
@@ -58,7 +59,7 @@ def _head(runs: Sequence[Run], labels: Sequence[str]) -> str:
     badges = "".join(
         f"<li><b>{escaped(label)}</b> "
         f'<span class="badge{" proven" if run.is_optimal and run.certificate.proven else ""}">'
-        f"{escaped(run.certificate.badge)}</span></li>"
+        f"{escaped(run.badge)}</span></li>"
         for run, label in zip(runs, labels, strict=True)
     )
     return (

@@ -14,7 +14,8 @@ from octcore.plotting import text
 from octcore.plotting.gap import convergence_data
 from octcore.plotting.plane import default_axes, plane_data
 from octcore.reports.tables import export_tree
-from octcore.solving.run import Run, versions
+from octcore.serial import versions
+from octcore.solving.run import Run
 from octcore.tree.wording import rules
 
 
@@ -59,7 +60,7 @@ def _head(run: Run, name: str) -> str:
     title = get_formulation(run.formulation).info.title
     return (
         f"<h1>{_text(name)}</h1>"
-        f'<p><span class="badge{" proven" if proven else ""}">{_text(run.certificate.badge)}</span>'
+        f'<p><span class="badge{" proven" if proven else ""}">{_text(run.badge)}</span>'
         f" {_text(title)} on {_text(data.get('name', 'data'))}, {run.n_train:,} training rows"
         f", {run.n_test:,} held out</p>"
         f'<dl class="numbers">{cells}</dl>'

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,10 +12,11 @@ from typing import Any
 
 from octcore.data.dataset import Dataset
 from octcore.data.packing import pack
+from octcore.engines.base import StopReason
 from octcore.engines.events import Event
-from octcore.errors import EngineError, OctError
-from octcore.solving.run import jsonable
-from octcore.worker.job import POLITE_SECONDS, TERMINATE_SECONDS, JobState
+from octcore.errors import OctError
+from octcore.serial import jsonable
+from octcore.worker.job import ENDING_SECONDS, ChildWork, JobState
 from octcore.worker.process import SolveProcess
 from octcore.worker.protocol import make_error
 
@@ -85,8 +84,8 @@ class TaskSnapshot:
     incumbent: None = None
 
 
-class TaskJob:
-    """One task on one child process; every method may be called from any thread.
+class TaskJob(ChildWork):
+    """One task on one child process.
 
     Parameters
     ----------
@@ -104,33 +103,20 @@ class TaskJob:
         on_end: Callable[[TaskJob], None],
         process: SolveProcess | None = None,
     ) -> None:
+        super().__init__(process or SolveProcess(COMMAND))
         self._on_end = on_end
-        self._lock = threading.Lock()
-        self._final = threading.Event()
         self._called = time.monotonic()
         self._ended: float | None = None
         self._parts: list[Mapping[str, Any]] = []
         self._result: Mapping[str, Any] | None = None
-        self._refusal: OctError | None = None
-        self._death = ""
-        self._state, self._error = JobState.RUNNING, None
+        self._error: OctError | None = None
         self._seconds = request.seconds
-        self._process = process or SolveProcess(COMMAND)
         self._process.serve(request.to_line(), self._receive, self._conclude)
 
     @property
-    def pid(self) -> int:
-        """Process id of the child."""
-        return self._process.pid
-
-    @property
-    def is_final(self) -> bool:
-        """Whether nothing will change any more."""
-        return self._final.is_set()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the end; returns whether it came."""
-        return self._final.wait(timeout)
+    def deadline(self) -> float:
+        """`time.monotonic` at which it is ended whatever it does."""
+        return self._called + self._seconds + ENDING_SECONDS
 
     def events(self, start: int = 0) -> tuple[Event, ...]:
         """None: a task tells parts, not incumbents."""
@@ -145,36 +131,6 @@ class TaskJob:
                 self._state, phase, elapsed, tuple(self._parts), self._result, self._error
             )
 
-    def stop(self, wait: bool = False, polite: float = POLITE_SECONDS) -> None:
-        """End it: ask, then terminate, then kill; its parts stay."""
-        with self._lock:
-            first = self._state is JobState.RUNNING
-            if first:
-                self._state = JobState.STOPPING
-        if first:
-            threading.Thread(target=self._escalate, args=(polite,), daemon=True).start()
-        if wait:
-            self._final.wait()
-
-    def check(self) -> None:
-        """Enforce the time limit and the limit of silence; a watch calls this often."""
-        if self.is_final:
-            return
-        if time.monotonic() - self._called > self._seconds:
-            self._death = self._death or "The time of this task was up"
-            self._process.kill()
-        elif self._process.is_lost:
-            self._death = self._death or "The worker was not heard any more and was ended"
-            self._process.kill()
-
-    def _escalate(self, polite: float) -> None:
-        self._process.cancel()
-        if self._final.wait(polite):
-            return
-        self._process.signal(signal.SIGTERM)
-        if not self._process.wait(TERMINATE_SECONDS):
-            self._process.kill()
-
     def _receive(self, message: dict[str, Any]) -> None:
         kind = message["kind"]
         if kind == "progress":
@@ -187,19 +143,17 @@ class TaskJob:
 
     def _conclude(self) -> None:
         with self._lock:
+            if self._stop_reason is StopReason.TIME_LIMIT:
+                self._death = self._death or "The time of this task was up"
             self._ended = time.monotonic()
             if self._result is not None:
                 self._state = JobState.DONE
-            elif self._state is JobState.STOPPING:
+            elif self._stop_reason is StopReason.CANCELLED:
                 self._state = JobState.STOPPED
             else:
                 self._state = JobState.FAILED
-                self._error = self._refusal or self._died()
+                self._error = self._refusal or self._death_error("task")
         try:
             self._on_end(self)
         finally:
             self._final.set()
-
-    def _died(self) -> EngineError:
-        what = self._death or f"The worker {self._process.ending()}"
-        return EngineError("WORKER_DIED", f"{what} before the task had ended; try again.")

@@ -27,7 +27,7 @@ from octcore.formulations.base import (
     of_common_objective,
 )
 from octcore.parameters import FloatRange, IntRange, Parameter
-from octcore.solving.run import digest
+from octcore.serial import digest
 
 FORMAT, VERSION = "octcore-lesson", 1
 CLASSES = ("A", "B")

@@ -10,7 +10,7 @@ from octcore.cli.output import write_text
 from octcore.data.samples import list_samples, sample_bytes
 from octcore.docs.generated import formulation_page
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
-from octcore.solving.run import jsonable
+from octcore.serial import jsonable
 
 
 def add_commands(commands: Any) -> None:

@@ -18,8 +18,9 @@ from octcore.data.packing import unpack
 from octcore.data.reading import read_csv
 from octcore.errors import ModelFileError, OctError, SettingsError
 from octcore.models.file import FORMAT as MODEL_FORMAT
+from octcore.serial import read_json
 from octcore.solving.recover import read_back
-from octcore.solving.run import Run, read_json
+from octcore.solving.run import Run
 from octcore.solving.verified import verified
 
 EXIT_CONFIRMED, EXIT_REFUTED, EXIT_NO_VERDICT = 0, 1, 3

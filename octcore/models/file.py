@@ -18,7 +18,8 @@ from octcore.data.columns import KINDS, Column
 from octcore.data.prepare import prepare_rows
 from octcore.encoding.base import Encoding
 from octcore.errors import ModelFileError
-from octcore.solving.run import Run, jsonable, read_json, versions
+from octcore.serial import jsonable, read_json, versions
+from octcore.solving.run import Run
 from octcore.tree.tree import Tree
 
 FORMAT = "octcore-model"

@@ -9,7 +9,8 @@ import pandas as pd
 
 from octcore.errors import ModelFileError
 from octcore.parameters import unknown_name
-from octcore.solving.run import Run, jsonable
+from octcore.serial import jsonable
+from octcore.solving.run import Run
 from octcore.tree.export.dot import to_graphviz
 from octcore.tree.export.svg import to_svg
 from octcore.tree.export.text import to_text
@@ -21,7 +22,7 @@ def run_report(run: Run) -> str:
     if run.tree is not None:
         lines += [_tree_text(run), ""]
     lines += [
-        f"{run.formulation}: {run.status} ({run.certificate.badge}), stopped by {run.stop_reason}",
+        f"{run.formulation}: {run.status} ({run.badge}), stopped by {run.stop_reason}",
         f"objective {_number(run.objective)}  bound {_number(run.bound)}  gap {_percent(run.gap)}",
         f"accuracy {_percent(run.accuracy)} of {run.n_train} training rows"
         f"  (ceiling {_percent(run.accuracy_ceiling)},"

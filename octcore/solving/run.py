@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +13,10 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
 from octcore.errors import ModelFileError
+from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
+from octcore.serial import jsonable, versions
 from octcore.tree.tree import Tree
 from octcore.verification import Verification, verify
-
-PACKAGES = ("octcore", "highspy", "pyomo", "numpy", "scikit-learn", "pandas", "numba")
 
 
 @dataclass(frozen=True)
@@ -33,7 +28,8 @@ class Certificate:
     method : str
         "mip", "mip+path-search", "path-search", "threshold-search", "routing-search",
         "heuristic", "near-optimal" when the tree was chosen among those within a tolerance of a
-        proven optimum, or "conflict-bound" when a start attains the bound that conflicting rows give.
+        proven optimum, or "conflict-bound" when a start attains the bound that conflicting rows
+        give.
     proven : bool
         Whether the tree is proven optimal for the stated problem.
     statements : tuple of str
@@ -174,6 +170,30 @@ float or None
         """Whether optimality is proven."""
         return self.status == "optimal"
 
+    @property
+    def badge(self) -> str:
+        """What is proven, in a few words for people: the same on page, chart and report."""
+        certificate = self.certificate
+        if certificate.verified is False:
+            return "Refuted, not optimal"
+        if certificate.method == "heuristic":
+            return "Heuristic"
+        if self.tree is None:
+            return "No tree"
+        if self.is_optimal and certificate.proven:
+            return "Proven optimal" + (", verified" if certificate.verified else "")
+        return f"Best found, {self._room_words()}"
+
+    def _room_words(self) -> str:
+        """How much better the optimum may be: in points where the objective counts rows."""
+        if self.objective is None or self.bound is None or self.gap is None:
+            return "nothing proven yet"
+        info = get_formulation(self.formulation).info
+        by_weight = self.settings.get("params", {}).get("split_weight") is not None
+        if info.objective != COMMON_OBJECTIVE or by_weight:
+            return f"gap {100 * self.gap:.1f} %"
+        return f"up to {100 * abs(self.bound - self.objective):.1f} points better possible"
+
     def predict(self, frame: pd.DataFrame) -> np.ndarray:
         """Predict the class labels of raw rows.
 
@@ -301,55 +321,3 @@ float or None
             classes=tuple(record.get("classes", ())),
             sample_weight=None if weights is None else np.asarray(weights, dtype=float),
         )
-
-
-def versions() -> dict[str, str]:
-    """Versions of what determines a result; missing packages are left out."""
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def jsonable(value: Any) -> Any:
-    """Convert numpy values and mappings to plain JSON values; infinities and NaN become None."""
-    if isinstance(value, Mapping):
-        return {str(k): jsonable(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, frozenset, set)):
-        return [jsonable(v) for v in value]
-    if isinstance(value, np.ndarray):
-        return [jsonable(v) for v in value.tolist()]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return value if np.isfinite(value) else None
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    return str(value)
-
-
-def digest(*parts: bytes) -> str:
-    """Short content hash of several byte strings."""
-    state = hashlib.sha256()
-    for part in parts:
-        state.update(part)
-    return state.hexdigest()[:32]
-
-
-def read_json(path: str | Path) -> Any:
-    """Read a JSON file of ours.
-
-    Raises
-    ------
-    ModelFileError
-        If the file cannot be read or is not JSON.
-    """
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ModelFileError("CANNOT_READ", f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise ModelFileError("NOT_JSON", f"{path} is not a JSON file: {error}.") from error

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import platformdirs
 
-from octcore.solving.run import Run, jsonable
+from octcore.serial import jsonable
+from octcore.solving.run import Run
 from octcore.verification import Verdict, Verification, verify
 
 AUTOMATIC_ESTIMATE = 1.0

@@ -144,7 +144,7 @@ def _answer(
     cancel: Callable[[], bool],
 ) -> dict[str, Any]:
     """Solve; start-up stands apart from the times of events and result."""
-    from octcore.solving.run import jsonable
+    from octcore.serial import jsonable
     from octcore.worker.request import read_request
 
     if solve is None:

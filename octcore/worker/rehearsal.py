@@ -10,7 +10,7 @@ def rehearse() -> None:
     import numpy as np
 
     from octcore.data.dataset import Dataset
-    from octcore.solving.run import jsonable
+    from octcore.serial import jsonable
     from octcore.solving.solve import solve
 
     rng = np.random.default_rng(SEED)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboard.views.compare.presets import Preset
-from octcore.solving.run import jsonable
+from octcore.serial import jsonable
 
 MOST = 24
 LONGEST_NAME = 60
