@@ -164,7 +164,7 @@ def _solve_prepared(
         outcome = _run_engine(program, engine, limits, recorder, cancel)
         outcome.seconds.setdefault("solve", clock.elapsed - start)
         outcome.seconds["compile_kernels"] = clock.preparing
-    outcome = _closed(outcome, recorder)
+    outcome = _closed(outcome, recorder, settings.gap > program.tolerance)
     recorder.finished(outcome.stop_reason.value)
     run = finish(prepared, tuple(events), outcome, clock.elapsed, program)
     return _verified(run, emit, cancel) if verify else run
@@ -271,11 +271,15 @@ def choose_engine(settings: Settings, program: Program) -> Engine:
     return get_engine(settings.engine)
 
 
-def _closed(outcome: Outcome, recorder: Recorder) -> Outcome:
-    """Call a solve optimal when its own trace proves it, and only then."""
+def _closed(outcome: Outcome, recorder: Recorder, may_have_gap: bool) -> Outcome:
+    """Call a solve optimal when its own trace proves it, and only then.
+
+    An engine that says so beside an open gap is believed where a gap was asked for only.
+    """
     stopped = outcome.stop_reason
     if recorder.tree is not None and recorder.is_closed and stopped is not StopReason.ERROR:
         return replace(outcome, stop_reason=StopReason.OPTIMAL)
     if stopped is StopReason.OPTIMAL and outcome.method != "heuristic":
-        return replace(outcome, stop_reason=StopReason.GAP_LIMIT)
+        unclosed = StopReason.GAP_LIMIT if may_have_gap else StopReason.ERROR
+        return replace(outcome, stop_reason=unclosed)
     return outcome

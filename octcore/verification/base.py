@@ -10,6 +10,9 @@ from typing import Any
 
 from octcore.errors import CancelledError
 
+SECONDS = "<seconds>"
+"""Stands in a statement until the time is known."""
+
 
 class Verdict(StrEnum):
     """What came out."""

@@ -12,8 +12,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from octcore.errors import CancelledError
-from octcore.verification.base import Guard, OutOfTimeError, Verdict, Verification
+from octcore.verification.base import SECONDS, Guard, OutOfTimeError, Verdict, Verification
 from octcore.verification.claim import Claim, Routed, broken_rules, route, scores
+from octcore.verification.margot_claim import check_margot
 from octcore.verification.optimum import make_plan
 from octcore.verification.value import (
     COUNTING,
@@ -32,8 +33,7 @@ SMALLEST_OCT_GAP = 1e-4
 LIMITS_OF_BIN_OCT = frozenset({"class_weight", "forbidden_features"})
 """Other limits count the idle splits of its full trees."""
 CONFLICTS = "conflicting rows"
-SECONDS = "<seconds>"
-"""Stands in a statement until the time is known."""
+MARGOT = "margot"
 ONE_THREAD_CELLS = 10_000
 """From so many encoded cells on it pays to keep numpy's small products to one thread: more would
 only wait for each other."""
@@ -60,6 +60,8 @@ class Finished(Protocol):
     def train(self) -> Any: ...  # noqa: D102
     @property
     def sample_weight(self) -> np.ndarray | None: ...  # noqa: D102
+    @property
+    def values(self) -> Mapping[str, Any]: ...  # noqa: D102
 
 
 def verify(
@@ -101,7 +103,7 @@ def verify(
         return _unverified("not verified: the weights of the rows are not at hand")
     if run.certificate.method == "heuristic":
         return _unverified("nothing to verify: a heuristic claims no proof")
-    if run.settings["formulation"] not in COUNTING:
+    if run.settings["formulation"] not in COUNTING | {MARGOT}:
         name = run.settings["formulation"]
         return _unverified(f"not verified: there is no independent check for {name}")
     guard = Guard(time_limit, cancel)
@@ -109,7 +111,11 @@ def verify(
         claim, longest = claim_of(run), time_limit if expected is None else expected
         one_thread = claim.X.size > ONE_THREAD_CELLS
         with threadpool_limits(1, user_api="blas") if one_thread else nullcontext():
-            found = check(claim, guard, longest)
+            found = (
+                check_margot(claim, run.values, guard, longest)
+                if claim.formulation == MARGOT
+                else check(claim, guard, longest)
+            )
     except MemoryError:
         return _unverified("not verified: memory did not suffice", seconds=guard.elapsed)
     seconds = f"{guard.elapsed:.2g} s" if guard.elapsed >= 0.01 else "under 0.01 s"

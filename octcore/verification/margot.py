@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from octcore.verification.base import Verdict, Verification
+from octcore.verification.base import SECONDS, Verdict, Verification
 
 TITLE = "octcore MARGOT proof 1"
 METHOD = "weak duality at every closed state"
@@ -63,7 +64,11 @@ class MargotData:
 
 
 class WrongLogError(Exception):
-    """The log is no proof; the text says why."""
+    """What the log says is false or less than claimed; the text says why."""
+
+
+class NoLogError(Exception):
+    """The log says nothing about the claim: it is missing, incomplete or of something else."""
 
 
 def check_log(
@@ -81,20 +86,35 @@ def check_log(
         The bound.
     guard : callable
         Called for every state; it raises when the check must end.
+
+    Returns
+    -------
+    Verification
+        Refuted where a state of the log is false or the states together prove less than the claim;
+        not verified where the log is missing, ends early, leaves routings out or is of other rows.
     """
     try:
         checker = _Checker.of(data, claimed)
         prefixes = checker.read(Path(log), guard)
-        if not _covers(prefixes, checker.twins, checker.n_upper, guard):
-            raise WrongLogError("the closed states leave routings out")
         if checker.lowest < claimed - TOLERANCE * max(1e-9, abs(claimed)):
             raise WrongLogError(
                 f"the bound {claimed:.9g} is claimed, the closed states prove {checker.lowest:.9g}"
             )
-    except (WrongLogError, OSError, EOFError, ValueError) as error:
-        why = str(error) if isinstance(error, WrongLogError) else "the log cannot be read"
-        return Verification(Verdict.REFUTED, f"refuted: {why}", METHOD)
-    statement = f"verified independently: {len(prefixes)} closed states cover all routings"
+        if not _covers(prefixes, checker.twins, checker.n_upper, guard):
+            raise NoLogError("the log is incomplete, its closed states leave routings out")
+    except WrongLogError as error:
+        return Verification(Verdict.REFUTED, f"refuted: {error}", METHOD)
+    except NoLogError as error:
+        return Verification(Verdict.NOT_VERIFIED, f"not verified: {error}", METHOD)
+    except FileNotFoundError:
+        words = "not verified: no log, the file of the proof is gone"
+        return Verification(Verdict.NOT_VERIFIED, words, METHOD)
+    except (OSError, EOFError, ValueError, zlib.error):
+        words = "not verified: the log cannot be read to its end"
+        return Verification(Verdict.NOT_VERIFIED, words, METHOD)
+    statement = (
+        f"verified independently in {SECONDS}: {len(prefixes)} closed states cover all routings"
+    )
     return Verification(Verdict.CONFIRMED, statement, METHOD)
 
 
@@ -113,10 +133,11 @@ class _Checker:
 
     @classmethod
     def of(cls, data: MargotData, claimed: float) -> _Checker:
-        """Merge equal rows; labels keep apart what features do not."""
-        table = np.column_stack([np.asarray(data.x, float), np.asarray(data.y, float)])
+        """Merge equal rows that count; labels keep apart what features do not."""
+        counts = np.asarray(data.weights, float) > 0
+        table = np.column_stack([np.asarray(data.x, float), np.asarray(data.y, float)])[counts]
         table, inverse = np.unique(table, axis=0, return_inverse=True)
-        weights = np.bincount(inverse.ravel(), np.asarray(data.weights, float))
+        weights = np.bincount(inverse.ravel(), np.asarray(data.weights, float)[counts])
         last = np.arange(2**data.depth - 1) >= 2 ** (data.depth - 1) - 1
         prices = np.where(last, data.c_last, data.c_upper)
         x = table[:, :-1]
@@ -152,24 +173,26 @@ class _Checker:
         with gzip.open(path, "rb") as stream:
             head = stream.readline().decode().strip(), json.loads(stream.readline())
             if head != (TITLE, {"rows": n, "depth": self.depth}):
-                raise WrongLogError("the log is of another problem")
+                raise NoLogError("the log is of another problem")
             while record := stream.read(fixed):
                 guard()
                 if len(record) < fixed:
-                    raise WrongLogError("the log ends in the middle of a state")
+                    raise NoLogError("the log ends in the middle of a state")
                 array = np.frombuffer(record, np.uint8)
                 quads = array[n:].reshape(n_nodes, width)
                 codes = (quads[:, :, None] >> np.array([0, 2, 4, 6], np.uint8)) & 3
                 codes = codes.reshape(n_nodes, -1)[:, : 2 * n]
                 count = int((codes == 2).sum())
                 given = stream.read(8 * count)
-                if len(given) < 8 * count or (codes == 3).any():
-                    raise WrongLogError("the log ends in the middle of a state")
+                if len(given) < 8 * count:
+                    raise NoLogError("the log ends in the middle of a state")
+                if (codes == 3).any():
+                    raise WrongLogError("a state of the log has an unknown code")
                 prefix = array[:n].astype(np.int64)
                 self._see(prefix, codes, np.frombuffer(given, "<f8"))
                 prefixes.append(array[:n])
         if not prefixes:
-            raise WrongLogError("the log has no states")
+            raise NoLogError("the log has no states")
         return np.array(prefixes)
 
     def _see(self, prefix: np.ndarray, codes: np.ndarray, given: np.ndarray) -> None:
@@ -184,7 +207,10 @@ class _Checker:
         values = np.zeros(codes.shape)
         values[:, :n] = np.where(codes[:, :n] == 1, self.penalties, 0.0)
         values[codes == 2] = given
-        total = sum(self._node_dual(node, prefix, row) for node, row in enumerate(values))
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = sum(self._node_dual(node, prefix, row) for node, row in enumerate(values))
+        if not np.isfinite(total):
+            raise WrongLogError("a multiplier is too large")
         self.lowest = min(self.lowest, float(total))
 
     def _node_dual(self, node: int, prefix: np.ndarray, row: np.ndarray) -> float:

@@ -1,0 +1,173 @@
+"""The claim of a MARGOT run: its tree by routing and plane by plane, its bound by the log.
+
+A stored tree has no branch nodes that all rows pass, which the perfect tree of the model has.  Such
+a node has the plane without weights that is best for its rows; as the level that it stood on is
+not stored, every level is tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from octcore.errors import CancelledError
+from octcore.verification.base import SECONDS, Guard, OutOfTimeError, Verdict, Verification
+from octcore.verification.claim import Claim, Routed, broken_rules, route, scores
+from octcore.verification.margot import METHOD, TOLERANCE, MargotData, check_log
+
+STRIP_TOLERANCE = 2e-7
+"""How far a row may stand inside the strip of an upper plane: a solver's tolerance."""
+SECONDS_PER_BYTE = 1e-5
+"""Of the packed log; measured 5e-6 on 100 rows."""
+
+
+def check_margot(
+    claim: Claim, values: Mapping[str, Any], guard: Guard, longest: float
+) -> Verification:
+    """Check the tree of a run, and its bound where the search wrote a log.
+
+    Parameters
+    ----------
+    claim : Claim
+        With the encoded rows.
+    values : mapping
+        Of the run; "proof_log" names the file.
+    guard : Guard
+        Called for every state.
+    longest : float
+        Longest estimate in seconds with which the log is read.
+    """
+    if claim.params.get("norm") == "l1":
+        return _unverified("there is no independent check for MARGOT with the l1 norm")
+    objective = claim.objective
+    if claim.tree is not None and objective is not None:
+        wrong = _wrong_tree(claim, objective)
+        if wrong:
+            return _refuted(wrong)
+    if claim.bound is None:
+        return Verification(Verdict.NOT_VERIFIED, "nothing to verify: no bound is claimed", METHOD)
+    if objective is not None and claim.bound > objective * (1 + TOLERANCE):
+        return _refuted(
+            f"the bound {claim.bound:.9g} is claimed, a tree of objective {objective:.9g} exists"
+        )
+    if claim.bound <= _conflict_cost(claim) * (1 + TOLERANCE):
+        words = f"bound verified independently in {SECONDS} (conflicting rows)"
+        return Verification(Verdict.CONFIRMED, words, METHOD)
+    if not values.get("proof_log"):
+        return _unverified("no log of the search was asked for (proof_log)")
+    estimate = SECONDS_PER_BYTE * float(values.get("proof_bytes") or 0.0)
+    if estimate > longest:
+        words = f"not verified (estimated {estimate:.0f} s)"
+        return Verification(Verdict.NOT_VERIFIED, words, METHOD, estimate=estimate)
+    data = MargotData(
+        claim.X,
+        _signs(claim),
+        claim.weights,
+        claim.depth,
+        float(claim.params["C_upper"]),
+        float(claim.params["C_last"]),
+        float(claim.params["epsilon"]),
+    )
+    try:
+        found = check_log(data, Path(str(values["proof_log"])), claim.bound, guard)
+    except CancelledError:
+        found = _unverified("it was stopped")
+    except OutOfTimeError:
+        found = _unverified(f"not done in {guard.time_limit:g} s")
+    return replace(found, estimate=estimate)
+
+
+def _refuted(why: str) -> Verification:
+    return Verification(Verdict.REFUTED, f"refuted: {why}", METHOD)
+
+
+def _unverified(why: str) -> Verification:
+    return Verification(Verdict.NOT_VERIFIED, f"not verified: {why}", METHOD)
+
+
+def _signs(claim: Claim) -> np.ndarray:
+    return np.where(claim.y == claim.positive_class, 1.0, -1.0)
+
+
+def _conflict_cost(claim: Claim) -> float:
+    """What equal rows of both classes pay on every level: their slacks sum to two at least."""
+    X = claim.X[claim.weights > 0]
+    y, weights = (_signs(claim) > 0)[claim.weights > 0], claim.weights[claim.weights > 0]
+    _, group = np.unique(X, axis=0, return_inverse=True)
+    by_sign = [np.bincount(group.ravel(), weights * (y == sign)) for sign in (False, True)]
+    paired = float(np.minimum(*by_sign).sum())
+    return sum(2.0 * _penalty(claim, level) * paired for level in range(claim.depth))
+
+
+def _wrong_tree(claim: Claim, objective: float) -> str:
+    """What is wrong with the claimed tree; empty if nothing."""
+    routed = route(claim.tree, claim.X)
+    broken = broken_rules(claim, routed)
+    if broken:
+        return f"the tree breaks a side constraint: {broken[0]}"
+    worth = _worth(claim, routed, 1, 0, np.arange(len(claim.y)))
+    if abs(worth - objective) <= TOLERANCE * max(1e-9, abs(worth)):
+        return ""
+    if not np.isfinite(worth):
+        return "a row stands in the strip of a plane above the last level"
+    return f"objective {objective:.9g} is claimed, the tree is worth {worth:.9g}"
+
+
+def _worth(claim: Claim, routed: Routed, node: int, level: int, rows: np.ndarray) -> float:
+    """Least cost of what is below a node of the tree, if it stands on a level of the perfect one.
+
+    Infinite if it cannot stand there.
+    """
+    is_leaf = node in claim.tree.labels
+    if level == claim.depth:
+        return 0.0 if is_leaf else np.inf
+    label = claim.tree.labels[node] if is_leaf else None
+    passed = _without_weights(claim, level, rows, label)
+    passed += _worth(claim, routed, node, level + 1, rows)
+    if is_leaf:
+        return passed
+    cost = _plane_cost(claim, routed, node, level)
+    for child in (2 * node, 2 * node + 1):
+        below = routed.rows[child] if child in routed.rows else _of_leaf(routed, child)
+        cost += _worth(claim, routed, child, level + 1, below)
+    return min(passed, cost)
+
+
+def _of_leaf(routed: Routed, leaf: int) -> np.ndarray:
+    return np.flatnonzero(routed.leaf == leaf)
+
+
+def _penalty(claim: Claim, level: int) -> float:
+    return float(claim.params["C_last" if level == claim.depth - 1 else "C_upper"])
+
+
+def _without_weights(claim: Claim, level: int, rows: np.ndarray, label: int | None) -> float:
+    """Slack of rows that a plane without weights sends to one side, on the last level the label's.
+
+    Its offset is -1 or 1, where only rows of the other class pay.
+    """
+    signs, weights = _signs(claim)[rows], claim.weights[rows]
+    wrong = [2.0 * float(weights[signs != sign].sum()) for sign in (-1.0, 1.0)]
+    if level == claim.depth - 1 and label is not None:
+        cost = min(wrong[int(label == claim.positive_class)], float(weights.sum()))
+    else:
+        cost = min(wrong)
+    return _penalty(claim, level) * cost
+
+
+def _plane_cost(claim: Claim, routed: Routed, node: int, level: int) -> float:
+    """Half the squared norm of a plane as solved, and the slack of the rows that pass."""
+    split, rows = claim.tree.splits[node], routed.rows[node]
+    at = scores(split, claim.X[rows])
+    score, right = at + split.solved_offset, at > split.threshold
+    counts = claim.weights[rows] > 0
+    misses = np.where(right, -score, score + float(claim.params["epsilon"]))
+    if level < claim.depth - 1 and (misses[counts] > STRIP_TOLERANCE).any():
+        return np.inf
+    square = sum(weight * weight for _, weight in split.weights)
+    slack = np.maximum(0.0, 1.0 - _signs(claim)[rows] * score)
+    return 0.5 * square + _penalty(claim, level) * float(claim.weights[rows] @ slack)
