@@ -98,15 +98,10 @@ class Stopwatch:
     """The clock of a solve as its parent sees it.
 
     It stands still before the worker is ready, and later while kernels are compiled.
-
-    Parameters
-    ----------
-    called : float
-        `time.monotonic` of the call.
     """
 
-    def __init__(self, called: float) -> None:
-        self._called = called
+    def __init__(self) -> None:
+        self._called = time.monotonic()
         self._begun: float | None = None
         self._prepared = 0.0
         self._since: float | None = None
@@ -139,8 +134,114 @@ class Stopwatch:
         self._since = now if is_preparing else None
 
 
-class Job:
-    """One request on one worker; every method may be called from any thread.
+class ChildWork:
+    """Work in a child process, stopped and watched alike whatever it is.
+
+    Every method may be called from any thread.
+
+    Parameters
+    ----------
+    process : SolveProcess
+        A worker that has not served yet.
+    """
+
+    def __init__(self, process: SolveProcess) -> None:
+        self._process = process
+        self._lock = threading.Lock()
+        self._final = threading.Event()
+        self._state = JobState.RUNNING
+        self._stop_reason: StopReason | None = None
+        self._refusal: OctError | None = None
+        self._death = ""
+
+    @property
+    def pid(self) -> int:
+        """Process id of the worker."""
+        return self._process.pid
+
+    @property
+    def deadline(self) -> float:
+        """`time.monotonic` at which it is ended whatever it does."""
+        raise NotImplementedError
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing will change any more."""
+        return self._final.is_set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it is final; returns whether it is."""
+        return self._final.wait(timeout)
+
+    def stop(
+        self,
+        wait: bool = False,
+        reason: StopReason = StopReason.CANCELLED,
+        polite: float = POLITE_SECONDS,
+    ) -> None:
+        """End it and keep what it has found: ask, then terminate, then kill.
+
+        Parameters
+        ----------
+        wait : bool
+            Whether to return only when it is final.
+        reason : StopReason
+            Why, if the worker has to be ended.
+        polite : float
+            Seconds that the worker has to answer.
+        """
+        with self._lock:
+            first = self._state is JobState.RUNNING
+            if first:
+                self._state, self._stop_reason = JobState.STOPPING, reason
+        if first:
+            name = f"stop-{self.pid}"
+            threading.Thread(target=self._escalate, args=(polite,), name=name, daemon=True).start()
+        if wait:
+            self._final.wait()
+
+    def kill(self) -> None:
+        """End the worker at once and keep what it has found."""
+        with self._lock:
+            self._stop_reason = self._stop_reason or StopReason.CANCELLED
+        self._process.kill()
+
+    def check(self) -> None:
+        """Enforce the hard deadline and the limit of silence; a watch calls this often."""
+        if self.is_final:
+            return
+        left = self.deadline - time.monotonic()
+        if left < KILL_BEFORE_SECONDS:
+            with self._lock:
+                self._stop_reason = self._stop_reason or StopReason.TIME_LIMIT
+            self._process.kill()
+        elif left < ENDING_SECONDS:
+            self.stop(reason=StopReason.TIME_LIMIT, polite=ENDING_SECONDS - KILL_BEFORE_SECONDS)
+        elif self._process.is_lost:
+            with self._lock:
+                seconds = self._process.silence
+                silent = f"The worker was not heard for {seconds:.0f} seconds and was ended"
+                self._death = self._death or silent
+            self._process.kill()
+        elif self._process.silence > 1.0 and not self._process.is_alive:
+            # A grandchild may hold the pipe open after the worker's death.
+            self._process.kill()
+
+    def _escalate(self, polite: float) -> None:
+        self._process.cancel()
+        if self._final.wait(polite):
+            return
+        self._process.signal(signal.SIGTERM)
+        if not self._process.wait(TERMINATE_SECONDS):
+            self._process.kill()
+
+    def _death_error(self, work: str) -> EngineError:
+        what = self._death or f"The worker {self._process.ending()}"
+        return EngineError("WORKER_DIED", f"{what} before the {work} had ended; try again.")
+
+
+class Job(ChildWork):
+    """One request on one worker.
 
     Parameters
     ----------
@@ -164,45 +265,25 @@ class Job:
         on_end: Callable[[Job], None] | None = None,
         called: float | None = None,
     ) -> None:
+        super().__init__(process)
         self.request = request
-        self._process = process
         self._on_event, self._on_end = on_event, on_end
-        self._lock = threading.Lock()
-        self._final = threading.Event()
-        self._called = time.monotonic() if called is None else called
-        self._watch = Stopwatch(self._called)
+        self._watch = Stopwatch()
         self._ended_after: float | None = None
         self._events: list[Event] = []
         self._incumbent: Event | None = None
         self._phase = ""
         self._result: dict[str, Any] | None = None
-        self._refusal: OctError | None = None
-        self._stop_reason: StopReason | None = None
-        self._death = ""
-        self._state = JobState.RUNNING
         self._run: Run | None = None
         self._error: OctError | None = None
-        process.serve(request.to_line(self._called), self._receive, self._conclude)
-
-    @property
-    def pid(self) -> int:
-        """Process id of the worker."""
-        return self._process.pid
+        line = request.to_line(time.monotonic() if called is None else called)
+        process.serve(line, self._receive, self._conclude)
 
     @property
     def deadline(self) -> float:
         """`time.monotonic` at which it is ended whatever it does; later while it gets ready."""
         limit = self.request.time_limit
         return self._watch.begin + limit + max(GRACE_SECONDS, GRACE_SHARE * limit)
-
-    @property
-    def is_final(self) -> bool:
-        """Whether the result stands."""
-        return self._final.is_set()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the result stands; returns whether it does."""
-        return self._final.wait(timeout)
 
     def snapshot(self) -> Snapshot:
         """Return how the job stands now."""
@@ -241,68 +322,6 @@ class Job:
         if self._run is None:
             raise self._error or EngineError("NO_RESULT", "The solve ended without a result.")
         return self._run
-
-    def stop(
-        self,
-        wait: bool = False,
-        reason: StopReason = StopReason.CANCELLED,
-        polite: float = POLITE_SECONDS,
-    ) -> None:
-        """End the solve and keep its incumbent: ask, then terminate, then kill.
-
-        Parameters
-        ----------
-        wait : bool
-            Whether to return only when the result stands.
-        reason : StopReason
-            What the run says when the worker has to be ended.
-        polite : float
-            Seconds that the worker has to answer.
-        """
-        with self._lock:
-            first = self._state is JobState.RUNNING
-            if first:
-                self._state, self._stop_reason = JobState.STOPPING, reason
-        if first:
-            name = f"stop-{self.pid}"
-            threading.Thread(target=self._escalate, args=(polite,), name=name, daemon=True).start()
-        if wait:
-            self._final.wait()
-
-    def kill(self) -> None:
-        """End the worker at once and keep its incumbent."""
-        with self._lock:
-            self._stop_reason = self._stop_reason or StopReason.CANCELLED
-        self._process.kill()
-
-    def check(self) -> None:
-        """Enforce the hard deadline and the limit of silence; a watch calls this often."""
-        if self.is_final:
-            return
-        left = self.deadline - time.monotonic()
-        if left < KILL_BEFORE_SECONDS:
-            with self._lock:
-                self._stop_reason = self._stop_reason or StopReason.TIME_LIMIT
-            self._process.kill()
-        elif left < ENDING_SECONDS:
-            self.stop(reason=StopReason.TIME_LIMIT, polite=ENDING_SECONDS - KILL_BEFORE_SECONDS)
-        elif self._process.is_lost:
-            with self._lock:
-                seconds = self._process.silence
-                silent = f"The worker was not heard for {seconds:.0f} seconds and was ended"
-                self._death = self._death or silent
-            self._process.kill()
-        elif self._process.silence > 1.0 and not self._process.is_alive:
-            # A grandchild may hold the pipe open after the worker's death.
-            self._process.kill()
-
-    def _escalate(self, polite: float) -> None:
-        self._process.cancel()
-        if self._final.wait(polite):
-            return
-        self._process.signal(signal.SIGTERM)
-        if not self._process.wait(TERMINATE_SECONDS):
-            self._process.kill()
 
     def _receive(self, message: dict[str, Any]) -> None:
         kind = message["kind"]
@@ -360,7 +379,7 @@ class Job:
             )
             run = self._recover(events, self._stop_reason, seconds, note)
             return JobState.STOPPED, run, None
-        error = self._refusal or self._death_error()
+        error = self._refusal or self._death_error("solve")
         if self._incumbent is None:
             return JobState.FAILED, None, error
         note = f"{error.message} The tree is the last incumbent."
@@ -394,10 +413,6 @@ class Job:
             note,
             request.sample_weight,
         )
-
-    def _death_error(self) -> EngineError:
-        what = self._death or f"The worker {self._process.ending()}"
-        return EngineError("WORKER_DIED", f"{what} before the solve had ended; solve again.")
 
 
 def _defect(failure: Exception) -> EngineError:
