@@ -29,7 +29,7 @@ FIRST_SAMPLE = "iris"
 
 _CHOICE, _TABLE, _DATA, _PROBLEM = "data_choice", "raw_table", "dataset", "data_problem"
 _RUN, _RUNS, _NODES, _UPLOADS = "run_id", "run_ids", "selected_nodes", "upload_count"
-_SETTINGS, _TOKEN = "last_settings", "session_token"
+_TOKEN = "session_token"
 _LESSON, _LESSON_OPENED, _SIDE_RUNS = "lesson", "lesson_opened", "side_runs"
 _BOARD, _PATH_STEP = "board_serials", "path_step"
 _OFFERED_SET = "offered_comparison"
@@ -281,16 +281,6 @@ def play(run: str, first: int) -> None:
 def pause() -> None:
     """Stop the replay that goes on by itself."""
     st.session_state.pop(_PLAYING, None)
-
-
-def last_settings() -> dict[str, Any] | None:
-    """Settings of the solve that this session started last."""
-    return st.session_state.get(_SETTINGS)
-
-
-def remember_settings(settings: Mapping[str, Any]) -> None:
-    """Remember the settings of a solve that was started."""
-    st.session_state[_SETTINGS] = dict(settings)
 
 
 def offer_settings(settings: Mapping[str, Any]) -> None:

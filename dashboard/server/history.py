@@ -98,7 +98,7 @@ def _live(job: JobView) -> Entry:
             "gap": run.gap,
             "n_leaves": None if run.tree is None else run.tree.n_leaves,
             "seconds": run.timings.get("total"),
-            "badge": run.certificate.badge,
+            "badge": run.badge,
         }
     error = "" if job.error is None else job.error.message
     return Entry(job.id, job.name, job.state, job.submitted, job.settings, summary, error)

@@ -38,5 +38,5 @@ def draw(current: str | None) -> RunView | None:
 
 def label(view: RunView, number: int) -> str:
     """Name of a run in a list: number, title and how it stands."""
-    state = view.run.certificate.badge if view.run is not None else view.state
+    state = view.run.badge if view.run is not None else view.state
     return f"{number}: {view.title} ({state})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
@@ -18,7 +19,7 @@ from octcore.tree.margins import node_margins
 from octcore.tree.tree import Tree
 from octcore.tree.wording import split_words
 
-METRIC_WIDTH = 104
+METRIC_WIDTH = 150
 """In pixels; as many fit on a line as there is room for."""
 
 WORD_DIGITS = 5
@@ -37,7 +38,7 @@ STOP_WORDS = {
 
 def badge(run: Run) -> None:
     """Say what is proven, by what, and what the proof covers."""
-    words = run.certificate.badge
+    words = run.badge
     if run.certificate.verified is False:
         st.badge(words, icon=":material/gpp_bad:", color="red")
     elif run.is_optimal and run.certificate.proven:
@@ -46,7 +47,7 @@ def badge(run: Run) -> None:
         st.badge(words, icon=":material/bolt:", color="gray")
     else:
         reason = STOP_WORDS.get(run.stop_reason, run.stop_reason)
-        st.badge(f"{words}: {reason}", icon=":material/hourglass_bottom:", color="orange")
+        st.badge(f"{words}; {reason}", icon=":material/hourglass_bottom:", color="orange")
 
 
 def statements(run: Run) -> None:
@@ -55,28 +56,67 @@ def statements(run: Run) -> None:
         st.caption(text.markdown(statement, 400))
 
 
-def numbers(run: Run) -> None:
-    """Show accuracy, objective, bound, gap, size and time of a finished run."""
+def headline(run: Run) -> None:
+    """Show what matters first: accuracy on rows that the tree has not seen, errors, leaves."""
     with st.container(horizontal=True, gap="small"):
-        for label, value, words in _entries(run):
+        for label, value, words in _headline(run):
             st.metric(label, value, help=words, width=METRIC_WIDTH)
+    largest = f"Always guessing the largest class: {text.percent(run.majority_accuracy)}."
+    if run.n_test and run.accuracy is not None:
+        st.caption(
+            f"On the {run.n_train:,} training rows {text.percent(run.accuracy)} are right, "
+            f"{text.count(errors(run.accuracy, run.n_train), 'error')}. {largest}"
+        )
+    else:
+        st.caption(f"No rows were held out, so this says little about new rows. {largest}")
 
 
-def _entries(run: Run) -> tuple[tuple[str, str, str], ...]:
-    held_out = "Share of the held-out rows that the tree gets right."
-    if not run.n_test:
-        held_out = "No rows were held out; the Solve page can hold some out."
+def _headline(run: Run) -> tuple[tuple[str, str, str], ...]:
+    held_out = bool(run.n_test)
+    share, rows = (run.test_accuracy, run.n_test) if held_out else (run.accuracy, run.n_train)
+    which = "held-out" if held_out else "training"
+    wrong = "–" if share is None else f"{errors(share, rows):,} of {rows:,}"
     return (
-        ("Training", text.percent(run.accuracy), "Share of the training rows that are right."),
-        ("Held out", text.percent(run.test_accuracy), held_out),
-        ("Majority", text.percent(run.majority_accuracy), "Training accuracy of always "
-         "predicting the most frequent class."),
+        (f"Accuracy, {'held out' if held_out else 'training'}", text.percent(share),
+         f"Share of the {which} rows that the tree gets right."),
+        ("Errors", wrong, f"{which.capitalize()} rows that the tree gets wrong."),
         ("Leaves", "–" if run.tree is None else str(run.tree.n_leaves), "Leaves of the tree."),
+    )  # fmt: skip
+
+
+def errors(share: float, rows: int) -> int:
+    """Rows that are wrong, from the share that is right."""
+    return round((1 - share) * rows)
+
+
+def proof(run: Run, more: Callable[[], None] | None = None) -> None:
+    """Fold away what is proven, by what, and the numbers of the solver.
+
+    Parameters
+    ----------
+    run : Run
+        A finished run.
+    more : callable or None
+        Draws what belongs to it as well.
+    """
+    with st.expander(f"Proof: {run.badge}", icon=":material/verified:"):
+        statements(run)
+        with st.container(horizontal=True, gap="small"):
+            for label, value, words in _proof_entries(run):
+                st.metric(label, value, help=words, width=METRIC_WIDTH - 30)
+        if more is not None:
+            more()
+
+
+def _proof_entries(run: Run) -> tuple[tuple[str, str, str], ...]:
+    return (
         ("Objective", text.number(run.objective), "Of the formulation, recomputed by routing "
          "all rows through the tree."),
         ("Bound", text.number(run.bound), "No tree can have a better objective than this."),
         ("Gap", text.gap(run.gap), "|bound - objective| / |objective|; 0 is a proof."),
-        ("Time", text.seconds(run.timings.get("total")), "From the call, building included."),
+        ("Engine", str(run.settings.get("engine", "–")), "What solved it."),
+        ("Time", text.seconds(run.timings.get("total")), "From the start of encoding, building "
+         "included."),
     )  # fmt: skip
 
 
@@ -128,8 +168,8 @@ def badge_words(run: Run) -> str:
     """Badge on the tree: the proof, or why there is none."""
     final = run.is_optimal or run.certificate.method == "heuristic"
     if final or run.certificate.verified is False:
-        return run.certificate.badge
-    return f"{run.certificate.badge}: {STOP_WORDS.get(run.stop_reason, run.stop_reason)}"
+        return run.badge
+    return f"{run.badge}; {STOP_WORDS.get(run.stop_reason, run.stop_reason)}"
 
 
 def incumbent_tree(run_id: str, tree: Tree, train: Dataset, encoding: Encoding, words: str) -> None:

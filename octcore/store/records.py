@@ -89,7 +89,7 @@ def run_summary(run: Run) -> dict[str, Any]:
         **{name: getattr(run, name) for name in SUMMARY},
         "seconds": seconds,
         "n_leaves": n_leaves,
-        "badge": run.certificate.badge,
+        "badge": run.badge,
     }
 
 

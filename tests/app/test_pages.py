@@ -13,6 +13,7 @@ import dashboard
 from dashboard.server import jobs
 from octcore.data.samples import load_sample
 from octcore.formulations.base import list_formulations
+from octcore.solving.settings import FORMULATION
 from octcore.solving.solve import solve
 
 APP = str(Path(dashboard.__file__).parent / "app.py")
@@ -85,11 +86,11 @@ def test_one_click_leads_to_a_tree(fake):
     app = open_app()
     button(app, "Find an optimal tree").click().run()
     assert not app.exception
-    assert fake.views["run-1"].settings["formulation"] == "flow-oct"
+    assert fake.views["run-1"].settings["formulation"] == FORMULATION.default
     assert app.query_params["run"] == "run-1"
     app.switch_page("pages/explore.py").run()
     assert not app.exception
-    assert {m.label for m in app.metric} >= {"Training", "Objective", "Gap"}
+    assert {m.label for m in app.metric} >= {"Accuracy, held out", "Errors", "Leaves"}
 
 
 @pytest.mark.parametrize("page", ["solve", "explore", "about"])
@@ -171,7 +172,7 @@ def test_settings_survive_a_change_of_page_and_reach_the_solve(fake):
     assert not app.exception
     settings = fake.views["run-1"].settings
     assert settings["depth"] == 3
-    assert settings["params"] == {"leaf_penalty": 0.05}
+    assert settings["params"]["leaf_penalty"] == 0.05
 
 
 def test_settings_that_do_not_fit_are_refused_before_the_start(fake):

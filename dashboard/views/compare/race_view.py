@@ -136,7 +136,7 @@ def standing_words(view: RunView) -> str:
     if view.state == "queued":
         return f"waiting, place {view.position} in the queue"
     if view.run is not None:
-        return text.markdown(view.run.certificate.badge)
+        return text.markdown(view.run.badge)
     if view.error is not None:
         return text.markdown(view.error.message, 200)
     phases = {"build": "building the model", "compile": "compiling the model"}

@@ -80,7 +80,7 @@ def comparison_data(runs: Sequence[Run], labels: Sequence[str]) -> Comparison:
             values = [None if pd.isna(v) else v for v in table[column]]
             facts.append(Fact(part, name, tuple(DASH if v is None else show(v) for v in values)))
     facts += [
-        Fact("proof", "certificate", tuple(run.certificate.badge for run in runs)),
+        Fact("proof", "certificate", tuple(run.badge for run in runs)),
         Fact("proof", "what it covers", tuple(_statements(run) for run in runs)),
     ]
     facts = sorted(facts, key=lambda fact: PARTS.index(fact.part))

@@ -28,7 +28,7 @@ def draw(run_id: str, run: Run) -> None:
     run : Run
         With tree and training rows.
     """
-    run_summary.numbers(run)
+    run_summary.headline(run)
     st.fragment(_views)(run_id, run)
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
+from dashboard.views.solve import result
 from dashboard.widgets import chart, run_summary, verification
 from dashboard.widgets.tree_component import show_tree
 from octcore.formulations.base import get_formulation
@@ -13,7 +14,6 @@ from octcore.plotting import text
 from octcore.plotting.confusion import confusion_data, confusion_figure
 from octcore.plotting.tree_view import component_data
 from octcore.solving.run import Run
-from octcore.tree import metrics
 from octcore.tree.wording import rules
 
 
@@ -49,60 +49,14 @@ def draw(run: Run) -> None:
 
 
 def greedy(run_id: str, run: Run) -> None:
-    """Draw CART on the same rows, encoding, depth and penalty beside the optimum."""
-    baseline = cached.greedy_baseline(run_id, run)
-    if isinstance(baseline, str):
-        st.warning(text.markdown(baseline, 300))
-        return
-    table = pd.DataFrame(
-        {"": _ROWS, run.formulation: _column(run, run), "CART": _column(baseline, run)}
-    )
-    left, right = st.columns([2, 3], gap="medium")
-    with left:
-        st.dataframe(table, hide_index=True, key="greedy_table", alt="The optimum beside CART")
-        st.markdown(gain_words(run, baseline))
-    with right:
-        if baseline.tree is not None:
-            palette = session.palette()
-            data = component_data(
-                run_summary.tree_view(baseline), palette, run_summary.accent(palette), 0, run_id
-            )
-            show_tree(data, session.widget_key("cart_tree", run_id), lambda _: None)
-
-
-_ROWS = ("accuracy, training", "accuracy, held out", "splits", "leaves", "features used", "time")
-
-
-def _column(run: Run, rows_of: Run) -> list[str]:
-    assert run.tree is not None
-    held_out = None
-    if rows_of.test is not None and rows_of.test.y is not None:
-        X = run.encoding.transform(rows_of.test.frame)
-        held_out = metrics.accuracy(run.tree, X, rows_of.test.y)
-    used = {run.encoding.columns[j].raw for j in run.tree.used_features}
-    return [
-        text.percent(run.accuracy),
-        text.percent(held_out),
-        str(run.tree.n_splits),
-        str(run.tree.n_leaves),
-        str(len(used)),
-        text.seconds(run.timings.get("total")),
-    ]
-
-
-def gain_words(run: Run, baseline: Run) -> str:
-    """Say in one sentence what optimality brought on the training rows."""
-    if run.accuracy is None or baseline.accuracy is None:
-        return ""
-    gain = 100 * (run.accuracy - baseline.accuracy)
-    if abs(gain) < 0.05:
-        return "Greedy splitting found a tree of the same accuracy here; now that is *known*."
-    if gain > 0:
-        return f"The optimal tree is right on **{gain:.1f} points** more of the training rows."
-    return (
-        f"CART is right on {-gain:.1f} points more of the training rows: it weighs leaves or "
-        "features otherwise than the objective of this run."
-    )
+    """Draw CART beside the run: in numbers, and its tree on the numbers themselves."""
+    result.beside_greedy(run_id, run)
+    found = cached.greedy_baseline(run_id, run, result.ON_NUMBERS)
+    if not isinstance(found, str) and found.tree is not None:
+        palette = session.palette()
+        view = run_summary.tree_view(found)
+        data = component_data(view, palette, run_summary.accent(palette), 0, run_id)
+        show_tree(data, session.widget_key("cart_tree", run_id), lambda _: None)
 
 
 def rules_table(run: Run) -> None:

@@ -41,7 +41,7 @@ def state_words(entry: Entry) -> str:
     """Say how a run stands: its proof when it is done."""
     badge = str(entry.summary.get("badge", ""))
     if entry.state == "done":
-        return f"★ {badge}" if badge.startswith("proven") else badge or "done"
+        return f"★ {badge}" if badge.lower().startswith("proven") else badge or "done"
     return STATES.get(entry.state, entry.state)
 
 

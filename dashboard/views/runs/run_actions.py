@@ -79,7 +79,7 @@ def _one(entry: Entry) -> None:
     if entry.error:
         st.warning(text.markdown(entry.error, 500), icon=":material/bolt:")
     if run is not None:
-        run_summary.numbers(run)
+        run_summary.headline(run)
         if run.tree is not None:
             run_summary.small_tree(entry.id, run)
 

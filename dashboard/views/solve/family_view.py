@@ -84,5 +84,5 @@ def _family(run_id: str, was_done: bool) -> None:
 
 def _state(view: RunView) -> str:
     if view.run is not None:
-        return view.run.certificate.badge
+        return view.run.badge
     return f"place {view.position} in the queue" if view.position else view.phase or view.state

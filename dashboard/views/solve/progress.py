@@ -7,15 +7,14 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.jobs import RunView
-from dashboard.views.solve import family_view
+from dashboard.views.solve import family_view, result
 from dashboard.views.solve.live_gap import live_chart
-from dashboard.widgets import run_summary, verification
+from dashboard.widgets import run_summary
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.gap import convergence_data
 
 SECONDS_BETWEEN = 1.0
-EXPLORE_PAGE = "pages/explore.py"
 
 
 def draw(run_id: str | None) -> None:
@@ -79,7 +78,7 @@ def _running(view: RunView) -> None:
         st.rerun()
     limit = float(view.settings.get("time_limit", 60.0))
     st.progress(
-        min(1.0, view.elapsed / limit),
+        min(1.0, max(0.0, view.elapsed) / limit),
         text=f":material/autorenew: **{_phase_words(view)}**, {text.seconds(view.elapsed)} "
         f"of {text.seconds(limit)}",
     )
@@ -145,28 +144,15 @@ def _chart(view: RunView) -> None:
 
 
 def _finished(view: RunView) -> None:
-    left, right = st.columns([2, 1], vertical_alignment="center")
-    left.subheader(text.markdown(view.title, 90), anchor=False)
-    if view.run is not None and view.run.tree is not None:
-        if right.button(
-            "Explore this tree",
-            key=session.widget_key("explore", view.id),
-            icon=":material/account_tree:",
-            type="primary",
-            width="stretch",
-        ):
-            st.switch_page(EXPLORE_PAGE, query_params=session.run_query())
+    st.subheader(text.markdown(view.title, 90), anchor=False)
     if view.error is not None:
         st.error(text.markdown(view.error.message, 500), icon=":material/error:")
     if view.run is None:
         if view.error is None:
             st.info("The solve was stopped before there was a tree.")
         return
-    run_summary.numbers(view.run)
     if view.run.tree is None:
         run_summary.badge(view.run)
+        run_summary.statements(view.run)
     else:
-        run_summary.small_tree(view.id, view.run)
-    run_summary.statements(view.run)
-    verification.draw(view.id, view.run, with_words=False)
-    _chart(view)
+        result.draw(view, view.run, lambda: _chart(view))

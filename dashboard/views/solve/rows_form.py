@@ -198,7 +198,6 @@ def start(rows: Rows, settings: dict[str, Any]) -> bool:
     except OctError as error:
         st.error(text.markdown(error.message, 500), icon=":material/error:")
         return False
-    session.remember_settings(settings)
     session.look_at(run)
     return True
 

@@ -8,12 +8,13 @@ from typing import Any
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.views.solve import rows_form
+from dashboard.views.solve import advice, rows_form
 from dashboard.views.solve.rows_form import Rows
 from dashboard.widgets import settings_form
 from dashboard.widgets.constraint_form import WHOLE_NUMBERS, constraint_form
 from dashboard.widgets.constraint_form import input_key as constraint_key
 from dashboard.widgets.parameter_form import input_key, parameter_form
+from dashboard.widgets.start import HELD_OUT, first_settings
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.plotting import text
@@ -45,7 +46,7 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
     st.caption(f"{text.markdown(info.summary, 600)}")
     first, second = st.columns(2)
     with first:
-        depth = settings_form.depth_input(info, DEPTH)
+        depth = settings_form.depth_input(info, DEPTH, first_settings(data)["depth"])
     with second:
         encoding = settings_form.encoding_input(info, _encoding_key(info.key))
     settings: dict[str, Any] = {"formulation": info.key, "encoding": encoding, "depth": depth}
@@ -53,7 +54,7 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
     with first:
         settings["time_limit"] = settings_form.limit_input(LIMIT)
     with second:
-        settings |= settings_form.share_input(SHARE)
+        settings |= settings_form.share_input(SHARE, round(100 * HELD_OUT))
     place, place_of_rows = st.container(), st.container()
     params = parameter_form(info.hyperparameters, info.key, str(info.reference))
     if params:
@@ -129,9 +130,29 @@ def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
     )
     if isinstance(estimate, str):
         st.error(text.markdown(estimate, 400), icon=":material/error:")
-    elif estimate is not None:
+        return pressed
+    if estimate is not None:
         st.caption(size_words(estimate))
+    _caution(data, settings)
     return pressed
+
+
+def _caution(data: Dataset, settings: Mapping[str, Any]) -> None:
+    """Say before the start that a solve cannot close in its limit, and offer what can."""
+    info = get_formulation(str(settings["formulation"])).info
+    key = str(settings["encoding"])
+    key = info.default_encoding if key == AUTO else key
+    fitted = cached.encoding(data, cached.data_token(data), key)
+    if isinstance(fitted, str):
+        return
+    found = advice.before(data, settings, len(fitted.columns))
+    if found is None:
+        return
+    st.warning(text.markdown(found.sentence, 400), icon=":material/hourglass_bottom:")
+    for step in found.steps:
+        if st.button(step.label, key=f"instead:{step.label}", icon=step.icon, width="stretch"):
+            session.offer_settings(step.settings or {})
+            st.rerun()
 
 
 def size_words(size: ModelSize) -> str:

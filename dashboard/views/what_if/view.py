@@ -307,7 +307,7 @@ def _table(before: Run, after: Run) -> None:
         ("Features used", *(_features(r) for r in (before, after))),
         ("Objective", *(text.number(r.objective) for r in (before, after))),
         ("Bound", *(text.number(r.bound) for r in (before, after))),
-        ("Proof", *(r.certificate.badge for r in (before, after))),
+        ("Proof", *(r.badge for r in (before, after))),
     ]
     st.dataframe(
         pd.DataFrame(rows, columns=["", "Without the condition", "With the condition"]),

@@ -1,0 +1,329 @@
+"""What to do next: after a run, and before one that cannot close in its limit; no Streamlit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from octcore.capabilities import Capability
+from octcore.data.dataset import Dataset
+from octcore.encoding.keys import parse_encoding_key
+from octcore.errors import OctError
+from octcore.formulations.base import (
+    COMMON_OBJECTIVE,
+    FormulationInfo,
+    get_formulation,
+    of_common_objective,
+)
+from octcore.plotting import text
+from octcore.solving.run import Run
+from octcore.solving.settings import FORMULATION
+
+EXPLORE, ALTERNATIVES = "pages/explore.py", "pages/alternatives.py"
+WHAT_IF, SIZE = "pages/whatif.py", "pages/path.py"
+MORE_SECONDS = 120.0
+SEARCHES = frozenset({Capability.PATH_SEARCH, Capability.THRESHOLD_SEARCH})
+MODEL_WORK = 60_000
+"""Training rows x columns x branch nodes that a mixed-integer program proves in a minute."""
+MARGIN_WORK = 1_500
+"""Training rows x branch nodes that a search for hyperplanes proves in a minute."""
+SEARCH_CELLS = {3: 3_000_000, 4: 12_000}
+"""Numbers in the table up to which the search over all thresholds ends in a minute, by depth."""
+NOTICED = 0.05
+"""Differences in points of accuracy that are not shown are not worth a sentence."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do: a page to open or a solve to start.
+
+    Parameters
+    ----------
+    label, icon : str
+        Words and symbol of the button.
+    page : str
+        Page to open; empty for a solve.
+    settings : mapping or None
+        Keywords of the solve.
+    """
+
+    label: str
+    icon: str
+    page: str = ""
+    settings: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A sentence, and what can be done about it, the best first."""
+
+    sentence: str
+    steps: tuple[Step, ...]
+
+
+def is_search(info: FormulationInfo) -> bool:
+    """Whether an exact search solves a formulation, without a mixed-integer program."""
+    return info.capabilities[0] in SEARCHES
+
+
+def common_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that another formulation of the common objective can take over."""
+    kept = {k: settings[k] for k in ("depth", "test_size", "seed") if settings.get(k) is not None}
+    params = dict(settings.get("params") or {})
+    return kept | {
+        "params": {k: v for k, v in params.items() if k == "leaf_penalty" and v is not None},
+        "time_limit": 60.0,
+    }
+
+
+def on_all_thresholds(settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The exact search on the numbers themselves; None where it cannot express the constraints."""
+    info = get_formulation(str(FORMULATION.default)).info
+    constraints = dict(settings.get("constraints") or {})
+    if not set(constraints) <= info.constraints:
+        return None
+    given = common_settings(settings)
+    given["depth"] = min(3, int(given.get("depth", 2)))
+    return given | {"formulation": info.key, "encoding": "auto", "constraints": constraints}
+
+
+def on_same_features(settings: Mapping[str, Any], encoding: str) -> dict[str, Any] | None:
+    """The exact search on the same 0/1 features; None where it cannot express the constraints."""
+    info = of_common_objective()[0]
+    constraints = dict(settings.get("constraints") or {})
+    if not set(constraints) <= info.constraints:
+        return None
+    given = common_settings(settings)
+    return given | {"formulation": info.key, "encoding": encoding, "constraints": constraints}
+
+
+def after(run: Run, greedy: Run | None) -> Advice:
+    """Say what a finished run suggests to do next.
+
+    Parameters
+    ----------
+    run : Run
+        With a tree.
+    greedy : Run or None
+        CART on the numbers themselves at the same depth, as far as there is one.
+    """
+    info = get_formulation(run.formulation).info
+    if run.certificate.method == "heuristic":
+        return _after_heuristic(run)
+    if not (run.is_optimal and run.certificate.proven):
+        return _after_open(run, info)
+    better = None if greedy is None else shortfall(run, greedy)
+    if better is not None and is_binary(run):
+        everything = on_all_thresholds(run.settings)
+        if everything is not None:
+            return Advice(
+                f"CART on the numbers is right on {better:.1f} points more: this run could only "
+                "cut at a few thresholds of each column. The search on all thresholds has no such "
+                "limit.",
+                (Step("Solve on all thresholds", ":material/all_inclusive:", settings=everything),),
+            )
+    if _overfits(run):
+        return Advice(
+            "The tree is clearly worse on held-out rows than on those it was made from: a smaller "
+            "one may generalise better.",
+            (
+                Step("Find the right size", ":material/stairs:", SIZE),
+                *_shallower(run.settings),
+                *_reading(),
+            ),
+        )
+    return Advice(
+        "The tree is final: no other of its kind and depth does better on the training rows.",
+        (*_reading(), *_as_program(run)),
+    )
+
+
+def _reading() -> tuple[Step, ...]:
+    return (
+        Step("Explore this tree", ":material/account_tree:", EXPLORE),
+        Step("Alternatives", ":material/forest:", ALTERNATIVES),
+        Step("What if", ":material/sell:", WHAT_IF),
+    )
+
+
+def _after_heuristic(run: Run) -> Advice:
+    optimum = on_all_thresholds(run.settings)
+    steps = () if optimum is None else (
+        Step("Find the optimal tree", ":material/verified:", settings=optimum),
+    )  # fmt: skip
+    return Advice(
+        "This tree was grown greedily; how good the best tree of this depth is, nobody knows yet.",
+        (*steps, Step("Explore this tree", ":material/account_tree:", EXPLORE)),
+    )
+
+
+def _after_open(run: Run, info: FormulationInfo) -> Advice:
+    settings = dict(run.settings)
+    steps: list[Step] = []
+    if not is_search(info) and info.objective == COMMON_OBJECTIVE:
+        proof = on_same_features(settings, str(settings["encoding"])) if is_binary(run) else None
+        proof = proof or on_all_thresholds(settings)
+        if proof is not None:
+            label = "Prove it with exact search, about 1 s"
+            steps.append(Step(label, ":material/bolt:", settings=proof))
+    limit = float(settings.get("time_limit", 60.0)) + MORE_SECONDS
+    longer = {**given_settings(settings), "time_limit": limit}
+    steps.append(Step("2 minutes more", ":material/more_time:", settings=longer))
+    steps += [*_coarser(settings), *_shallower(settings)]
+    return Advice("The time was too short for a proof: a better tree may exist.", tuple(steps))
+
+
+def given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a run as they can be given again."""
+    names = ("formulation", "encoding", "depth", "params", "constraints", "time_limit")
+    more = ("gap", "node_limit", "threads", "seed", "warm_start", "test_size")
+    return {k: settings[k] for k in (*names, *more) if settings.get(k) is not None}
+
+
+def _coarser(settings: Mapping[str, Any]) -> tuple[Step, ...]:
+    try:
+        key = parse_encoding_key(settings["encoding"])
+    except OctError:
+        return ()
+    if key.q <= 2:
+        return ()
+    fewer = {**given_settings(settings), "encoding": f"{key.family}-{max(2, key.q // 2)}"}
+    return (Step("Fewer thresholds", ":material/density_large:", settings=fewer),)
+
+
+def _shallower(settings: Mapping[str, Any]) -> tuple[Step, ...]:
+    depth = int(settings["depth"]) - 1
+    if depth < 1:
+        return ()
+    smaller = {**given_settings(settings), "depth": depth}
+    return (Step(f"Depth {depth}", ":material/vertical_align_top:", settings=smaller),)
+
+
+def _as_program(run: Run) -> tuple[Step, ...]:
+    """The same optimum by a mixed-integer program, where one proves it while somebody watches."""
+    info = get_formulation(run.formulation).info
+    if not is_search(info) or run.tree is None or not run.tree.splits or run.train is None:
+        return ()
+    depth = run.tree.max_depth
+    encoding = str(run.settings["encoding"]) if is_binary(run) else "class-change"
+    columns = len(run.encoding.columns)
+    if not is_binary(run):
+        columns = sum(min(run.train.frame[c.name].nunique(), 30) for c in run.train.columns)
+    if run.n_train * columns * 2**depth > MODEL_WORK or run.settings.get("constraints"):
+        return ()
+    program = common_settings(run.settings)
+    program |= {"formulation": _program().key, "encoding": encoding, "depth": depth}
+    label = "Watch a mixed-integer program prove the same tree"
+    return (Step(label, ":material/show_chart:", settings=program),)
+
+
+def _program() -> FormulationInfo:
+    """The first mixed-integer program of the common objective."""
+    programs = (info for info in of_common_objective() if not is_search(info))
+    return min(programs, key=lambda info: info.place)
+
+
+def is_binary(run: Run) -> bool:
+    """Whether the splits of a run test 0/1 features, cut out of the columns beforehand."""
+    raw = run.train.columns if run.train is not None else ()
+    made = any(column.kind == "numeric" for column in raw)
+    return made and all(column.is_binary for column in run.encoding.columns)
+
+
+def shortfall(run: Run, greedy: Run) -> float | None:
+    """Points by which a greedy tree is right on more training rows; None where it is not."""
+    if run.accuracy is None or greedy.accuracy is None:
+        return None
+    points = 100 * (greedy.accuracy - run.accuracy)
+    return points if points > NOTICED else None
+
+
+def _overfits(run: Run) -> bool:
+    """Whether held-out accuracy is below the training's by more than chance explains."""
+    if run.accuracy is None or run.test_accuracy is None or not run.n_test:
+        return False
+    chance = 2 * math.sqrt(max(run.accuracy * (1 - run.accuracy), 1e-4) / run.n_test)
+    return run.accuracy - run.test_accuracy > max(0.05, chance)
+
+
+def gain_words(run: Run, numbers: Run) -> str:
+    """Compare a run with CART on the numbers in one sentence, and say why where CART wins.
+
+    Parameters
+    ----------
+    run : Run
+        With a tree.
+    numbers : Run
+        CART on the numbers at the same depth.
+    """
+    if run.accuracy is None or numbers.accuracy is None or run.tree is None or numbers.tree is None:
+        return ""
+    gain = 100 * (run.accuracy - numbers.accuracy)
+    if abs(gain) <= NOTICED:
+        return "CART is right on equally many training rows; nothing is proven about its tree."
+    if gain > 0:
+        return f"This tree is right on {gain:.1f} points more of the training rows than CART."
+    if is_binary(run):
+        why = "it may cut at every number, while this run had a few thresholds for each column"
+    elif not (run.is_optimal and run.certificate.proven):
+        why = "this run ended before its proof"
+    elif numbers.tree.n_leaves > run.tree.n_leaves:
+        leaves = text.count(numbers.tree.n_leaves, "leaf")
+        why = f"it has {leaves}, and the price of a leaf keeps this tree smaller"
+    else:
+        why = "it weighs leaves or columns otherwise than the objective of this run"
+    return f"CART is right on {-gain:.1f} points more of the training rows: {why}."
+
+
+def before(data: Dataset, settings: Mapping[str, Any], n_columns: int) -> Advice | None:
+    """Warn of a solve that cannot close in its limit, and name the better choice.
+
+    Parameters
+    ----------
+    data : Dataset
+        All rows.
+    settings : mapping
+        Keywords of `octcore.solve`.
+    n_columns : int
+        Encoded columns.
+    """
+    info = get_formulation(str(settings["formulation"])).info
+    depth, limit = int(settings.get("depth", 2)), float(settings.get("time_limit", 60.0))
+    rows = data.n_samples * (1 - float(settings.get("test_size", 0.0)))
+    nodes = 2**depth - 1
+    if info.capabilities[0] is Capability.GREEDY:
+        return None
+    if is_search(info):
+        return _before_search(settings, depth, rows * n_columns, limit)
+    if info.split_kind == "univariate":
+        work = rows * n_columns * nodes / MODEL_WORK
+        what = f"{rows:,.0f} rows, {n_columns:,} columns and depth {depth}"
+    else:
+        work, what = rows * nodes / MARGIN_WORK, f"{rows:,.0f} rows and depth {depth}"
+    if work * 60 <= limit:
+        return None
+    sentence = f"A proof within {text.seconds(limit)} is unlikely for {what}. "
+    if info.objective == COMMON_OBJECTIVE:
+        better = on_all_thresholds(settings)
+        if better is not None:
+            return Advice(
+                sentence + "Exact search proves the best tree of this kind, usually in seconds.",
+                (Step("Use exact search", ":material/bolt:", settings=better),),
+            )
+    steps = _shallower(settings) if depth > 1 else ()
+    return Advice(sentence + "A smaller depth or fewer rows can be proven.", steps)
+
+
+def _before_search(
+    settings: Mapping[str, Any], depth: int, cells: float, limit: float
+) -> Advice | None:
+    most = SEARCH_CELLS.get(depth, math.inf if depth < 3 else 0)
+    if cells * 60 <= most * limit or settings["formulation"] != FORMULATION.default:
+        return None
+    return Advice(
+        f"A proof within {text.seconds(limit)} is unlikely at depth {depth} on so many numbers; "
+        "the best tree found by then is kept. One level less ends much sooner.",
+        _shallower(settings),
+    )

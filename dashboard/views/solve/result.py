@@ -1,0 +1,135 @@
+"""A finished run where the eye is: numbers and tree, what to do next, CART beside it, the proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import cached, session
+from dashboard.server.jobs import RunView
+from dashboard.views.solve import advice
+from dashboard.views.solve.advice import Step
+from dashboard.widgets import run_summary, start, verification
+from octcore.plotting import text
+from octcore.solving.run import Run
+from octcore.tree import metrics
+
+PAGES = Path(__file__).parents[2]
+ON_NUMBERS = "raw"
+"""Columns of numbers as they are, texts as 0/1 columns: what CART is usually given."""
+STEPS_PER_LINE = 3
+
+
+def draw(view: RunView, run: Run, chart: Callable[[], None]) -> None:
+    """Draw a finished run that has a tree.
+
+    Parameters
+    ----------
+    view : RunView
+        The solve.
+    run : Run
+        Its result.
+    chart : callable
+        Draws how incumbent and bound met.
+    """
+    run_summary.headline(run)
+    run_summary.small_tree(view.id, run)
+    numbers = cached.greedy_baseline(view.id, run, ON_NUMBERS)
+    what_now(view.id, advice.after(run, None if isinstance(numbers, str) else numbers))
+    beside_greedy(view.id, run)
+
+    def more() -> None:
+        verification.draw(view.id, run, with_words=False)
+        chart()
+
+    run_summary.proof(run, more)
+
+
+def what_now(run_id: str, found: advice.Advice) -> None:
+    """Draw what can be done next: a sentence and its buttons, the best first.
+
+    Parameters
+    ----------
+    run_id : str
+        Part of the keys.
+    found : Advice
+        From `advice.after`.
+    """
+    steps = [step for step in found.steps if not step.page or (PAGES / step.page).exists()]
+    st.markdown(f"**What now?** {text.markdown(found.sentence, 400)}")
+    with st.container(horizontal=True, gap="small"):
+        for position, step in enumerate(steps):
+            _step(run_id, step, position)
+
+
+def _step(run_id: str, step: Step, position: int) -> None:
+    pressed = st.button(
+        step.label,
+        key=session.widget_key("next", run_id, step.label),
+        icon=step.icon,
+        type="primary" if position == 0 else "secondary",
+        width="content",
+    )
+    if not pressed:
+        return
+    if step.page:
+        st.switch_page(step.page, query_params=session.run_query())
+    if start.start(step.settings or {}):
+        st.rerun()
+
+
+def beside_greedy(run_id: str, run: Run) -> None:
+    """Compare with CART on the numbers and, where they differ, on the features of the run.
+
+    Parameters
+    ----------
+    run_id, run : str, Run
+        A run with a tree.
+    """
+    if run.certificate.method == "heuristic" or run.train is None:
+        return
+    numbers = cached.greedy_baseline(run_id, run, ON_NUMBERS)
+    if isinstance(numbers, str):
+        st.caption(text.markdown(numbers, 300))
+        return
+    columns = {"": list(FACTS), "this tree": facts(run, run), "CART": facts(numbers, run)}
+    if advice.is_binary(run):
+        same = cached.greedy_baseline(run_id, run)
+        if not isinstance(same, str):
+            columns["CART on the same 0/1 features"] = facts(same, run)
+    st.markdown(f"**CART beside it** {text.markdown(advice.gain_words(run, numbers), 300)}")
+    st.dataframe(
+        pd.DataFrame(columns),
+        hide_index=True,
+        key=session.widget_key("greedy", run_id),
+        alt="This tree beside CART",
+    )
+    st.caption(
+        "CART grows its tree split by split on the numbers themselves, to the same depth and at "
+        "the same price of a leaf."
+    )
+
+
+FACTS = ("accuracy, held out", "accuracy, training", "errors, training", "leaves")
+
+
+def facts(run: Run, rows_of: Run) -> list[str]:
+    """Held-out and training accuracy, errors and leaves, on the rows of another run.
+
+    Parameters
+    ----------
+    run : Run
+        With a tree.
+    rows_of : Run
+        Run whose held-out rows count.
+    """
+    assert run.tree is not None
+    held_out = None
+    if rows_of.test is not None and rows_of.test.y is not None:
+        X = run.encoding.transform(rows_of.test.frame)
+        held_out = metrics.accuracy(run.tree, X, rows_of.test.y)
+    errors = "–" if run.accuracy is None else f"{round((1 - run.accuracy) * run.n_train):,}"
+    return [text.percent(held_out), text.percent(run.accuracy), errors, str(run.tree.n_leaves)]

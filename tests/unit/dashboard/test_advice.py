@@ -1,0 +1,104 @@
+"""What is suggested after a run and before a start; every suggestion can be solved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dashboard.views.solve import advice
+from dashboard.widgets.start import first_settings
+from octcore.data.samples import load_sample
+from octcore.solving.run import Run
+from octcore.solving.settings import check_against_data, check_settings
+from octcore.solving.solve import solve
+
+IRIS = load_sample("iris")
+
+
+def run_of(**settings: Any) -> Run:
+    return solve(IRIS, **{"depth": 2, "test_size": 0.25, **settings})
+
+
+def labels(found: advice.Advice) -> list[str]:
+    for step in found.steps:
+        if step.settings is not None:
+            check_against_data(check_settings(**step.settings), IRIS)
+    return [step.label for step in found.steps]
+
+
+def unproven(run: Run, stop: str = "time_limit") -> Run:
+    assert run.objective is not None
+    certificate = replace(run.certificate, proven=False, verification=None)
+    return replace(
+        run, status="feasible", stop_reason=stop, certificate=certificate,
+        bound=run.objective + 0.031, gap=0.031 / run.objective,
+    )  # fmt: skip
+
+
+def test_a_proven_tree_leads_to_looking_closer_and_to_the_same_proof_by_a_program():
+    run = run_of()
+    found = labels(advice.after(run, None))
+    assert found[0] == "Explore this tree"
+    assert found[-1] == "Watch a mixed-integer program prove the same tree"
+    program = advice.after(run, None).steps[-1].settings
+    assert program is not None
+    again = solve(IRIS, **program)
+    assert again.is_optimal
+    assert again.objective == pytest.approx(run.objective)
+
+
+def test_an_open_gap_is_proven_by_exact_search_first():
+    run = unproven(run_of(formulation="path-search", encoding="QT-5"))
+    as_program = {"formulation": "flow-oct", "engine": "auto", "params": {"leaf_penalty": 0.01}}
+    run = replace(run, settings={**run.settings, **as_program})
+    assert run.badge == "Best found, up to 3.1 points better possible"
+    found = advice.after(run, None)
+    assert labels(found) == [
+        "Prove it with exact search, about 1 s", "2 minutes more", "Fewer thresholds", "Depth 1",
+    ]  # fmt: skip
+    proof, longer = found.steps[0].settings, found.steps[1].settings
+    assert proof is not None
+    assert longer is not None
+    assert solve(IRIS, **proof).is_optimal
+    assert longer["time_limit"] == 180.0
+
+
+def test_cart_on_numbers_that_wins_over_bins_is_explained_and_all_thresholds_offered():
+    run = run_of(formulation="path-search", encoding="QT-5")
+    greedy = solve(
+        run.train, formulation="cart", encoding="raw", depth=2, params={"leaf_penalty": 0.01}
+    )
+    assert greedy.accuracy is not None
+    assert run.accuracy is not None
+    assert greedy.accuracy > run.accuracy
+    assert labels(advice.after(run, greedy)) == ["Solve on all thresholds"]
+    assert "a few thresholds" in advice.gain_words(run, greedy)
+    everything = advice.after(run, greedy).steps[0].settings
+    assert everything is not None
+    better = solve(IRIS, **everything)
+    assert better.accuracy is not None
+    assert better.accuracy >= greedy.accuracy
+
+
+def test_a_tree_that_does_not_hold_on_new_rows_is_said_to_be_too_large():
+    run = replace(run_of(), accuracy=0.99, test_accuracy=0.7)
+    assert labels(advice.after(run, None))[:2] == ["Find the right size", "Depth 1"]
+
+
+def test_a_greedy_tree_leads_to_the_optimal_one():
+    assert labels(advice.after(run_of(formulation="cart"), None))[0] == "Find the optimal tree"
+
+
+def test_only_a_start_that_cannot_close_is_warned_of():
+    assert advice.before(IRIS, first_settings(IRIS), 4) is None
+    program = {"formulation": "flow-oct", "encoding": "QT-5", "depth": 2, "time_limit": 60.0}
+    assert advice.before(IRIS, program, 16) is None
+    cancer = load_sample("wdbc")
+    found = advice.before(cancer, program, 120)
+    assert found is not None
+    assert [step.label for step in found.steps] == ["Use exact search"]
+    assert advice.before(cancer, {**program, "formulation": "cart"}, 120) is None
+    margins = {"formulation": "margot", "depth": 3, "time_limit": 60.0}
+    assert "unlikely" in getattr(advice.before(cancer, margins, 30), "sentence", "")
