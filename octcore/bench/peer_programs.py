@@ -1,7 +1,7 @@
 """How each foreign program is asked our question, and how its tree is read back.
 
-Checked against pystreed 1.4, pydl8.5 0.1.8, odtlearn 1.1 (with mip 1.15) and scikit-learn 1.9.  All
-of them run on one thread.
+Checked against pystreed 1.4, pycontree 1.0.8, pydl8.5 0.1.8, odtlearn 1.1 (with mip 1.15) and
+scikit-learn 1.9.  All of them run on one thread.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-PeerTree = int | tuple[int, "PeerTree", "PeerTree"]
-"""A class index, or (feature, subtree where it is 0, subtree where it is 1)."""
+PeerTree = int | tuple[int, "PeerTree", "PeerTree"] | tuple[int, "PeerTree", "PeerTree", float]
+"""A class index, or (feature, subtree up to the threshold, subtree above, threshold or 0.5)."""
 CBC_GAP = 1e-4
 """CBC stops at this relative gap and calls the tree optimal."""
 
@@ -43,7 +43,7 @@ class Question:
     Parameters
     ----------
     X, y : numpy.ndarray
-        0/1 columns of shape ``(n, p)``; class indices of shape ``(n,)``.
+        Columns of 0 and 1, or of numbers, of shape ``(n, p)``; class indices of shape ``(n,)``.
     depth : int
         Largest depth.
     leaf_penalty : float
@@ -94,9 +94,9 @@ def route(tree: PeerTree, X: np.ndarray) -> np.ndarray:
     """Class index of every row, shape ``(n,)``."""
     if not isinstance(tree, tuple):
         return np.full(len(X), tree)
-    feature, left, right = tree
+    feature, left, right = tree[:3]
     found = np.empty(len(X), dtype=int)
-    goes_right = X[:, feature] == 1
+    goes_right = X[:, feature] > (tree[3] if len(tree) == 4 else 0.5)
     found[~goes_right] = route(left, X[~goes_right])
     found[goes_right] = route(right, X[goes_right])
     return found
@@ -127,6 +127,27 @@ def streed(question: Question) -> Answer:
         return int(node.feature), read(node.left_child), read(node.right_child)
 
     return Answer(read(model.get_tree()), bool(model.fit_result.is_optimal()))
+
+
+def contree(question: Question) -> Answer:
+    """ConTree, all thresholds of numeric columns; its price per split is our price per leaf."""
+    from pycontree import ConTree  # pyright: ignore[reportMissingImports]
+
+    model = ConTree(
+        max_depth=question.depth,
+        time_limit=question.limit,
+        complexity_cost=question.leaf_penalty,
+    )
+    model.fit(question.X.astype(float), question.y)
+
+    def read(node: Any) -> PeerTree:
+        if node.is_leaf_node():
+            return int(node.get_label())
+        children = read(node.get_left()), read(node.get_right())
+        return int(node.get_split_feature()), *children, float(node.get_split_threshold())
+
+    # The public interface does not say whether the limit ended the search.
+    return Answer(read(model.tree_), bool(model._config.is_within_time_limit()))
 
 
 def dl85(question: Question) -> Answer:

@@ -57,6 +57,7 @@ PEERS = {
     peer.key: peer
     for peer in (
         Peer("pystreed", "STreeD", "pystreed", "pip install pystreed", peer_programs.streed),
+        Peer("pycontree", "ConTree", "pycontree", "pip install pycontree", peer_programs.contree),
         Peer("pydl8.5", "DL8.5", "pydl85", "pip install pydl8.5", peer_programs.dl85),
         Peer("odtlearn", "ODTLearn FlowOCT, CBC", *_ODTLEARN, peer_programs.flow_oct),
         Peer("odtlearn-benders", "ODTLearn BendersOCT, CBC", *_ODTLEARN, peer_programs.benders_oct),
@@ -90,13 +91,14 @@ def run_peer(instance: Instance, blank: Line, limit: float) -> Line:
 def _question(instance: Instance, limit: float) -> Question:
     data = instance.load()
     assert data.y is not None
+    X = data.frame.to_numpy(dtype=float)
     wanted = instance.settings.get("constraints", {}).get("statistical_parity")
     parity = None
     if wanted is not None:
         groups = data.frame[wanted["attribute"]].to_numpy(dtype=int)
         parity = Parity(groups, data.n_classes - 1, float(wanted["max_gap"]))
     return Question(
-        data.frame.to_numpy(dtype=np.int64),
+        X.astype(np.int64) if np.isin(X, (0, 1)).all() else X,
         data.y,
         instance.depth,
         float(instance.settings.get("params", {}).get("leaf_penalty", 0.0)),

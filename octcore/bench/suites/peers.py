@@ -31,7 +31,10 @@ FAIR_SETS = (
 )
 """Set, encoding, column of the groups, largest difference."""
 FAIR_DEPTH, FAIR_PENALTY = 2, 0.01
-USUAL = ("path-search", *(key for key, peer in PEERS.items() if not peer.needs_parity))
+USUAL = (
+    "path-search",
+    *(key for key, peer in PEERS.items() if not peer.needs_parity and key != "pycontree"),
+)
 FAIR = (
     "path-columns", "flow-oct", *(key for key, peer in PEERS.items() if peer.needs_parity),
 )  # fmt: skip

@@ -201,12 +201,19 @@ class PlainSearch:
             j = bounds.middle_of_run(int(open_ones[np.argmin(lower[open_ones])]), open_ones)
             threshold = int(here[j])
             inside = self.left[rows, threshold] > 0
-            left = self.solve(rows[inside], depth - 1)
-            right = self.solve(rows[~inside], depth - 1)
-            if left.cost + right.cost < best.cost - self.slack:
+            sides = [rows[inside], rows[~inside]]
+            first = int(len(sides[1]) > len(sides[0]))
+            found: list[Found | None] = [None, None]
+            for side in (first, 1 - first):
+                if bounds.at(j) >= best.cost - self.slack:
+                    break  # the larger side alone is too dear
+                solved = self.solve(sides[side], depth - 1)
+                found[side] = solved
+                bounds.solved(j, side, solved.cost)
+            left, right = found
+            if left and right and left.cost + right.cost < best.cost - self.slack:
                 nested = (int(column[j]), int(self.at[threshold]), left.tree, right.tree)
                 best = Found(left.cost + right.cost, nested)
-            bounds.solved(j, left.cost, right.cost)
 
 
 class _Bounds:
@@ -235,12 +242,16 @@ class _Bounds:
         a, b = int(open_ones[i]), int(open_ones[i + 1])
         return b == a + 1 and bool(self.column[a] == self.column[b])
 
-    def solved(self, j: int, left: float, right: float) -> None:
-        """Take over exact costs at one threshold, and bound the others of its column."""
+    def at(self, j: int) -> float:
+        """Lower bound on every tree with a threshold at the root."""
+        return float(self.left[j] + self.right[j])
+
+    def solved(self, j: int, side: int, cost: float) -> None:
+        """Take over the exact cost of a side of a threshold, and bound the others of its column."""
+        bound = self.right if side else self.left
         same = self.column == self.column[j]
+        after = np.arange(len(bound)) >= j
         step = np.abs(self.passed - self.passed[j])
-        after = np.arange(len(step)) >= j
-        for side, cost, grows in ((self.left, left, after), (self.right, right, ~after)):
-            bound = np.where(grows, cost, cost - step)
-            np.maximum(side, bound, out=side, where=same)
-            side[j] = max(side[j], cost)
+        grows = ~after if side else after
+        np.maximum(bound, np.where(grows, cost, cost - step), out=bound, where=same)
+        bound[j] = max(bound[j], cost)
