@@ -211,6 +211,7 @@ def check(case: Case) -> None:
                 abs(value - event.incumbent) <= judged.slack + 1e-6 * abs(value),
                 f"incumbent {event.incumbent} of a tree that routes to {value:.12g} {where}",
             )
+    must(run.certificate.verified is not False, "the package's own check refutes the run")
     trees = [event.tree for event in run.trace.events if event.tree is not None]
     if case.key in MARGOT:
         check_nodes(case, trees[-1], judged)

@@ -7,12 +7,18 @@ import time
 
 import pytest
 
+from tests.fuzz import agreement, oblique, univariate
 from tests.fuzz.campaign import campaign
 from tests.fuzz.checks import keys
 
-FIXED = {"path-search": 1300, "penalty-path": 300, "threshold-search": 250}
-"""Fixed cases of the quick keys; the others share the rest of `FIXED_CASES`."""
-FIXED_CASES = 2000
+FIXED = {
+    "searches": (("path-search",), 1200),
+    "paths": (("penalty-path",), 400),
+    "thresholds": (("threshold-search",), 100),
+    "models": (univariate.KEYS[3:], 252),
+    "planes": ((*oblique.KEYS, *agreement.KEYS), 48),
+}
+"""The same 2,000 cases in every run; cases of models and planes take longer."""
 FRESH_SECONDS = 20.0
 LONG_SECONDS = 3600.0
 
@@ -23,17 +29,12 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OCTCORE_CHECK", "1")
 
 
-@pytest.mark.parametrize("key", FIXED)
-def test_fixed_cases_of_a_search(key: str) -> None:
+@pytest.mark.parametrize("subject", FIXED)
+def test_fixed_cases(subject: str) -> None:
+    chosen, cases = FIXED[subject]
     failures: list[str] = []
-    tally = campaign((key,), 0, cases=FIXED[key], say=failures.append)
-    assert tally.is_clean, "\n".join([*failures, tally.report()])
-
-
-def test_fixed_cases_of_the_models() -> None:
-    models = tuple(key for key in keys() if key not in FIXED)
-    failures: list[str] = []
-    tally = campaign(models, 0, cases=FIXED_CASES - sum(FIXED.values()), say=failures.append)
+    tally = campaign(chosen, 0, cases=cases, say=failures.append)
+    assert tally.total == cases
     assert tally.is_clean, "\n".join([*failures, tally.report()])
 
 

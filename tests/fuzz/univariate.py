@@ -243,6 +243,7 @@ def check_run(case: Case, run: octcore.Run, truth: Expected) -> None:
     tree = check_tree(case, run.tree.to_dict(), run.objective, slack)
     share = float((tree.predicted == case.codes).mean())
     must(abs((run.accuracy or 0.0) - share) < 1e-12, f"accuracy {run.accuracy}, routed {share}")
+    must(run.certificate.verified is not False, "the package's own check refutes the run")
     check_events(case, run, truth)
     if truth.by_root is not None and "root_values" in run.values:
         check_root_values(case, run.values, truth)

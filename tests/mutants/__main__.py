@@ -14,6 +14,8 @@ from pathlib import Path
 from tests.mutants.records import ROOT, Mutant, mutants
 
 COPIED = ("octcore", "dashboard", "tests", "sample_data", "pyproject.toml")
+PLACE = Path(tempfile.gettempdir()) / "octcore-mutants"
+"""Always the same, since compiled kernels belong to a place; they stay for the next run."""
 SECONDS = 900.0
 """Longest time for one mutant; a test that hangs has noticed it too."""
 KERNEL_MARKS = ("@kernel(", "@inner(", "@njit")
@@ -34,15 +36,15 @@ def main() -> int:
             print(f"{mutant.name}: {mutant.place(ROOT).relative_to(ROOT)} ({mutant.kill})")
         return 0
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copy = make_copy(Path(folder) / "copy")
-        if not asked.trust:
-            for kill, mutant in {m.kill: m for m in chosen}.items():
-                broken = failure(mutant.command, copy, copy.parent / "kernels")
-                if broken is not None:
-                    print(f"{kill} fails without any fault: {broken}")
-                    return 2
-        survived = [m.name for m in chosen if not _is_killed_aloud(m, copy)]
+    copy = make_copy(PLACE / "copy")
+    if not asked.trust:
+        for kill, mutant in {m.kill: m for m in chosen}.items():
+            broken = failure(mutant.command, copy, PLACE / "kernels")
+            if broken is not None:
+                print(f"{kill} fails without any fault: {broken}")
+                return 2
+    survived = [m.name for m in chosen if not _is_killed_aloud(m, copy)]
+    shutil.rmtree(copy)
     seconds = time.monotonic() - begin
     print(f"{len(chosen) - len(survived)} of {len(chosen)} killed in {seconds:.0f} s")
     return 1 if survived else 0
@@ -58,7 +60,8 @@ def _is_killed_aloud(mutant: Mutant, copy: Path) -> bool:
 
 def make_copy(folder: Path) -> Path:
     """Copy what the tests need; times stay, so that compiled kernels can be used again."""
-    folder.mkdir()
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, mode=0o700)
     for name in COPIED:
         if (ROOT / name).is_dir():
             shutil.copytree(
