@@ -119,11 +119,14 @@ class SolveProcess:
         if self._ended:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
+            if hasattr(os, "killpg"):
+                os.killpg(self.pid, number)
+            else:  # Windows knows neither groups nor signals, but ends a process
+                self._process.kill()
 
     def kill(self) -> None:
         """End it at once."""
-        self.signal(signal.SIGKILL)
+        self.signal(getattr(signal, "SIGKILL", signal.SIGTERM))
 
     def wait(self, seconds: float) -> bool:
         """Wait for the end of the process; returns whether it came."""

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from octcore import kernels
 
 # Status of a row in a node QP.
 ABSENT, AT_ZERO, AT_UPPER, ACTIVE = 0, 1, 2, 3
@@ -26,7 +27,7 @@ FAST = {"reassoc", "contract", "nsz"}
 
 def kernel(function: Any) -> Any:
     """Compile a function once and keep the machine code beside the source."""
-    return njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")(function)
+    return kernels.kernel(fastmath=FAST)(function)
 
 
 class NodeData(NamedTuple):

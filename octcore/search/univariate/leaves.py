@@ -8,8 +8,8 @@ lower bounds cannot improve any entry that the caller is interested in.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from octcore.kernels import inner, kernel
 from octcore.search.univariate.depth_three import leaf_and_outvoted
 from octcore.search.univariate.depth_two import canonical_tree
 from octcore.search.univariate.kernels import pair_scores
@@ -21,7 +21,7 @@ IMPOSSIBLE = 2**58
 """Error weight of a tree that cannot respect the minimum leaf size."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def errors_by_leaves(rows, subset, n_subset, pairs, vector):
     """Fill ``vector`` (length 4) with the errors of the best trees of 1..4 leaves, depth two."""
     n_active = pair_scores(rows, subset, n_subset, pairs)
@@ -57,7 +57,7 @@ def errors_by_leaves(rows, subset, n_subset, pairs, vector):
         vector[k] = min(vector[k], vector[k - 1])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def literal_vectors(rows, pairs, subset, child, vectors, outvoted, ones, weight, stop):
     """Depth-two vectors below every literal of a node; return False when stopped early."""
     for a in range(len(vectors)):
@@ -67,7 +67,9 @@ def literal_vectors(rows, pairs, subset, child, vectors, outvoted, ones, weight,
         if n == len(subset):
             n = 0
         errors_by_leaves(rows, child, n, pairs, vectors[a])
-        ones[a] = pairs.ones
+        # Loops here and below: copying arrays by one statement compiles for seconds.
+        for f in range(len(pairs.ones)):
+            ones[a, f] = pairs.ones[f]
         weight[a] = 0
         for c in range(rows.shape[0]):
             weight[a] += pairs.totals[c]
@@ -77,7 +79,7 @@ def literal_vectors(rows, pairs, subset, child, vectors, outvoted, ones, weight,
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def convolve(left, right, out):
     """(min, +) convolution on leaf counts; ``out`` is at most its length plus one leaf."""
     out[:] = IMPOSSIBLE
@@ -88,7 +90,7 @@ def convolve(left, right, out):
         out[k] = min(out[k], out[k - 1])
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _spread_pair(rows, pairs, table, known, a, b):
     """Similarity bounds from an exact pair to the pairs that share one of its literals."""
     weight = 0
@@ -107,7 +109,7 @@ def _spread_pair(rows, pairs, table, known, a, b):
                             table[literal, base, k] = bound
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def close_literal(
     rows, pairs, subset, parent, child, a, order, limit, table, known, best, roots, proven, stop
 ):
@@ -142,7 +144,8 @@ def close_literal(
             b = right if known[a, left] else left
             n = filter_rows(parent, n_parent, rows.columns[b >> 1], b & 1, child)
             errors_by_leaves(rows, child, n, pairs, table[a, b])
-            table[b, a] = table[a, b]
+            for k in range(4):
+                table[b, a, k] = table[a, b, k]
             known[a, b] = 1
             known[b, a] = 1
             if rows.shape[1] <= 1 and n > 0:

@@ -152,7 +152,7 @@ class PathEvent:
     Attributes
     ----------
     kind : str
-        "compiling", "started", "incumbent", "bound" or "finished".
+        "started", "incumbent", "bound" or "finished".
     seconds : float
         Since the call.
     objective, bound : float or None
@@ -165,7 +165,7 @@ class PathEvent:
         D2S calls so far.
     """
 
-    kind: Literal["compiling", "started", "incumbent", "bound", "finished"]
+    kind: Literal["started", "incumbent", "bound", "finished"]
     seconds: float
     objective: float | None = None
     bound: float | None = None
