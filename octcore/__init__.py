@@ -21,6 +21,25 @@ if TYPE_CHECKING:
         TooLargeError,
     )
     from octcore.estimator import OptimalTreeClassifier
+    from octcore.estimator.named import (
+        AcceleratedBendOCTClassifier,
+        BendOCTClassifier,
+        BinOCTClassifier,
+        CARTClassifier,
+        FlowOCTClassifier,
+        HFSMargotClassifier,
+        MargotClassifier,
+        MMSVMOCTClassifier,
+        OCTBinaryClassifier,
+        OCTClassifier,
+        OCTHClassifier,
+        PathColumnsClassifier,
+        PathSearchClassifier,
+        SFSMargotClassifier,
+        SOCTClassifier,
+        SVM1ODTClassifier,
+        ThresholdSearchClassifier,
+    )
     from octcore.formulations.base import list_formulations as formulations
     from octcore.models.file import load_model
     from octcore.selection.binarization import BinarizationPath, binarization_path
@@ -66,17 +85,34 @@ _HOME = {
 }
 
 __all__ = [
+    "AcceleratedBendOCTClassifier",
+    "BendOCTClassifier",
+    "BinOCTClassifier",
     "BinarizationPath",
+    "CARTClassifier",
     "DataError",
+    "FlowOCTClassifier",
+    "HFSMargotClassifier",
+    "MMSVMOCTClassifier",
+    "MargotClassifier",
     "ModelFileError",
     "NearOptimalTrees",
+    "OCTBinaryClassifier",
+    "OCTClassifier",
+    "OCTHClassifier",
     "OctError",
     "OptimalTreeClassifier",
+    "PathColumnsClassifier",
+    "PathSearchClassifier",
     "QuantileBuckets",
     "QuantileThresholds",
     "Run",
+    "SFSMargotClassifier",
+    "SOCTClassifier",
+    "SVM1ODTClassifier",
     "SettingsError",
     "Split",
+    "ThresholdSearchClassifier",
     "TooLargeError",
     "Tree",
     "binarization_path",

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import octcore
-from octcore import estimator
 from octcore import formulations as package
 from octcore.cli import main, make_parser
 from octcore.cli.options import solve_settings
 from octcore.data.dataset import Dataset
 from octcore.docs.generated import formulation_page, formulation_table
 from octcore.errors import SettingsError
+from octcore.estimator import named
 from octcore.formulations import base
 
 HERE = Path(__file__).parent
@@ -50,7 +50,7 @@ def stump(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[base.Form
     for name in ("decision_stump", "priced_stump"):
         sys.modules.pop(f"octcore.formulations.{name}", None)
         package.__dict__.pop(name, None)
-    estimator.__dict__.pop("DecisionStumpClassifier", None)
+    named.__dict__.pop("DecisionStumpClassifier", None)
 
 
 def best_stump(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
@@ -89,7 +89,7 @@ def test_everything_else_follows_from_the_declaration(
     assert [info.key for info in octcore.formulations.base.list_formulations()]
     iris = octcore.load_sample("iris")
     assert iris.y is not None
-    model = estimator.DecisionStumpClassifier(max_depth=1).fit(iris.frame, iris.y)
+    model = named.DecisionStumpClassifier(max_depth=1).fit(iris.frame, iris.y)
     assert model.is_optimal_
     assert model.score(iris.frame, iris.y) == pytest.approx(model.objective_)
     with pytest.raises(SettingsError, match="up to depth 1"):

@@ -1,24 +1,25 @@
-"""What the scikit-learn classes check before a fit and work out after it."""
+"""What the scikit-learn classes refuse before a fit, and what they work out after it."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
+from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
-from octcore.formulations.base import FormulationInfo, list_formulations
+from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
+from octcore.program import Program, Sense
+from octcore.solving.prepare import prepare
 from octcore.solving.run import Run
-from octcore.tree.metrics import node_summaries
-
-
-def all_numbers(frame: pd.DataFrame) -> bool:
-    """Whether every column holds numbers."""
-    return all(pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes)
+from octcore.solving.settings import Settings, check_settings
+from octcore.tree.metrics import feature_usage, node_summaries
+from octcore.tree.tree import Tree
 
 
 def seed_of(random_state: Any) -> Any:
@@ -51,6 +52,17 @@ def warn_unproven(run: Run) -> None:
         ConvergenceWarning,
         stacklevel=3,
     )
+
+
+def require_depth(max_depth: Any) -> None:
+    """Refuse a tree of any depth, which scikit-learn's own trees allow."""
+    if max_depth is None:
+        raise SettingsError(
+            "NO_DEPTH",
+            "max_depth=None is a tree of any depth, for which there is no proof; say how deep the "
+            "tree may be, such as max_depth=3.",
+            "max_depth",
+        )
 
 
 def require_two_classes(info: FormulationInfo, n_classes: int) -> None:
@@ -95,3 +107,56 @@ def leaf_shares(run: Run, data: Dataset, weights: np.ndarray | None) -> dict[int
         counts[label] = max(counts[label], np.nextafter(counts.max(), np.inf))
         shares[leaf] = counts / counts.sum()
     return shares
+
+
+def split_losses(run: Run) -> dict[int, float]:
+    """Loss of the objective when a split is undone, for every branch node.
+
+    To undo a split is to make its node a leaf with the class that most of its training rows have
+    by weight.  Side constraints are left aside: without the split they may not hold any more.
+
+    Parameters
+    ----------
+    run : Run
+        With a tree and its training rows.
+    """
+    assert run.train is not None
+    assert run.tree is not None
+    names = {field.name for field in fields(Settings)}
+    asked = {name: value for name, value in run.settings.items() if name in names}
+    settings = check_settings(**asked)
+    weighing = Constraints(class_weight=settings.constraints.class_weight)
+    settings = replace(settings, constraints=weighing, test_size=0.0)
+    problem = prepare(run.train, settings, run.sample_weight).problem
+    program = get_formulation(settings.formulation).build(problem)
+    sign = 1.0 if program.sense is Sense.MAXIMISE else -1.0
+    whole, losses = _value(program, run.tree), {}
+    for node, rows in run.tree.node_rows(problem.X).items():
+        if node in run.tree.splits:
+            shares = np.bincount(problem.y[rows], problem.weights[rows], problem.n_classes)
+            undone = run.tree.collapse(node, int(shares.argmax()))
+            losses[node] = sign * (whole - _value(program, undone))
+    return losses
+
+
+def _value(program: Program, tree: Tree) -> float:
+    value = program.evaluate(tree)
+    assert value is not None, "without side constraints every tree has an objective"
+    return value
+
+
+def feature_losses(run: Run) -> dict[str, float]:
+    """Mean loss of the objective when a split is undone, by encoded-from raw column.
+
+    A split's loss belongs to its columns by their shares of the absolute weights; the mean is over
+    all splits of the tree.
+    """
+    assert run.tree is not None
+    names = run.encoding.raw_features
+    found = dict.fromkeys(names, 0.0)
+    losses = split_losses(run)
+    for node, usage in feature_usage(run.tree, run.encoding.groups).items():
+        total = sum(usage.values())
+        for raw, weight in usage.items():
+            found[names[raw]] += losses[node] / len(losses) * weight / total
+    return found

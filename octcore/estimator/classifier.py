@@ -1,18 +1,17 @@
-"""Optimal trees as scikit-learn classifiers; a thin coat over `octcore.solve`.
+"""The classifier for any formulation.
 
-`OptimalTreeClassifier` takes any formulation.  For every formulation there is also a class of its
-own, such as `FlowOCTClassifier`, whose constructor lists the hyperparameters of the declaration.
 A fit that ends without a proof keeps its best tree, warns, and says so in ``is_optimal_``.
 """
 
 from __future__ import annotations
 
-import inspect
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import validation
@@ -20,17 +19,28 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from octcore.data.dataset import Dataset
+from octcore.data.prepare import prepare_rows
 from octcore.errors import EngineError, SettingsError
-from octcore.estimator_support import (
-    all_numbers,
+from octcore.estimator.judging import (
+    feature_losses,
     leaf_shares,
     raw_numbers,
+    require_depth,
     require_two_classes,
     require_weights,
     seed_of,
     warn_unproven,
 )
-from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
+from octcore.estimator.tables import (
+    BRANCH,
+    REFUSE,
+    Gaps,
+    all_numbers,
+    as_frame,
+    check_missing,
+    kinds_of,
+)
+from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
 from octcore.tree.export.to_sklearn import to_sklearn
@@ -51,7 +61,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         How raw columns become the columns that splits test; ``"auto"`` is what the formulation
         needs.
     max_depth : int
-        Largest depth of the tree.
+        Largest depth of the tree.  None is refused: a proof needs a limit.
     params, constraints : mapping or None
         Hyperparameters and side constraints, as in `octcore.solve`.
     engine : str
@@ -66,6 +76,16 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         Threads of the solver.
     random_state : int
         Seed.
+    class_weight : dict, "balanced" or None
+        Weights of the classes in the accuracy; the same as ``constraints={"class_weight": ...}``.
+    missing : {"refuse", "branch"}
+        What a missing value is: refused, or told apart by a branch of its own.  For ``"branch"``, a
+        column of categories has it as a further level; a column of numbers with missing values in
+        training gets a second column, ``NAME is missing``, and counts as its median itself.
+    kinds : mapping or None
+        Kinds of columns by name, as in `octcore.read_csv`.  By default a table is typed as a file
+        would be (whole numbers with ten distinct values or fewer are categories), and an array
+        holds numbers.
 
     Attributes
     ----------
@@ -91,6 +111,9 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         Seconds.
     run_ : Run
         The whole result.
+    feature_importances_ : numpy.ndarray
+        Shape ``(n_features_in_,)``.  The mean loss of the objective when a split is undone, see the
+        property.
     """
 
     def __init__(
@@ -106,6 +129,9 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         node_limit: int | None = None,
         threads: int = 1,
         random_state: int = 0,
+        class_weight: Mapping[Any, float] | str | None = None,
+        missing: str = REFUSE,
+        kinds: Mapping[str, str] | None = None,
     ) -> None:
         self.formulation = formulation
         self.encoding = encoding
@@ -118,6 +144,9 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         self.node_limit = node_limit
         self.threads = threads
         self.random_state = random_state
+        self.class_weight = class_weight
+        self.missing = missing
+        self.kinds = kinds
 
     def _formulation_key(self) -> str:
         return self.formulation
@@ -130,8 +159,9 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or pandas.DataFrame
-            Raw rows, shape ``(n_samples, n_features)``; text columns of a frame are categorical.
+        X : array-like, or a table of pandas, polars or pyarrow
+            Raw rows, shape ``(n_samples, n_features)``; text columns of a table are categorical,
+            ordered categories keep their order, dates are days since the first one.
         y : array-like
             Class labels, shape ``(n_samples,)``.
         sample_weight : array-like or None
@@ -154,11 +184,15 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         -----
         sklearn.exceptions.ConvergenceWarning
             If the fit ended before optimality was proven.
+        UserWarning
+            If a column holds dates or objects.
         """
         info = get_formulation(self._formulation_key()).info
-        X, y = self._checked(X, y)
+        check_missing(self.missing)
+        require_depth(self.max_depth)
+        X, y = self._checked(as_frame(X), y)
         require_two_classes(info, len(self.classes_))
-        data, weights = _weighted_rows(info, X, y, sample_weight)
+        data, weights = self._weighted_rows(info, X, y, sample_weight)
         run = self._solve(info, data, weights)
         if run.tree is None:
             raise EngineError("NO_TREE", f"No tree was found: {run.stop_reason}.")
@@ -177,7 +211,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             encoding=self.encoding,
             depth=self.max_depth,
             params=self._hyperparameters(),
-            constraints=self.constraints,
+            constraints=self._constraints(),
             engine=self.engine,
             time_limit=self.time_limit,
             gap=self.gap,
@@ -187,31 +221,71 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             sample_weight=weights,
         )
 
+    def _constraints(self) -> Mapping[str, Any] | None:
+        if self.class_weight is None:
+            return self.constraints
+        if "class_weight" in (self.constraints or {}):
+            raise SettingsError(
+                "TWO_CLASS_WEIGHTS",
+                "class_weight was given twice, by itself and in constraints; give one of them.",
+                "class_weight",
+            )
+        return {**(self.constraints or {}), "class_weight": self.class_weight}
+
     def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         if isinstance(X, pd.DataFrame) and not all_numbers(X):
             validate_data(self, X, skip_check_array=True)
             y = np.asarray(y)
         else:
             names = getattr(X, "columns", None)
-            X, y = validate_data(self, X, y, dtype=np.float64)
+            X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite)
             if names is not None:
                 X = pd.DataFrame(X, columns=[str(name) for name in names])
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         return X, y
 
+    @property
+    def _finite(self) -> bool | str:
+        return "allow-nan" if self.missing == BRANCH else True
+
+    def _weighted_rows(
+        self, info: FormulationInfo, X: Any, y: np.ndarray, sample_weight: Any
+    ) -> tuple[Dataset, np.ndarray | None]:
+        """Rows and their weights; rows of weight zero count nowhere and are left out."""
+        kinds, frame = self.kinds, X if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
+        if not isinstance(X, pd.DataFrame):
+            frame.columns = [f"x{position}" for position in range(frame.shape[1])]
+        self._columns = tuple(map(str, frame.columns))
+        self._gaps = Gaps.of(frame) if self.missing == BRANCH else Gaps()
+        frame = self._gaps.close(frame)
+        if isinstance(X, pd.DataFrame):
+            kinds = kinds_of(frame, kinds)
+        data = Dataset.from_arrays(frame, y, kinds=kinds)
+        for finding in data.findings:
+            warnings.warn(finding.message, UserWarning, stacklevel=3)
+        if sample_weight is None:
+            return data, None
+        weights = _check_sample_weight(sample_weight, frame)
+        require_weights(info)
+        if weights.ndim == 1 and not (weights > 0).all() and (weights >= 0).all():
+            data, weights = data.subset(weights > 0), weights[weights > 0]
+        return data, weights
+
     def _frame(self, X: Any) -> pd.DataFrame:
         check_is_fitted(self, "tree_")
         data = self.run_.train
         assert data is not None
+        X = as_frame(X)
         if isinstance(X, pd.DataFrame) and not all_numbers(X):
             validate_data(self, X, reset=False, skip_check_array=True)
             frame = X
         else:
-            array = check_array(X, dtype=np.float64)
+            array = check_array(X, dtype=np.float64, ensure_all_finite=self._finite)
             validate_data(self, X, reset=False, skip_check_array=True)
-            frame = pd.DataFrame(array, columns=list(data.feature_names))
-        return data.prepare(frame)
+            frame = pd.DataFrame(array, columns=list(self._columns))
+        # Only what stands for "missing" in Python is missing here, not the marks of files.
+        return prepare_rows(self._gaps.close(frame), data.columns, frozenset({""}))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class labels of raw rows, shape ``(n_samples,)``."""
@@ -223,10 +297,54 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         leaves = self.apply(X)
         return np.array([self._shares[int(leaf)] for leaf in leaves])
 
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Natural logarithms of `predict_proba`, ``(n_samples, n_classes)``."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
     def apply(self, X: Any) -> np.ndarray:
         """Leaf number of every row, shape ``(n_samples,)``."""
         encoded = self._encoded(X)
         return self.tree_.apply(encoded)
+
+    def decision_path(self, X: Any) -> csr_matrix:
+        """Nodes that every row visits.
+
+        Parameters
+        ----------
+        X : array-like or table
+            Raw rows, shape ``(n_samples, n_features)``.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix
+            Shape ``(n_samples, largest node + 1)``; entry ``(i, m)`` is 1 where row i visits node
+            m, numbered as `apply` numbers leaves: the root is 1, children of m are 2m and 2m + 1.
+        """
+        encoded = self._encoded(X)
+        visits = self.tree_.node_rows(encoded)
+        rows = np.concatenate(list(visits.values()))
+        nodes = np.repeat(list(visits), [len(here) for here in visits.values()])
+        shape = (len(encoded), max(visits) + 1)
+        return csr_matrix((np.ones(len(rows), dtype=np.int8), (rows, nodes)), shape=shape)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Mean loss of the objective when a split is undone, shape ``(n_features_in_,)``.
+
+        To undo a split is to make its node a leaf of the most frequent class there; the loss is how
+        much worse the formulation's own objective then is on the training rows, side constraints
+        left aside.  A feature gets the losses of the splits that test it, each by its share of the
+        absolute weights there, divided by the number of splits of the tree.  In the units of the
+        objective, not scaled to a sum of one; a tree without splits has zeros.
+        """
+        check_is_fitted(self, "tree_")
+        losses = feature_losses(self.run_)
+        own = {name: column for column, name in self._gaps.names.items()}
+        found = dict.fromkeys(self._columns, 0.0)
+        for name, loss in losses.items():
+            found[own.get(name, name)] += loss
+        return np.array(list(found.values()))
 
     def _encoded(self, X: Any) -> np.ndarray:
         frame = self._frame(X)
@@ -277,72 +395,10 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == BRANCH
         try:
             info = get_formulation(self._formulation_key()).info
         except SettingsError:
             return tags
         tags.classifier_tags.multi_class = info.max_classes != 2
         return tags
-
-
-def _weighted_rows(
-    info: FormulationInfo, X: Any, y: np.ndarray, sample_weight: Any
-) -> tuple[Dataset, np.ndarray | None]:
-    """Rows and their weights; rows of weight zero count nowhere and are left out."""
-    data = Dataset.from_arrays(X, y)
-    if sample_weight is None:
-        return data, None
-    weights = _check_sample_weight(sample_weight, X)
-    require_weights(info)
-    if weights.ndim == 1 and not (weights > 0).all() and (weights >= 0).all():
-        data, weights = data.subset(weights > 0), weights[weights > 0]
-    return data, weights
-
-
-_GENERAL = [
-    p
-    for name, p in inspect.signature(OptimalTreeClassifier.__init__).parameters.items()
-    if name not in {"self", "formulation", "params"}
-]
-
-
-def _make_class(info: FormulationInfo) -> type[OptimalTreeClassifier]:
-    """Make the class of one formulation, with an explicit signature from its declaration."""
-    own = [
-        inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default)
-        for p in info.hyperparameters
-    ]
-    general = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in _GENERAL]
-    this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    signature = inspect.Signature([this, *general, *own])
-
-    def __init__(self: Any, **given: Any) -> None:
-        bound = signature.bind(self, **given)
-        bound.apply_defaults()
-        for name, value in bound.arguments.items():
-            if name != "self":
-                setattr(self, name, value)
-
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-
-    def hyperparameters(self: Any) -> Mapping[str, Any]:
-        return {p.name: getattr(self, p.name) for p in info.hyperparameters}
-
-    lines = [f"    {p.name} : {p.describe_range()}\n        {p.help}" for p in info.hyperparameters]
-    doc = f"{info.title}.\n\n    {info.summary}\n\n    Parameters\n    ----------\n"
-    body = {
-        "__init__": __init__,
-        "__doc__": doc + "\n".join(lines),
-        "__module__": __name__,
-        "_formulation_key": lambda self: info.key,
-        "_hyperparameters": hyperparameters,
-    }
-    return type(info.class_name, (OptimalTreeClassifier,), body)
-
-
-def __getattr__(name: str) -> Any:
-    for info in list_formulations():
-        if info.class_name == name:
-            globals()[name] = _make_class(info)
-            return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,141 @@
+"""Tables as users of scikit-learn have them, to the frame that training takes.
+
+A table of pandas, polars or pyarrow is typed as the app and the command line type a file: a column
+of whole numbers with ten distinct values or fewer holds categories.  An array holds numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from octcore.data.arrays import as_numbers
+from octcore.data.columns import MISSING_LEVEL
+from octcore.data.typed import default_kind
+from octcore.errors import SettingsError
+
+REFUSE, BRANCH = "refuse", "branch"
+"""What a missing value may be: refused, or told apart by a branch of its own."""
+
+
+def as_frame(X: Any) -> Any:
+    """Return a pandas frame of any table that narwhals knows; everything else as it is."""
+    table = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(X, pd.DataFrame) or not isinstance(table, nw.DataFrame):
+        return X
+    return pd.DataFrame({name: _column(table[name]) for name in table.columns})
+
+
+def _column(values: nw.Series[Any]) -> Any:
+    if isinstance(values.dtype, nw.Enum):  # its categories have an order
+        return pd.Categorical(values.to_list(), values.dtype.categories, ordered=True)
+    if values.dtype.is_numeric() or values.dtype.is_temporal():
+        return values.to_numpy()
+    return pd.Series(values.to_list(), dtype=object)
+
+
+def all_numbers(frame: pd.DataFrame) -> bool:
+    """Whether every column holds numbers."""
+    return all(pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes)
+
+
+def kinds_of(frame: pd.DataFrame, wanted: Mapping[str, str] | None) -> dict[str, str]:
+    """Kinds of the columns of numbers as reading a file gives them, and the user's word.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Without missing values.
+    wanted : mapping or None
+        Kinds by column name, which win.
+    """
+    found: dict[str, str] = {}
+    for name in frame.columns:
+        numbers = as_numbers(_series(frame, name))
+        if numbers is not None and np.isfinite(numbers).all():
+            found[str(name)] = default_kind(numbers, len(np.unique(numbers)))
+    return found | dict(wanted or {})
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """What stands for the missing values of the columns that had some in training.
+
+    Parameters
+    ----------
+    fills : mapping of str to float
+        Columns of numbers and the median of their known values; a second column says where a value
+        was missing, so that a split can send these rows where they belong.
+    names : mapping of str to str
+        Name of that second column by column.
+    texts : tuple of str
+        Columns of categories; a missing value is a level of its own, the first in an order.
+    """
+
+    fills: Mapping[str, float] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> Gaps:
+        """Find the columns with missing values and what will stand for these."""
+        fills: dict[str, float] = {}
+        names: dict[str, str] = {}
+        texts: list[str] = []
+        for name in frame.columns[frame.isna().any()]:
+            numbers = as_numbers(_series(frame, name))
+            if numbers is None:
+                texts.append(name)
+                continue
+            known = numbers[~np.isnan(numbers)]
+            if len(known):
+                fills[name] = float(np.median(known))
+                names[name] = _free_name(f"{name} is missing", frame)
+        return cls(fills, names, tuple(texts))
+
+    def close(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a frame without the gaps that training had, its second columns at the end."""
+        closed = frame.copy()
+        for name in self.texts:
+            closed[name] = _with_level(_series(frame, name))
+        for name, fill in self.fills.items():
+            numbers = as_numbers(_series(frame, name))
+            if numbers is not None:
+                gone = np.isnan(numbers)
+                closed[name] = np.where(gone, fill, numbers)
+                closed[self.names[name]] = np.where(gone, "yes", "no")
+        return closed
+
+
+def _series(frame: pd.DataFrame, name: str) -> pd.Series:
+    values: Any = frame[name]  # names are distinct, which type checkers cannot know
+    return values
+
+
+def _with_level(values: pd.Series) -> pd.Series:
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        levels = [level for level in values.cat.categories if level != MISSING_LEVEL]
+        values = values.cat.set_categories([MISSING_LEVEL, *levels])
+        return values.fillna(MISSING_LEVEL)
+    return values.astype(object).where(values.notna(), MISSING_LEVEL)
+
+
+def _free_name(name: str, frame: pd.DataFrame) -> str:
+    while name in frame.columns:
+        name += "*"
+    return name
+
+
+def check_missing(choice: Any) -> None:
+    """Refuse another word for missing values than the two there are."""
+    if choice not in {REFUSE, BRANCH}:
+        raise SettingsError(
+            "UNKNOWN_OPTION",
+            f"missing must be {REFUSE!r} or {BRANCH!r}, but {choice!r} was given.",
+            "missing",
+        )

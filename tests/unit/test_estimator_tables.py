@@ -1,0 +1,217 @@
+"""What users of scikit-learn bring: tables of three libraries, gaps, weights; and what they ask."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.model_selection import GridSearchCV
+
+import octcore
+from octcore.docs.class_types import TYPES, types_of_classes
+from octcore.errors import DataError, SettingsError
+from octcore.estimator.named import GENERAL
+from octcore.formulations.base import list_formulations
+
+NARROW = [info for info in list_formulations() if info.key != "cart"]
+
+
+def _named(info: Any, **settings: Any) -> Any:
+    return getattr(octcore, info.class_name)(**settings)
+
+
+@pytest.fixture
+def table() -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(7)
+    frame = pd.DataFrame(
+        {
+            "size": pd.Categorical(
+                rng.choice(["small", "medium", "large"], 60), ["small", "medium", "large"], True
+            ),
+            "colour": rng.choice(["red", "blue", "?"], 60),
+            "rooms": rng.integers(1, 5, 60),
+            "price": rng.normal(size=60).round(3),
+        }
+    )
+    return frame, np.where((frame["size"] == "large") | (frame["price"] > 0.4), "yes", "no")
+
+
+def _polars(frame: pd.DataFrame) -> Any:
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    order = list(frame["size"].cat.categories)
+    columns = {name: frame[name].tolist() for name in frame.columns}
+    return polars.DataFrame(columns, schema_overrides={"size": polars.Enum(order)})
+
+
+def _arrow(frame: pd.DataFrame) -> Any:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    return arrow.Table.from_pandas(frame.astype({"size": str}))
+
+
+@pytest.mark.parametrize("convert", [_polars, _arrow])
+def test_tables_of_other_libraries_give_the_same_tree(table: Any, convert: Any) -> None:
+    frame, y = table
+    other = convert(frame)
+    kinds = {"size": "ordinal:small<medium<large"}
+    ours = octcore.OptimalTreeClassifier(kinds=kinds).fit(frame, y)
+    theirs = octcore.OptimalTreeClassifier(kinds=kinds).fit(other, y)
+    assert theirs.tree_ == ours.tree_
+    assert list(theirs.feature_names_in_) == list(frame.columns)
+    assert (theirs.predict(other) == ours.predict(frame)).all()
+
+
+def test_the_same_table_is_typed_alike_from_a_file_and_from_a_frame(table: Any) -> None:
+    frame, y = table
+    text = frame.assign(colour=frame["colour"].replace("?", "green"), target=y).to_csv(index=False)
+    read = octcore.read_csv(io.BytesIO(text.encode()), target="target")
+    again = pd.read_csv(io.StringIO(text)).drop(columns="target")
+    model = octcore.OptimalTreeClassifier(max_depth=1).fit(again, y)
+    assert model.run_.train is not None
+    found = {column.name: (column.kind, column.levels) for column in model.run_.train.columns}
+    assert found == {column.name: (column.kind, column.levels) for column in read.columns}
+    assert found["rooms"] == ("categorical", ("1", "2", "3", "4"))
+    own = octcore.OptimalTreeClassifier(max_depth=1, kinds={"rooms": "numeric"}).fit(again, y)
+    assert own.run_.train.column("rooms").kind == "numeric"
+
+
+def test_ordered_categories_keep_their_order_and_a_question_mark_is_a_text(table: Any) -> None:
+    frame, y = table
+    model = octcore.OptimalTreeClassifier(max_depth=2).fit(frame, y)
+    assert model.run_.train.column("size").levels == ("small", "medium", "large")
+    assert "?" in model.run_.train.column("colour").levels
+    assert model.score(frame, y) == 1.0
+    new = frame.head(3).assign(colour=["?", "violet", "red"])
+    assert (model.predict(new) == model.predict(frame.head(3))).all()
+
+
+def test_missing_values_are_refused_or_a_branch_of_their_own(table: Any) -> None:
+    frame, _ = table
+    gone = np.arange(60) % 4 == 0
+    holes = frame.assign(
+        price=frame["price"].mask(gone), size=frame["size"].where(np.arange(60) % 7 != 0)
+    )
+    y = gone.astype(int)
+    with pytest.raises(DataError, match="missing"):
+        octcore.OptimalTreeClassifier().fit(holes, y)
+    with pytest.raises(ValueError, match="NaN"):
+        octcore.OptimalTreeClassifier().fit(holes[["price"]], y)
+    for X in (holes, holes[["price"]], holes[["price"]].to_numpy()):
+        model = octcore.OptimalTreeClassifier(max_depth=1, missing="branch").fit(X, y)
+        assert model.score(X, y) == 1.0
+        assert model.n_features_in_ == np.shape(X)[1]
+        used = model.feature_importances_
+        assert used.shape == (model.n_features_in_,)
+        assert used[-1] == used.max() > 0
+    sizes = model = octcore.OptimalTreeClassifier(max_depth=2, missing="branch").fit(holes, y)
+    assert sizes.run_.train.column("size").levels[0] == "(missing)"
+    with pytest.raises(SettingsError, match="'refuse' or 'branch'"):
+        octcore.OptimalTreeClassifier(missing="drop").fit(frame, y)
+    assert model.__sklearn_tags__().input_tags.allow_nan
+
+
+def test_gaps_that_training_had_not_are_refused_later(table: Any) -> None:
+    frame, y = table
+    model = octcore.OptimalTreeClassifier(max_depth=1, missing="branch").fit(frame, y)
+    with pytest.raises(DataError, match="price"):
+        model.predict(frame.assign(price=np.nan))
+
+
+def test_dates_and_objects_are_warned_about() -> None:
+    days = pd.date_range("2026-01-01", periods=20).to_series(index=range(20))
+    frame = pd.DataFrame({"day": days, "pair": [(i % 2, 0) for i in range(20)]})
+    y = (frame.index >= 12).astype(int)
+    with pytest.warns(UserWarning, match="dates") as caught:
+        model = octcore.OptimalTreeClassifier(max_depth=1).fit(frame, y)
+    assert any("objects (tuple)" in str(one.message) for one in caught)
+    assert model.score(frame, y) == 1.0
+
+
+def test_what_there_is_no_tree_for_is_refused_in_words() -> None:
+    X, y = np.eye(4), np.array([0, 1, 0, 1])
+    with pytest.raises(SettingsError, match="how deep"):
+        octcore.OptimalTreeClassifier(max_depth=None).fit(X, y)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="parse"):
+        octcore.OptimalTreeClassifier().fit(csr_matrix(X), y)
+    with pytest.raises(SettingsError, match="class_weight was given twice"):
+        octcore.OptimalTreeClassifier(
+            class_weight="balanced", constraints={"class_weight": "balanced"}
+        ).fit(X, y)
+
+
+def test_class_weight_is_the_side_constraint_of_that_name(table: Any) -> None:
+    frame, y = table
+    weights = {"yes": 30.0, "no": 1.0}
+    plain = octcore.OptimalTreeClassifier(max_depth=1).fit(frame, y)
+    model = octcore.OptimalTreeClassifier(max_depth=1, class_weight=weights).fit(frame, y)
+    other = octcore.OptimalTreeClassifier(max_depth=1, constraints={"class_weight": weights})
+    assert model.tree_ == other.fit(frame, y).tree_
+    assert (model.predict(frame)[y == "yes"] == "yes").all()
+    assert model.tree_ != plain.tree_
+
+
+def test_grid_search_over_a_parameter_of_the_class(table: Any) -> None:
+    frame, y = table
+    search = GridSearchCV(
+        octcore.PathSearchClassifier(max_depth=2), {"leaf_penalty": [0.001, 0.9]}, cv=2
+    ).fit(frame, y)
+    assert search.best_params_ == {"leaf_penalty": 0.001}
+
+
+def test_paths_leaves_and_logarithms_agree(table: Any) -> None:
+    frame, y = table
+    model = octcore.OptimalTreeClassifier(max_depth=2).fit(frame, y)
+    path, leaves = model.decision_path(frame), model.apply(frame)
+    assert path.shape[0] == 60
+    assert (path[np.arange(60), leaves] == 1).all()
+    assert (np.asarray(path[:, 1].todense()) == 1).all()
+    encoded = model.encoding_.transform(model.run_.train.frame)
+    for row in range(5):
+        assert tuple(np.flatnonzero(path[row].toarray()[0])) == model.tree_.decision_path(
+            encoded[row]
+        )
+    assert np.exp(model.predict_log_proba(frame)) == pytest.approx(model.predict_proba(frame))
+
+
+def test_editors_know_every_class_with_its_parameters() -> None:
+    assert TYPES.read_text(encoding="utf-8") == types_of_classes(), (
+        "run python -m octcore.docs.class_types"
+    )
+    assert {info.class_name for info in list_formulations()} <= set(dir(octcore))
+    for info in list_formulations():
+        names = [p.name for p in (*GENERAL, *info.hyperparameters)]
+        assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("info", NARROW, ids=lambda info: info.key)
+def test_importances_are_losses_of_the_objective(info: Any) -> None:
+    """The column that decides alone has the whole loss, in every formulation's own units."""
+    rng = np.random.default_rng(3)
+    X = rng.random((24, 3))
+    X[:, 1] += (np.arange(24) % 2) * 2.0
+    model = _named(info, max_depth=1, time_limit=20.0).fit(X, np.arange(24) % 2)
+    found = model.feature_importances_
+    assert found.shape == (3,)
+    assert found.argmax() == 1
+    assert found[1] > 0
+
+
+def test_importance_is_the_mean_over_splits_of_what_undoing_costs(table: Any) -> None:
+    frame, y = table
+    model = octcore.OptimalTreeClassifier(max_depth=2, params={"leaf_penalty": 0.01}).fit(frame, y)
+    tree, train = model.tree_, model.run_.train
+    X = model.encoding_.transform(train.frame)
+
+    def objective(one: Any) -> float:
+        return (one.predict_codes(X) == train.y).mean() - 0.01 * one.n_leaves
+
+    expected = 0.0
+    for node in tree.splits:
+        here = tree.node_rows(X)[node]
+        leaf = tree.collapse(node, int(np.bincount(train.y[here]).argmax()))
+        expected += (objective(tree) - objective(leaf)) / tree.n_splits
+    assert model.feature_importances_.sum() == pytest.approx(expected)
+    assert model.objective_ == pytest.approx(objective(tree))
