@@ -224,7 +224,7 @@ def test_selected_rows_are_copied(
     monkeypatch.setattr(jobs, "start_task", start_task)
     monkeypatch.setattr(jobs, "is_task_final", lambda task: True)
     monkeypatch.setattr(jobs, "task_result", results.get)
-    app = open_form("4-partitions", "s-oct")
+    app = open_form("xor", "svm1-odt")
     keyed(app, "test_share").set_value(20)
     keyed(app, "depth").set_value(1)
     app.run()
@@ -232,11 +232,11 @@ def test_selected_rows_are_copied(
     next(b for b in app.button if b.label == "Select").click().run()
     press(app)
     data, settings = started[0]
-    assert data.n_samples == len(results["task"]["rows"]) < 86
+    assert data.n_samples == len(results["task"]["rows"]) < 80
     own = solve(data, **settings)
     script, words = copied(app)
     again: Run = by_script(script)["run"]
-    record = by_command(words, "4-partitions", tmp_path)
+    record = by_command(words, "xor", tmp_path)
     for name in ("status", "objective", "accuracy", "n_train", "tree"):
         assert again.to_dict()[name] == record[name] == own.to_dict()[name]
     assert record["selection"]["test_accuracy"] is not None
