@@ -273,8 +273,22 @@ class OCT:
         )
 
     def _both_sides(self, model: Any) -> None:
-        """A required root split must not leave a side empty (it would be a leaf without rows)."""
-        wanted = self.problem.constraints
+        """Keep thresholds between the values: no split for show, no leaf without rows."""
+        wanted, sets, X = self.problem.constraints, self.sets, self.problem.X
+        if wanted.root_feature is not None:
+            varying = [j for j in sets.columns if np.ptp(X[:, j]) > 0]
+            model.root_divides = pyo.Constraint(
+                (0, 1) if varying else (),
+                rule=lambda _, s: (
+                    pyo.quicksum(
+                        model.z[i, t]
+                        for i in range(len(sets.rows))
+                        for t in sets.terminals_below(1, s)
+                    )
+                    >= pyo.quicksum(model.a[1, j] for j in varying)
+                ),
+                doc="a required root sends a row to either side",
+            )
         if wanted.min_samples_leaf is None:
             return
         model.split_opens_leaves = pyo.Constraint(
