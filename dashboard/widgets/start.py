@@ -70,7 +70,11 @@ def suits_margins(data: Dataset) -> bool:
 
 
 def start_button(
-    label: str, key: str, given: Mapping[str, Any] | None = None, is_first: bool = True
+    label: str,
+    key: str,
+    given: Mapping[str, Any] | None = None,
+    is_first: bool = True,
+    is_ready: bool = True,
 ) -> None:
     """Draw a button that starts a solve and opens the Solve page.
 
@@ -82,15 +86,18 @@ def start_button(
         Keywords of `octcore.solve`; by default `first_settings`.
     is_first : bool
         Whether it is what most people want.
+    is_ready : bool
+        Whether the page knows what is predicted.
     """
     data = session.dataset()
+    is_ready = is_ready and data.y is not None
     if st.button(
         label,
         key=key,
         type="primary" if is_first else "secondary",
         icon=":material/play_arrow:",
         width="stretch",
-        disabled=data.y is None,
-        help=None if data.y is not None else "Choose the column to predict first.",
+        disabled=not is_ready,
+        help=None if is_ready else "Say first what is predicted.",
     ) and start(given or first_settings(data)):
         st.switch_page(SOLVE_PAGE, query_params=session.run_query())

@@ -9,14 +9,17 @@ import html
 import re
 from collections.abc import Sequence
 
+from octcore.tree.wording import shorten
+
 _LINKS = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp|www)(?=[:.])|(?<=\S)@(?=\S)")
+_HYPHENS = re.compile(r"(?<![\w.)])-(?= ?[\d.]*\d)")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&^=])")
 
 
 def printable(text: object, at_most: int = 60) -> str:
-    """Show user text in one line: no control or direction characters, cut with an ellipsis."""
+    """Show user text in one line: no control or direction characters, cut in the middle."""
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
-    return shown if len(shown) <= at_most else shown[: at_most - 1] + "…"
+    return shorten(shown, at_most)
 
 
 def markdown(text: object, at_most: int = 60) -> str:
@@ -32,16 +35,20 @@ def plotly(text: object, at_most: int = 40) -> str:
 
 def words(split_text: str) -> str:
     """Give a worded split its proper mathematical signs."""
-    return split_text.replace(" <= ", " ≤ ").replace(" >= ", " ≥ ")
+    return minus(split_text.replace(" <= ", " ≤ ").replace(" >= ", " ≥ "))
 
 
 def unique_labels(texts: Sequence[object], at_most: int = 40) -> list[str]:
-    """Plotly labels that stay apart: equal ones (after shortening) get a number."""
+    """Plotly labels that stay apart: shortened only as far as they stay different."""
+    length = at_most
+    longest = max((len(str(text)) for text in texts), default=0)
+    while len({printable(text, length) for text in texts}) < len(texts) and length < longest:
+        length += 8
     labels: list[str] = []
     for text in texts:
-        label, number = plotly(text, at_most), 2
-        while label in labels:
-            label, number = f"{plotly(text, at_most)} ({number})", number + 1
+        label = plotly(text, length)
+        while label in labels:  # the same text twice: apart for plotly, the same for readers
+            label += "\N{ZERO WIDTH SPACE}"
         labels.append(label)
     return labels
 
@@ -50,7 +57,12 @@ def number(value: float | None, digits: int = 4) -> str:
     """Write a number briefly; a dash where there is none."""
     if value is None:
         return "–"
-    return f"{value:,.1f}" if 1000 <= abs(value) < 1e9 else f"{value:.{digits}g}"
+    return minus(f"{value:,.1f}" if 1000 <= abs(value) < 1e9 else f"{value:.{digits}g}")
+
+
+def minus(written: str) -> str:
+    """Give the negative numbers of a text a minus sign instead of a hyphen."""
+    return _HYPHENS.sub("\N{MINUS SIGN}", written)
 
 
 def percent(value: float | None, digits: int = 1) -> str:

@@ -223,3 +223,20 @@ def test_sample_without_two_numeric_columns_has_no_plane(fake):
     app.switch_page("pages/explore.py").run()
     assert not app.exception
     assert not any(s.label == "Across" for s in app.selectbox)
+
+
+def test_a_measurement_is_not_solved_before_it_is_cut_into_classes(fake):
+    rows = "".join(f"{i * 7 % 40}.5,{i * 3 % 11},{i * 1.25}\n" for i in range(40))
+    app = upload(open_app(), b"a,b,price\n" + rows.encode())
+    assert button(app, "Find an optimal tree").disabled
+    target = next(s for s in app.selectbox if s.label == "What is predicted")
+    assert target.value is None
+    target.set_value("price").run()
+    assert "regression" in shown(app)
+    assert button(app, "Find an optimal tree").disabled
+    next(g for g in app.button_group if g.label == "Classes made of it").set_value(3).run()
+    assert not app.exception
+    assert not button(app, "Find an optimal tree").disabled
+    button(app, "Find an optimal tree").click().run()
+    run = fake.views["run-1"].run
+    assert len(run.classes) == 3

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from octcore.plotting.gap import GAP_FLOOR, Convergence
+from octcore.plotting.gap_plot import GAP_FLOOR, Convergence
 from octcore.plotting.palette import CLASS_COLOURS, Palette
 
 MOST_POINTS = 400

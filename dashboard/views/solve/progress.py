@@ -12,7 +12,7 @@ from dashboard.views.solve.live_gap import live_chart
 from dashboard.widgets import run_summary
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
-from octcore.plotting.gap import convergence_data
+from octcore.plotting.gap_plot import convergence_data
 
 SECONDS_BETWEEN = 1.0
 

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import cached, session
+from dashboard.views.data import target_choice
 from dashboard.views.solve import advice, rows_form
 from dashboard.views.solve.rows_form import Rows
 from dashboard.widgets import settings_form
@@ -115,8 +116,9 @@ def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
     settings : mapping
         From `draw`.
     """
-    if data.y is None:
-        st.warning("Choose the column to predict on the Data page first.")
+    if data.y is None or not target_choice.is_ready():
+        st.warning("Say on the Data page first what is predicted.")
+        st.page_link("pages/data.py", label="Choose it", icon=":material/table:")
         return False
     estimate = cached.size_estimate(data, cached.data_token(data), settings)
     refused = isinstance(estimate, str)

@@ -4,7 +4,7 @@ import pytest
 from octcore.data.dataset import Dataset
 from octcore.encoding import fit_encoding
 from octcore.plotting import text
-from octcore.plotting.class_bars import ClassBars, class_bars_figure
+from octcore.plotting.class_bars import class_bars, class_bars_figure
 from octcore.plotting.confusion import confusion_data, confusion_figure
 from octcore.plotting.encoding_plot import (
     MOST_LEVELS,
@@ -107,7 +107,7 @@ def test_component_data_is_plain_and_keeps_hostile_text_as_text(univariate):
 
 
 def test_class_bars_keep_equal_names_apart():
-    record = ClassBars(("a" * 60, "a" * 60 + "b", "c"), (1, 2, 3))
+    record = class_bars(("a" * 60, "a" * 60 + "b", "c"), (1, 2, 3))
     figure = class_bars_figure(record, LIGHT)
     assert len(set(figure.data[0].y)) == 3
 
@@ -144,7 +144,7 @@ def test_markdown_makes_no_links_by_itself(given):
 
 def test_plotly_text_is_escaped_and_cut():
     assert text.plotly("<b>&") == "&lt;b&gt;&amp;"
-    assert text.plotly("x" * 50, 10) == "xxxxxxxxx…"
+    assert text.plotly("x" * 50, 10) == "xxxxx…xxxx"
 
 
 def test_numbers_are_short():

@@ -1,0 +1,60 @@
+"""What is predicted: asked where it would be a guess; numbers are cut into classes."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import session
+from octcore.data.target_choice import BINS, is_continuous
+from octcore.plotting import text
+
+MOST_TARGETS = 500
+
+
+def is_ready() -> bool:
+    """Whether there are classes to predict: a target, and not a measurement."""
+    return session.dataset().y is not None and not _is_measured()
+
+
+def _is_measured() -> bool:
+    choice = session.choice()
+    if choice.target is None or choice.target_bins is not None:
+        return False
+    return is_continuous(session.table().column(choice.target))
+
+
+def draw() -> None:
+    """Draw the choice of the column to predict and, for numbers, of the classes made of them."""
+    choice, table = session.choice(), session.table()
+    names = [name for name in table.names if name != table.index_column][:MOST_TARGETS]
+    picked = st.selectbox(
+        "What is predicted",
+        names,
+        index=names.index(choice.target) if choice.target in names else None,
+        placeholder="choose the column that holds the classes",
+        key=session.widget_key("predicted", choice.sample, choice.file_name, choice.target),
+    )
+    if picked is not None and picked != choice.target:
+        if session.change_choice(target=picked, positive_class=None, target_bins=None):
+            st.rerun()
+        st.error(text.markdown(session.problem(), 400), icon=":material/error:")
+    if choice.target is not None and is_continuous(table.column(choice.target)):
+        _bins(choice.target, choice.target_bins)
+
+
+def _bins(target: str, current: int | None) -> None:
+    """Draw how many classes a column of numbers is cut into."""
+    if current is None:
+        st.warning(
+            f"{text.markdown(target, 40)} is a measurement. Predicting numbers is regression, "
+            "which these trees do not do. Cut it into classes of about equally many rows:",
+            icon=":material/straighten:",
+        )
+    picked = st.segmented_control(
+        "Classes made of it",
+        BINS,
+        default=current,
+        key=session.widget_key("target_bins", target, current),
+    )
+    if picked is not None and picked != current and session.change_choice(target_bins=picked):
+        st.rerun()
