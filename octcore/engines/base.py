@@ -68,7 +68,7 @@ class SolveLimits:
     Parameters
     ----------
     clock : Clock
-        Holds the time limit, counted from the call.
+        Holds the time limit, counted from the start of encoding.
     gap : float
         Relative gap at which the solve may stop.
     node_limit : int or None

@@ -32,7 +32,8 @@ def run_report(run: Run) -> str:
         lines.append(f"accuracy {_percent(run.test_accuracy)} of {run.n_test} held-out rows")
     if run.tree is not None:
         lines.append(f"{run.tree.n_leaves} leaves, {run.tree.n_splits} splits")
-    lines.append("seconds " + "  ".join(f"{k} {v:.2f}" for k, v in run.timings.items()))
+    spent = (f"{name.replace('_', ' ')} {seconds:.2f}" for name, seconds in run.timings.items())
+    lines.append("seconds " + "  ".join(spent))
     if run.model_size:
         lines.append("model " + "  ".join(f"{v:,} {k}" for k, v in run.model_size.items()))
     remarks = [*run.certificate.sentences, *run.findings]

@@ -40,7 +40,7 @@ ENGINE = Key(
 TIME_LIMIT = FloatRange(
     "time_limit",
     60.0,
-    help="Seconds from the call, building and compiling included.",
+    help="Seconds from the start of encoding, building the model included.",
     unit="s",
     low=0.0,
     low_open=True,
