@@ -110,10 +110,10 @@ def _wrong_tree(claim: Claim, objective: float) -> str:
     if broken:
         return f"the tree breaks a side constraint: {broken[0]}"
     worth = _worth(claim, routed, 1, 0, np.arange(len(claim.y)))
+    if not np.isfinite(worth):
+        return "a row stands in the strip of an upper plane, or a label is on the wrong side"
     if abs(worth - objective) <= TOLERANCE * max(1e-9, abs(worth)):
         return ""
-    if not np.isfinite(worth):
-        return "a row stands in the strip of a plane above the last level"
     return f"objective {objective:.9g} is claimed, the tree is worth {worth:.9g}"
 
 
@@ -128,13 +128,21 @@ def _worth(claim: Claim, routed: Routed, node: int, level: int, rows: np.ndarray
     label = claim.tree.labels[node] if is_leaf else None
     passed = _without_weights(claim, level, rows, label)
     passed += _worth(claim, routed, node, level + 1, rows)
-    if is_leaf:
+    if is_leaf or not _labels_fit(claim, node, level):
         return passed
     cost = _plane_cost(claim, routed, node, level)
     for child in (2 * node, 2 * node + 1):
         below = routed.rows[child] if child in routed.rows else _of_leaf(routed, child)
         cost += _worth(claim, routed, child, level + 1, below)
     return min(passed, cost)
+
+
+def _labels_fit(claim: Claim, node: int, level: int) -> bool:
+    """Below a plane of the last level the second class is on the right, the first on the left."""
+    if level < claim.depth - 1:
+        return True
+    labels = [claim.tree.labels.get(child) for child in (2 * node, 2 * node + 1)]
+    return labels == [1 - claim.positive_class, claim.positive_class]
 
 
 def _of_leaf(routed: Routed, leaf: int) -> np.ndarray:
