@@ -10,9 +10,9 @@ from html import escape
 import numpy as np
 
 from octcore.plotting import text
-from octcore.plotting.gap import GAP_FLOOR, Convergence
+from octcore.plotting.gap_plot import GAP_FLOOR, Convergence
 from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, LIGHT, Palette
-from octcore.plotting.plane import PlaneRecord
+from octcore.plotting.plane_plot import PlaneRecord
 from octcore.plotting.race import Race
 from octcore.tree.polygons import Polygon
 
@@ -58,7 +58,7 @@ def plane_svg(record: PlaneRecord, palette: Palette = LIGHT) -> str:
     Parameters
     ----------
     record : PlaneRecord
-        From `octcore.plotting.plane.plane_data`.
+        From `octcore.plotting.plane_plot.plane_data`.
     palette : Palette
         Colours.
     """
@@ -143,7 +143,7 @@ def convergence_svg(record: Convergence, absolute: bool, palette: Palette = LIGH
     Parameters
     ----------
     record : Convergence
-        From `octcore.plotting.gap.convergence_data`.
+        From `octcore.plotting.gap_plot.convergence_data`.
     absolute : bool
         Incumbent and bound instead of the gap.
     palette : Palette

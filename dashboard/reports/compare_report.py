@@ -10,7 +10,7 @@ from dashboard.reports.page import escaped, page, table
 from dashboard.views.compare.table import comparison_data
 from octcore.plotting import text
 from octcore.plotting.accuracy_plot import spread_data
-from octcore.plotting.plane import default_axes, plane_data
+from octcore.plotting.plane_plot import default_axes, plane_data
 from octcore.plotting.race import Entrant, known_optimum, race_data, ran_together
 from octcore.reports.tables import export_tree
 from octcore.serial import versions

@@ -11,8 +11,8 @@ from dashboard.reports.page import page
 from dashboard.reports.page import table as _table
 from octcore.formulations.base import get_formulation, objective_words
 from octcore.plotting import text
-from octcore.plotting.gap import convergence_data
-from octcore.plotting.plane import default_axes, plane_data
+from octcore.plotting.gap_plot import convergence_data
+from octcore.plotting.plane_plot import default_axes, plane_data
 from octcore.reports.tables import export_tree
 from octcore.serial import versions
 from octcore.solving.run import Run

@@ -15,7 +15,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.synthetic import SyntheticSet
 from octcore.encoding.base import Encoding
 from octcore.plotting.palette import Palette
-from octcore.plotting.plane import PlaneRecord, plane_data
+from octcore.plotting.plane_plot import PlaneRecord, plane_data
 from octcore.tree.geometry import leaf_regions, node_cells
 from octcore.tree.margins import node_margins, split_lines
 from octcore.tree.plane_view import PlaneView

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from octcore.engines.trace import Trace
 from octcore.plotting import text
-from octcore.plotting.gap import GAP_FLOOR, Convergence, convergence_data
+from octcore.plotting.gap_plot import GAP_FLOOR, Convergence, convergence_data
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import CLASS_COLOURS, Palette
 

@@ -16,7 +16,7 @@ from octcore.engines.trace import Trace
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
-from octcore.plotting.plane import PlaneRecord
+from octcore.plotting.plane_plot import PlaneRecord
 from octcore.tree import metrics
 from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import split_words

@@ -13,7 +13,7 @@ import pandas as pd
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.plotting.plane import typical_values
+from octcore.plotting.plane_plot import typical_values
 from octcore.tree import metrics
 from octcore.tree.raw_units import left_condition, raw_plane
 from octcore.tree.tree import Tree

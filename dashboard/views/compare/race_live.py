@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from octcore.plotting.gap import GAP_FLOOR
+from octcore.plotting.gap_plot import GAP_FLOOR
 from octcore.plotting.palette import Palette
 from octcore.plotting.race import (
     SHAPES,

@@ -17,7 +17,7 @@ from octcore.data.export import frame_to_csv
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data
 from octcore.plotting.heat_map_runs import heat_map_data, heat_map_figure
-from octcore.plotting.plane import default_axes, numeric_columns, plane_data, plane_figure
+from octcore.plotting.plane_plot import default_axes, numeric_columns, plane_data, plane_figure
 from octcore.solving.run import Run
 
 EXPLORE_PAGE = "pages/explore.py"

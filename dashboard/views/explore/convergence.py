@@ -10,7 +10,7 @@ from dashboard.views.compare.race_entrants import problem_of
 from dashboard.widgets import chart
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
-from octcore.plotting.gap import convergence_data, convergence_figure
+from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.solving.run import Run
 
 SAME = 1e-6

@@ -9,7 +9,7 @@ from dashboard.views.explore import node_panel, plane_panel, row_panel
 from dashboard.widgets import chart, run_summary
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data, usage_figure
-from octcore.plotting.plane import default_axes
+from octcore.plotting.plane_plot import default_axes
 from octcore.solving.run import Run
 from octcore.tree.tree import Tree
 

@@ -10,7 +10,7 @@ from dashboard import cached, session
 from dashboard.views.explore import input_of_column
 from dashboard.widgets import chart, run_summary
 from octcore.plotting import text
-from octcore.plotting.plane import (
+from octcore.plotting.plane_plot import (
     PlaneRecord,
     numeric_columns,
     plane_data,

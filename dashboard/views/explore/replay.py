@@ -14,8 +14,8 @@ from dashboard.widgets.tree_component import show_tree
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.cut_tree import cut_tree_figure
-from octcore.plotting.gap import convergence_data, convergence_figure
-from octcore.plotting.plane import default_axes, plane_data, plane_figure
+from octcore.plotting.gap_plot import convergence_data, convergence_figure
+from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
 from octcore.plotting.replay import (
     CutPicture,
     Frame,

@@ -21,7 +21,7 @@ from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import FloatRange, IntRange, Parameter
 from octcore.plotting import text
-from octcore.plotting.plane import PlaneRecord
+from octcore.plotting.plane_plot import PlaneRecord
 
 LABELS = {
     "n": "Number of points",

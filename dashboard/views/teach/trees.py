@@ -26,7 +26,7 @@ from dashboard.widgets import chart, run_summary
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
-from octcore.plotting.plane import PlaneRecord, plane_figure
+from octcore.plotting.plane_plot import PlaneRecord, plane_figure
 from octcore.solving.run import Run
 
 SECONDS_BETWEEN = 0.8

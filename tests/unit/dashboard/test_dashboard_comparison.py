@@ -16,7 +16,7 @@ from octcore.data.dataset import Dataset
 from octcore.errors import DataError
 from octcore.plotting.accuracy_plot import spread_data, spread_figure
 from octcore.plotting.feature_usage import usage_data
-from octcore.plotting.gap import convergence_data
+from octcore.plotting.gap_plot import convergence_data
 from octcore.plotting.heat_map_runs import heat_map_data, heat_map_figure
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.profile_plot import profile_data, profile_figure
@@ -160,7 +160,7 @@ def test_report_without_a_tree_or_a_plane_is_still_a_report(square):
 
 
 def test_static_charts_are_well_formed(oblique, trace):
-    from octcore.plotting.plane import plane_data
+    from octcore.plotting.plane_plot import plane_data
 
     tree, encoding, data = oblique
     for picture in (

@@ -3,7 +3,7 @@ import pytest
 from dashboard.views.solve.live_gap import MOST_POINTS, live_chart, live_rows
 from octcore.engines.events import Event
 from octcore.engines.trace import Trace
-from octcore.plotting.gap import GAP_FLOOR, convergence_data, convergence_figure
+from octcore.plotting.gap_plot import GAP_FLOOR, convergence_data, convergence_figure
 from octcore.plotting.palette import DARK, LIGHT
 
 

@@ -21,7 +21,7 @@ from octcore.data.synthetic import list_generators
 from octcore.errors import SettingsError
 from octcore.formulations.base import list_formulations
 from octcore.plotting.palette import DARK, LIGHT
-from octcore.plotting.plane import plane_figure
+from octcore.plotting.plane_plot import plane_figure
 from octcore.solving.solve import solve
 
 DRAWN = ((100, 100, 0), (200, 900, 1), (900, 200, 1), (800, 800, 0))

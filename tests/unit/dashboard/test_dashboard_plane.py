@@ -3,7 +3,7 @@ import pytest
 
 from octcore.data.dataset import Dataset
 from octcore.plotting.palette import LIGHT
-from octcore.plotting.plane import (
+from octcore.plotting.plane_plot import (
     MOST_POINTS,
     _visits,
     default_axes,

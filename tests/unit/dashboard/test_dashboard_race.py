@@ -14,7 +14,7 @@ from dashboard.views.compare.presets import (
 from dashboard.views.compare.race_live import race_chart
 from octcore.data.samples import load_sample
 from octcore.engines.trace import Trace
-from octcore.plotting.gap import GAP_FLOOR
+from octcore.plotting.gap_plot import GAP_FLOOR
 from octcore.plotting.palette import DARK, LIGHT
 from octcore.plotting.race import (
     Entrant,

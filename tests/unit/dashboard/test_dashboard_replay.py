@@ -10,7 +10,7 @@ from octcore.engines.events import Event
 from octcore.engines.trace import Trace
 from octcore.plotting.cut_tree import cut_tree_figure, place_of
 from octcore.plotting.palette import LIGHT
-from octcore.plotting.plane import plane_data, plane_figure
+from octcore.plotting.plane_plot import plane_data, plane_figure
 from octcore.plotting.replay import (
     CutPicture,
     alike_rows,

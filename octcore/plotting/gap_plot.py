@@ -48,7 +48,8 @@ class Convergence:
     objective : str
         Title of the axis for absolute values.
     seconds, incumbent, bound, gap : tuple
-        One entry per change; None where there is no value yet.  Times count from the call.
+        One entry per change; None where there is no value yet.  Times count from the start of
+        encoding.
     marks : tuple of Mark
         Incumbents.
     phases : tuple of Phase
