@@ -22,6 +22,9 @@ LEVELS = 3
 """Rings of the sunburst: root, its children, their children."""
 SAME = 1e-12
 LEAF_WORDS = "leaf"
+LONGEST_NAME = 18
+READABLE = 0.02
+"""Smallest share of the trees whose sector has room for words."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,12 @@ class CountStep:
     loss: float
     trees: int
     by_leaves: tuple[tuple[int, int], ...]
+
+
+def points_words(share: float) -> str:
+    """A distance in accuracy points: ``1 point``, ``0.5 points``."""
+    points = 100 * share
+    return f"{points:.4g} point" + ("" if abs(points - 1) < SAME else "s")
 
 
 def count_steps(record: Alternatives) -> tuple[CountStep, ...]:
@@ -89,6 +98,8 @@ def leaves_figure(record: Alternatives, palette: Palette, height: int = 330) -> 
         marker={"color": palette.incumbent},
         text=[f"{n:,}" for n in counts.values()],
         textfont={"color": palette.text},
+        textposition="outside",
+        cliponaxis=False,
         hovertemplate="%{y:,} trees with %{x} leaves<extra></extra>",
     )
     figure.update_xaxes(title_text="leaves", dtick=1)
@@ -148,13 +159,14 @@ def reliance_figure(record: Alternatives, palette: Palette) -> go.Figure:
             line={"color": palette.optimum, "width": 3},
             marker={"symbol": symbol, "size": 9},
             hovertemplate="%{y}: %{x:.2%}<extra></extra>",
+            showlegend=False,
         )
     figure.update_xaxes(title_text="accuracy lost when its values are permuted", tickformat=".0%")
     return figure
 
 
 def sunburst_figure(
-    trees: Sequence[Alternative], encoding: Encoding, palette: Palette, height: int = 480
+    trees: Sequence[Alternative], encoding: Encoding, palette: Palette, height: int = 410
 ) -> go.Figure:
     """Draw the trees by their splits: root inside, then both children, then all grandchildren.
 
@@ -180,12 +192,20 @@ def sunburst_figure(
         parents=[parents[key] for key in labels],
         values=[values[key] for key in labels],
         branchvalues="total",
+        text=[
+            text.plotly(words, 60) if values[key] >= READABLE * len(trees) else ""
+            for key, words in labels.items()
+        ],
+        textinfo="text",
         marker={"line": {"color": palette.background, "width": 1}},
         insidetextorientation="radial",
         hovertemplate="%{label}<br>%{value:,} trees<extra></extra>",
     )
     colours = [palette.class_colour(k) for k in range(7)]
-    figure.update_layout(sunburstcolorway=colours, margin={"l": 0, "r": 0, "t": 4, "b": 4})
+    figure.update_layout(
+        sunburstcolorway=colours,
+        margin={"l": 0, "r": 0, "t": 4, "b": 4},
+    )
     return figure
 
 
@@ -195,7 +215,7 @@ def _level_words(tree: Tree, encoding: Encoding, level: int) -> str:
     if not any(node in tree.splits for node in nodes):
         return "" if level else LEAF_WORDS
     names = [
-        text.words(split_words(tree.splits[node], encoding, digits=4, max_name=18).test)
+        text.words(split_words(tree.splits[node], encoding, digits=4, max_name=LONGEST_NAME).test)
         for node in nodes
         if node in tree.splits
     ]
@@ -203,7 +223,7 @@ def _level_words(tree: Tree, encoding: Encoding, level: int) -> str:
 
 
 def disagreement_figure(
-    record: Alternatives, data: Dataset, x: str, y: str, palette: Palette, height: int = 430
+    record: Alternatives, data: Dataset, x: str, y: str, palette: Palette, height: int = 350
 ) -> go.Figure:
     """Draw the training rows in a plane of two raw columns, coloured by disagreement."""
     figure = go.Figure(layout=base_layout(palette, height=height))

@@ -72,7 +72,7 @@ class NearOptimalEvent:
         "optimum" (finding it), "subsets" (which rows near-optimal trees part), "counting" or
         "finished".
     seconds : float
-        Since the call.
+        Since encoding began, without those for compiling kernels.
     subsets : int
         Subsets of rows scored so far.
     """
@@ -418,7 +418,7 @@ def near_optimal(
     tolerance : float
         Distance from the optimum, in accuracy.
     time_limit : float
-        Seconds; half a count is none, so an early end is an error.
+        Seconds from the start of encoding; half a count is none, so an early end is an error.
     seed : int
         Of the rows that are held out; the search itself draws nothing.
     on_event : callable or None
@@ -437,7 +437,6 @@ def near_optimal(
     CancelledError
         If it was stopped or the time ran out.
     """
-    start = time.perf_counter()
     check_all((TOLERANCE,), {"tolerance": tolerance}, "octcore.near_optimal")
     parsed = Constraints.parse(constraints)
     _refuse(parsed, params)
@@ -451,6 +450,7 @@ def near_optimal(
         seed=seed,
         test_size=test_size,
     )
+    start = time.perf_counter()
     prepared = prepare(data, settings)
     clock = _Clock(start, settings.time_limit, on_event, cancel)
     instance = _instance(prepared, exact(tolerance))
@@ -541,7 +541,7 @@ class _Clock:
 
     @property
     def seconds(self) -> float:
-        """Since the call, without those for compiling kernels."""
+        """Since encoding began, without those for compiling kernels."""
         return time.perf_counter() - self.start - (kernels.spent() - self.prepared)
 
     def stopped(self) -> bool:

@@ -16,6 +16,7 @@ from octcore.plotting.alternatives import (
     features_figure,
     features_words,
     leaves_figure,
+    points_words,
     ranked_features,
     reliance_figure,
     sunburst_figure,
@@ -38,7 +39,7 @@ def counts(task: str, record: Alternatives) -> None:
             f"{sum(n for _, _, n in record.steps):,} within {record.searched:g}",
         )
     with right:
-        st.markdown(f"**By leaves, within {100 * record.tolerance:g} points**")
+        st.markdown(f"**By leaves, within {points_words(record.tolerance)}**")
         chart.show(
             leaves_figure(record, palette),
             key=session.widget_key("alternatives_leaves", task),
@@ -145,7 +146,7 @@ def _rows_table(record: Alternatives, train: Dataset) -> None:
     st.dataframe(
         pd.concat([table, shown], axis=1),
         hide_index=True,
-        height=430,
+        height=350,
         key="alternatives_rows",
         column_config={"others": st.column_config.NumberColumn(format="percent")},
         alt="Rows on which the good trees disagree most",

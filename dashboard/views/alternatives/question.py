@@ -16,7 +16,7 @@ from octcore.solving.settings import check_settings
 from octcore.tree.tree import Tree
 
 SEARCHED = (0.005, 0.01, 0.02, 0.03, 0.05)
-"""Distances that are searched; the next one above what is asked, so that the curve goes on."""
+"""Distances that are searched: the next one beyond what is asked, so that the curve goes on."""
 MOST_DEPTH = 5
 
 
@@ -50,7 +50,7 @@ def search_settings(run: Run, data: Dataset, tolerance: float) -> dict[str, Any]
         "params": {"leaf_penalty": _penalty(settings["params"], run.n_train)},
         "depth": min(int(settings["depth"]), MOST_DEPTH),
         "constraints": {name: value for name, value in given.items() if name in CONSTRAINTS},
-        "tolerance": min(step for step in SEARCHED if step >= tolerance),
+        "tolerance": min((step for step in SEARCHED if step > tolerance), default=SEARCHED[-1]),
     }
 
 

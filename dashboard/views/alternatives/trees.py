@@ -19,6 +19,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
 from octcore.plotting import text
+from octcore.plotting.alternatives import points_words
 from octcore.plotting.difference import difference_data, mark
 from octcore.plotting.tree_view import component_data, tree_view_data
 from octcore.selection.alternatives import Alternative, Alternatives
@@ -162,7 +163,7 @@ def _actions(
             assert chosen is not None
             _keep(context, record, chosen)
         if smallest is not None and st.button(
-            f"Smallest within {100 * record.tolerance:g} points: "
+            f"Smallest within {points_words(record.tolerance)}: "
             f"{text.count(smallest.tree.n_leaves, 'leaf')}",
             icon=":material/compress:",
             key="alternatives_smallest",

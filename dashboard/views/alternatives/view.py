@@ -22,6 +22,7 @@ from dashboard.views.what_if.questions import rows_of
 from dashboard.widgets.lazy_tabs import lazy_tabs
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
+from octcore.plotting.alternatives import points_words
 from octcore.selection.alternatives import Alternatives
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import Run
@@ -168,7 +169,7 @@ def _headline(run_id: str, record: Alternatives, search: dict[str, Any]) -> None
     shown = text.count(record.count, "tree")
     of_all = "" if record.count == record.total else f" of {record.total:,}"
     st.markdown(
-        f"**{shown}{of_all}** within {100 * record.tolerance:g} points of the proven optimum "
+        f"**{shown}{of_all}** within {points_words(record.tolerance)} of the proven optimum "
         f"{text.number(record.optimum)}; counted exactly in {text.seconds(record.seconds)}."
     )
     view = jobs.view(run_id)

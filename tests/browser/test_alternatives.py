@@ -1,0 +1,156 @@
+"""Choosing among near-optimal trees, in a real browser with real counts."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.browser.conftest import SOLVE_MILLISECONDS
+
+pytestmark = pytest.mark.browser
+
+HEADLINE = re.compile(r"[\d,]+ trees?.* of the proven optimum")
+
+
+def opened(watched, query: str, tab: str = ""):
+    """The page of a run, counted, with a tab open."""
+    page = watched.open("/alternatives" + query)
+    page.get_by_text("counted exactly in").wait_for(timeout=SOLVE_MILLISECONDS)
+    if tab:
+        page.get_by_role("tab", name=tab).click()
+    watched.settle()
+    return page
+
+
+def number_of_trees(page) -> int:
+    """Count in the headline."""
+    words = page.get_by_text(HEADLINE).first.inner_text()
+    return int(words.split()[0].replace(",", ""))
+
+
+def mark_rows(page, watched, *rows: int) -> None:
+    """Tick rows of the table: its canvas has the boxes in the first column."""
+    grid = page.locator("[data-testid=stDataFrame] canvas").first
+    for row in rows:
+        grid.click(position={"x": 18, "y": 35 * (row + 1) + 18})
+        watched.settle()
+
+
+def test_moving_the_distance_changes_the_count(visit, solved):
+    watched = visit()
+    page = opened(watched, solved)
+    first = number_of_trees(page)
+    thumb = page.get_by_role("slider").first
+    thumb.focus()
+    thumb.press("ArrowRight")
+    page.get_by_text("within 1.5 points").first.wait_for(timeout=SOLVE_MILLISECONDS)
+    watched.settle()
+    assert number_of_trees(page) > first
+    assert page.locator(".js-plotly-plot").count() == 2
+    watched.assert_clean()
+
+
+def test_required_and_banned_features_and_leaves(visit, solved):
+    watched = visit()
+    page = opened(watched, solved)
+    everything = number_of_trees(page)
+    page.get_by_role("combobox", name="Must not use").click()
+    page.get_by_role("option", name=re.compile("petal length")).click()
+    page.keyboard.press("Escape")
+    page.get_by_text(re.compile(rf" of {everything:,}")).wait_for(timeout=SOLVE_MILLISECONDS)
+    without = number_of_trees(page)
+    assert 0 < without < everything
+    page.get_by_label("Most leaves").fill("4")
+    page.get_by_label("Most leaves").press("Enter")
+    page.wait_for_function(
+        f"() => !document.body.innerText.includes('{without:,} trees of')",
+        timeout=SOLVE_MILLISECONDS,
+    )
+    page.get_by_text(re.compile(rf" of {everything:,}")).wait_for(timeout=SOLVE_MILLISECONDS)
+    watched.settle()
+    assert number_of_trees(page) < without
+    watched.assert_clean()
+
+
+def test_features_paths_and_rows_are_drawn(visit, solved):
+    watched = visit()
+    page = opened(watched, solved, "Features")
+    page.get_by_text("In all trees:").wait_for()
+    assert page.locator(".js-plotly-plot").count() == 2
+    page.get_by_role("tab", name="Paths").click()
+    page.locator("g.sunburstlayer .slice").first.wait_for()
+    slices = page.locator("g.sunburstlayer .slice").count()
+    page.locator("g.sunburstlayer .slice").nth(1).click()
+    page.wait_for_timeout(1500)
+    assert page.locator("g.sunburstlayer .slice").count() != slices
+    page.get_by_role("tab", name="Rows").click()
+    page.get_by_text("get another class from some good tree").wait_for()
+    watched.settle()
+    assert page.locator(".js-plotly-plot .scatterlayer .trace").count() == 3
+    watched.assert_clean()
+
+
+def test_two_pinned_trees_differ_where_it_is_marked(visit, solved):
+    watched = visit()
+    page = opened(watched, solved, "Trees")
+    mark_rows(page, watched, 0)
+    page.get_by_text("Tree 1", exact=True).wait_for()
+    mark_rows(page, watched, 1)
+    page.get_by_text("Tree 2", exact=True).wait_for()
+    page.get_by_text(re.compile("another class")).wait_for()
+    assert page.locator("g.node text", has_text="≠").count() >= 2
+    watched.assert_clean()
+
+
+def test_a_recall_floor_leaves_fewer_listed_trees(visit, solved):
+    watched = visit()
+    page = opened(watched, solved, "Trees")
+    page.get_by_role("combobox", name="Recall of").click()
+    page.get_by_role("option", name="versicolor").click()
+    watched.settle()
+    words = page.get_by_text(re.compile("of the .* listed;")).inner_text()
+    numbers = [int(n.replace(",", "")) for n in re.findall(r"[\d,]+", words)]
+    assert 0 <= numbers[0] < numbers[1]
+    watched.assert_clean()
+
+
+def test_the_marked_tree_becomes_a_run_with_its_distance(visit, solved):
+    watched = visit()
+    page = opened(watched, solved, "Trees")
+    mark_rows(page, watched, 5)
+    page.get_by_role("button", name="Keep the marked tree as a run").click()
+    page.get_by_text(re.compile(r"within 0\.\d+ of the proven optimum")).first.wait_for(
+        timeout=SOLVE_MILLISECONDS
+    )
+    assert "/explore" in page.url
+    assert page.locator("g.node").count() >= 7
+    watched.assert_clean()
+
+
+def test_the_smallest_tree_is_one_press(visit, solved):
+    watched = visit()
+    page = opened(watched, solved, "Trees")
+    page.get_by_role("button", name=re.compile("Smallest within 1 point")).click()
+    page.wait_for_url(re.compile("/explore"), timeout=SOLVE_MILLISECONDS)
+    page.locator("g.node").first.wait_for(timeout=SOLVE_MILLISECONDS)
+    watched.assert_clean()
+
+
+def test_exports_hold_the_listed_trees(visit, solved):
+    watched = visit()
+    page = opened(watched, solved, "Trees")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="TimberTrek").click()
+    record = json.loads(Path(download.value.path()).read_text())
+    assert set(record) == {"trie", "featureMap", "treeMap"}
+    listed = len(record["treeMap"])
+    assert listed > 10
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Rules").click()
+    lines = Path(download.value.path()).read_text().splitlines()
+    assert lines[0].startswith("tree,objective,leaves")
+    assert lines[-1].startswith(f"{listed},")
+    watched.assert_clean()
