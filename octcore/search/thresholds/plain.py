@@ -88,7 +88,7 @@ class PlainSearch:
 
     def solve(
         self, rows: np.ndarray, depth: int, roots: np.ndarray | None = None,
-        report: Report | None = None,
+        report: Report | None = None, grown: bool = True,
     ) -> Found:  # fmt: skip
         """Best tree of some depth on some rows.
 
@@ -102,6 +102,8 @@ class PlainSearch:
             Columns that the root must test; None where the root is free.
         report : callable or None
             Called now and then with the state.
+        grown : bool
+            Whether the tree is wanted, not its cost alone.
         """
         if self.stop[0]:
             raise StoppedError
@@ -117,6 +119,8 @@ class PlainSearch:
             return best
         if depth <= 2:
             below = self._below(rows, here, depth)
+            if not grown:
+                return Found(min(best.cost, float((below[0] + below[1]).min())), 0)
             return self._better(best, rows, here, *below, depth)
         # Less deep trees give an incumbent, and are cheap.
         shallow = self.solve(rows, depth - 1, roots)
@@ -142,10 +146,12 @@ class PlainSearch:
         costs = []
         stumps = self._stumps(rows, left, inside, outside) if depth == 2 else (None, None)
         for part, stump in zip((inside, outside), stumps, strict=True):
-            cost = part.sum(axis=1) - part.max(axis=1) + self.price
+            # Counts are whole in single precision; prices are not.
+            weight = part.sum(axis=1).astype(float)
+            cost = weight - part.max(axis=1) + self.price
             if stump is not None:
-                cost = np.minimum(cost, part.sum(axis=1) - stump + 2 * self.price)
-            costs.append(cost.astype(float))
+                cost = np.minimum(cost, weight - stump + 2 * self.price)
+            costs.append(cost)
         return costs[0], costs[1]
 
     def _stumps(
@@ -203,17 +209,14 @@ class PlainSearch:
             inside = self.left[rows, threshold] > 0
             sides = [rows[inside], rows[~inside]]
             first = int(len(sides[1]) > len(sides[0]))
-            found: list[Found | None] = [None, None]
+            costs = [np.inf, np.inf]
             for side in (first, 1 - first):
                 if bounds.at(j) >= best.cost - self.slack:
                     break  # the larger side alone is too dear
-                solved = self.solve(sides[side], depth - 1)
-                found[side] = solved
-                bounds.solved(j, side, solved.cost)
-            left, right = found
-            if left and right and left.cost + right.cost < best.cost - self.slack:
-                nested = (int(column[j]), int(self.at[threshold]), left.tree, right.tree)
-                best = Found(left.cost + right.cost, nested)
+                costs[side] = self.solve(sides[side], depth - 1, grown=False).cost
+                bounds.solved(j, side, costs[side])
+            if sum(costs) < best.cost - self.slack:
+                best = self._joined(rows, threshold, depth)
 
 
 class _Bounds:
