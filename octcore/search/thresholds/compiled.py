@@ -31,6 +31,9 @@ ROUND = 4
 """Columns of one round; a constant, so that the number of threads does not matter."""
 LARGE_WORK = {3: 2_000_000, 4: 50_000}
 """Row visits of depth two from which rounds are worth their overhead, by depth."""
+FIRST_STEPS = 24
+"""Thresholds that one thread solves before rounds begin: where the rows can be told apart without
+errors, the best tree is often among them."""
 PIECE_SECONDS = 0.03
 """Time between two reports, where the kernel chooses what to solve."""
 WIDE_WORK = 20_000_000
@@ -244,9 +247,14 @@ class CompiledSearch:
         self.node = open_node(self.rows, question.price, self.depth, self.leaves, self.smallest)
         self.node.bound[~self.is_root[self.node.column]] = INFINITE
         is_large = self.work[1] >= LARGE_WORK[min(4, self.depth)]
-        step = self._round if is_large else self._piece
+        alone = FIRST_STEPS if is_large else None
         while not question.stop[0]:
-            going = step(pool)
+            if alone == 0:
+                going = self._round(pool)
+            else:
+                taken = self.steps if alone is None else min(self.steps, alone)
+                going = self._piece(taken)
+                alone = None if alone is None else alone - taken
             if question.stop[0]:
                 return
             self._take_over(self.node)
@@ -254,18 +262,18 @@ class CompiledSearch:
             if not going:
                 return
 
-    def _piece(self, pool: ThreadPoolExecutor) -> bool:
-        """Let the kernel choose, for some time; returns whether there is more to do.
+    def _piece(self, steps: int) -> bool:
+        """Let the kernel choose what to solve next; returns whether there is more to do.
 
         The length of a piece changes no result: all that is known stays in the node.
         """
         begin = time.perf_counter()
         self.best = search(
             self.rows, self.terms, self.node, self.depth, self.smallest, self.best, INFINITE,
-            self.score, -1, self.steps, self.plan,
+            self.score, -1, steps, self.plan,
         )  # fmt: skip
         share = PIECE_SECONDS / max(1e-4, time.perf_counter() - begin)
-        self.steps = max(1, int(self.steps * min(4.0, share)))
+        self.steps = max(1, int(steps * min(4.0, share)))
         return bool(self.node.bound.min() < self.best - self.question.slack)
 
     def _round(self, pool: ThreadPoolExecutor) -> bool:
