@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.views.explore import convergence, linked_views, metrics_view, replay, scoring
-from dashboard.views.runs import downloads
+from dashboard.views.runs import downloads, exports
 from dashboard.widgets import run_picker
 from dashboard.widgets.frame import draw_title, stay_in_app
 from dashboard.widgets.lazy_tabs import lazy_tabs
@@ -32,6 +32,7 @@ elif run is None or run.tree is None or run.train is None:
     st.warning(text.markdown(message, 500))
     st.page_link("pages/solve.py", label="Solve again", query_params=session.run_query())
 else:
+    exports.report_button(view.id, view.title, run)
     linked_views.draw(view.id, run)
     shown, key = run, view.id
     lazy_tabs(

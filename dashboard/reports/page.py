@@ -1,7 +1,9 @@
-"""The frame of every report: one HTML file with its own style, no script, no network."""
+"""The frame of every report: one HTML file with its own style, no network, no script but ours."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -31,13 +33,26 @@ h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; border-bottom: 1px solid var(--li
 table { border-collapse: collapse; width: 100%; }
 td, th { border-bottom: 1px solid var(--line); padding: .25rem .6rem .25rem 0; text-align: left;
   vertical-align: top; overflow-wrap: anywhere; }
-@media print { body { margin: 0; max-width: none; } .picture { break-inside: avoid; } }
+.lead { font-size: 1.15rem; }
+.card { background: var(--card); border-radius: .4rem; padding: .8rem 1rem; }
+.question { font-size: 1.25rem; font-weight: 600; margin: .2rem 0 .6rem; overflow-wrap: anywhere; }
+.card label { display: block; margin: .3rem 0; overflow-wrap: anywhere; }
+.card button, .card input, .card select { font: inherit; color: var(--ink);
+  background: var(--ground); border: 1px solid var(--weak); border-radius: .3rem;
+  padding: .25rem .8rem; }
+.card button { cursor: pointer; }
+.card button:disabled { opacity: .5; cursor: default; }
+.card :focus-visible { outline: 2px solid var(--good); outline-offset: 1px; }
+.turns { margin: 1rem 0 0; }
+summary { cursor: pointer; font-size: 1.15rem; font-weight: 600; margin: 2rem 0 .6rem; }
+@media print { .turns, #questionnaire { display: none; }
+  body { margin: 0; max-width: none; } .picture { break-inside: avoid; } }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(name: str, sections: Iterable[str]) -> str:
-    """Put sections of HTML into one file that needs no network and runs no script.
+def page(name: str, sections: Iterable[str], script: str = "") -> str:
+    """Put sections of HTML into one file that needs no network.
 
     Parameters
     ----------
@@ -45,15 +60,23 @@ def page(name: str, sections: Iterable[str]) -> str:
         Title of the window.
     sections : iterable of str
         Escaped HTML; empty ones are left out.
+    script : str
+        The only script that may run; none by default.
     """
+    policy = POLICY + (f"; script-src '{_hash(script)}'" if script else "")
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escaped(name)}</title><style>{STYLE}</style></head>\n<body>\n"
         + "\n".join(section for section in sections if section)
         + "\n</body></html>\n"
     )
+
+
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
 
 def escaped(value: object, at_most: int = 400) -> str:

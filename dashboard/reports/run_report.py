@@ -1,25 +1,33 @@
-"""One run as one self-contained HTML file: no script, no network, every name escaped."""
+"""One run as one self-contained HTML file: words first, the technical part folded below."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from dashboard.reports.charts import convergence_svg, plane_svg
 from dashboard.reports.page import escaped as _text
 from dashboard.reports.page import page
 from dashboard.reports.page import table as _table
+from dashboard.reports.questionnaire import SCRIPT, questionnaire_html
+from dashboard.reports.summary import (
+    Summary,
+    beside_html,
+    errors_html,
+    headline_words,
+    rules_html,
+    summary,
+)
 from octcore.formulations.base import get_formulation, objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data
 from octcore.plotting.plane_plot import default_axes, plane_data
-from octcore.reports.tables import export_tree
 from octcore.serial import versions
+from octcore.solving.report import export_tree
 from octcore.solving.run import Run
-from octcore.tree.wording import rules
 
 
-def report_html(run: Run, name: str) -> str:
+def report_html(run: Run, name: str, greedy: Run | None = None) -> str:
     """Write the report of a run.
 
     Parameters
@@ -28,43 +36,57 @@ def report_html(run: Run, name: str) -> str:
         Finished, with or without a tree.
     name : str
         Heading.
+    greedy : Run or None
+        CART on the same training rows, to stand beside it.
     """
+    found = summary(run, greedy)
+    questions = "" if found is None else questionnaire_html(run, found)
+    technical = (_plane(run), _convergence(run), _certificate(run), _numbers(run), _settings(run))
     sections = [
-        _head(run, name),
+        _head(run, name, found),
         _tree(run),
-        _plane(run),
-        _convergence(run),
-        _rules(run),
-        _certificate(run),
-        _settings(run),
+        *(() if found is None else (questions, rules_html(found), errors_html(found))),
+        "" if found is None else beside_html(found),
+        f"<details><summary>For specialists: proof, settings and data</summary>"
+        f"{''.join(technical)}</details>",
         f'<p class="weak">Written {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by octcore. Accuracies '
         "and objective are recomputed by routing every row through the tree.</p>",
     ]
-    return page(name, sections)
+    return page(name, sections, SCRIPT if questions else "")
 
 
-def _head(run: Run, name: str) -> str:
+def _head(run: Run, name: str, found: Summary | None) -> str:
     proven = run.is_optimal and run.certificate.proven
     data = dict(run.settings.get("data") or {})
+    lead = "" if found is None else f'<p class="lead">{_text(headline_words(found), 2000)}</p>'
     numbers = {
-        "training accuracy": text.percent(run.accuracy),
-        "held-out accuracy": text.percent(run.test_accuracy),
-        "always the largest class": text.percent(run.majority_accuracy),
+        "accuracy, held out": text.percent(run.test_accuracy),
+        "accuracy, training": text.percent(run.accuracy),
+        "always the largest class": text.percent(None if found is None else found.guess.share),
         "leaves": "–" if run.tree is None else str(run.tree.n_leaves),
+    }
+    return (
+        f"<h1>{_text(name)}</h1>"
+        f'<p><span class="badge{" proven" if proven else ""}">{_text(run.badge)}</span>'
+        f" on {_text(data.get('name', 'data'))}, {run.n_train:,} training rows"
+        f", {run.n_test:,} held out</p>{lead}{_cells(numbers)}"
+    )
+
+
+def _numbers(run: Run) -> str:
+    numbers = {
         "objective": text.number(run.objective, 6),
         "bound": text.number(run.bound, 6),
         "gap": text.gap(run.gap),
         "time": text.seconds(run.timings.get("total")),
     }
-    cells = "".join(f"<div><dt>{k}</dt><dd>{_text(v)}</dd></div>" for k, v in numbers.items())
     title = get_formulation(run.formulation).info.title
-    return (
-        f"<h1>{_text(name)}</h1>"
-        f'<p><span class="badge{" proven" if proven else ""}">{_text(run.badge)}</span>'
-        f" {_text(title)} on {_text(data.get('name', 'data'))}, {run.n_train:,} training rows"
-        f", {run.n_test:,} held out</p>"
-        f'<dl class="numbers">{cells}</dl>'
-    )
+    return f"<h2>Solve</h2><p>{_text(title)}</p>{_cells(numbers)}"
+
+
+def _cells(numbers: Mapping[str, str]) -> str:
+    cells = "".join(f"<div><dt>{k}</dt><dd>{_text(v)}</dd></div>" for k, v in numbers.items())
+    return f'<dl class="numbers">{cells}</dl>'
 
 
 def _tree(run: Run) -> str:
@@ -102,27 +124,6 @@ def _convergence(run: Run) -> str:
         return ""
     spent = ", ".join(f"{k} {text.seconds(v)}" for k, v in run.timings.items())
     return f'<h2>Convergence</h2>{pictures}<p class="weak">Time spent: {_text(spent)}.</p>'
-
-
-def _rules(run: Run) -> str:
-    if run.tree is None or run.train is None or run.train.y is None:
-        return ""
-    found = rules(run.tree, run.encoding, run.encoding.transform(run.train.frame), run.train.y)
-    rows = [
-        (
-            text.words(" and ".join(rule.conditions)) or "always",
-            rule.label,
-            f"{rule.n_samples:,}",
-            _right(rule.class_counts, run.tree.labels[rule.leaf]),
-        )
-        for rule in found
-    ]
-    return "<h2>Rules</h2>" + _table(("if", "then", "rows", "right"), rows)
-
-
-def _right(counts: Sequence[int], label: int) -> str:
-    total = sum(counts)
-    return text.percent(counts[label] / total) if total else "–"
 
 
 def _certificate(run: Run) -> str:

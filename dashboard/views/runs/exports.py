@@ -7,13 +7,14 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from dashboard import session
+from dashboard import cached, session
 from dashboard.reports.run_report import report_html
 from dashboard.server import jobs
 from dashboard.views.explore.node_panel import node_rows
+from dashboard.views.solve.result import ON_NUMBERS
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
-from octcore.reports.tables import export_tree
+from octcore.solving.report import export_tree
 from octcore.solving.run import Run
 
 
@@ -28,7 +29,7 @@ def draw(run_id: str, name: str, run: Run) -> None:
         With a tree.
     """
     forms: list[tuple[str, str, str, Callable[[], str]]] = [
-        ("Report (HTML)", "report.html", "text/html", lambda: report_html(run, name)),
+        ("Report (HTML)", "report.html", "text/html", lambda: _report(run_id, name, run)),
         ("Everything (JSON)", "run.json", "application/json", lambda: _json(run_id, run)),
         ("Tree (SVG)", "tree.svg", "image/svg+xml", lambda: export_tree(run, "svg")),
         ("Tree (DOT)", "tree.dot", "text/vnd.graphviz", lambda: export_tree(run, "dot")),
@@ -51,10 +52,40 @@ def draw(run_id: str, name: str, run: Run) -> None:
             icon=":material/download:",
         )
     st.caption(
-        "The report is one file that needs no network: tree, plane, convergence, settings and "
-        "certificate. The CSV has every training row with its prediction; cells that a "
-        "spreadsheet would run as a formula get an apostrophe in front."
+        "The report is one file that needs no network: what the tree does in words, the tree, a "
+        "questionnaire, and the proof folded below. The CSV has every training row with its "
+        "prediction; cells that a spreadsheet would run as a formula get an apostrophe in front."
     )
+
+
+def report_button(run_id: str, name: str, run: Run) -> None:
+    """Draw the button for the report alone.
+
+    Parameters
+    ----------
+    run_id, name : str
+        The run.
+    run : Run
+        With a tree.
+    """
+    st.download_button(
+        "Report for others",
+        data=lambda: _report(run_id, name, run),
+        file_name="report.html",
+        mime="text/html",
+        key=session.widget_key("report", run_id),
+        on_click="ignore",
+        icon=":material/description:",
+        help="One file in plain words, with a questionnaire that sorts a new row. It needs no "
+        "network.",
+    )
+
+
+def _report(run_id: str, name: str, run: Run) -> str:
+    greedy = None
+    if run.train is not None and run.certificate.method != "heuristic":
+        greedy = cached.greedy_baseline(run_id, run, ON_NUMBERS)
+    return report_html(run, name, greedy if isinstance(greedy, Run) else None)
 
 
 def _json(run_id: str, run: Run) -> str:

@@ -1,0 +1,153 @@
+"""A tree as questions: a reader answers, and the page walks to the leaf, without a network.
+
+Everything of the run stands in escaped text and in attributes; the script is constant, and the
+policy of the page allows this script alone, by its hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+from dashboard.reports.page import escaped
+from dashboard.reports.summary import Summary
+from octcore.encoding.base import Encoding
+from octcore.plotting import text
+from octcore.solving.run import Run
+from octcore.tree.raw_units import RawTerm, left_condition, raw_plane
+from octcore.tree.tree import Split
+from octcore.tree.wording import condition_words, split_words
+
+SCRIPT = """
+(() => {
+  const form = document.getElementById("questionnaire");
+  const way = [];
+  const show = (node) => {
+    form.querySelectorAll("[data-node]").forEach((part) => {
+      part.hidden = part.dataset.node !== node;
+    });
+    form.querySelector("[data-back]").disabled = way.length === 0;
+    const shown = form.querySelector(`[data-node="${node}"]`);
+    shown.querySelectorAll("[data-name]").forEach((input) => {
+      const known = given.get(input.dataset.name);
+      if (known !== undefined && input.value === "") input.value = known;
+    });
+    form.dataset.at = node;
+  };
+  const given = new Map();
+  const step = (node) => { way.push(form.dataset.at); show(node); };
+  const score = (part) => {
+    let sum = 0, whole = true;
+    part.querySelectorAll("[data-weight]").forEach((input) => {
+      const value = input.value === "" ? NaN : Number(input.value);
+      whole = whole && Number.isFinite(value);
+      sum += Number(input.dataset.weight) * value;
+      if (input.dataset.name) given.set(input.dataset.name, input.value);
+    });
+    part.querySelector("[data-missing]").hidden = whole;
+    return whole ? sum : null;
+  };
+  form.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    if (button.dataset.next) step(button.dataset.next);
+    if (button.hasAttribute("data-back") && way.length) show(way.pop());
+    if (button.hasAttribute("data-again")) { way.length = 0; show("1"); }
+    if (button.dataset.threshold) {
+      const sum = score(button.closest("[data-node]"));
+      const goesLeft = sum !== null && sum <= Number(button.dataset.threshold);
+      if (sum !== null) step(goesLeft ? button.dataset.left : button.dataset.right);
+    }
+  });
+  form.hidden = false;
+  show("1");
+})();
+"""
+
+
+def questionnaire_html(run: Run, found: Summary) -> str:
+    """Every branch node as a question and every leaf as an answer; without a split nothing.
+
+    Parameters
+    ----------
+    run : Run
+        With a tree.
+    found : Summary
+        Its counts.
+    """
+    assert run.tree is not None
+    if not run.tree.splits:
+        return ""
+    parts = [_question(node, split, run.encoding) for node, split in run.tree.splits.items()]
+    parts += [_answer(found, leaf.leaf) for leaf in found.leaves]
+    return (
+        "<h2>Try it: answer the questions</h2>"
+        '<noscript><p class="weak">The questions need scripts; the rules say the same.</p>'
+        '</noscript><div id="questionnaire" class="card" hidden>'
+        + "".join(parts)
+        + '<p class="turns"><button type="button" data-back>Back</button> '
+        '<button type="button" data-again>Start again</button></p></div>'
+        f"<script>{SCRIPT}</script>"
+    )
+
+
+def _question(node: int, split: Split, encoding: Encoding) -> str:
+    left, right = 2 * node, 2 * node + 1
+    if left_condition(split, encoding) is None:
+        body = _plane_question(split, encoding, left, right)
+    else:
+        worded = split_words(split, encoding)
+        yes, no = (left, right) if worded.test == worded.left else (right, left)
+        body = (
+            f'<p class="question">{escaped(text.words(worded.test), 900)}?</p>'
+            f'<button type="button" data-next="{yes}">Yes</button> '
+            f'<button type="button" data-next="{no}">No</button>'
+        )
+    return f'<section data-node="{node}" aria-live="polite" hidden>{body}</section>'
+
+
+def _plane_question(split: Split, encoding: Encoding, left: int, right: int) -> str:
+    plane = raw_plane(split, encoding)
+    ranks = {c.raw: c.levels for c in encoding.columns if c.levels}
+    fields = "".join(_field(term, ranks) for term in plane.terms)
+    worded = escaped(text.words(split_words(split, encoding).test), 900)
+    return (
+        f'<p class="question">Fill in the numbers of this row</p>{fields}'
+        f'<button type="button" data-threshold="{plane.threshold!r}" data-left="{left}" '
+        f'data-right="{right}">Go on</button>'
+        "<p data-missing hidden>Fill in a number everywhere, please.</p>"
+        f'<p class="weak">It asks whether {worded}.</p>'
+    )
+
+
+def _field(term: RawTerm, ranks: Mapping[str, tuple[object, ...]]) -> str:
+    weight = f'data-weight="{term.weight!r}"'
+    if term.condition is not None:
+        words = escaped(text.words(condition_words(term.condition)), 400) + "?"
+        options = ((0, "no"), (1, "yes"))
+    elif term.raw in ranks:
+        words, options = escaped(term.raw), tuple(enumerate(ranks[term.raw]))
+    else:
+        name = escape(term.raw)
+        return (
+            f'<label>{escaped(term.raw)} <input type="number" step="any" {weight} '
+            f'data-name="{name}"></label>'
+        )
+    choices = "".join(
+        f'<option value="{value}">{escaped(label)}</option>' for value, label in options
+    )
+    return f"<label>{words} <select {weight}>{choices}</select></label>"
+
+
+def _answer(found: Summary, node: int) -> str:
+    leaf = next(leaf for leaf in found.leaves if leaf.leaf == node)
+    score = found.of(leaf)
+    kind = "held-out" if found.has_held_out else "training"
+    rows = text.count(score.rows, f"{kind} row")
+    right = f"{score.right:,} of {rows} that came here were of this class."
+    words = right if score.rows else f"None of the {kind} rows came here."
+    return (
+        f'<section data-node="{node}" aria-live="polite" hidden><p class="question">'
+        f"{escaped(leaf.label)}</p><p>Because {escaped(leaf.conditions, 900)}.</p>"
+        f'<p class="weak">{words}</p></section>'
+    )

@@ -1,0 +1,266 @@
+"""A run for people who decide: half a page in words, every number by routing rows; no Streamlit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dashboard.reports.page import escaped, table
+from octcore.data.dataset import Dataset
+from octcore.plotting import text
+from octcore.solving.run import Run
+from octcore.tree import metrics
+from octcore.tree.tree import Tree
+from octcore.tree.wording import path_words
+
+MOST_CONFUSIONS = 6
+SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+@dataclass(frozen=True)
+class Score:
+    """How many rows a tree gets right.
+
+    Parameters
+    ----------
+    right, rows : int
+        Correct rows, and all that were routed.
+    """
+
+    right: int
+    rows: int
+
+    @property
+    def share(self) -> float | None:
+        """Share that is right; None without rows."""
+        return self.right / self.rows if self.rows else None
+
+
+@dataclass(frozen=True)
+class LeafCount:
+    """One rule with the rows that it gets.
+
+    Parameters
+    ----------
+    leaf : int
+        Node number.
+    conditions : str
+        In words; "always" for a single leaf.
+    label : object
+        Class that the rule gives.
+    train, test : Score
+        Of the training and of the held-out rows.
+    """
+
+    leaf: int
+    conditions: str
+    label: object
+    train: Score
+    test: Score
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the first half page of a report says.
+
+    Parameters
+    ----------
+    train, test : Score
+        Of the tree.
+    guess : Score
+        Of always giving the largest class of the training rows, on the rows that count.
+    leaves : tuple of LeafCount
+        From left to right.
+    confusions : tuple of (object, object, int)
+        True class, given class and rows, the most frequent first; of the rows that count.
+    greedy_train, greedy_test : Score or None
+        Of CART on the same rows.
+    greedy_leaves : int
+        Leaves of CART.
+    """
+
+    train: Score
+    test: Score
+    guess: Score
+    leaves: tuple[LeafCount, ...]
+    confusions: tuple[tuple[object, object, int], ...]
+    greedy_train: Score | None = None
+    greedy_test: Score | None = None
+    greedy_leaves: int = 0
+
+    @property
+    def has_held_out(self) -> bool:
+        """Whether held-out rows count; otherwise training rows do."""
+        return self.test.rows > 0
+
+    @property
+    def score(self) -> Score:
+        """Of the rows that count."""
+        return self.test if self.has_held_out else self.train
+
+    def of(self, leaf: LeafCount) -> Score:
+        """Of a rule, on the rows that count."""
+        return leaf.test if self.has_held_out else leaf.train
+
+
+def summary(run: Run, greedy: Run | None = None) -> Summary | None:
+    """Route all rows of a run and count; None without a tree or without its rows.
+
+    Parameters
+    ----------
+    run : Run
+        Finished.
+    greedy : Run or None
+        CART on the same training rows.
+    """
+    if run.tree is None or run.train is None or run.train.y is None:
+        return None
+    counted = run.train if run.test is None else run.test
+    assert counted.y is not None
+    largest = int(np.argmax(run.train.class_counts))
+    scores = {} if greedy is None or greedy.tree is None else {
+        "greedy_train": _score(greedy, run.train),
+        "greedy_test": _score(greedy, run.test),
+        "greedy_leaves": greedy.tree.n_leaves,
+    }  # fmt: skip
+    return Summary(
+        _score(run, run.train),
+        _score(run, run.test),
+        Score(int((counted.y == largest).sum()), counted.n_samples),
+        _leaves(run, run.tree),
+        _confusions(run, run.tree, counted),
+        **scores,
+    )
+
+
+def _score(run: Run, rows: Dataset | None) -> Score:
+    assert run.tree is not None
+    if rows is None or rows.y is None:
+        return Score(0, 0)
+    codes = run.tree.predict_codes(run.encoding.transform(rows.frame))
+    return Score(int((codes == rows.y).sum()), rows.n_samples)
+
+
+def _leaves(run: Run, tree: Tree) -> tuple[LeafCount, ...]:
+    by_part = [_by_leaf(run, tree, part) for part in (run.train, run.test)]
+    return tuple(
+        LeafCount(
+            leaf,
+            text.words(" and ".join(path_words(tree, run.encoding, leaf, merge=True))) or "always",
+            tree.classes[tree.labels[leaf]] if tree.classes else tree.labels[leaf],
+            *(part[leaf] for part in by_part),
+        )
+        for leaf in tree.walk()
+        if leaf in tree.labels
+    )
+
+
+def _by_leaf(run: Run, tree: Tree, rows: Dataset | None) -> dict[int, Score]:
+    if rows is None or rows.y is None:
+        return dict.fromkeys(tree.labels, Score(0, 0))
+    reached = tree.apply(run.encoding.transform(rows.frame))
+    return {
+        leaf: Score(int((rows.y[reached == leaf] == label).sum()), int((reached == leaf).sum()))
+        for leaf, label in tree.labels.items()
+    }
+
+
+def _confusions(run: Run, tree: Tree, rows: Dataset) -> tuple[tuple[object, object, int], ...]:
+    assert rows.y is not None
+    counts = metrics.confusion(tree, run.encoding.transform(rows.frame), rows.y)
+    found = [
+        (rows.classes[i], rows.classes[j], int(counts[i][j]))
+        for i in range(len(rows.classes))
+        for j in range(len(rows.classes))
+        if i != j and counts[i][j]
+    ]
+    return tuple(sorted(found, key=lambda entry: -entry[2]))
+
+
+def headline_words(found: Summary) -> str:
+    """The first paragraph: what the rules get right, what guessing gets, where they fail."""
+    n = len(found.leaves)
+    rules = f"{SMALL_NUMBERS[n].capitalize() if n < 10 else n} rule{'s' * (n != 1)}"
+    sort = "sort" if n != 1 else "sorts"
+    which = "that were held out" if found.has_held_out else "that they were made from"
+    words = [
+        f"{rules} {sort} {_of_hundred(found.score)} rows correctly "
+        f"({found.score.right:,} of the {found.score.rows:,} {which}); always guessing the "
+        f"largest class gets {_of_hundred(found.guess)}."
+    ]
+    worst = max(found.leaves, key=lambda leaf: found.of(leaf).rows - found.of(leaf).right)
+    wrong = found.of(worst).rows - found.of(worst).right
+    if wrong:
+        words.append(
+            f"It is wrong most often when {worst.conditions}: there {wrong:,} of "
+            f"{text.count(found.of(worst).rows, 'row')} are not {worst.label}."
+            if n > 1
+            else f"It says {worst.label} for every row."
+        )
+    else:
+        words.append("It is wrong on none of these rows.")
+    if not found.has_held_out:
+        words.append("No rows were held out, so this says little about new rows.")
+    return " ".join(words)
+
+
+def _of_hundred(score: Score) -> str:
+    return "–" if score.share is None else f"{100 * score.share:.0f} of 100"
+
+
+def greedy_words(found: Summary) -> str:
+    """One sentence on CART beside it; empty where there is none."""
+    other = found.greedy_test if found.has_held_out else found.greedy_train
+    if other is None or other.share is None:
+        return ""
+    kind = "held-out" if found.has_held_out else "training"
+    return (
+        f"The usual method (CART, split by split on the same rows) gets {other.right:,} of the "
+        f"same {other.rows:,} {kind} rows right with {text.count(found.greedy_leaves, 'leaf')}; "
+        f"this tree gets {found.score.right:,} with {text.count(len(found.leaves), 'leaf')}."
+    )
+
+
+def rules_html(found: Summary) -> str:
+    """The rules with their counts."""
+    header = ["if", "then", "training rows", "right"]
+    header += ["held-out rows", "right"] if found.has_held_out else []
+    rows = []
+    for leaf in found.leaves:
+        parts = (leaf.train, leaf.test) if found.has_held_out else (leaf.train,)
+        counts = [cell for s in parts for cell in (f"{s.rows:,}", text.percent(s.share))]
+        rows.append((leaf.conditions, leaf.label, *counts))
+    return "<h2>Rules</h2>" + table(header, rows)
+
+
+def errors_html(found: Summary) -> str:
+    """What it gets wrong: true class against the class that it gives."""
+    which = "held-out" if found.has_held_out else "training"
+    if not found.confusions:
+        return f"<h2>What it gets wrong</h2><p>None of the {found.score.rows:,} {which} rows.</p>"
+    shown = found.confusions[:MOST_CONFUSIONS]
+    rows = [(true, given, f"{n:,}") for true, given, n in shown]
+    rest = sum(n for _, _, n in found.confusions[MOST_CONFUSIONS:])
+    more = f'<p class="weak">And {rest:,} rows more.</p>' if rest else ""
+    header = ("really", "the tree says", f"{which} rows")
+    return "<h2>What it gets wrong</h2>" + table(header, rows) + more
+
+
+def beside_html(found: Summary) -> str:
+    """Put CART and this tree side by side."""
+    if found.greedy_train is None or found.greedy_test is None:
+        return ""
+    rows = [
+        ("this tree", *map(_cell, (found.test, found.train)), len(found.leaves)),
+        ("CART", *map(_cell, (found.greedy_test, found.greedy_train)), found.greedy_leaves),
+    ]
+    header = ("", "right, held out", "right, training", "leaves")
+    words = f"<p>{escaped(greedy_words(found), 900)}</p>"
+    return "<h2>CART beside it</h2>" + words + table(header, rows)
+
+
+def _cell(score: Score) -> str:
+    if score.share is None:
+        return "–"
+    return f"{text.percent(score.share)} ({score.right:,} of {score.rows:,})"

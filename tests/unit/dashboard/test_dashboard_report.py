@@ -1,0 +1,162 @@
+"""The report of a run: true numbers in words, escaped names, a questionnaire that routes right."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dashboard.reports.questionnaire import SCRIPT
+from dashboard.reports.run_report import report_html
+from dashboard.reports.summary import Score, headline_words, summary
+from octcore.data.dataset import Dataset
+from octcore.solving.solve import solve
+from tests.unit.dashboard.hostile import HOSTILE
+
+
+def table(names=("width", "colour"), classes=("no", "yes")) -> Dataset:
+    random = np.random.default_rng(3)
+    width = np.round(random.normal(5, 2, 120), 2)
+    colour = random.choice(["red", "green", "blue"], 120)
+    is_yes = (width > 5) ^ (colour == "red") ^ (random.random(120) < 0.12)
+    frame = pd.DataFrame({names[0]: width, names[1]: colour})
+    return Dataset.from_arrays(frame, np.array(classes)[is_yes.astype(int)], name="table")
+
+
+class Questions(HTMLParser):
+    """Attributes of buttons, fields and sections, by node; and every element."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.sections: dict[int, list[tuple[str, dict[str, str | None]]]] = {}
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self._node = 0
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.elements.append((tag, values))
+        if tag == "section":
+            self._node = int(values["data-node"])
+            self.sections[self._node] = []
+        elif self._node:
+            self.sections[self._node].append((tag, values))
+
+    def handle_endtag(self, tag):
+        if tag == "section":
+            self._node = 0
+
+
+def test_every_number_in_words_is_what_routing_says():
+    data = table()
+    run = solve(data, depth=2, test_size=0.25, seed=0, time_limit=30)
+    found = summary(run, solve(run.train, "cart", encoding="raw", depth=2))
+    assert found is not None
+    predicted = run.predict(run.test.frame)
+    truth = np.array(run.test.classes)[run.test.y]
+    assert found.score == Score(int((predicted == truth).sum()), run.test.n_samples)
+    assert found.train.share == pytest.approx(run.accuracy)
+    assert found.test.share == pytest.approx(run.test_accuracy)
+    largest = np.array(run.train.classes)[np.argmax(run.train.class_counts)]
+    assert found.guess.right == (truth == largest).sum()
+    for part, whole in (("train", found.train), ("test", found.test)):
+        scores = [getattr(leaf, part) for leaf in found.leaves]
+        assert sum(s.rows for s in scores) == whole.rows
+        assert sum(s.right for s in scores) == whole.right
+    assert sum(n for _, _, n in found.confusions) == found.test.rows - found.test.right
+    words = headline_words(found)
+    assert f"{found.test.right} of the {found.test.rows} that were held out" in words
+    worst = max(leaf.test.rows - leaf.test.right for leaf in found.leaves)
+    assert f"there {worst} of" in words
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"depth": 2}, {"depth": 2, "formulation": "path-search", "encoding": "QB-4"}],
+    ids=["thresholds", "buckets"],
+)
+def test_the_questionnaire_asks_the_way_of_every_row(settings):
+    run = solve(table(), test_size=0.25, seed=0, time_limit=30, **settings)
+    page = report_html(run, "run")
+    found = Questions(page)
+    assert set(found.sections) == set(run.tree.splits) | set(run.tree.labels)
+    for node in run.tree.splits:
+        ways = [int(v["data-next"]) for tag, v in found.sections[node] if tag == "button"]
+        assert sorted(ways) == [2 * node, 2 * node + 1]
+    frame = run.train.frame
+    leaves = run.tree.apply(run.encoding.transform(frame))
+    for row in range(len(frame)):
+        node = 1
+        while node in run.tree.splits:
+            yes, no = (int(v["data-next"]) for t, v in found.sections[node] if t == "button")
+            node = yes if is_true(question(page, node), frame.iloc[row]) else no
+        assert node == leaves[row]
+
+
+def question(page: str, node: int) -> str:
+    return re.search(
+        rf'data-node="{node}"[^>]*><p class="question">(.*?)\?</p>', page
+    )[1].replace("&lt;", "<").replace("&gt;", ">").replace("−", "-")  # fmt: skip
+
+
+def is_true(words: str, row: pd.Series) -> bool:
+    """Read a question as a person does."""
+    if found := re.fullmatch(r"colour is (not )?(\w+)", words):
+        return (row["colour"] == found[2]) != bool(found[1])
+    parts = words.replace("≤", "<=").replace("≥", ">=").split(" or ")
+    return any(eval(part, {"width": row["width"]}) for part in parts)
+
+
+def test_hyperplanes_are_asked_by_numbers(oblique):
+    tree, encoding, data = oblique
+    run = solve(data, "cart", encoding="raw", depth=1)
+    found = Questions(report_html(replace(run, tree=tree, encoding=encoding), "run"))
+    X = encoding.transform(data.frame)
+    oblique_nodes = [node for node, split in tree.splits.items() if len(split.weights) > 1]
+    assert oblique_nodes
+    for node in oblique_nodes:
+        goes_right = tree.splits[node].goes_right(X)
+        for row in range(data.n_samples):
+            way = answered(found.sections[node], data.frame.iloc[row])
+            assert way == 2 * node + int(goes_right[row])
+
+
+def answered(section, row: pd.Series) -> int:
+    """Where a question leads, as the script reads it."""
+    button = next(values for _, values in section if "data-threshold" in values)
+    fields = [values for _, values in section if "data-weight" in values]
+    total = sum(float(v["data-weight"]) * row[v["data-name"]] for v in fields)
+    return int(button["data-left" if total <= float(button["data-threshold"]) else "data-right"])
+
+
+def test_only_our_script_runs_and_every_name_is_escaped():
+    data = table((f"{HOSTILE}</script>", HOSTILE[::-1]), (f"{HOSTILE}'A", f"{HOSTILE}</section>B"))
+    run = solve(data, "cart", encoding="raw", depth=2, test_size=0.25)
+    page = report_html(run, f"<b>{HOSTILE}", run)
+    found = Questions(page)
+    tags = [tag for tag, _ in found.elements]
+    assert tags.count("script") == 1
+    assert set(tags).isdisjoint({"img", "a", "link", "iframe", "b"})
+    assert not any(name.startswith("on") for _, v in found.elements for name in v)
+    assert not any(name in {"src", "href"} for _, v in found.elements for name in v)
+    digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+    policy = next(v["content"] for t, v in found.elements if "http-equiv" in v)
+    assert policy == (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    )
+    assert page.count(f"<script>{SCRIPT}</script>") == 1
+
+
+def test_a_single_leaf_needs_no_questions_and_no_script():
+    data = Dataset.from_arrays(pd.DataFrame({"x": [0, 1] * 6}), ["a"] * 9 + ["b"] * 3)
+    run = solve(data, "cart", encoding="raw", depth=1, params={"leaf_penalty": 0.5})
+    page = report_html(run, "flat")
+    assert "<script" not in page
+    assert "One rule sorts 75 of 100 rows correctly (9 of the 12" in page
+    assert "so this says little about new rows" in page
