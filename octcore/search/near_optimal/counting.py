@@ -160,7 +160,9 @@ class Counter:
         if node == 0:
             self._work, self._table = self.scratch(share.shape[1]), self._grid(share.shape[1], 2)
         i = self.instance
-        n_active, leaf = self.costs.scan(level.subsets[node], level.depth, keep=True)
+        n_active, leaf = self.costs.scan(
+            level.subsets[node], level.depth, True, level.columns[node]
+        )
         budget = int(level.budgets[node])
         count_below(
             self._work, n_active, leaf, i.unit, i.price, level.depth, budget, self.values,

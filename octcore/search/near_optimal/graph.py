@@ -24,6 +24,7 @@ BYTES_PER_SUBSET = 400
 """A stored subset with its dictionary entry and cells, measured; words and edges come on top."""
 MEMORY = 700_000_000
 """Bytes that the search may hold; the process stays below one gigabyte with them."""
+EVERY_COLUMN = np.zeros(0, np.int32)
 BOTTOM = 2
 """Depth at which the kernels count trees without a graph."""
 
@@ -46,6 +47,9 @@ class Level:
         Column, left and right node of the next level, shape ``(n_edges, 3)``; empty at the bottom.
     first_edge : numpy.ndarray
         First edge of every node, shape ``(n_nodes + 1,)``.
+    columns : tuple of numpy.ndarray
+        At the bottom: columns that the top of a subtree may test, by node; see
+        `LeastCosts.good_columns`.
     """
 
     depth: int
@@ -54,6 +58,7 @@ class Level:
     leaf_errors: np.ndarray
     edges: np.ndarray
     first_edge: np.ndarray
+    columns: tuple[np.ndarray, ...] = ()
 
     def edges_of(self, node: int) -> np.ndarray:
         """Edges of a node, columns ascending."""
@@ -78,25 +83,46 @@ class LeastCosts:
         The rows.
     guard : callable
         ``guard(done)`` is called often and raises when the search must stop.
+    margin : int or None
+        Largest scaled distance of a subtree from the best one on its rows; None if not known.
     """
 
-    def __init__(self, instance: Instance, guard: Callable[[int], None]) -> None:
+    def __init__(
+        self, instance: Instance, guard: Callable[[int], None], margin: int | None = None
+    ) -> None:
         self.instance = instance
         self.guard = guard
+        self.margin = margin
         self.work: Work = instance.work()
         self.scored = 0
         self.stored_bytes = 0
-        self._shallow: dict[bytes, int] = {}
+        self._costs = np.zeros(len(instance.bits), np.int64)
+        self._shallow: dict[bytes, tuple[int, bytes]] = {}
         self._deep: dict[tuple[bytes, int], tuple[int, bool]] = {}
 
-    def scan(self, subset: np.ndarray, depth: int, keep: bool = False) -> tuple[int, int]:
+    def scan(
+        self,
+        subset: np.ndarray,
+        depth: int,
+        keep: bool = False,
+        wanted: np.ndarray = EVERY_COLUMN,
+    ) -> tuple[int, int]:
         """Run the kernel; return the number of active columns and the errors of a leaf."""
         self.scored += 1
         if self.scored % GUARD_EVERY == 0:
             self.guard(self.scored)
         i = self.instance
         n_active, leaf = score(
-            i.bits, i.word_class, i.weight, i.minority, i.least, subset, self.work, depth, keep
+            i.bits,
+            i.word_class,
+            i.weight,
+            i.minority,
+            i.least,
+            subset,
+            self.work,
+            depth,
+            keep,
+            wanted,
         )
         return int(n_active), int(leaf)
 
@@ -150,14 +176,24 @@ class LeastCosts:
         """Least cost at depth one or two."""
         key = subset.tobytes()
         known = self._shallow.get(key)
-        if known is not None:
-            return known
-        i = self.instance
-        n_active, leaf = self.scan(subset, depth)
-        known = int(least_cost(self.work, n_active, leaf, i.unit, i.price, depth))
-        self._shallow[key] = known
-        self.hold(len(key) + BYTES_PER_SUBSET // 2)
-        return known
+        if known is None:
+            n_active, leaf = self.scan(subset, depth)
+            i, costs = self.instance, self._costs
+            best = int(least_cost(self.work, n_active, leaf, i.unit, i.price, depth, costs))
+            good = b""
+            if self.margin is not None:
+                good = self.work.active[:n_active][costs[:n_active] <= best + self.margin].tobytes()
+            known = self._shallow[key] = best, good
+            self.hold(len(key) + len(good) + BYTES_PER_SUBSET // 2)
+        return known[0]
+
+    def good_columns(self, subset: np.ndarray) -> np.ndarray:
+        """Columns that the top of a near-optimal subtree of depth two may test.
+
+        Empty, which stands for all, if there are none or they are not known.
+        """
+        known = self._shallow.get(subset.tobytes())
+        return EVERY_COLUMN if known is None else np.frombuffer(known[1], np.int32).copy()
 
     def least(
         self, subset: np.ndarray, depth: int, cutoff: int, roots: np.ndarray | None = None
@@ -297,6 +333,7 @@ def build_levels(costs: LeastCosts, budget: int) -> list[Level]:
                 np.array(leaf_errors, np.int64),
                 np.array(level_edges, np.int64).reshape(-1, 3),
                 np.array(first_edge, np.int64),
+                tuple(costs.good_columns(s) for s in subsets) if depth <= BOTTOM else (),
             )
         )
         if depth <= BOTTOM:

@@ -104,16 +104,16 @@ def _pack_subset(columns, word_class, subset, n_active, work):
 
 
 @inner()
-def _count_pairs(work, live, i, n_active):
-    """Rows per class with columns i and j both one, for every later column j (`work.counts`)."""
+def _count_pairs(work, live, i, begin, n_active):
+    """Rows per class with columns i and j both one, for columns j from `begin` (`work.counts`)."""
     for k in range(len(work.totals)):
-        work.counts[k, i + 1 : n_active] = 0
+        work.counts[k, begin:n_active] = 0
     q = 0
     while q < live:
-        row, word = work.counts[work.live[q], i + 1 : n_active], work.packed[q, i]
-        others = work.packed[q, i + 1 : n_active]
+        row, word = work.counts[work.live[q], begin:n_active], work.packed[q, i]
+        others = work.packed[q, begin:n_active]
         if q + 1 < live and work.live[q] == work.live[q + 1]:
-            second, more = work.packed[q + 1, i], work.packed[q + 1, i + 1 : n_active]
+            second, more = work.packed[q + 1, i], work.packed[q + 1, begin:n_active]
             for j in range(len(row)):
                 two = plus(shared_bits(word, others[j]), shared_bits(second, more[j]))
                 row[j] = plus(row[j], two)
@@ -125,13 +125,12 @@ def _count_pairs(work, live, i, n_active):
 
 
 @inner()
-def _heaviest(work, weight, i, n_active):
+def _heaviest(work, weight, i, begin, n_active):
     """Weight of the heaviest class in the four cells of columns i and j, rows with j one.
 
     Fills ``work.best[0..3]`` for the cells (0, 0), (0, 1), (1, 0), (1, 1) and ``work.rows[0..1]``
     for (0, 1), (1, 1).  Short loops over few arrays: with many, the compiler gives up vectors.
     """
-    begin = i + 1
     none, second = work.best[0, begin:n_active], work.best[1, begin:n_active]
     first, both = work.best[2, begin:n_active], work.best[3, begin:n_active]
     on_left, on_right = work.rows[0, begin:n_active], work.rows[1, begin:n_active]
@@ -156,13 +155,12 @@ def _heaviest(work, weight, i, n_active):
 
 
 @inner()
-def _stump_errors(work, least, i, n_active, n_rows, weight_all):
+def _stump_errors(work, least, i, begin, n_active, n_rows, weight_all):
     """Turn ``work.best[0..3]`` into the errors of four stumps, `IMPOSSIBLE` for small leaves.
 
     They are: the left and the right side of column i split by j, and the left and the right side
     of column j split by i.
     """
-    begin = i + 1
     none, second = work.best[0, begin:n_active], work.best[1, begin:n_active]
     first, both = work.best[2, begin:n_active], work.best[3, begin:n_active]
     on_left, on_right = work.rows[0, begin:n_active], work.rows[1, begin:n_active]
@@ -192,10 +190,11 @@ def _stump_errors(work, least, i, n_active, n_rows, weight_all):
 
 
 @inner()
-def score_stumps(columns, word_class, weight, least, subset, n_active, work, keep):
+def score_stumps(columns, word_class, weight, least, subset, n_active, work, keep, wanted):
     """Least errors of a stump on both sides of every active column (`work.stump`).
 
     With `keep`, `work.table[s, i, j]` gets the errors of splitting side s of column i by column j.
+    Where `wanted` lists columns, only they are looked at as column i.
     """
     live = _pack_subset(columns, word_class, subset, n_active, work)
     stump, table, errors = work.stump, work.table, work.best
@@ -204,31 +203,46 @@ def score_stumps(columns, word_class, weight, least, subset, n_active, work, kee
     for k in range(1, len(weight)):
         n_rows = plus(n_rows, work.totals[k])
         weight_all = plus(weight_all, times(weight[k], work.totals[k]))
+    next_wanted = 0
     for i in range(n_active):
-        if keep:
-            table[0, i, i] = IMPOSSIBLE
-            table[1, i, i] = IMPOSSIBLE
         begin = i + 1
-        _count_pairs(work, live, i, n_active)
-        _heaviest(work, weight, i, n_active)
-        _stump_errors(work, least, i, n_active, n_rows, weight_all)
+        if len(wanted):
+            while next_wanted < len(wanted) and wanted[next_wanted] < work.active[i]:
+                next_wanted += 1
+            if next_wanted == len(wanted) or wanted[next_wanted] != work.active[i]:
+                continue
+            begin = 0
+        _count_pairs(work, live, i, begin, n_active)
+        _heaviest(work, weight, i, begin, n_active)
+        _stump_errors(work, least, i, begin, n_active, n_rows, weight_all)
         for s in range(2):
-            mine, below, other = errors[s, begin:n_active], stump[s, begin:n_active], errors[s + 2]
+            mine = errors[s, begin:n_active]
             best = stump[s, i]
             for j in range(len(mine)):
                 best = min(best, mine[j])
             stump[s, i] = best
-            other = other[begin:n_active]
-            for j in range(len(other)):
-                below[j] = min(below[j], other[j])
             if keep:
                 table[s, i, begin:n_active] = mine
-                table[s, begin:n_active, i] = other
+            if begin:
+                _mirror(work, s, i, begin, n_active, keep)
+
+
+@inner()
+def _mirror(work, s, i, begin, n_active, keep):
+    """Take up what the pairs (i, j) say about side s of the later columns j."""
+    other, below = work.best[s + 2, begin:n_active], work.stump[s, begin:n_active]
+    for j in range(len(other)):
+        below[j] = min(below[j], other[j])
+    if keep:
+        work.table[s, begin:n_active, i] = other
+        work.table[s, i, i] = IMPOSSIBLE
 
 
 @kernel()
-def score(columns, word_class, weight, minority, least, subset, work, depth, keep):
+def score(columns, word_class, weight, minority, least, subset, work, depth, keep, wanted):
     """Score a subset of rows: columns, and with `depth` 2 the stumps below them.
+
+    For `keep` and `wanted` see `score_stumps`.
 
     Returns
     -------
@@ -244,23 +258,28 @@ def score(columns, word_class, weight, minority, least, subset, work, depth, kee
             rows += work.ones[k, i]
         work.weight_ones[i], work.n_ones[i] = total, rows
     if depth >= 2:
-        score_stumps(columns, word_class, weight, least, subset, n_active, work, keep)
+        score_stumps(columns, word_class, weight, least, subset, n_active, work, keep, wanted)
     return n_active, _errors(work.totals, weight, least)
 
 
 @kernel()
-def least_cost(work, n_active, leaf, unit, price, depth):
-    """Least cost of a tree of depth two or less from what `score` found."""
+def least_cost(work, n_active, leaf, unit, price, depth, costs):
+    """Least cost of a tree of depth two or less from what `score` found; costs by active column."""
     best = LARGE if leaf >= IMPOSSIBLE else unit * leaf + price
     for i in range(n_active):
-        cost = 0
-        for s in range(2):
-            side = unit * work.leaf[s, i] + price
-            if depth >= 2 and work.stump[s, i] < IMPOSSIBLE:
-                side = min(side, unit * work.stump[s, i] + 2 * price)
-            cost += side
-        best = min(best, cost)
+        costs[i] = _cheapest_side(work, 0, i, unit, price, depth)
+        costs[i] += _cheapest_side(work, 1, i, unit, price, depth)
+        best = min(best, costs[i])
     return best
+
+
+@inner()
+def _cheapest_side(work, side, i, unit, price, depth):
+    """Least cost of a leaf or stump on one side of column i."""
+    cost = unit * work.leaf[side, i] + price
+    if depth >= 2 and work.stump[side, i] < IMPOSSIBLE:
+        cost = min(cost, unit * work.stump[side, i] + 2 * price)
+    return cost
 
 
 @inner()
@@ -288,15 +307,6 @@ def _list_options(work, side, i, n_active, budget, unit, price, number, allow):
     return found
 
 
-@inner()
-def _cheapest_side(work, side, i, unit, price, depth):
-    """Least cost of a leaf or stump on one side of column i."""
-    cost = unit * work.leaf[side, i] + price
-    if depth >= 2 and work.stump[side, i] < IMPOSSIBLE:
-        cost = min(cost, unit * work.stump[side, i] + 2 * price)
-    return cost
-
-
 @kernel()
 def count_below(
     work, n_active, leaf, unit, price, depth, budget, values, number, allow, first, last, grid
@@ -306,7 +316,7 @@ def count_below(
     Parameters
     ----------
     work : Work
-        After `score` with `keep`.
+        After `score` with `keep`; columns that were not wanted are beyond the budget.
     n_active, leaf : int
         What `score` returned.
     unit, price, budget : int

@@ -86,15 +86,17 @@ def find_trees_compiled(
     known_cost: Fraction | None = None,
 ) -> TreeGraph | None:
     """Find the trees as `find_trees` does, without a look at whether kernels are compiled."""
-    costs = LeastCosts(instance, guard)
+    slack = 0 if instance.is_scaled_exactly else 2**instance.depth
+    room = slack + floor(instance.tolerance * instance.unit) + 1
+    # A tree beyond the least cost of its rows by more than that is in no near-optimal tree.
+    costs = LeastCosts(instance, guard, room if known_cost is None else None)
     report("optimum", 0)
     roots = None if instance.leaf_allowed else instance.roots
     if known_cost is None:
         least = _least_scaled(costs, roots)
         if least >= LARGE:
             return None
-        slack = 0 if instance.is_scaled_exactly else 2**instance.depth
-        budget = least + slack + floor(instance.tolerance * instance.unit) + 1
+        budget = least + room
     else:
         budget = exact_budget(instance, known_cost)
     report("subsets", costs.scored)
