@@ -1,0 +1,93 @@
+"""The report in a real browser, without a server: a reader sorts a row by its questionnaire."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dashboard.reports.run_report import report_html
+from octcore.data.dataset import Dataset
+from octcore.solving.solve import solve
+from octcore.tree import topology
+from tests.browser.conftest import SOLVE_MILLISECONDS
+from tests.unit.dashboard.hostile import HOSTILE
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def reader(chromium, tmp_path):
+    """Open a report as a file; collects script errors and policy violations."""
+    context = chromium.new_context()
+    page, told = context.new_page(), []
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on("console", lambda message: told.append(message.text))
+    page.on("dialog", lambda dialog: (told.append(dialog.message), dialog.dismiss()))
+
+    def open_report(content: str):
+        file = tmp_path / "report.html"
+        file.write_text(content, encoding="utf-8")
+        page.goto(file.as_uri())
+        return page
+
+    yield open_report
+    context.close()
+    assert told == []
+
+
+def points() -> Dataset:
+    random = np.random.default_rng(5)
+    frame = pd.DataFrame({"height": random.normal(0, 1, 60), HOSTILE: random.normal(0, 1, 60)})
+    total = frame["height"] + frame[HOSTILE]
+    return Dataset.from_arrays(frame, np.where(total > 0.2, f"{HOSTILE}</script>", "low"))
+
+
+def test_yes_and_no_lead_to_the_leaf_of_a_row(reader):
+    run = solve(points(), depth=2, test_size=0.25, time_limit=30)
+    page = reader(report_html(run, HOSTILE))
+    assert page.locator("details").get_attribute("open") is None
+    assert run.tree is not None
+    assert run.train is not None
+    leaf = int(run.tree.apply(run.encoding.transform(run.train.frame))[0])
+    for _, child in topology.path(leaf):
+        page.locator(f"section:visible button[data-next='{child}']").click()
+    assert page.locator("section:visible").get_attribute("data-node") == str(leaf)
+    said = page.locator("section:visible .question").inner_text()
+    assert said == str(run.predict(run.train.frame.iloc[:1])[0])
+    page.get_by_role("button", name="Back").click()
+    page.get_by_role("button", name="Start again").click()
+    assert page.locator("section:visible").get_attribute("data-node") == "1"
+
+
+def test_numbers_lead_over_a_hyperplane(reader):
+    run = solve(points(), "margot", depth=1, time_limit=60)
+    page = reader(report_html(run, "margins"))
+    assert run.train is not None
+    for row in (0, 1, 2, 3, 4):
+        page.get_by_role("button", name="Start again").click()
+        for field in page.locator("section:visible input").all():
+            value = run.train.frame[field.get_attribute("data-name")].iloc[row]
+            field.fill(repr(float(value)))
+        page.get_by_role("button", name="Go on").click()
+        said = page.locator("section:visible .question").inner_text()
+        assert said == str(run.predict(run.train.frame.iloc[[row]])[0])
+
+
+def test_an_empty_field_is_asked_for(reader):
+    page = reader(report_html(solve(points(), "margot", depth=1, time_limit=60), "margins"))
+    page.get_by_role("button", name="Go on").click()
+    assert page.get_by_text("Fill in a number everywhere").is_visible()
+    assert page.locator("section:visible").get_attribute("data-node") == "1"
+
+
+def test_explore_offers_the_report(visit, solved):
+    watched = visit()
+    page = watched.open("/explore" + solved)
+    button = page.get_by_role("button", name="Report for others")
+    with page.expect_download(timeout=SOLVE_MILLISECONDS) as download:
+        button.click()
+    content = download.value.path().read_text(encoding="utf-8")
+    assert "rows correctly" in content
+    assert 'id="questionnaire"' in content
+    watched.assert_clean()
