@@ -5,27 +5,36 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.server import jobs
+from dashboard.widgets import data_thread
 from dashboard.widgets.browser_identity import remember_browser
 from dashboard.widgets.frame import draw_style
 
 st.set_page_config(page_title="Optimal trees", page_icon="🌳", layout="wide")
 jobs.warm_up()
 page = st.navigation(
-    [
-        st.Page("pages/data.py", title="Data", icon=":material/table:", default=True),
-        st.Page("pages/solve.py", title="Solve", icon=":material/play_circle:"),
-        st.Page("pages/explore.py", title="Explore", icon=":material/account_tree:"),
-        st.Page("pages/whatif.py", title="What if", icon=":material/sell:"),
-        st.Page("pages/alternatives.py", title="Alternatives", icon=":material/forest:"),
-        st.Page("pages/path.py", title="Size", icon=":material/stairs:"),
-        st.Page("pages/tune.py", title="Tune", icon=":material/instant_mix:"),
-        st.Page("pages/compare.py", title="Compare", icon=":material/compare:"),
-        st.Page("pages/runs.py", title="Runs", icon=":material/history:"),
-        st.Page("pages/teach.py", title="Teach", icon=":material/school:"),
-        st.Page("pages/about.py", title="Formulations", icon=":material/menu_book:"),
-    ],
+    {
+        "": [
+            st.Page("pages/start.py", title="Start", icon=":material/home:", default=True),
+            st.Page("pages/data.py", title="Data", icon=":material/table:"),
+            st.Page("pages/solve.py", title="Solve", icon=":material/play_circle:"),
+            st.Page("pages/teach.py", title="Teach", icon=":material/school:"),
+        ],
+        "Understand": [
+            st.Page("pages/explore.py", title="Explore", icon=":material/account_tree:"),
+            st.Page("pages/alternatives.py", title="Alternatives", icon=":material/forest:"),
+            st.Page("pages/whatif.py", title="What if", icon=":material/sell:"),
+            st.Page("pages/path.py", title="Size", icon=":material/stairs:"),
+        ],
+        "Compare": [
+            st.Page("pages/compare.py", title="Race", icon=":material/compare:"),
+            st.Page("pages/tune.py", title="Tune", icon=":material/instant_mix:"),
+            st.Page("pages/runs.py", title="Runs", icon=":material/history:"),
+        ],
+        "Help": [st.Page("pages/about.py", title="Formulations", icon=":material/menu_book:")],
+    },
     position="top",
 )
 draw_style()
+data_thread.restore()
 page.run()
 remember_browser()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from octcore.data.reading import make_dataset, read_table
 from octcore.data.samples import list_samples, read_sample_table, sample_info
 from octcore.data.table import RawTable
 from octcore.data.target_choice import likely_target
+from octcore.data.writing import table_of
 from octcore.errors import OctError
 from octcore.plotting.palette import Palette, palette_for
 from octcore.solving.recipe import DataChoice
@@ -37,6 +38,7 @@ _OFFERED, _TUNING, _TUNINGS = "offered_settings", "tuning_id", "tuning_ids"
 _COMPARED, _REPEATS, _FRAME = "compared_runs", "repeated_splits", "has_frame"
 _CHOSEN_ROWS, _ROW_MODE, _PLAYING = "chosen_rows", "row_mode", "playing"
 RUN_PARAMETER, COMPARE_PARAMETER, TUNING_PARAMETER = "run", "runs", "tuning"
+NODE_PARAMETER = "node"
 TOKEN_COOKIE = "octcore_browser"
 MOST_COMPARED = 4
 
@@ -86,6 +88,30 @@ def choose_sample(name: str) -> None:
     info = sample_info(name if name in known else known[0])
     chosen = DataChoice(sample=info.name, target=info.target, kinds=dict(info.kinds))
     _load(chosen, read_sample_table(info.name))
+
+
+def is_new() -> bool:
+    """Whether no data have been loaded in this session yet."""
+    return _CHOICE not in st.session_state
+
+
+def adopt(data: Dataset, token: Callable[[Dataset], str]) -> None:
+    """Go on with the rows of a run: the sample they are, or a table made of them.
+
+    Parameters
+    ----------
+    data : Dataset
+        With a target.
+    token : callable
+        Content hash of a data set.
+    """
+    if data.name in {sample.name for sample in list_samples()}:
+        choose_sample(data.name)
+        if token(st.session_state[_DATA]) == token(data):
+            return
+    read, kinds = table_of(data)
+    chosen = DataChoice(file_name=read.file_name, target=data.target_name, kinds=kinds)
+    st.session_state.update({_CHOICE: chosen, _TABLE: read, _DATA: data, _PROBLEM: ""})
 
 
 def choose_upload(content: bytes, file_name: str) -> bool:
@@ -168,8 +194,21 @@ def run_id() -> str | None:
     return current
 
 
+def is_run_linked() -> bool:
+    """Whether the link itself names a run; it is the one that is looked at from then on."""
+    return RUN_PARAMETER in st.query_params and run_id() is not None
+
+
+def linked_run() -> str | None:
+    """The run that the link names, or the first of those that it compares."""
+    linked = st.query_params.get(RUN_PARAMETER)
+    return linked or (st.query_params.get(COMPARE_PARAMETER) or "").split(",")[0] or None
+
+
 def look_at(run: str) -> None:
     """Look at a run from now on, and put it into the URL."""
+    if st.query_params.get(RUN_PARAMETER) not in (None, run):
+        st.query_params.pop(NODE_PARAMETER, None)
     st.session_state[_RUN] = run
     known = run_ids()
     if run not in known:
@@ -193,9 +232,12 @@ def run_ids() -> tuple[str, ...]:
 
 
 def run_query() -> dict[str, str]:
-    """Query parameters that keep the run in the URL when the page changes."""
+    """Query parameters that keep the run and its node in the URL when the page changes."""
     current = st.session_state.get(_RUN)
-    return {RUN_PARAMETER: current} if current else {}
+    if not current:
+        return {}
+    node = selected_node(current)
+    return {RUN_PARAMETER: current} | ({NODE_PARAMETER: str(node)} if node != 1 else {})
 
 
 def compared() -> tuple[str, ...]:
@@ -237,13 +279,20 @@ def remember_repeats(runs: Sequence[str], share: float, found: Sequence[Sequence
 
 
 def selected_node(run: str) -> int:
-    """Node that is selected in a run's tree; the root at first."""
-    return st.session_state.get(_NODES, {}).get(run, 1)
+    """Node that is selected in a run's tree; at first the one in the link, else the root."""
+    known = st.session_state.get(_NODES, {})
+    if run in known:
+        return known[run]
+    linked = st.query_params.get(NODE_PARAMETER, "")
+    is_linked = st.query_params.get(RUN_PARAMETER) == run and re.fullmatch(r"[1-9]\d{0,5}", linked)
+    return int(linked) if is_linked else 1
 
 
 def select_node(run: str, node: int) -> None:
     """Select a node; all views of the run follow."""
     st.session_state[_NODES] = {**st.session_state.get(_NODES, {}), run: node}
+    if st.query_params.get(RUN_PARAMETER) == run:
+        st.query_params[NODE_PARAMETER] = str(node)
 
 
 def chosen_row(run: str) -> ChosenRow | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.server.job_view import JobView
+from dashboard.server.naming import HELPER
 from dashboard.server.supervisor import Supervisor
 from octcore.errors import OctError
 from octcore.store import RunInfo, StoreSize
@@ -26,6 +27,8 @@ class Entry:
         Keywords of the solve; numbers of the result as far as there are any.
     error : str
         Why it failed, in one sentence.
+    owner : str
+        Name of the browser that started it.
     """
 
     id: str
@@ -35,6 +38,7 @@ class Entry:
     settings: Mapping[str, Any]
     summary: Mapping[str, Any]
     error: str = ""
+    owner: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -62,6 +66,7 @@ def entries(supervisor: Supervisor, session: str) -> tuple[Entry, ...]:
     known = {info.id for info in found}
     lines = [_stored(info, live.get(info.id)) for info in found]
     lines += [_live(job) for job in live.values() if job.id not in known]
+    lines = [line for line in lines if not line.name.startswith(HELPER)]
     return tuple(sorted(lines, key=lambda line: -line.created))
 
 
@@ -85,7 +90,10 @@ def size(supervisor: Supervisor) -> StoreSize | None:
 
 def _stored(info: RunInfo, job: JobView | None) -> Entry:
     state = info.state.value if job is None else job.state
-    return Entry(info.id, info.name, state, info.created, info.settings, info.summary, info.error)
+    return Entry(
+        info.id, info.name, state, info.created, info.settings, info.summary, info.error,
+        info.session,
+    )  # fmt: skip
 
 
 def _live(job: JobView) -> Entry:
@@ -101,4 +109,6 @@ def _live(job: JobView) -> Entry:
             "badge": run.badge,
         }
     error = "" if job.error is None else job.error.message
-    return Entry(job.id, job.name, job.state, job.submitted, job.settings, summary, error)
+    return Entry(
+        job.id, job.name, job.state, job.submitted, job.settings, summary, error, job.session
+    )

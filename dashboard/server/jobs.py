@@ -11,6 +11,7 @@ import streamlit as st
 
 from dashboard import cached
 from dashboard.server.families import Families
+from dashboard.server.naming import title_of
 from dashboard.server.supervisor import VERIFY_TASK, Supervisor
 from dashboard.server.tunings import START_SECONDS, TASK, Plan, Standing, standing_of, work_of
 from octcore.data.dataset import Dataset
@@ -96,12 +97,6 @@ def warm_up() -> None:
     _load_formulations()
 
 
-def title_of(settings: Mapping[str, Any], data_name: str) -> str:
-    """Name a run by formulation, data and depth."""
-    title = get_formulation(str(settings["formulation"])).info.title
-    return f"{title} on {data_name}, depth {settings.get('depth', 2)}"
-
-
 def submit(owner: str, data: Dataset, settings: Mapping[str, Any], title: str = "") -> str:
     """Queue a solve; returns its id.
 
@@ -172,6 +167,25 @@ def _from_history(run_id: str) -> RunView | None:
         run=run,
         error=error if run is None and not info.state.is_open else None,
     )
+
+
+def rows(run_id: str) -> Dataset | None:
+    """All rows of a solve, the held-out ones included; None when this server has none."""
+    job = supervisor().get(run_id)
+    if job is not None:
+        return None if job.task else job.data
+    try:
+        return _stored_rows(run_id)
+    except OctError:
+        return None  # not cached, so that rows that arrive later are found
+
+
+@st.cache_resource(max_entries=KEEP, show_spinner=False)
+def _stored_rows(run_id: str) -> Dataset:
+    store = supervisor().store
+    if store is None:
+        raise StoreError("NO_RESULT", "This server keeps no history.")
+    return store.data(run_id)
 
 
 def _loaded(run_id: str) -> Run | None:

@@ -21,11 +21,20 @@ h3 { font-size: 1.15rem !important; padding: 0 !important; }
 </style>
 """
 
+DARK_STYLE = """
+<style>
+button[kind^="primary"], button[kind^="primary"] p { color: #0b1118 !important; }
+</style>
+"""
+"""Words on a light blue button are dark: white on it has a contrast of 2.3 only."""
+
 
 def draw_style() -> None:
     """Draw the style sheet: compact headings and margins, so that charts get the room."""
     session.note_frame()
     st.html(STYLE)
+    if session.palette().name == "dark":
+        st.html(DARK_STYLE)
 
 
 def stay_in_app() -> None:

@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.jobs import RunView
+from dashboard.widgets import data_thread
 
 
 def draw(current: str | None) -> RunView | None:
@@ -17,6 +18,11 @@ def draw(current: str | None) -> RunView | None:
     current : str or None
         The run in the URL.
     """
+    if current is not None and jobs.view(current) is None:
+        st.warning(
+            "This link names a run that is not on this server (any more).",
+            icon=":material/link_off:",
+        )
     known = [view for key in session.run_ids() if (view := jobs.view(key)) is not None]
     if not known:
         return None
@@ -33,7 +39,9 @@ def draw(current: str | None) -> RunView | None:
         if picked != current:
             session.look_at(picked)
             st.rerun()
-    return known[ids.index(current)] if current in ids else known[0]
+    chosen = known[ids.index(current)] if current in ids else known[0]
+    data_thread.strip(chosen)
+    return chosen
 
 
 def label(view: RunView, number: int) -> str:

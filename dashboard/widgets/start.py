@@ -47,6 +47,7 @@ def start(settings: Mapping[str, Any]) -> bool:
     except OctError as error:
         st.error(text.markdown(error.message, 500), icon=":material/error:")
         return False
+    session.offer_settings(settings)
     session.look_at(run)
     return True
 

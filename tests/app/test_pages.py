@@ -50,12 +50,11 @@ def fake(monkeypatch):
     st.cache_resource.clear()
 
 
-def open_app(page: str | None = None) -> AppTest:
+def open_app(page: str = "data") -> AppTest:
     app = AppTest.from_file(APP, default_timeout=PATIENCE).run()
     assert not app.exception
-    if page is not None:
-        app.switch_page(f"pages/{page}.py").run()
-        assert not app.exception
+    app.switch_page(f"pages/{page}.py").run()
+    assert not app.exception
     return app
 
 

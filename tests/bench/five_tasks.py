@@ -20,6 +20,10 @@ from octcore.data.samples import sample_bytes
 from tests.browser.conftest import ARGUMENTS, SOLVE_MILLISECONDS, running_app
 
 PATIENCE = 90_000
+SECTIONS = {"Explore": "Understand", "What if": "Understand", "Size": "Understand"} | dict.fromkeys(
+    ("Race", "Tune", "Runs"), "Compare"
+)
+"""Menu that holds a page."""
 
 
 class User:
@@ -28,7 +32,7 @@ class User:
     def __init__(self, page, address: str) -> None:
         self.page, self.address, self.clicks, self.inputs = page, address, 0, 0
         page.set_default_timeout(PATIENCE)
-        page.goto(address)
+        page.goto(f"{address}/data")
         page.get_by_role("heading", level=1).first.wait_for()
         self.begin = time.perf_counter()
 
@@ -44,6 +48,9 @@ class User:
 
     def go(self, page: str) -> None:
         """Open a page by the menu."""
+        section = SECTIONS.get(page)
+        if section:
+            self.click(self.page.get_by_text(section, exact=True).first)
         self.click(self.page.get_by_role("link", name=page, exact=True).first)
 
     def see(self, what: str | re.Pattern, seconds: float = SOLVE_MILLISECONDS / 1000) -> None:
@@ -63,7 +70,7 @@ def own_csv_to_a_proven_tree(user: User) -> None:
 
 def two_formulations_on_the_same_data(user: User) -> None:
     """(b) FlowOCT against accelerated BendOCT on the same data."""
-    user.go("Compare")
+    user.go("Race")
     user.click(user.page.get_by_role("button", name="Start 3 runs"))
     user.page.get_by_role("heading", name="What differs").wait_for(timeout=SOLVE_MILLISECONDS)
 
@@ -98,7 +105,7 @@ def lesson_as_a_link(user: User) -> None:
     address = link.inner_text().strip()
     other = user.page.context.browser.new_context()
     page = other.new_page()
-    page.goto(address)
+    page.goto(f"{address}/data")
     page.get_by_role("button", name="Present").wait_for(timeout=PATIENCE)
     other.close()
 

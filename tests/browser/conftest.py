@@ -124,11 +124,16 @@ class Watched:
         if not own and not request.url.startswith(self.address.replace("http", "ws")):
             self.foreign.append(request.url)
 
-    def open(self, path: str = "/"):
+    def open(self, path: str = "/data"):
         """Open a path and wait until a page has been drawn."""
         self.page.goto(self.address + path)
         self.page.get_by_role("heading", level=1).first.wait_for()
         return self.page
+
+    def go(self, section: str, page: str) -> None:
+        """Open a page by the menu of its section."""
+        self.page.get_by_text(section, exact=True).first.click()
+        self.page.get_by_role("link", name=page, exact=True).first.click()
 
     def settle(self) -> None:
         """Wait until no script runs."""

@@ -57,7 +57,7 @@ def test_hostile_names_stay_text_in_every_view(visit, tmp_path):
     watched = visit()
     page = watched.open()
     page.locator("input[type=file]").set_input_files(path)
-    page.get_by_text("What is predicted: class").wait_for(timeout=30_000)
+    page.get_by_text("KiB").wait_for(timeout=30_000)
     for tab in ("Columns", "Encoding", "Findings"):
         page.get_by_role("tab", name=tab).click()
         watched.settle()

@@ -98,7 +98,7 @@ def test_history_and_links_are_there_after_a_restart_of_the_server(chromium, tmp
         watched = Watched(context, address)
         page = watched.open("/compare?" + query)
         page.get_by_role("heading", name="What differs").wait_for(timeout=60_000)
-        page.get_by_role("link", name="Runs").click()
+        watched.go("Compare", "Runs")
         page.get_by_text("Tick runs in the first column").wait_for(timeout=60_000)
         page.get_by_text("The history of this server keeps 2 runs").wait_for(timeout=60_000)
         watched.assert_clean()

@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.server.history import Entry
+from dashboard.server.naming import setting_words
 from octcore.plotting import text
 
 STATES = {
@@ -124,6 +125,7 @@ def history_frame(lines: Sequence[Line]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "name": [line.name for line in lines],
+            "what differs": differences([line.entries[0] for line in lines]),
             "state": [line.state for line in lines],
             "accuracy": [_percent(line.mean("accuracy")) for line in lines],
             "held out": [_percent(line.mean("test_accuracy")) for line in lines],
@@ -135,6 +137,19 @@ def history_frame(lines: Sequence[Line]) -> pd.DataFrame:
                               for line in lines],
         }
     )  # fmt: skip
+
+
+def differences(entries: Sequence[Entry]) -> list[str]:
+    """Say for every run what of its settings the others do not share.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        Runs of one list.
+    """
+    found = [setting_words(entry.settings) for entry in entries]
+    shared = set(found[0]).intersection(*map(set, found)) if len(found) > 1 else set()
+    return [", ".join(word for word in words if word not in shared) for words in found]
 
 
 def _percent(value: float | None) -> float | None:

@@ -12,7 +12,7 @@ from dashboard.server.history import Entry
 from dashboard.server.supervisor import Supervisor
 from dashboard.views.runs import exports
 from dashboard.views.runs.history_table import name_of, state_words, when
-from dashboard.widgets import run_summary
+from dashboard.widgets import data_thread, run_summary
 from octcore.errors import OctError
 from octcore.plotting import text
 
@@ -76,12 +76,15 @@ def _one(entry: Entry) -> None:
         disabled=entry.is_open,
     ):  # fmt: skip
         _confirm([entry])
+    if view is not None:
+        data_thread.button(view)
     if entry.error:
         st.warning(text.markdown(entry.error, 500), icon=":material/bolt:")
     if run is not None:
         run_summary.headline(run)
         if run.tree is not None:
             run_summary.small_tree(entry.id, run)
+        run_summary.proof(run)
 
 
 def _rename(entry: Entry) -> None:
@@ -107,19 +110,32 @@ def _confirm(selected: Sequence[Entry]) -> None:
     if open_runs:
         st.caption("Runs that still go on are kept; stop them first.")
     st.caption("Their trees, traces and, when no other run uses them, their rows are removed.")
-    left, right = st.columns(2)
     closed = [entry for entry in selected if not entry.is_open]
+    foreign = [entry for entry in closed if entry.owner != session.token()]
+    is_sure = all(_named(entry) for entry in foreign)
+    left, right = st.columns(2)
     if left.button(
         "Delete",
         key="delete_yes",
         type="primary",
         width="stretch",
+        disabled=not is_sure,
         on_click=_delete,
         args=(closed,),
     ):
         st.rerun()
     if right.button("Keep", key="delete_no", width="stretch"):
         st.rerun()
+
+
+def _named(entry: Entry) -> bool:
+    """Ask for the name of a run that another browser made, before it is deleted for all."""
+    name = name_of(entry)
+    typed = st.text_input(
+        f"Another browser made this run. Type its name to delete it: {text.markdown(name, 80)}",
+        key=session.widget_key("delete_name", entry.id),
+    )
+    return typed.strip() == name.strip()
 
 
 def _delete(entries: Sequence[Entry]) -> None:

@@ -9,7 +9,7 @@ from dashboard.server import jobs
 from dashboard.server.jobs import RunView
 from dashboard.views.solve import family_view, result
 from dashboard.views.solve.live_gap import live_chart
-from dashboard.widgets import run_summary
+from dashboard.widgets import data_thread, run_summary
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data
@@ -29,6 +29,7 @@ def draw(run_id: str | None) -> None:
     if view is None:
         _nothing_yet(run_id)
         return
+    data_thread.strip(view)
     family_view.draw(view)
     interval = None if view.is_final else SECONDS_BETWEEN
     st.fragment(_live, run_every=interval)(view.id, view.is_final)

@@ -7,8 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboard.server.jobs import RunView
+from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
-from octcore.formulations.base import FormulationInfo, get_formulation, of_common_objective
+from octcore.formulations.base import (
+    COMMON_OBJECTIVE,
+    FormulationInfo,
+    get_formulation,
+    of_common_objective,
+)
 from octcore.solving.run import Run
 
 TIME_LIMIT = 60.0
@@ -34,6 +40,7 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
     """
     settings = run.settings
     binary = all(column.is_binary for column in run.encoding.columns)
+    kept_as_is = binary or on_all_thresholds(run)
     params = dict(settings.get("params", {}))
     kept = {name: params[name] for name in ("leaf_penalty", "split_weight") if params.get(name)}
     if "leaf_penalty" in params and "leaf_penalty" not in kept:
@@ -42,7 +49,7 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
         kept.pop("leaf_penalty", None)
     has_all = data.n_samples == run.n_train + run.n_test
     return {
-        "encoding": settings["encoding"] if binary else FALLBACK_ENCODING,
+        "encoding": settings["encoding"] if kept_as_is else FALLBACK_ENCODING,
         "depth": min(int(settings["depth"]), 5),
         "params": kept,
         "time_limit": TIME_LIMIT,
@@ -51,18 +58,38 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
     }
 
 
-def is_comparable(run: Run) -> bool:
-    """Whether the run itself is a proven optimum of the common objective."""
+def on_all_thresholds(run: Run) -> bool:
+    """Whether the run searched all thresholds of the numbers themselves, for that objective."""
+    info = get_formulation(run.formulation).info
+    return Capability.THRESHOLD_SEARCH in info.capabilities and info.objective == COMMON_OBJECTIVE
+
+
+def is_comparable(run: Run, answer: str = "") -> bool:
+    """Whether the run itself is a proven optimum that the price can count from.
+
+    Parameters
+    ----------
+    run : Run
+        The solved tree.
+    answer : str
+        Formulation of the tree under the condition, when it is known.
+    """
+    if not (run.is_optimal and run.certificate.proven):
+        return False
+    if on_all_thresholds(run):
+        return answer in ("", run.formulation)
     binary = all(column.is_binary for column in run.encoding.columns)
-    return _is_common(run) and binary and run.is_optimal and run.certificate.proven
+    return _is_common(run) and binary
 
 
 def _is_common(run: Run) -> bool:
-    return get_formulation(run.formulation).info.has_common_objective
+    return get_formulation(run.formulation).info.has_common_objective or on_all_thresholds(run)
 
 
-def _referee() -> FormulationInfo:
+def _referee(run: Run) -> FormulationInfo:
     """The formulation that values every root feature exactly."""
+    if on_all_thresholds(run):
+        return get_formulation(run.formulation).info
     name = "exact_root_values"
     able = (i for i in of_common_objective() if any(p.name == name for p in i.hyperparameters))
     return next(able)
@@ -74,11 +101,13 @@ def reference_settings(run: Run, data: Dataset) -> dict[str, Any]:
     Constraints of the run that the search cannot express are left out.
     """
     settings = base_settings(run, data)
-    settings["params"] = {**settings["params"], "exact_root_values": True}
-    able = _referee().constraints
+    referee = _referee(run)
+    if not on_all_thresholds(run):
+        settings["params"] = {**settings["params"], "exact_root_values": True}
+    able = referee.constraints
     given = dict(run.settings.get("constraints", {}))
     return settings | {
-        "formulation": _referee().key,
+        "formulation": referee.key,
         "time_limit": 2 * TIME_LIMIT,
         "constraints": {name: value for name, value in given.items() if name in able},
     }
@@ -86,7 +115,7 @@ def reference_settings(run: Run, data: Dataset) -> dict[str, Any]:
 
 def left_out(run: Run) -> dict[str, Any]:
     """Constraints of the run that the search of the root values cannot express."""
-    able = _referee().constraints
+    able = _referee(run).constraints
     given = dict(run.settings.get("constraints", {}))
     return {name: value for name, value in given.items() if name not in able}
 
@@ -97,7 +126,7 @@ def comparison_settings(run: Run, data: Dataset) -> dict[str, Any] | None:
     It keeps to all constraints of the run.  None when no formulation can express them.
     """
     given = dict(run.settings.get("constraints", {}))
-    able = candidates(given, min(int(run.settings["depth"]), 5))
+    able = of_features(given, min(int(run.settings["depth"]), 5))
     return variant_settings(run, data, {}, able[0]) if able else None
 
 
@@ -168,8 +197,15 @@ def _constraint(name: str, value: Any) -> str:
     return f"{words} {value}"
 
 
-def candidates(constraints: Mapping[str, Any], depth: int) -> tuple[str, ...]:
-    """Formulations that can express all constraints at this depth, best first."""
+def candidates(run: Run, constraints: Mapping[str, Any]) -> tuple[str, ...]:
+    """Formulations that can express all constraints at the depth of a run, best first."""
+    if on_all_thresholds(run) and set(constraints) <= _referee(run).constraints:
+        return (run.formulation,)
+    return of_features(constraints, min(int(run.settings["depth"]), 5))
+
+
+def of_features(constraints: Mapping[str, Any], depth: int) -> tuple[str, ...]:
+    """Formulations on 0/1 features that can express all constraints at this depth, best first."""
     return tuple(
         info.key
         for info in of_common_objective()
@@ -181,7 +217,10 @@ def variant_settings(
     run: Run, data: Dataset, asked: Mapping[str, Any], formulation: str
 ) -> dict[str, Any]:
     """Settings of the tree under the asked conditions, besides those that the run had."""
-    return base_settings(run, data) | {
+    settings = base_settings(run, data)
+    if get_formulation(formulation).info.needs_binary_features and on_all_thresholds(run):
+        settings["encoding"] = FALLBACK_ENCODING
+    return settings | {
         "formulation": formulation,
         "constraints": together(run, asked),
     }

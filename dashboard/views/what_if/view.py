@@ -12,6 +12,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.jobs import RunView
+from dashboard.server.naming import HELPER
 from dashboard.views.what_if import form as what_if_form
 from dashboard.views.what_if import questions as what_if
 from dashboard.widgets import chart, run_summary
@@ -54,10 +55,10 @@ def draw(view: RunView, run: Run) -> None:
     reference = _started("reference", view.id, data, what_if.reference_settings(run, data))
     if reference is None:
         return
-    base = reference
-    if not what_if.is_comparable(run) and what_if.left_out(run):
-        base = _started("base", view.id, data, what_if.comparison_settings(run, data))
     answer = jobs.view(session.side_run("answer", view.id))
+    base = reference
+    if _needs_base(run, answer):
+        base = _started("base", view.id, data, what_if.comparison_settings(run, data))
     left, right = st.columns(2, gap="large")
     with left:
         st.fragment(_question)(view.id)
@@ -67,6 +68,15 @@ def draw(view: RunView, run: Run) -> None:
         is_final = answer.is_final and (base is None or base.is_final)
         pace = None if is_final else SECONDS_BETWEEN
         st.fragment(_answer, run_every=pace)(view.id, is_final)
+
+
+def _needs_base(run: Run, answer: RunView | None) -> bool:
+    """Whether neither the run nor the search of the root values is what the price counts from."""
+    asked = "" if answer is None else str(answer.settings["formulation"])
+    if what_if.is_comparable(run, asked):
+        return False
+    other = what_if.on_all_thresholds(run) and asked not in ("", run.formulation)
+    return bool(what_if.left_out(run)) or other
 
 
 def _pace(view: RunView) -> float | None:
@@ -82,7 +92,8 @@ def _started(
     if known is not None or settings is None:
         return known
     try:
-        started = jobs.submit(session.token(), data, settings)
+        name = HELPER + jobs.title_of(settings, data.name)
+        started = jobs.submit(session.token(), data, settings, name)
     except OctError as error:
         st.error(text.markdown(error.message, 400), icon=":material/error:")
         return None
@@ -123,16 +134,17 @@ def _question(run_id: str) -> None:
 
 def _before(run_id: str, run: Run) -> Run | None:
     """The tree that prices count from: an optimum under the run's own constraints."""
-    if what_if.is_comparable(run):
+    answer = jobs.view(session.side_run("answer", run_id))
+    if what_if.is_comparable(run, "" if answer is None else str(answer.settings["formulation"])):
         return run
-    what = "base" if what_if.left_out(run) else "reference"
+    what = "base" if _needs_base(run, answer) else "reference"
     view = _follower(what, run_id)
     return view.run if view is not None and view.is_final else None
 
 
 def _ask(run_id: str, run: Run, data: Dataset, asked: dict[str, Any]) -> None:
     together = what_if.together(run, asked)
-    able = what_if.candidates(together, min(int(run.settings["depth"]), 5))
+    able = what_if.candidates(run, together)
     if not asked:
         st.caption("Choose at least one condition; the tree is then solved again under it.")
         return
@@ -174,6 +186,9 @@ def _values(run_id: str, was_final: bool) -> None:
     run, _ = _run_of(run_id)
     values = _known_values(run_id, run)
     st.subheader("Value of every root feature", anchor=False)
+    if get_formulation(run.formulation).info.split_kind != "univariate":
+        st.caption("Your tree cuts by sums of columns. These are the values of trees that test one "
+                   "column per split.")  # fmt: skip
     if not reference.is_final:
         doing = f"place {reference.position} in the queue" if reference.position else ""
         if reference.phase == COMPILING:

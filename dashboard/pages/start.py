@@ -1,0 +1,29 @@
+"""The start: what this is in three lines, a picture, and the two ways in."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import session
+from dashboard.views.start.picture import draw as draw_picture
+from dashboard.widgets.frame import stay_in_app
+from dashboard.widgets.start import SOLVE_PAGE, start_button
+
+stay_in_app()
+if session.is_run_linked():
+    st.switch_page(SOLVE_PAGE, query_params=session.run_query())
+left, right = st.columns([5, 4], gap="large", vertical_alignment="center")
+with left:
+    st.title("The best small decision tree, proven", anchor=False)
+    st.markdown(
+        "A decision tree sorts rows by a few questions that everybody can read.  \n"
+        "The usual way grows it greedily; here it is **the best tree of its size**, and the proof "
+        "comes with it.  \n"
+        "Load a table, watch the proof, ask what other trees would cost."
+    )
+    start_button("See a proven tree", key="start_from_start")
+    if st.button("Teach with points", key="start_teach", icon=":material/school:", width="stretch"):
+        st.switch_page("pages/teach.py")
+    st.page_link("pages/data.py", label="Use my own table", icon=":material/upload:")
+with right:
+    draw_picture()

@@ -1,0 +1,83 @@
+"""The thread between a run and its data: restored by the link, said where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from dashboard import cached, session
+from dashboard.server import jobs
+from dashboard.server.jobs import RunView
+from octcore.data.dataset import Dataset
+from octcore.plotting import text
+
+
+def restore() -> None:
+    """Load the data and the settings of a linked run into a session that has none yet."""
+    if not session.is_new():
+        return
+    view = jobs.view(session.linked_run())
+    data = None if view is None else _rows(view)
+    if data is not None and view is not None:
+        _continue(data, view.settings)
+
+
+def _rows(view: RunView) -> Dataset | None:
+    return jobs.rows(view.id) if view.data is None else view.data
+
+
+def _continue(data: Dataset, settings: Mapping[str, Any]) -> None:
+    session.adopt(data, cached.data_token)
+    session.offer_settings(settings)
+
+
+def strip(view: RunView) -> None:
+    """Say when a run was made from other data than those that are loaded, and offer them.
+
+    Parameters
+    ----------
+    view : RunView
+        The run that the page shows.
+    """
+    families = jobs.families()
+    if families.of(view.id) is not None or families.selection(view.id) is not None:
+        return
+    data = _rows(view)
+    if data is None or data is session.dataset():
+        return
+    token = cached.once_per_run(view.id, "data token", lambda: cached.data_token(data))
+    if token == cached.data_token(session.dataset()):
+        return
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    left.caption(
+        f":material/call_split: This run is about **{text.markdown(data.name, 40)}** "
+        f"({text.count(data.n_samples, 'row')}); loaded are other data, "
+        f"**{text.markdown(session.dataset().name, 40)}**."
+    )
+    with right:
+        button(view)
+
+
+def button(view: RunView) -> None:
+    """Draw the button that loads the data and settings of a run.
+
+    Parameters
+    ----------
+    view : RunView
+        The run.
+    """
+    if not st.button(
+        "Continue with these data",
+        key=session.widget_key("continue", view.id),
+        icon=":material/database:",
+        width="stretch",
+    ):
+        return
+    data = _rows(view)
+    if data is None:
+        st.warning("The rows of this run are not on this server any more.")
+        return
+    _continue(data, view.settings)
+    st.rerun()
