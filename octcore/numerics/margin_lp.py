@@ -60,36 +60,82 @@ def margin_plane(
     prices : MarginPrices
         See there.
     """
-    n_left, n_right, p = len(left), len(right), left.shape[1]
-    passing = n_left + n_right
-    # columns: h = plus - minus, g, missing margin of the passing rows; scores are g - h.x
-    X = np.vstack([left, right, others])
-    scores = csr_matrix(np.column_stack([-X, X, np.ones(len(X))]))
-    box = hstack([scores, csr_matrix((len(X), passing))])
-    sign = np.append(np.ones(n_left), -np.ones(n_right))
-    margins = hstack([csr_matrix(sign[:, None] * scores[:passing].toarray()), identity(passing)])
-    low = np.concatenate(
-        [np.zeros(n_left), np.full(n_right, -prices.big_m), np.full(len(others), -prices.big_m)]
-    )
-    high = np.concatenate(
-        [
-            np.full(n_left, prices.big_m),
-            np.full(n_right, -prices.right),
-            np.full(len(others), prices.big_m),
-        ]
-    )
-    reach = prices.big_m + WEIGHT_BOX * p * max(1.0, float(np.abs(X).max(initial=0.0)))
+    X = np.vstack([left, right])
+    goes_right = np.arange(len(X)) >= len(left)
+    distance = np.where(goes_right, prices.right, 0.0)
+    costs = prices.missing * np.concatenate(weights)
+    return _plane(X, goes_right, costs, distance, others, prices)
+
+
+def soft_plane(
+    X: FloatArray, goes_right: NDArray[np.bool_], costs: FloatArray, prices: MarginPrices
+) -> tuple[FloatArray, float] | None:
+    """Plane ``h.x <= g`` (left) that rows may also pass on the wrong side, at a price.
+
+    Parameters
+    ----------
+    X : numpy.ndarray
+        Rows, shape ``(n, n_features)``.
+    goes_right : numpy.ndarray
+        Side that every row is wanted on.
+    costs : numpy.ndarray
+        Price of a unit of margin that a row misses, without limit beyond the plane.
+    prices : MarginPrices
+        Price of the norm, margin and largest score.
+    """
+    return _plane(X, goes_right, costs, None, X[:0], prices)
+
+
+def _plane(
+    X: FloatArray,
+    goes_right: NDArray[np.bool_],
+    costs: FloatArray,
+    distance: FloatArray | None,
+    others: FloatArray,
+    prices: MarginPrices,
+) -> tuple[FloatArray, float] | None:
+    """Solve without the bounds on scores, which seldom bind, and with them where they do."""
+    every = np.vstack([X, others])
+    found = _solve(X, goes_right, costs, distance, every[:0], prices)
+    if found is None or (np.abs(found[1] - every @ found[0]) <= prices.big_m).all():
+        return found
+    return _solve(X, goes_right, costs, distance, every, prices)
+
+
+def _solve(
+    X: FloatArray,
+    goes_right: NDArray[np.bool_],
+    costs: FloatArray,
+    distance: FloatArray | None,
+    bounded: FloatArray,
+    prices: MarginPrices,
+) -> tuple[FloatArray, float] | None:
+    """Solve the linear program: columns h = plus - minus, g, missing margins."""
+    n, p = X.shape
+    scores = np.column_stack([-X, X, np.ones(n)])
+    sign = np.where(goes_right, -1.0, 1.0)[:, None]
+    rows = [hstack([csr_matrix(sign * scores), identity(n)])]
+    low, high = [np.full(n, prices.margin)], [np.full(n, np.inf)]
+    if distance is not None:
+        rows.append(hstack([csr_matrix(sign * scores), csr_matrix((n, n))]))
+        low, high = [*low, distance], [*high, np.full(n, np.inf)]
+    if len(bounded):
+        box = csr_matrix(np.column_stack([-bounded, bounded, np.ones(len(bounded))]))
+        rows.append(hstack([box, csr_matrix((len(bounded), n))]))
+        low = [*low, np.full(len(bounded), -prices.big_m)]
+        high = [*high, np.full(len(bounded), prices.big_m)]
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in (X, bounded))
+    reach = prices.big_m + WEIGHT_BOX * p * max(1.0, largest)
+    most = np.inf if distance is None else prices.margin
     highs = quiet_solver()
     highs.passModel(
         linear_program(
-            np.concatenate(
-                [np.full(2 * p, prices.norm), [0.0], prices.missing * np.concatenate(weights)]
-            ),
-            np.concatenate([np.zeros(2 * p), [-reach], np.zeros(passing)]),
-            np.concatenate([np.full(2 * p, WEIGHT_BOX), [reach], np.full(passing, prices.margin)]),
-            csr_matrix(vstack([box, margins])),
-            np.concatenate([low, np.full(passing, prices.margin)]),
-            np.concatenate([high, np.full(passing, np.inf)]),
+            np.concatenate([np.full(2 * p, prices.norm), [0.0], costs]),
+            np.concatenate([np.zeros(2 * p), [-reach], np.zeros(n)]),
+            np.concatenate([np.full(2 * p, WEIGHT_BOX), [reach], np.full(n, most)]),
+            csr_matrix(vstack(rows)),
+            np.concatenate(low),
+            np.concatenate(high),
         )
     )
     highs.run()

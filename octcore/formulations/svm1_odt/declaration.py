@@ -17,6 +17,8 @@ stay out of planes and norms; all numbers come from routing rows.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
@@ -48,7 +50,7 @@ INFO = FormulationInfo(
     hyperparameters=(
         FloatRange(
             "alpha1",
-            1000.0,
+            100.0,
             r"\alpha_1",
             "Price of margin that a row lacks at a split; with alpha1 x epsilon below 1 a row on "
             "the plane is cheaper than an error.",
@@ -57,7 +59,7 @@ INFO = FormulationInfo(
             log=True,
         ),
         FloatRange(
-            "alpha2", 0.1, r"\alpha_2", "Price of the 1-norm of a split.", low=0.0, high=1e4
+            "alpha2", 3.0, r"\alpha_2", "Price of the 1-norm of a split.", low=0.0, high=1e4
         ),
         FloatRange(
             "epsilon",
@@ -66,6 +68,25 @@ INFO = FormulationInfo(
             "Margin wanted on both sides of a split, where scores reach M.",
             low=1e-5,
             high=1.0,
+        ),
+        FloatRange(
+            "margin_price",
+            None,
+            r"\alpha_1 \varepsilon",
+            "Price in errors of a row that lacks the whole margin; it replaces alpha1. With scaled "
+            "weights only this and norm_price matter: tune them, say over 1, 10 and .001 to .3.",
+            low=0.0,
+            high=1e4,
+            advanced=True,
+        ),
+        FloatRange(
+            "norm_price",
+            None,
+            r"\alpha_2 \varepsilon",
+            "Price in errors of a plane whose margin is as wide as a column; it replaces alpha2.",
+            low=0.0,
+            high=1e3,
+            advanced=True,
         ),
         Flag(
             "strict",
@@ -98,7 +119,7 @@ INFO = FormulationInfo(
             advanced=True,
         ),
         SHATTERING,
-        START_SECONDS,
+        replace(START_SECONDS, default=6.0),
     ),
     constraints=frozenset({"class_weight"}),
     capabilities=(Capability.LINEAR,),

@@ -15,11 +15,12 @@ from octcore.formulations.shared.univariate import drop_idle_splits
 from octcore.formulations.svm1_odt.split_space import SplitSpace
 from octcore.numerics.margin_lp import WEIGHT_BOX, MarginPrices, margin_plane
 from octcore.program import Problem
-from octcore.tree import metrics
+from octcore.tree import metrics, topology
 from octcore.tree.planes import drop_pass_through, tree_from_planes
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.greedy import greedy_starts
-from octcore.warmstart.points import count_classes, tree_leaves
+from octcore.warmstart.margin_search import MarginGoal, MarginSearch, MarginTree
+from octcore.warmstart.points import count_classes
 from octcore.warmstart.svm_tree import TreeGoal, TreeSearch
 
 STRICT_DISTANCE = 1e-4
@@ -31,6 +32,8 @@ SMALLEST_STRIP = 1e-5
 SCORE_TOLERANCE = 1e-6
 """Solvers keep rows up to this."""
 POLISH_SECONDS = 0.5
+ACCURATE_SHARE = 0.3
+"""Share of the time for first trees that goes to accurate trees, whatever their margins cost."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +53,15 @@ class SVM1Trees:
     def prices(self) -> MarginPrices:
         """alpha1, alpha2, epsilon, the distance of right-goers and M."""
         params = self.problem.params
-        big_m = float(params["big_m"])
+        big_m, epsilon = float(params["big_m"]), float(params["epsilon"])
+        missing, norm = (
+            float(params[price] if params[scaled] is None else params[scaled] / epsilon)
+            for price, scaled in (("alpha1", "margin_price"), ("alpha2", "norm_price"))
+        )
         return MarginPrices(
-            float(params["alpha1"]),
-            float(params["alpha2"]),
-            float(params["epsilon"]),
+            missing,
+            norm,
+            epsilon,
             STRICT_DISTANCE * big_m if params["strict"] else 0.0,
             big_m,
         )
@@ -161,10 +168,55 @@ class SVM1Trees:
             yield source, self.polish(self.space.with_subsets(tree))
         if not len(self.space.columns):
             return
-        seconds = float(self.problem.params["start_seconds"]) / len(self.goals)
+        seconds = float(self.problem.params["start_seconds"])
+        found: list[tuple[float, Tree]] = []
         for goal in self.goals:
-            for source, tree in TreeSearch(goal).trees(seconds):
-                yield source, self.polish(tree)
+            for source, tree in TreeSearch(goal).trees(ACCURATE_SHARE * seconds / len(self.goals)):
+                polished = self.polish(tree)
+                value = self.evaluate(polished)
+                if value is not None and value < min((v for v, _ in found), default=np.inf):
+                    found.append((value, polished))
+                    yield source, polished
+        starts = [self._margin_tree(tree) for _, tree in sorted(found, key=lambda pair: pair[0])]
+        for tree in self.margin_search().search(starts, (1 - ACCURATE_SHARE) * seconds):
+            yield "search with margins", self._of_margins(tree)
+
+    def margin_search(self) -> MarginSearch:
+        """Make the search in the objective itself."""
+        rows, problem = self.rows, self.problem
+        return MarginSearch(
+            MarginGoal(
+                rows.X[:, self.space.columns],
+                rows.y,
+                rows.weights,
+                problem.n_classes,
+                problem.depth,
+                self.prices,
+                problem.seed,
+            )
+        )
+
+    def _margin_tree(self, tree: Tree) -> MarginTree:
+        """Planes of a tree without subsets, and the labels of the perfect tree's leaves."""
+        planes = {
+            node: (split.dense(tree.n_features)[self.space.columns], self.threshold(split))
+            for node, split in tree.splits.items()
+        }
+        labels = np.zeros(2 ** (self.problem.depth + 1), dtype=np.int64)
+        for terminal in topology.terminal_nodes(self.problem.depth):
+            above = (terminal >> level for level in range(terminal.bit_length()))
+            labels[terminal] = next(tree.labels[node] for node in above if node in tree.labels)
+        return MarginTree(planes, labels)
+
+    def _of_margins(self, tree: MarginTree) -> Tree:
+        planes = {}
+        for node in topology.branch_nodes(self.problem.depth):
+            weights, offset = np.zeros(self.problem.n_features), 2.0 * tree.sides.get(node, 0) - 1.0
+            if node in tree.planes:
+                weights[self.space.columns] = tree.planes[node][0]
+                offset = -tree.planes[node][1] - self.distance
+            planes[node] = weights, offset
+        return self.tree(planes, topology.terminal_nodes(self.problem.depth))
 
     def polish(self, tree: Tree) -> Tree:
         """Fixed routing: give every plane the least missing margin and norm."""
@@ -192,13 +244,11 @@ class SVM1Trees:
         return dense, -found[1] - self.distance
 
     def improve(self, tree: Tree) -> Tree:
-        """Polish a tree of the solver, and what re-assigning its rows leads to."""
+        """Polish a tree of the solver, and refit its nodes in the objective itself."""
         candidates = [self.polish(tree)]
         if len(self.space.columns) and not any(map(self.space.is_subset, tree.splits.values())):
-            search = TreeSearch(self.goals[0])
-            leaf = tree_leaves(tree, self.goals[0].points.X, self.problem.depth)
-            if search.improve(leaf, time.perf_counter() + POLISH_SECONDS):
-                candidates.append(self.polish(search.best_tree()))
+            start, deadline = self._margin_tree(candidates[0]), time.perf_counter() + POLISH_SECONDS
+            candidates.append(self._of_margins(self.margin_search().improve(start, deadline)))
         judged = [(self.evaluate(found), found) for found in candidates]
         known = [(value, found) for value, found in judged if value is not None]
         return min(known, key=lambda pair: pair[0])[1] if known else tree

@@ -1,0 +1,316 @@
+"""Search for trees of 1-norm support vector machines in the true objective of SVM1-ODT.
+
+A tree pays for errors, for margins that rows lack on their way and for the norms of its planes.
+One node at a time is refitted: with everything else in place a row has a cost on either side, the
+difference is what it gains on its better side, and linear programs with soft margins at several
+prices make candidates.  What counts is the true cost after routing and after the exact plane for
+the rows as routed.  On the last level the labels of the two leaves are chosen with the plane.
+Passes over all nodes, from given trees, random ones and changes of the best, make the search.
+
+References
+----------
+Zhu, Murali, Phan, Nguyen, Kalagnanam, "A scalable MIP-based method for learning optimal
+multivariate decision trees": the objective, equation (1a).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octcore.numerics.margin_lp import MarginPrices, margin_plane, soft_plane
+from octcore.tree import topology
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Plane = tuple[FloatArray, float]
+
+SOFTNESS = (0.03, 0.1, 0.3, 1.0)
+"""Price of a margin's width, as shares of what a row gains on its better side."""
+MOST_CLASSES = 4
+"""Classes of a node whose pairs are tried as labels."""
+LEAST_GAIN = 1e-9
+PASSES = 10
+HEARTBEAT_SECONDS = 0.25
+STALLED = 60
+"""Restarts without a better tree that end the search."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarginGoal:
+    """Rows and prices.
+
+    Parameters
+    ----------
+    X : numpy.ndarray
+        Merged rows, shape ``(n, n_features)``, columns in [0, 1].
+    y, weights : numpy.ndarray
+        Class index and weight of every row.
+    n_classes, depth : int
+        Number of classes and largest depth.
+    prices : MarginPrices
+        Prices of margins and norms; an error costs 1.
+    seed : int
+        Of everything random.
+    """
+
+    X: FloatArray
+    y: IntArray
+    weights: FloatArray
+    n_classes: int
+    depth: int
+    prices: MarginPrices
+    seed: int = 0
+
+
+@dataclass(eq=False)
+class MarginTree:
+    """Planes by node, the side of nodes without one, and labels of all leaves of the perfect tree.
+
+    Parameters
+    ----------
+    planes : dict
+        ``(h, g)`` of the nodes with a plane: left where ``h.x <= g``.
+    labels : numpy.ndarray
+        Class by node, shape ``(2 ** (depth + 1),)``.
+    cost : float
+        True objective.
+    """
+
+    planes: dict[int, Plane]
+    labels: IntArray
+    cost: float = np.inf
+    sides: dict[int, int] = field(default_factory=dict)
+
+    def copy(self) -> MarginTree:
+        """Return a tree that can be changed."""
+        return MarginTree(dict(self.planes), self.labels.copy(), self.cost, dict(self.sides))
+
+
+class MarginSearch:
+    """Finds trees of small cost.
+
+    Parameters
+    ----------
+    goal : MarginGoal
+        Rows and prices.
+    """
+
+    def __init__(self, goal: MarginGoal) -> None:
+        self.goal = goal
+        self.rng = np.random.default_rng(goal.seed)
+        self.best: MarginTree | None = None
+
+    def search(self, starts: list[MarginTree], seconds: float) -> Iterator[MarginTree]:
+        """Yield ever better trees for some seconds.
+
+        The best one comes again now and then, so that the caller can look at its clock.
+        """
+        seen = time.perf_counter()
+        deadline = seen + seconds
+        waiting, stalled = list(starts), 0
+        while stalled < STALLED and time.perf_counter() < deadline:
+            tree = self.improve(waiting.pop(0) if waiting else self._start(), deadline)
+            is_better = self.best is None or tree.cost < self.best.cost - LEAST_GAIN
+            stalled = 0 if is_better else stalled + 1
+            if self.best is None or is_better:
+                self.best = tree
+            if is_better or time.perf_counter() - seen > HEARTBEAT_SECONDS:
+                seen = time.perf_counter()
+                yield self.best
+            if self.best.cost <= LEAST_GAIN:
+                return
+
+    def improve(self, tree: MarginTree, deadline: float) -> MarginTree:
+        """Refit node after node until a pass gains nothing."""
+        tree = tree.copy()
+        tree.cost = self._total(tree)
+        for _ in range(PASSES):
+            before = tree.cost
+            for node in reversed(topology.branch_nodes(self.goal.depth)):
+                self._refit(tree, node)
+                if time.perf_counter() > deadline:
+                    return tree
+            if tree.cost >= before - LEAST_GAIN * max(1.0, before):
+                return tree
+        return tree
+
+    # -- costs ------------------------------------------------------------------------------
+
+    def _total(self, tree: MarginTree) -> float:
+        return float(self._to_go(tree, 1, np.arange(len(self.goal.y))).sum()) + self._norms(tree)
+
+    def _norms(self, tree: MarginTree) -> float:
+        norms = sum(float(np.abs(h).sum()) for h, _ in tree.planes.values())
+        return self.goal.prices.norm * norms
+
+    def _to_go(self, tree: MarginTree, node: int, rows: IntArray) -> FloatArray:
+        """Cost of rows from a node on, norms aside."""
+        goal = self.goal
+        if node >= 2**goal.depth:
+            return goal.weights[rows] * (goal.y[rows] != tree.labels[node])
+        if node not in tree.planes:
+            return self._to_go(tree, 2 * node + tree.sides.get(node, 0), rows)
+        margin, right = self._margins(tree.planes[node], rows)
+        cost = margin
+        for side, child in ((~right, 2 * node), (right, 2 * node + 1)):
+            cost[side] += self._to_go(tree, child, rows[side])
+        return cost
+
+    def _margins(self, plane: Plane, rows: IntArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """What rows pay for missing margin at a plane, and which go right."""
+        prices = self.goal.prices
+        score = plane[1] - self.goal.X[rows] @ plane[0]
+        lacking = np.maximum(0.0, prices.margin - np.abs(score))
+        cost = prices.missing * self.goal.weights[rows] * lacking
+        return cost, score < -prices.right / 2
+
+    def _rows_at(self, tree: MarginTree, node: int) -> IntArray:
+        rows = np.arange(len(self.goal.y))
+        for level in range(node.bit_length() - 1, 0, -1):
+            above, side = node >> level, (node >> (level - 1)) & 1
+            if above not in tree.planes:
+                if tree.sides.get(above, 0) != side:
+                    return rows[:0]
+                continue
+            right = self._margins(tree.planes[above], rows)[1]
+            rows = rows[right == bool(side)]
+        return rows
+
+    # -- one node ---------------------------------------------------------------------------
+
+    def _refit(self, tree: MarginTree, node: int) -> None:
+        """Give a node the best of the candidates, in place."""
+        rows = self._rows_at(tree, node)
+        if len(rows) < 2:
+            tree.planes.pop(node, None)
+            return
+        here = float(self._to_go(tree, node, rows).sum()) + self._norm_at(tree, node)
+        for labels in self._label_pairs(tree, node, rows):
+            trial = tree.copy()
+            if labels is not None:
+                trial.labels[2 * node], trial.labels[2 * node + 1] = labels
+            left, right = (self._to_go(trial, 2 * node + side, rows) for side in (0, 1))
+            for plane in self._candidates(rows, left, right):
+                if plane is None:
+                    side = int(right.sum() < left.sum())
+                    cost = float((right if side else left).sum())
+                else:
+                    side = 0
+                    paid, goes_right = self._margins(plane, rows)
+                    cost = float(paid.sum() + np.where(goes_right, right, left).sum())
+                    cost += self.goal.prices.norm * float(np.abs(plane[0]).sum())
+                if cost < here - LEAST_GAIN:
+                    tree.cost += cost - here
+                    here = cost
+                    tree.labels = trial.labels.copy()
+                    tree.sides[node] = side
+                    tree.planes.pop(node, None)
+                    if plane is not None:
+                        tree.planes[node] = plane
+
+    def _norm_at(self, tree: MarginTree, node: int) -> float:
+        if node not in tree.planes:
+            return 0.0
+        return self.goal.prices.norm * float(np.abs(tree.planes[node][0]).sum())
+
+    def _label_pairs(
+        self, tree: MarginTree, node: int, rows: IntArray
+    ) -> list[tuple[int, int] | None]:
+        """Labels to try for the leaves of a last-level node, the present ones first."""
+        goal = self.goal
+        if 2 * node < 2**goal.depth:
+            return [None]
+        counts = np.bincount(goal.y[rows], goal.weights[rows], goal.n_classes)
+        classes = [int(k) for k in np.argsort(-counts)[:MOST_CLASSES] if counts[k] > 0]
+        if len(classes) == 1:
+            return [(classes[0], classes[0])]
+        return list(combinations(classes, 2))
+
+    def _candidates(
+        self, rows: IntArray, left: FloatArray, right: FloatArray
+    ) -> Iterator[Plane | None]:
+        """No plane, then planes of soft programs made exact for the rows as they route them."""
+        yield None
+        gain = left - right
+        wants = np.flatnonzero(np.abs(gain) > LEAST_GAIN)
+        goes_right = gain[wants] > 0
+        if not goes_right.any() or goes_right.all():
+            return
+        seen: set[bytes] = set()
+        X, prices = self.goal.X[rows[wants]], self.goal.prices
+        for softness in SOFTNESS:
+            costs = softness * np.abs(gain[wants]) / prices.margin
+            plane = soft_plane(X, goes_right, costs, prices)
+            if plane is None or not np.abs(plane[0]).sum() > 0:
+                continue
+            exact, key = self._exact(rows, plane)
+            if key not in seen and exact is not None:
+                seen.add(key)
+                yield exact
+
+    def _exact(self, rows: IntArray, plane: Plane) -> tuple[Plane | None, bytes]:
+        """Plane of least margin cost and norm for rows on the sides where a plane puts them."""
+        goal = self.goal
+        right = self._margins(plane, rows)[1]
+        sides = rows[~right], rows[right]
+        if not len(sides[0]) or not len(sides[1]):
+            return None, b""
+        others = np.delete(goal.X, rows, axis=0)
+        weights = goal.weights[sides[0]], goal.weights[sides[1]]
+        found = margin_plane(goal.X[sides[0]], goal.X[sides[1]], weights, others, goal.prices)
+        return found, right.tobytes()
+
+    # -- starts -----------------------------------------------------------------------------
+
+    def _start(self) -> MarginTree:
+        """Return a random tree, or the best one with a part of it drawn again."""
+        branch = topology.branch_nodes(self.goal.depth)
+        if self.best is None or self.rng.random() < 0.5:
+            empty = MarginTree({}, np.zeros(2 ** (self.goal.depth + 1), np.int64))
+            return self._drawn(empty, 1)
+        return self._drawn(self.best.copy(), int(self.rng.integers(1, branch.stop)))
+
+    def _drawn(self, tree: MarginTree, top: int) -> MarginTree:
+        """Draw the planes at and below a node: a soft plane between two classes, on some rows."""
+        goal = self.goal
+        for node in topology.branch_nodes(goal.depth):
+            level = node.bit_length() - top.bit_length()
+            if level < 0 or node >> level != top:
+                continue
+            tree.planes.pop(node, None)
+            rows = self._rows_at(tree, node)
+            plane = self._random_plane(rows)
+            if plane is not None:
+                tree.planes[node] = plane
+        for node in topology.terminal_nodes(goal.depth):
+            rows = self._rows_at(tree, node)
+            if len(rows):
+                counts = np.bincount(goal.y[rows], goal.weights[rows], goal.n_classes)
+                tree.labels[node] = int(counts.argmax())
+        return tree
+
+    def _random_plane(self, rows: IntArray) -> Plane | None:
+        """Soft plane that parts two classes on rows near two random points of them."""
+        goal, rng = self.goal, self.rng
+        present = np.unique(goal.y[rows])
+        if len(present) < 2:
+            return None
+        a, b = rng.choice(present, 2, replace=False)
+        chosen = []
+        for k in (a, b):
+            own = rows[goal.y[rows] == k]
+            centre = goal.X[rng.choice(own)]
+            distance = np.abs(goal.X[own] - centre).sum(axis=1)
+            share = rng.choice((0.25, 0.5, 1.0))
+            chosen.append(own[np.argsort(distance)[: max(1, int(share * len(own)))]])
+        some = np.concatenate(chosen)
+        goes_right = np.arange(len(some)) >= len(chosen[0])
+        costs = rng.choice(SOFTNESS) * goal.weights[some] / goal.prices.margin
+        plane = soft_plane(goal.X[some], goes_right, costs, goal.prices)
+        return plane if plane is not None and np.abs(plane[0]).sum() > 0 else None
