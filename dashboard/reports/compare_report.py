@@ -12,8 +12,8 @@ from octcore.plotting import text
 from octcore.plotting.accuracy_plot import spread_data
 from octcore.plotting.plane_plot import default_axes, plane_data
 from octcore.plotting.race import Entrant, known_optimum, race_data, ran_together
-from octcore.reports.tables import export_tree
 from octcore.serial import versions
+from octcore.solving.report import export_tree
 from octcore.solving.run import Run
 
 

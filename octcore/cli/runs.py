@@ -12,7 +12,7 @@ from typing import Any
 
 from octcore.cli.output import write_text
 from octcore.errors import StoreError
-from octcore.reports.tables import run_report
+from octcore.solving.report import run_report
 from octcore.store import RunInfo, RunStore, default_path
 
 SHORT_ID = 8

@@ -15,8 +15,8 @@ from octcore.cli.progress import ProgressLine
 from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
 from octcore.parameters import check_all
-from octcore.reports.tables import run_report
 from octcore.selection.one_vs_rest import OneVsRest, solve_one_vs_rest
+from octcore.solving.report import run_report
 from octcore.solving.run import Run
 from octcore.solving.settings import ONE_VS_REST, ROWS, check_settings
 from octcore.worker import solve_in_child

@@ -24,7 +24,8 @@ from octcore.data.grouping import class_versus_rest
 from octcore.errors import SettingsError
 from octcore.models.file import model_to_dict
 from octcore.parameters import unknown_name
-from octcore.reports.tables import EXPORTS, comparison_table, export_tree, run_report
+from octcore.reports.tables import comparison_table
+from octcore.solving.report import EXPORTS, export_tree, run_report
 from octcore.solving.run import Run
 from octcore.solving.settings import ONE_VS_REST
 from octcore.worker import solve_in_child

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +12,13 @@ import pandas as pd
 
 from octcore.data.arrays import columns_from_arrays, labels_from_array
 from octcore.data.columns import KINDS, Column, Label, Source
-from octcore.data.findings import Finding
+from octcore.data.findings import Finding, count, listing
 from octcore.data.lookup import unknown_column
 from octcore.data.prepare import prepare_rows
 from octcore.errors import DataError
+
+COLUMNS_SHOWN = 30
+"""Columns that the table of a notebook lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +85,33 @@ class Dataset:
                 f"{', '.join(map(str, self.classes[:10]))}.",
                 column=self.target_name,
             )
+
+    def __repr__(self) -> str:
+        target = "no target" if self.y is None else count(self.n_classes, "class")
+        sizes = f"{count(self.n_samples, 'row')}, {count(self.n_features, 'feature')}, {target}"
+        return f"<Dataset {self.name}: {sizes}>"
+
+    def _repr_html_(self) -> str:
+        """Table of the columns and the findings, for notebooks; everything is escaped."""
+        lines = [f"<p><b>{escape(repr(self)[1:-1])}</b></p><table>"]
+        lines.append("<tr><th>column</th><th>kind</th><th>values</th></tr>")
+        for column in self.columns[:COLUMNS_SHOWN]:
+            cells = (column.name, column.kind, self._values_in_words(column))
+            lines.append(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
+        lines.append("</table>")
+        if self.n_features > COLUMNS_SHOWN:
+            lines.append(f"<p>and {self.n_features - COLUMNS_SHOWN} more columns</p>")
+        pairs = zip(self.classes, self.class_counts, strict=False)
+        counts = ", ".join(f"{label}: {count(rows, 'row')}" for label, rows in pairs)
+        lines.append(f"<p>{escape(counts)}</p><ul>")
+        lines += [f"<li>{escape(f'{f.severity}: {f.message}')}</li>" for f in self.findings]
+        return "".join([*lines, "</ul>"])
+
+    def _values_in_words(self, column: Column) -> str:
+        if column.levels or not self.n_samples:
+            return listing(column.levels)
+        values = self.frame[column.name].to_numpy(dtype=float)
+        return f"{values.min():g} to {values.max():g}"
 
     @property
     def n_samples(self) -> int:

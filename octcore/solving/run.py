@@ -15,7 +15,9 @@ from octcore.engines.trace import Trace
 from octcore.errors import ModelFileError
 from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
 from octcore.serial import jsonable, versions
+from octcore.solving import report
 from octcore.tree.tree import Tree
+from octcore.tree.wording import Rule
 from octcore.verification import Verification, verify
 
 
@@ -216,6 +218,24 @@ float or None
             raise ModelFileError("NO_TREE", "This run has no tree to predict with.")
         prepared = self.train.prepare(frame) if self.train is not None else frame
         return self.tree.predict(self.encoding.transform(prepared))
+
+    def __repr__(self) -> str:
+        return report.run_line(self)
+
+    def __str__(self) -> str:
+        """What ``octcore solve`` prints."""
+        return report.run_report(self)
+
+    def _repr_html_(self) -> str:
+        return report.run_html(self)
+
+    def rules(self) -> tuple[Rule, ...]:
+        """Every leaf as an IF-THEN rule with its training rows, from left to right."""
+        return report.run_rules(self)
+
+    def explain(self, row: Mapping[str, Any] | pd.Series | pd.DataFrame) -> Rule:
+        """Return the rule of the leaf at which one raw row arrives; see `Rule.text`."""
+        return report.explain_row(self, row)
 
     def verify(
         self, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None

@@ -155,6 +155,19 @@ class Tree:
         """Return the same tree carrying class labels and column names."""
         return replace(self, classes=tuple(classes), features=tuple(features))
 
+    def __repr__(self) -> str:
+        shown = f"{self.n_leaves} leaves, {self.n_splits} splits, depth {self.max_depth}"
+        return f"<Tree: {shown}>"
+
+    def _repr_html_(self) -> str:
+        """Picture for notebooks, in encoded columns; that of a `Run` words them."""
+        from octcore.encoding.base import EncodedColumn, Encoding
+        from octcore.tree.export.svg import to_svg
+
+        names = self.features or tuple(f"column {j}" for j in range(self.n_features))
+        columns = tuple(EncodedColumn(name, "value") for name in names)
+        return to_svg(self, Encoding("raw", columns, names))
+
     @property
     def n_leaves(self) -> int:
         """Number of leaves."""

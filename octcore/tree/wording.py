@@ -68,6 +68,9 @@ class Rule:
         rows = "" if self.n_samples is None else f" ({_rows(self.n_samples)})"
         return f"IF {given} THEN {clean_text(str(self.label))}{rows}"
 
+    def __str__(self) -> str:
+        return self.text
+
 
 def split_words(
     split: Split,

@@ -26,7 +26,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv, guard_cell
 from octcore.engines.trace import Trace
 from octcore.models.file import model_to_dict
-from octcore.reports.tables import EXPORTS, export_tree, run_report
+from octcore.solving.report import EXPORTS, export_tree, run_report
 from octcore.solving.run import Run
 from octcore.store.runs import RunStore
 from octcore.tree.export import to_graphviz, to_svg, to_text

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from octcore.data.dataset import Dataset
+from octcore.data.text import clean_text
 from octcore.encoding import fit_encoding
 from octcore.tree.export import node_records, to_graphviz, to_svg, to_text
 from octcore.tree.export.svg import layout
@@ -83,7 +84,7 @@ def hostile_tree(text: str) -> tuple[Tree, Dataset]:
     frame = pd.DataFrame({text: [0.0, 1.0, 2.0, 3.0], "c": [text, "b", "d", text]})
     data = Dataset.from_arrays(frame, np.array([text, "k", "k", text]))
     encoding = fit_encoding("QT-2", data)
-    level = next(j for j, c in enumerate(encoding.columns) if c.level == text)
+    level = next(j for j, c in enumerate(encoding.columns) if c.level == clean_text(text))
     splits = {1: Split.on_feature(0), 2: Split.on_feature(level)}
     return Tree(splits, {3: 0, 4: 1, 5: 0}, len(encoding.columns), 2, data.classes), data
 

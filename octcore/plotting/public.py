@@ -1,0 +1,233 @@
+"""The figures of the app for notebooks: a run goes in, a plotly figure comes out.
+
+Every function takes ``theme="light"`` or ``"dark"``, the ground that the figure is made for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+
+from octcore.data.dataset import Dataset
+from octcore.errors import ModelFileError, SettingsError
+from octcore.formulations.base import get_formulation
+from octcore.plotting import text
+from octcore.plotting.feature_usage import usage_data, usage_figure
+from octcore.plotting.gap_plot import convergence_data, convergence_figure
+from octcore.plotting.layout import base_layout
+from octcore.plotting.palette import Palette, ink_on, palette_for
+from octcore.plotting.penalty_path import penalty_path_data, penalty_path_figure
+from octcore.plotting.plane_plot import default_axes, numeric_columns, plane_data, plane_figure
+from octcore.plotting.race import Entrant, Scale, race_data, race_figure
+from octcore.selection.penalty_path import PenaltyPath
+from octcore.solving.run import Run
+from octcore.tree.export.records import node_records
+from octcore.tree.export.svg import Box, layout
+from octcore.tree.tree import Tree
+from octcore.tree.wording import split_words
+
+LONGEST_NAME, MOST_TERMS = 30, 6
+
+
+def tree(run: Run, theme: str = "light") -> go.Figure:
+    """Draw the tree of a run: its splits in words, the training rows of every node.
+
+    Parameters
+    ----------
+    run : Run
+        With a tree.
+    theme : {"light", "dark"}
+        Ground of the figure.
+
+    Raises
+    ------
+    ModelFileError
+        If the run has no tree.
+    """
+    palette, found = palette_for(theme), _tree(run)
+    X = y = None
+    if run.train is not None:
+        X, y = run.encoding.transform(run.train.frame), run.train.y
+    boxes = layout(node_records(found, run.encoding, X, y, LONGEST_NAME, MOST_TERMS))
+    bottom = max(box.y + box.height for box in boxes.values())
+    figure = go.Figure(layout=base_layout(palette, height=int(bottom) + 40, has_legend=True))
+    figure.update_layout(title={"text": run.certificate.badge, "font": {"size": 13}})
+    for node, box in boxes.items():
+        if node > 1:
+            _edge(figure, boxes[node // 2], box, palette)
+    for node, box in boxes.items():
+        fill = palette.class_colour(found.labels[node]) if node in found.labels else palette.surface
+        _box(figure, box, fill, palette)
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False, range=[bottom + 8, 0])
+    return figure
+
+
+def _edge(figure: go.Figure, parent: Box, child: Box, palette: Palette) -> None:
+    ends = {"x": (parent.x, child.x), "y": (parent.y + parent.height, child.y)}
+    figure.add_scatter(
+        **ends,
+        mode="lines",
+        line={"color": palette.muted, "width": 1.2},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    figure.add_annotation(
+        x=sum(ends["x"]) / 2,
+        y=sum(ends["y"]) / 2,
+        text="yes" if child.record.arrival == parent.record.words else "no",
+        showarrow=False,
+        font={"size": 11, "color": palette.text},
+        bgcolor=palette.background,
+    )
+
+
+def _box(figure: go.Figure, box: Box, fill: str, palette: Palette) -> None:
+    left, right, bottom = box.x - box.width / 2, box.x + box.width / 2, box.y + box.height
+    figure.add_scatter(
+        x=[left, right, right, left, left],
+        y=[box.y, box.y, bottom, bottom, box.y],
+        mode="lines",
+        fill="toself",
+        fillcolor=fill,
+        line={"color": palette.muted, "width": 1},
+        hoveron="fills",
+        name=f"node {box.record.node}",
+        hoverinfo="name",
+        showlegend=False,
+    )
+    figure.add_annotation(
+        x=box.x,
+        y=(box.y + bottom) / 2,
+        text="<br>".join(text.plotly(line, at_most=100) for line in box.lines),
+        showarrow=False,
+        font={"size": 12, "color": ink_on(fill)},
+    )
+
+
+def gap(run: Run, absolute: bool = False, theme: str = "light") -> go.Figure:
+    """Draw how the gap closed over the seconds of the search.
+
+    Parameters
+    ----------
+    run : Run
+        Any run.
+    absolute : bool
+        Incumbent and bound themselves instead of their relative distance.
+    theme : {"light", "dark"}
+        Ground of the figure.
+    """
+    proven = run.objective if run.is_optimal else None
+    record = convergence_data(run.trace, run.formulation, _objective(run), proven, run.is_optimal)
+    return convergence_figure([record], palette_for(theme), absolute)
+
+
+def plane(run: Run, x: str | None = None, y: str | None = None, theme: str = "light") -> go.Figure:
+    """Draw the training rows in a plane of two raw columns, with the regions of the leaves.
+
+    Parameters
+    ----------
+    run : Run
+        With a tree and its training rows.
+    x, y : str or None
+        Columns of numbers; by default the two that the tree uses most.  All other columns are held
+        at their medians or most frequent values.
+    theme : {"light", "dark"}
+        Ground of the figure.
+
+    Raises
+    ------
+    ModelFileError
+        If the run has no tree, or came without its rows.
+    SettingsError
+        If there are no two columns of numbers, or `x` or `y` is none.
+    """
+    found, train, palette = _tree(run), _train(run), palette_for(theme)
+    numeric = numeric_columns(train)
+    axes = default_axes(found, run.encoding, train)
+    if axes is None:
+        raise SettingsError("NO_PLANE", "A plane needs two columns of numbers.", "x")
+    chosen = (axes[0] if x is None else x, axes[1] if y is None else y)
+    for name, setting in zip(chosen, "xy", strict=True):
+        if name not in numeric:
+            raise SettingsError(
+                "NOT_AN_AXIS",
+                f"{name!r} is no column of numbers; these are {', '.join(numeric[:12])}.",
+                setting,
+            )
+    record = plane_data(found, run.encoding, train, *chosen, formulation=run.formulation)
+    return plane_figure(record, palette, palette.incumbent)
+
+
+def features(run: Run, theme: str = "light") -> go.Figure:
+    """Draw which raw columns every split uses, by their shares of the absolute weights.
+
+    Raises
+    ------
+    ModelFileError
+        If the run has no tree.
+    """
+    found = _tree(run)
+    words = {n: split_words(s, run.encoding).test for n, s in found.splits.items()}
+    return usage_figure(usage_data(found, run.encoding, words), palette_for(theme))
+
+
+def compare(runs: Sequence[Run], scale: Scale = "gap", theme: str = "light") -> go.Figure:
+    """Draw several runs on one clock.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        At least one.
+    scale : {"gap", "objective"}
+        Relative gap; or incumbent and bound, of the runs with the objective of the first.
+    theme : {"light", "dark"}
+        Ground of the figure.
+    """
+    labels = text.unique_labels([run.formulation for run in runs])
+    entrants = [
+        Entrant(label, run.trace, _objective(run), _problem(run), _proven(run))
+        for label, run in zip(labels, runs, strict=True)
+    ]
+    return race_figure(race_data(entrants, scale), palette_for(theme))
+
+
+def size_path(paths: PenaltyPath | Mapping[str, PenaltyPath], theme: str = "light") -> go.Figure:
+    """Draw accuracy against the number of leaves of optimal trees.
+
+    Parameters
+    ----------
+    paths : PenaltyPath or mapping of str to PenaltyPath
+        From `octcore.penalty_path`; several by name.
+    theme : {"light", "dark"}
+        Ground of the figure.
+    """
+    named = {"optimal trees": paths} if isinstance(paths, PenaltyPath) else dict(paths)
+    return penalty_path_figure(penalty_path_data(named), palette_for(theme))
+
+
+def _tree(run: Run) -> Tree:
+    if run.tree is None:
+        raise ModelFileError("NO_TREE", "This run has no tree to draw.")
+    return run.tree
+
+
+def _train(run: Run) -> Dataset:
+    if run.train is None:
+        raise ModelFileError("NO_ROWS", "This run came without its training rows.")
+    return run.train
+
+
+def _objective(run: Run) -> str:
+    return get_formulation(run.formulation).info.objective_of(run.settings["params"])[1]
+
+
+def _problem(run: Run) -> str:
+    """Equal for runs of which an optimum of one is that of the other."""
+    names = ("data", "encoding", "depth", "params", "constraints", "test_size", "seed")
+    return repr([_objective(run), *(run.settings.get(name) for name in names)])
+
+
+def _proven(run: Run) -> float | None:
+    return run.objective if run.is_optimal and run.certificate.proven else None

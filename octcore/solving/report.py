@@ -1,0 +1,165 @@
+"""One run as people read it: a report, a picture for notebooks, rules, one row explained."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from octcore.errors import DataError, ModelFileError
+from octcore.parameters import unknown_name
+from octcore.serial import jsonable
+from octcore.tree.export.dot import to_graphviz
+from octcore.tree.export.svg import to_svg
+from octcore.tree.export.text import to_text
+from octcore.tree.wording import Rule, rules
+
+if TYPE_CHECKING:
+    from octcore.solving.run import Run
+
+
+def run_report(run: Run) -> str:
+    """Tree, numbers and certificate of a run as text."""
+    lines = []
+    if run.tree is not None:
+        lines += [_tree_text(run), ""]
+    lines += [
+        f"{run.formulation}: {run.status} ({run.badge}), stopped by {run.stop_reason}",
+        f"objective {_number(run.objective)}  bound {_number(run.bound)}  gap {_percent(run.gap)}",
+        f"accuracy {_percent(run.accuracy)} of {run.n_train} training rows"
+        f"  (ceiling {_percent(run.accuracy_ceiling)},"
+        f" always the largest class {_percent(run.majority_accuracy)})",
+    ]
+    if run.n_test:
+        lines.append(f"accuracy {_percent(run.test_accuracy)} of {run.n_test} held-out rows")
+    if run.tree is not None:
+        lines.append(f"{run.tree.n_leaves} leaves, {run.tree.n_splits} splits")
+    spent = (f"{name.replace('_', ' ')} {seconds:.2f}" for name, seconds in run.timings.items())
+    lines.append("seconds " + "  ".join(spent))
+    if run.model_size:
+        lines.append("model " + "  ".join(f"{v:,} {k}" for k, v in run.model_size.items()))
+    remarks = [*run.certificate.sentences, *run.findings]
+    if run.train is not None:
+        remarks += [f.message for f in run.train.findings if f.severity == "warning"]
+    lines += [f"- {text}" for text in remarks]
+    return "\n".join(lines)
+
+
+def _tree_text(run: Run) -> str:
+    return export_tree(run, "txt").rstrip()
+
+
+EXPORTS = ("txt", "dot", "svg", "json")
+"""Formats of `export_tree`."""
+
+
+def export_tree(run: Run, kind: str) -> str:
+    """Write the tree of a run, with the counts of its training rows.
+
+    Parameters
+    ----------
+    run : Run
+        A run with a tree.
+    kind : str
+        One of `EXPORTS`.
+
+    Raises
+    ------
+    ModelFileError
+        If the run has no tree.
+    SettingsError
+        If the format is unknown; near matches are named.
+    """
+    if run.tree is None:
+        raise ModelFileError("NO_TREE", "This run has no tree to export.")
+    X, y = _rows(run)
+    if kind == "json":
+        return json.dumps(jsonable(run.tree.to_dict()), indent=1, allow_nan=False) + "\n"
+    if kind == "dot":
+        return to_graphviz(run.tree, run.encoding, X, y).source
+    draw = {"txt": to_text, "svg": to_svg}
+    if kind not in draw:
+        raise unknown_name("UNKNOWN_FORMAT", "tree format", kind, EXPORTS, "octcore")
+    return draw[kind](run.tree, run.encoding, X, y)
+
+
+def _rows(run: Run) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Encoded training rows and their classes, where the run still has them."""
+    if run.train is None:
+        return None, None
+    return run.encoding.transform(run.train.frame), run.train.y
+
+
+def run_line(run: Run) -> str:
+    """One line: what was solved, what is proven, how many rows are right."""
+    size = "no tree" if run.tree is None else f"{run.tree.n_leaves} leaves"
+    return (
+        f"<Run {run.formulation}: {run.certificate.badge}, {size}, "
+        f"accuracy {_percent(run.accuracy)}, gap {_percent(run.gap)}>"
+    )
+
+
+def run_html(run: Run) -> str:
+    """Tree, badge and numbers of a run as HTML for a notebook; everything is escaped."""
+    badge, proven = run.certificate.badge, run.certificate.proven
+    ink = "#007a5a" if proven else "#b3261e" if run.certificate.verified is False else "#5c6675"
+    facts = {
+        "accuracy": _percent(run.accuracy),
+        "held-out accuracy": _percent(run.test_accuracy) if run.n_test else "",
+        "objective": _number(run.objective),
+        "gap": _percent(run.gap),
+        "leaves": "" if run.tree is None else str(run.tree.n_leaves),
+        "seconds": f"{run.timings.get('total', 0.0):.2f}",
+    }
+    words = " · ".join(f"{name} {escape(value)}" for name, value in facts.items() if value)
+    picture = "" if run.tree is None else export_tree(run, "svg")
+    return (
+        f'<div><p><b>{escape(run.formulation)}</b> <span style="color:{ink};border:1px solid {ink};'
+        f'border-radius:4px;padding:1px 6px">{escape(badge)}</span></p>{picture}'
+        f"<p>{words}</p></div>"
+    )
+
+
+def run_rules(run: Run) -> tuple[Rule, ...]:
+    """Every leaf as a rule, with its training rows."""
+    if run.tree is None:
+        raise ModelFileError("NO_TREE", "This run has no tree to word.")
+    return rules(run.tree, run.encoding, *_rows(run))
+
+
+def explain_row(run: Run, row: Mapping[str, Any] | pd.Series | pd.DataFrame) -> Rule:
+    """Return the rule of the leaf at which one raw row arrives.
+
+    Parameters
+    ----------
+    run : Run
+        With a tree.
+    row : mapping, pandas.Series or pandas.DataFrame of one row
+        Values by raw column.
+
+    Raises
+    ------
+    ModelFileError
+        If the run has no tree.
+    DataError
+        If the row lacks a column or a value, or is not one row.
+    """
+    frame = row if isinstance(row, pd.DataFrame) else pd.DataFrame([dict(row)])
+    if len(frame) != 1:
+        raise DataError("NOT_ONE_ROW", f"One row can be explained at a time, not {len(frame)}.")
+    found = {rule.leaf: rule for rule in run_rules(run)}
+    prepared = run.train.prepare(frame) if run.train is not None else frame
+    assert run.tree is not None  # run_rules refused it otherwise
+    return found[int(run.tree.apply(run.encoding.transform(prepared))[0])]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2%}"
