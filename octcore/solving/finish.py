@@ -64,6 +64,8 @@ def finish(
     outcome = _described(program, outcome, tree)
     bound = _final_bound(program, finite(events[-1].bound) if events else None, objective)
     status = _status(outcome, tree)
+    if status == "infeasible":  # there is nothing that a bound would be about
+        bound = None
     scores = _scores(prepared, tree)
     counts = np.bincount(problem.y, minlength=problem.n_classes)
     return Run(
@@ -180,17 +182,18 @@ def _certificate(
     proven = status == "optimal" or status == "infeasible"
     statements = [*program.claims, *outcome.claims]
     quantile = prepared.encoding.key.startswith(("QB", "QT"))
-    if proven and quantile:
+    if status == "optimal" and quantile:
         statements.append(
             f"optimal among trees on the {prepared.encoding.key} features, not among all thresholds"
         )
-    if proven and outcome.method == "threshold-search" and prepared.encoding.key in ALL_THRESHOLDS:
+    on_all = outcome.method == "threshold-search" and prepared.encoding.key in ALL_THRESHOLDS
+    if status == "optimal" and on_all:
         statements.append(
             f"optimal among all axis-parallel trees of depth {prepared.problem.depth} on these rows"
         )
-    if proven and program.tolerance:
+    if status == "optimal" and program.tolerance:
         statements.append(f"closed to a relative gap of {program.tolerance:g}")
-    if proven and prepared.test is not None:
+    if status == "optimal" and prepared.test is not None:
         statements.append("optimal for the training part; the held-out part took no part")
     return Certificate(outcome.method, proven, tuple(dict.fromkeys(statements)))
 

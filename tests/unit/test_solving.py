@@ -185,3 +185,15 @@ def test_a_stop_while_the_model_is_built_is_no_error_in_the_log(caplog):
     assert run.stop_reason == "cancelled"
     assert "build" in phases
     assert not [r for r in caplog.records if r.name.startswith("pyomo")]
+
+
+def test_where_no_tree_can_be_there_is_no_bound_and_nothing_optimal() -> None:
+    run = octcore.solve(
+        IRIS,
+        "path-search",
+        depth=2,
+        constraints={"min_samples_leaf": 80, "root_feature": "petal length (cm)"},
+    )
+    assert run.status == "infeasible"
+    assert run.bound is None
+    assert not any("optimal" in statement for statement in run.certificate.statements)

@@ -20,7 +20,7 @@ import numpy as np
 from octcore.search.thresholds.problem import ThresholdProblem
 from octcore.search.thresholds.table import Table
 
-MOST_WORK = 3e9
+MOST_WORK = 4e9
 """Products of the matrix product at the root up to which the search takes some seconds."""
 MOST_THRESHOLDS = 2000
 MOST_DEPTH = 3
