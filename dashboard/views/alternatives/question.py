@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dashboard.views.what_if.questions import base_settings
+from dashboard.views.what_if.questions import FALLBACK_ENCODING, base_settings
 from octcore.data.dataset import Dataset
 from octcore.selection.near_optimal import CONSTRAINTS, run_of_tree
 from octcore.solving.prepare import prepare
@@ -47,6 +47,7 @@ def search_settings(run: Run, data: Dataset, tolerance: float) -> dict[str, Any]
     given = dict(run.settings.get("constraints", {}))
     return {
         **settings,
+        "encoding": settings["encoding"] if run.encoding.is_binary else FALLBACK_ENCODING,
         "params": {"leaf_penalty": _penalty(settings["params"], run.n_train)},
         "depth": min(int(settings["depth"]), MOST_DEPTH),
         "constraints": {name: value for name, value in given.items() if name in CONSTRAINTS},
