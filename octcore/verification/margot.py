@@ -133,11 +133,10 @@ class _Checker:
 
     @classmethod
     def of(cls, data: MargotData, claimed: float) -> _Checker:
-        """Merge equal rows that count; labels keep apart what features do not."""
-        counts = np.asarray(data.weights, float) > 0
-        table = np.column_stack([np.asarray(data.x, float), np.asarray(data.y, float)])[counts]
+        """Merge equal rows; labels keep apart what features do not."""
+        table = np.column_stack([np.asarray(data.x, float), np.asarray(data.y, float)])
         table, inverse = np.unique(table, axis=0, return_inverse=True)
-        weights = np.bincount(inverse.ravel(), np.asarray(data.weights, float)[counts])
+        weights = np.bincount(inverse.ravel(), np.asarray(data.weights, float))
         last = np.arange(2**data.depth - 1) >= 2 ** (data.depth - 1) - 1
         prices = np.where(last, data.c_last, data.c_upper)
         x = table[:, :-1]

@@ -172,9 +172,8 @@ def _plane_cost(claim: Claim, routed: Routed, node: int, level: int) -> float:
     split, rows = claim.tree.splits[node], routed.rows[node]
     at = scores(split, claim.X[rows])
     score, right = at + split.solved_offset, at > split.threshold
-    counts = claim.weights[rows] > 0
     misses = np.where(right, -score, score + float(claim.params["epsilon"]))
-    if level < claim.depth - 1 and (misses[counts] > STRIP_TOLERANCE).any():
+    if level < claim.depth - 1 and (misses > STRIP_TOLERANCE).any():
         return np.inf
     square = sum(weight * weight for _, weight in split.weights)
     slack = np.maximum(0.0, 1.0 - _signs(claim)[rows] * score)

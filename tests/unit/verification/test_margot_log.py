@@ -239,3 +239,15 @@ def test_a_quick_log_is_read_after_the_solve():
     run = octcore.solve(data, "margot", depth=1, params={"proof_log": True})
     assert run.certificate.verified
     Path(str(run.values["proof_log"])).unlink()
+
+
+def test_rows_without_weight_are_in_the_log():
+    rng = np.random.default_rng(2)
+    x, y = rng.random((12, 2)), rng.integers(0, 2, 12)
+    data = octcore.data.dataset.Dataset.from_arrays(x, y)
+    weights = np.append(np.ones(9), np.zeros(3))
+    params = {"proof_log": True, "C_upper": 1.0}
+    run = octcore.solve(data, "margot", depth=2, params=params, sample_weight=weights)
+    assert run.status == "optimal"
+    assert run.certificate.verified, run.certificate.verification
+    Path(str(run.values["proof_log"])).unlink()
