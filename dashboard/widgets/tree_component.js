@@ -26,6 +26,12 @@ function wrap(text, width, most, bold) {
   return lines.map((line) => shorten(line, width, bold));
 }
 
+// The child where the answer is yes stands first, whichever side it is routed to.
+function children(node) {
+  const [left, right] = [2 * node.id, 2 * node.id + 1];
+  return node.swapped ? [right, left] : [left, right];
+}
+
 function visible(data, state) {
   const byId = new Map(data.nodes.map((n) => [n.id, n]));
   const list = [];
@@ -34,7 +40,7 @@ function visible(data, state) {
     if (!node) return;
     const open = node.kind === "branch" && !state.folded.has(id);
     list.push({ node, depth, open });
-    if (open) { walk(2 * id, depth + 1); walk(2 * id + 1, depth + 1); }
+    if (open) for (const child of children(node)) walk(child, depth + 1);
   })(1, 0);
   return list;
 }
@@ -60,7 +66,7 @@ function place(data, state) {
   (function assign(item) {
     if (!item.open) item.across = slot++ * across;
     else {
-      const [left, right] = [at.get(2 * item.node.id), at.get(2 * item.node.id + 1)];
+      const [left, right] = children(item.node).map((id) => at.get(id));
       assign(left); assign(right);
       item.across = (left.across + right.across) / 2;
     }
@@ -153,7 +159,7 @@ function draw(root, data, state, act) {
   else for (let m = data.selected; m >= 1; m >>= 1) onPath.add(m);
   for (const item of plan.items) {
     if (!item.open) continue;
-    for (const isRight of [0, 1]) drawEdge(scene, item, plan.at.get(2 * item.node.id + isRight), plan, data, isRight, onPath.has(2 * item.node.id + isRight));
+    children(item.node).forEach((id, isRight) => drawEdge(scene, item, plan.at.get(id), plan, data, isRight, onPath.has(id)));
   }
   if (!plan.at.has(state.focus)) state.focus = plan.at.has(data.selected) ? data.selected : 1;
   for (const item of plan.items) drawNode(scene, item, plan, data, state, act, onPath.has(item.node.id) && data.selected > 1);
@@ -166,8 +172,9 @@ function draw(root, data, state, act) {
 function neighbour(plan, id, key) {
   const along = plan.sideways ? { up: "ArrowLeft", down: "ArrowRight", prev: "ArrowUp", next: "ArrowDown" } : { up: "ArrowUp", down: "ArrowDown", prev: "ArrowLeft", next: "ArrowRight" };
   if (key === along.up) return plan.at.has(id >> 1) ? id >> 1 : id;
-  if (key === along.down) return plan.at.has(2 * id) ? 2 * id : id;
-  const level = plan.items.filter((i) => i.depth === plan.at.get(id).depth).map((i) => i.node.id).sort((a, b) => a - b);
+  const first = children(plan.at.get(id).node)[0];
+  if (key === along.down) return plan.at.has(first) ? first : id;
+  const level = plan.items.filter((i) => i.depth === plan.at.get(id).depth).sort((a, b) => a.across - b.across).map((i) => i.node.id);
   const step = key === along.next ? 1 : key === along.prev ? -1 : 0;
   return step ? level[level.indexOf(id) + step] ?? id : null;
 }

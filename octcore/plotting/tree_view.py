@@ -12,6 +12,7 @@ from octcore.plotting import text
 from octcore.plotting.palette import Palette
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
+from octcore.tree.wording import asks_for_right
 
 WORDS_SHOWN = 160
 
@@ -34,6 +35,8 @@ class NodeView:
         Rows by class.
     leaf_class : int or None
         Class index of a leaf, None for a branch node.
+    is_swapped : bool
+        Whether the answer yes leads to the right child, which is then drawn on the left.
     """
 
     node: int
@@ -42,6 +45,7 @@ class NodeView:
     n_samples: int
     counts: tuple[int, ...]
     leaf_class: int | None
+    is_swapped: bool = False
 
     @property
     def label(self) -> str:
@@ -81,7 +85,7 @@ def tree_view_data(
     data : Dataset
         Rows with a target, usually the training rows.
     words : mapping of int to str
-        Wording of every split in raw units.
+        Question of every split in raw units.
     badge : str
         What is proven, in a phrase.
     proven : bool
@@ -104,6 +108,7 @@ def tree_view_data(
                 summary.n_samples,
                 summary.class_counts,
                 label,
+                node in tree.splits and asks_for_right(tree.splits[node], encoding),
             )
         )
     return TreeView(tuple(views), classes, badge, proven)
@@ -167,6 +172,7 @@ def component_data(
                 "n": node.n_samples,
                 "counts": list(node.counts),
                 "leaf": node.leaf_class,
+                "swapped": node.is_swapped,
             }
             for node in view.nodes
         ],

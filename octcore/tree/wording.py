@@ -6,7 +6,7 @@ Texts are plain: whoever puts them into HTML, SVG or DOT escapes them there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from octcore.tree.metrics import node_summaries
 from octcore.tree.raw_units import (
     ANY_ROW,
     THRESHOLD_DIGITS,
+    RawPlane,
     RawTerm,
     left_condition,
     raw_plane,
@@ -98,15 +99,39 @@ def split_words(
     """
     condition = left_condition(split, encoding, digits)
     if condition is None:
-        plane = raw_plane(split, encoding)
-        total = _sum_text(plane.terms, weight_digits, max_name, max_terms)
-        threshold = format_number(plane.threshold, weight_digits)
-        return SplitWords(
-            f"{total} <= {threshold}", f"{total} > {threshold}", f"{total} <= {threshold}"
-        )
+        return _plane_words(raw_plane(split, encoding), weight_digits, max_name, max_terms)
     left = condition_words(condition, max_name)
     right = condition_words(condition.negated(), max_name)
     return SplitWords(left, right, left if _reads_well(condition) else right)
+
+
+def asks_for_right(split: Split, encoding: Encoding) -> bool:
+    """Whether the question of a split is answered with yes on the right.
+
+    Parameters
+    ----------
+    split : Split
+        In encoded columns.
+    encoding : Encoding
+        The encoding these belong to.
+    """
+    worded = split_words(split, encoding)
+    return worded.test != worded.left
+
+
+def _plane_words(
+    plane: RawPlane, digits: int, max_name: int | None, max_terms: int | None
+) -> SplitWords:
+    """Word a hyperplane with its largest coefficient positive."""
+    largest = max(plane.terms, key=lambda term: abs(term.weight), default=None)
+    is_turned = largest is not None and largest.weight < 0
+    sign = -1.0 if is_turned else 1.0
+    terms = [replace(term, weight=sign * term.weight) for term in plane.terms]
+    total = _sum_text(terms, digits, max_name, max_terms)
+    threshold = format_number(sign * plane.threshold, digits)
+    left, right = (">=", "<") if is_turned else ("<=", ">")
+    test = f"{total} {left} {threshold}"
+    return SplitWords(test, f"{total} {right} {threshold}", test)
 
 
 def _reads_well(condition: Condition) -> bool:

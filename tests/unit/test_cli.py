@@ -102,7 +102,7 @@ def test_constraints_that_admit_no_tree_exit_3(
     recall = json.dumps({"setosa": 1.0, "versicolor": 1.0, "virginica": 1.0})
     code = main(
         ["solve", iris, "--target", "species", "--depth", "1", "--time-limit", "30",
-         "--constraint", f"min_recall={recall}"]
+         "--formulation", "flow-oct", "--constraint", f"min_recall={recall}"]
     )  # fmt: skip
     assert code == 3
     assert "infeasible" in capsys.readouterr().err
@@ -149,7 +149,7 @@ def test_training_on_selected_rows(iris: str, capsys: pytest.CaptureFixture[str]
     assert selection["accuracy"] == max(selection["rounds"]) > 0.9
     assert any("selected subset" in text for text in record["certificate"]["statements"])
     assert main(["solve", iris, "--target", "species", *selecting]) == 2
-    assert "flow-oct splits on one column at a time" in capsys.readouterr().err
+    assert "threshold-search splits on one column at a time" in capsys.readouterr().err
     assert main([*arguments, "--select-rows", "all"]) == 2
     assert main([*arguments, "--select-rows", "hull", "--select-rounds", "0"]) == 2
     assert "select_rounds must be a whole number" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from typing import Any
 
 from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
+from octcore.encoding import fit_encoding
 from octcore.encoding.keys import parse_encoding_key
 from octcore.errors import OctError
 from octcore.formulations.base import (
@@ -208,10 +209,12 @@ def _as_program(run: Run) -> tuple[Step, ...]:
         return ()
     depth = run.tree.max_depth
     encoding = str(run.settings["encoding"]) if is_binary(run) else "class-change"
-    columns = len(run.encoding.columns)
-    if not is_binary(run):
-        columns = sum(min(run.train.frame[c.name].nunique(), 30) for c in run.train.columns)
-    if run.n_train * columns * 2**depth > MODEL_WORK or run.settings.get("constraints"):
+    if run.n_train * len(run.encoding.columns) > MODEL_WORK or run.settings.get("constraints"):
+        return ()
+    columns = len(
+        run.encoding.columns if is_binary(run) else fit_encoding(encoding, run.train).columns
+    )
+    if run.n_train * columns * (2**depth - 1) > MODEL_WORK:
         return ()
     program = common_settings(run.settings)
     program |= {"formulation": _program().key, "encoding": encoding, "depth": depth}

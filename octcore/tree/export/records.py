@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -65,6 +66,20 @@ class NodeRecord:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON or a table."""
         return asdict(self) | {"class_counts": list(self.class_counts)}
+
+
+def yes_first(by_node: Mapping[int, NodeRecord], node: int) -> tuple[int, int]:
+    """Children of a branch node: the one where its question is answered with yes, then the other.
+
+    Parameters
+    ----------
+    by_node : mapping of int to NodeRecord
+        All nodes.
+    node : int
+        A branch node.
+    """
+    left, right = 2 * node, 2 * node + 1
+    return (left, right) if by_node[left].arrival == by_node[node].words else (right, left)
 
 
 def node_records(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from octcore.data.findings import count
 from octcore.encoding.base import Encoding
 from octcore.tree.export.colours import LEAF_COLOURS, class_colour
-from octcore.tree.export.records import NodeRecord, node_records
+from octcore.tree.export.records import NodeRecord, node_records, yes_first
 from octcore.tree.tree import Tree
 from octcore.tree.wording import shorten
 
@@ -48,7 +48,7 @@ def to_svg(
     colours: Sequence[str] = LEAF_COLOURS,
     title: str = "Decision tree",
 ) -> str:
-    """Draw a tree, left children on the left; every name is escaped.
+    """Draw a tree, the answer yes on the left; every name is escaped.
 
     Parameters are those of `octcore.tree.export.records.node_records`; `colours` are fills of
     leaves by class index. The picture grows with the number of leaves.
@@ -103,8 +103,8 @@ def _centres(by_node: dict[int, NodeRecord], widths: dict[int, float]) -> dict[i
     starts = {1: PADDING}
     for node in sorted(by_node):
         start = starts[node]
-        left, right = 2 * node, 2 * node + 1
-        if left in by_node:
+        if 2 * node in by_node:
+            left, right = yes_first(by_node, node)
             slack = spans[node] - spans[left] - spans[right]
             starts[left] = start + slack / 2
             starts[right] = starts[left] + spans[left]
@@ -147,7 +147,7 @@ def _edge(parent: Box, child: Box) -> str:
     """Draw the way to a child; what holds there is its tooltip, yes or no its label."""
     yes = child.record.arrival == parent.record.words
     x, y = (parent.x + child.x) / 2, (parent.y + parent.height + child.y) / 2
-    anchor, shift = ("end", -6) if child.record.node % 2 == 0 else ("start", 6)
+    anchor, shift = ("end", -6) if yes else ("start", 6)
     return (
         f"<g><title>{_escape(child.record.arrival)}</title>"
         f'<path d="M {parent.x:.1f} {parent.y + parent.height:.1f} L {child.x:.1f} {child.y:.1f}" '

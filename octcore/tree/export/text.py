@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from octcore.data.findings import count
 from octcore.encoding.base import Encoding
-from octcore.tree.export.records import NodeRecord, node_records
+from octcore.tree.export.records import NodeRecord, node_records, yes_first
 from octcore.tree.tree import Tree
 from octcore.tree.wording import shorten
 
@@ -39,11 +39,13 @@ def _below(
     lines: list[str],
     max_name: int | None,
 ) -> None:
-    for child, mark, further in ((2 * node, "|-- ", "|   "), (2 * node + 1, "`-- ", "    ")):
-        if child in records:
-            record = records[child]
-            lines.append(f"{indent}{mark}{record.arrival}{_end(record, max_name)}")
-            _below(child, indent + further, records, lines, max_name)
+    if 2 * node not in records:
+        return
+    marks = (("|-- ", "|   "), ("`-- ", "    "))
+    for child, (mark, further) in zip(yes_first(records, node), marks, strict=True):
+        record = records[child]
+        lines.append(f"{indent}{mark}{record.arrival}{_end(record, max_name)}")
+        _below(child, indent + further, records, lines, max_name)
 
 
 def _end(record: NodeRecord, max_name: int | None) -> str:

@@ -10,6 +10,7 @@ from octcore.encoding import EncodedColumn, Encoding, fit_encoding
 from octcore.tree.conditions import Levels, condition_of
 from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import (
+    asks_for_right,
     format_number,
     path_words,
     raw_plane,
@@ -86,11 +87,26 @@ def test_oblique_split_in_raw_units() -> None:
     assert short.left == "3 [colour is red or blue] + … (2 more) <= 3.25"
 
 
+def test_the_largest_coefficient_is_positive() -> None:
+    encoding = encoding_of(EncodedColumn("a", "value"), EncodedColumn("b", "value"))
+    worded = split_words(Split.on_plane([-1.0, 0.123456], 0.5), encoding)
+    assert worded == ("a - 0.1235 b >= 0.5", "a - 0.1235 b < 0.5", "a - 0.1235 b >= 0.5")
+
+
 def test_a_leading_minus_stands_close() -> None:
     encoding = encoding_of(EncodedColumn("a", "value"), EncodedColumn("b", "value"))
-    assert split_words(Split.on_plane([-1.0, 0.123456], 0.0), encoding).left == (
-        "-a + 0.1235 b <= 0"
+    words = split_words(Split.on_plane([-0.5, 1.0], 0.0), encoding)
+    assert words.left == "-0.5 a + b <= 0"
+
+
+def test_a_question_is_never_a_negation_and_says_where_its_yes_is() -> None:
+    encoding = encoding_of(
+        *(EncodedColumn("island", "level", level=name) for name in ("Biscoe", "Dream", "Torgersen"))
     )
+    split = Split.on_feature(1, 0.5)
+    assert split_words(split, encoding).test == "island is Dream"
+    assert asks_for_right(split, encoding)
+    assert not asks_for_right(Split(((0, -1.0), (2, -1.0)), -0.5), encoding)
 
 
 def test_moved_threshold_and_solved_plane_are_kept_apart() -> None:
@@ -184,4 +200,4 @@ def test_equal_weights_on_levels_of_a_column_ask_for_a_set() -> None:
     assert words.right == "colour is neither r nor b"
     assert split_words(Split(((0, 1.0), (2, 1.0)), 0.5), encoding).right == "colour is r or b"
     uneven = split_words(Split(((0, -1.0), (2, -2.0)), -0.5), encoding)
-    assert "<=" in uneven.left
+    assert uneven.left == "[colour is r] + 2 [colour is b] >= 0.5"
