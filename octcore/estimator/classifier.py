@@ -83,9 +83,9 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         column of categories has it as a further level; a column of numbers with missing values in
         training gets a second column, ``NAME is missing``, and counts as its median itself.
     kinds : mapping or None
-        Kinds of columns by name, as in `octcore.read_csv`.  By default a table is typed as a file
-        would be (whole numbers with ten distinct values or fewer are categories), and an array
-        holds numbers.
+        Kinds of columns by name, as in `octcore.read_csv`.  By default a table with named
+        columns is typed as a file would be (whole numbers with ten distinct values or fewer are
+        categories), and an array holds numbers.
 
     Attributes
     ----------
@@ -259,7 +259,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         self._columns = tuple(map(str, frame.columns))
         self._gaps = Gaps.of(frame) if self.missing == BRANCH else Gaps()
         frame = self._gaps.close(frame)
-        if isinstance(X, pd.DataFrame):
+        if hasattr(self, "feature_names_in_"):
             kinds = kinds_of(frame, kinds)
         data = Dataset.from_arrays(frame, y, kinds=kinds)
         for finding in data.findings:
