@@ -33,9 +33,9 @@ def number_of_trees(page) -> int:
 
 def mark_rows(page, watched, *rows: int) -> None:
     """Tick rows of the table: its canvas has the boxes in the first column."""
-    grid = page.locator("[data-testid=stDataFrame] canvas").first
     for row in rows:
-        grid.click(position={"x": 18, "y": 35 * (row + 1) + 18})
+        box = page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
+        page.mouse.click(box["x"] + 18, box["y"] + 35 * (row + 1) + 18)
         watched.settle()
 
 
@@ -49,7 +49,7 @@ def test_moving_the_distance_changes_the_count(visit, solved):
     page.get_by_text("within 1.5 points").first.wait_for(timeout=SOLVE_MILLISECONDS)
     watched.settle()
     assert number_of_trees(page) > first
-    assert page.locator(".js-plotly-plot").count() == 2
+    page.locator(".js-plotly-plot").nth(1).wait_for()
     watched.assert_clean()
 
 
@@ -79,7 +79,7 @@ def test_features_paths_and_rows_are_drawn(visit, solved):
     watched = visit()
     page = opened(watched, solved, "Features")
     page.get_by_text("In all trees:").wait_for()
-    assert page.locator(".js-plotly-plot").count() == 2
+    page.locator(".js-plotly-plot").nth(1).wait_for()
     page.get_by_role("tab", name="Paths").click()
     page.locator("g.sunburstlayer .slice").first.wait_for()
     slices = page.locator("g.sunburstlayer .slice").count()
@@ -88,8 +88,7 @@ def test_features_paths_and_rows_are_drawn(visit, solved):
     assert page.locator("g.sunburstlayer .slice").count() != slices
     page.get_by_role("tab", name="Rows").click()
     page.get_by_text("get another class from some good tree").wait_for()
-    watched.settle()
-    assert page.locator(".js-plotly-plot .scatterlayer .trace").count() == 3
+    page.locator(".js-plotly-plot .scatterlayer .trace").nth(2).wait_for()
     watched.assert_clean()
 
 
