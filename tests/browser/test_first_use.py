@@ -104,11 +104,17 @@ def test_stop_keeps_the_best_tree(visit):
     page.get_by_role("combobox", name=re.compile("Sample data")).click()
     page.get_by_role("option", name=re.compile("^Breast|cancer|569")).first.click()
     watched.settle()
-    page.get_by_role("button", name="Find an optimal tree").click()
+    page.get_by_role("link", name="Solve").first.click()
+    page.get_by_role("combobox", name="Formulation").click()
+    page.get_by_role("option", name="FlowOCT", exact=True).click()
+    page.get_by_text("is unlikely for").wait_for()
+    page.get_by_role("button", name="Use exact search").wait_for()
+    page.get_by_role("button", name="Find the optimal tree").click()
     page.locator("g.node").first.wait_for(timeout=SOLVE_MILLISECONDS)
     page.get_by_role("button", name="Stop").click()
     page.get_by_role("button", name="Explore this tree").wait_for(timeout=60_000)
     page.locator(".badge", has_text="stopped by you").first.wait_for()
+    page.get_by_role("button", name="Prove it with exact search").wait_for()
     assert page.get_by_role("tree").first.locator("g.node").count() >= 1
     watched.assert_clean()
 
@@ -145,3 +151,30 @@ def test_own_file_to_a_tree_in_its_own_words(visit, tmp_path):
     page.get_by_role("button", name="Explore this tree").wait_for(timeout=SOLVE_MILLISECONDS)
     assert page.locator("g.node", has_text="days on sill").count() >= 1
     watched.assert_clean()
+
+
+def test_a_link_brings_data_and_form_of_a_run_and_its_node(visit, tmp_path):
+    path = tmp_path / "plants.csv"
+    rows = [f"{i % 9},{i * 7 % 13},{'ripe' if i % 9 > 4 else 'raw'}" for i in range(60)]
+    path.write_text("days,weight,state\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    watched = visit()
+    page = watched.open()
+    page.locator("input[type=file]").set_input_files(path)
+    page.get_by_text("plants.csv").first.wait_for(timeout=30_000)
+    watched.settle()
+    page.get_by_role("button", name="Find an optimal tree").click()
+    page.get_by_role("button", name="Explore this tree").click(timeout=SOLVE_MILLISECONDS)
+    page.locator('g.node[data-node="2"]').first.click()
+    page.wait_for_url(re.compile("node=2"))
+    other = visit()
+    again = other.open("/explore?" + page.url.split("?", 1)[1])
+    again.locator('g.node[data-node="2"][aria-selected="true"]').first.wait_for(timeout=60_000)
+    again.get_by_text("plants", exact=True).first.wait_for()
+    other.settle()
+    assert again.get_by_role("button", name="Continue with these data").count() == 0
+    other.assert_clean()
+
+
+def test_a_dead_link_says_so(visit):
+    page = visit().open("/explore?run=00000000-0000-0000-0000-000000000000")
+    page.get_by_text("not on this server").wait_for()

@@ -56,6 +56,9 @@ class Step:
     settings: Mapping[str, Any] | None = None
 
 
+LOOK = Step("Explore this tree", ":material/account_tree:", EXPLORE)
+
+
 @dataclass(frozen=True)
 class Advice:
     """A sentence, and what can be done about it, the best first."""
@@ -117,13 +120,18 @@ def after(run: Run, greedy: Run | None) -> Advice:
         return _after_open(run, info)
     better = None if greedy is None else shortfall(run, greedy)
     if better is not None and is_binary(run):
-        everything = on_all_thresholds(run.settings)
-        if everything is not None:
+        finer = on_all_thresholds(run.settings)
+        if finer is not None:
             return Advice(
                 f"CART on the numbers is right on {better:.1f} points more: this run could only "
                 "cut at a few thresholds of each column. The search on all thresholds has no such "
                 "limit.",
-                (Step("Solve on all thresholds", ":material/all_inclusive:", settings=everything),),
+                (
+                    Step(
+                        "Solve on all thresholds", ":material/all_inclusive:", settings=everything
+                    ),
+                    LOOK,
+                ),
             )
     if _overfits(run):
         return Advice(
@@ -143,7 +151,7 @@ def after(run: Run, greedy: Run | None) -> Advice:
 
 def _reading() -> tuple[Step, ...]:
     return (
-        Step("Explore this tree", ":material/account_tree:", EXPLORE),
+        LOOK,
         Step("Alternatives", ":material/forest:", ALTERNATIVES),
         Step("What if", ":material/sell:", WHAT_IF),
     )
@@ -156,7 +164,7 @@ def _after_heuristic(run: Run) -> Advice:
     )  # fmt: skip
     return Advice(
         "This tree was grown greedily; how good the best tree of this depth is, nobody knows yet.",
-        (*steps, Step("Explore this tree", ":material/account_tree:", EXPLORE)),
+        (*steps, LOOK),
     )
 
 
@@ -173,7 +181,9 @@ def _after_open(run: Run, info: FormulationInfo) -> Advice:
     longer = {**given_settings(settings), "time_limit": limit}
     steps.append(Step("2 minutes more", ":material/more_time:", settings=longer))
     steps += [*_coarser(settings), *_shallower(settings)]
-    return Advice("The time was too short for a proof: a better tree may exist.", tuple(steps))
+    steps.append(LOOK)
+    why = "It was stopped" if run.stop_reason == "cancelled" else "The limit ended it"
+    return Advice(f"{why} before a proof: a better tree may exist.", tuple(steps))
 
 
 def given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

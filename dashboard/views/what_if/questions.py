@@ -126,7 +126,7 @@ def comparison_settings(run: Run, data: Dataset) -> dict[str, Any] | None:
     It keeps to all constraints of the run.  None when no formulation can express them.
     """
     given = dict(run.settings.get("constraints", {}))
-    able = of_features(given, min(int(run.settings["depth"]), 5))
+    able = candidates(given, min(int(run.settings["depth"]), 5))
     return variant_settings(run, data, {}, able[0]) if able else None
 
 
@@ -197,14 +197,14 @@ def _constraint(name: str, value: Any) -> str:
     return f"{words} {value}"
 
 
-def candidates(run: Run, constraints: Mapping[str, Any]) -> tuple[str, ...]:
+def able_for(run: Run, constraints: Mapping[str, Any]) -> tuple[str, ...]:
     """Formulations that can express all constraints at the depth of a run, best first."""
     if on_all_thresholds(run) and set(constraints) <= _referee(run).constraints:
         return (run.formulation,)
-    return of_features(constraints, min(int(run.settings["depth"]), 5))
+    return candidates(constraints, min(int(run.settings["depth"]), 5))
 
 
-def of_features(constraints: Mapping[str, Any], depth: int) -> tuple[str, ...]:
+def candidates(constraints: Mapping[str, Any], depth: int) -> tuple[str, ...]:
     """Formulations on 0/1 features that can express all constraints at this depth, best first."""
     return tuple(
         info.key

@@ -144,7 +144,7 @@ def _before(run_id: str, run: Run) -> Run | None:
 
 def _ask(run_id: str, run: Run, data: Dataset, asked: dict[str, Any]) -> None:
     together = what_if.together(run, asked)
-    able = what_if.candidates(run, together)
+    able = what_if.able_for(run, together)
     if not asked:
         st.caption("Choose at least one condition; the tree is then solved again under it.")
         return

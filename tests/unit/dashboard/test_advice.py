@@ -57,6 +57,7 @@ def test_an_open_gap_is_proven_by_exact_search_first():
     found = advice.after(run, None)
     assert labels(found) == [
         "Prove it with exact search, about 1 s", "2 minutes more", "Fewer thresholds", "Depth 1",
+        "Explore this tree",
     ]  # fmt: skip
     proof, longer = found.steps[0].settings, found.steps[1].settings
     assert proof is not None
@@ -73,7 +74,7 @@ def test_cart_on_numbers_that_wins_over_bins_is_explained_and_all_thresholds_off
     assert greedy.accuracy is not None
     assert run.accuracy is not None
     assert greedy.accuracy > run.accuracy
-    assert labels(advice.after(run, greedy)) == ["Solve on all thresholds"]
+    assert labels(advice.after(run, greedy)) == ["Solve on all thresholds", "Explore this tree"]
     assert "a few thresholds" in advice.gain_words(run, greedy)
     everything = advice.after(run, greedy).steps[0].settings
     assert everything is not None

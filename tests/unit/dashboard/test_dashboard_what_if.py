@@ -139,10 +139,10 @@ def test_marks_reach_the_component():
 
 
 def test_the_quickest_able_formulation_comes_first():
-    assert what_if.of_features({"forbidden_features": ["a"]}, 2)[0] == "path-search"
-    assert what_if.of_features({"max_features": 2}, 2)[0] == "path-columns"
-    assert what_if.of_features({"max_features": 2}, 4)[0] == "accelerated-bend-oct"
-    assert what_if.of_features({"nonsense": 2}, 2) == ()
+    assert what_if.candidates({"forbidden_features": ["a"]}, 2)[0] == "path-search"
+    assert what_if.candidates({"max_features": 2}, 2)[0] == "path-columns"
+    assert what_if.candidates({"max_features": 2}, 4)[0] == "accelerated-bend-oct"
+    assert what_if.candidates({"nonsense": 2}, 2) == ()
 
 
 def test_the_run_itself_is_compared_only_when_it_is_a_proven_optimum(iris, base):
