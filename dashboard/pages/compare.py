@@ -11,6 +11,7 @@ from dashboard.views.compare import history as compare_history
 from dashboard.views.compare import profile_upload, race_form, race_view, repeats
 from dashboard.views.compare import side_by_side as beside
 from dashboard.views.compare.race_entrants import labels_of
+from dashboard.views.data import encoding_preview
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.lazy_tabs import lazy_tabs
 
@@ -29,6 +30,7 @@ with st.expander("Choose what to compare", icon=":material/checklist:", expanded
         },
         key="compare_choice",
     )
+encoding_preview.price_link()
 if not views:
     st.info(
         "Press **Start**: the runs solve the same rows side by side, their gaps close in one "

@@ -323,3 +323,9 @@ def task_result(task_id: str) -> Mapping[str, Any] | None:
     """The whole result of a task; None until it is done."""
     job = supervisor().get(task_id)
     return None if job is None else job.result
+
+
+def task_parts(task_id: str) -> tuple[Mapping[str, Any], ...]:
+    """What a task has told so far; stays when it is stopped."""
+    job = supervisor().get(task_id)
+    return () if job is None else job.parts

@@ -1,4 +1,4 @@
-"""Child process for longer work than one solve: tuning, a penalty path, training on a selection.
+"""Child process for longer work than one solve: tuning, paths over sizes or encodings, selections.
 
 Started with ``python -m dashboard.server.task_worker``; it speaks the protocol of `octcore.worker`:
 one request line, then messages of kind ``progress`` with a ``part`` each, and ``done`` with the
@@ -117,8 +117,23 @@ def run_alternatives(
     return {"alternatives": alternatives(found, **settings["conditions"]).to_dict()}
 
 
+def run_binarization(
+    data: Any, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+) -> dict[str, Any]:
+    """Solve on coarser and finer thresholds; every point is told at once, so a stop keeps it."""
+    from octcore.selection.binarization import BinarizationPoint, binarization_path
+    from octcore.serial import jsonable
+
+    def told(point: BinarizationPoint, done: int, total: int) -> None:
+        tell({"point": jsonable(vars(point)), "done": done, "total": total})
+
+    path = binarization_path(data, on_point=told, cancel=cancel, **settings)
+    return {"is_complete": path.is_complete}
+
+
 TASKS: dict[str, Callable[[Any, Mapping[str, Any], Tell, Cancelled], dict[str, Any]]] = {
     "alternatives": run_alternatives,
+    "binarization": run_binarization,
     "path": run_path,
     "select": run_select,
     "tune": run_tune,

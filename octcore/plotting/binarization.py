@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
-from octcore.selection.binarization import FAMILIES, BinarizationPath, BinarizationPoint
+from octcore.selection.binarization import ALL, FAMILIES, BinarizationPath, BinarizationPoint
 
 NAMES = {"QB": "quantile buckets", "QT": "quantile thresholds"}
 LEVELS = {"class-change": "class changes", "raw": "all thresholds"}
@@ -55,7 +55,7 @@ def binarization_data(path: BinarizationPath, measure: str = "objective") -> Bin
             curves[family] = tuple(found)
     levels = {
         p.encoding: (value, p.status == "optimal")
-        for p in path.points
+        for p in sorted(path.points, key=lambda p: p.encoding == ALL)
         if p.encoding in LEVELS and (value := _value(p, measure)) is not None
     }
     return BinarizationCurves(measure, curves, levels)

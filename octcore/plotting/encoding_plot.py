@@ -38,6 +38,8 @@ class EncodingPlot:
         Where the encoding cuts the raw axis, ascending.
     n_encoded : int
         Encoded columns made of this raw column.
+    others : tuple of (str, tuple of float)
+        Named thresholds to lay over each other, such as those of two encodings and of a tree.
     """
 
     column: str
@@ -47,6 +49,14 @@ class EncodingPlot:
     counts: tuple[tuple[int, ...], ...]
     thresholds: tuple[float, ...]
     n_encoded: int
+    others: tuple[tuple[str, tuple[float, ...]], ...] = ()
+
+
+def thresholds_of(encoding: Encoding, column: str) -> tuple[float, ...]:
+    """Where an encoding cuts the axis of a raw column, ascending."""
+    own = [c for c in encoding.columns if c.raw == column]
+    cuts = {v for c in own for v in (c.lower, c.upper) if v is not None}
+    return tuple(float(v) for v in sorted(cuts))
 
 
 def encoding_plot_data(data: Dataset, encoding: Encoding | None, column: str) -> EncodingPlot:
@@ -64,15 +74,14 @@ def encoding_plot_data(data: Dataset, encoding: Encoding | None, column: str) ->
     values = data.frame[column].to_numpy()
     y = np.zeros(len(values), dtype=np.int64) if data.y is None else data.y
     classes = data.classes if data.y is not None else ("all rows",)
-    own = [] if encoding is None else [c for c in encoding.columns if c.raw == column]
-    cuts = {v for c in own for v in (c.lower, c.upper) if v is not None}
-    thresholds = tuple(float(v) for v in sorted(cuts))
+    n_own = 0 if encoding is None else sum(c.raw == column for c in encoding.columns)
+    thresholds = () if encoding is None else thresholds_of(encoding, column)
     edges, levels, codes = _bins(values, data.column(column).kind)
     n_bins = len(levels) or max(1, len(edges) - 1)
     table = np.zeros((len(classes), n_bins), dtype=np.int64)
     np.add.at(table, (y[codes >= 0], codes[codes >= 0]), 1)
     counts = tuple(tuple(int(v) for v in row) for row in table)
-    return EncodingPlot(column, classes, edges, levels, counts, thresholds, len(own))
+    return EncodingPlot(column, classes, edges, levels, counts, thresholds, n_own)
 
 
 def _bins(values: np.ndarray, kind: str) -> tuple[tuple[float, ...], tuple[str, ...], np.ndarray]:
@@ -98,8 +107,32 @@ def _level_text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+LINES = (
+    {"dash": "dash", "width": 1.5},
+    {"dash": "dot", "width": 2.5},
+    {"dash": "solid", "width": 4},
+)
+HEIGHTS = (1.0, 0.55, 1.12)
+"""Of the highest bar: lines at the same place stay visible beside each other."""
+
+
+def _add_others(figure: go.Figure, record: EncodingPlot, palette: Palette) -> None:
+    top = max(map(sum, zip(*record.counts, strict=True)), default=1)
+    colours = (palette.text, palette.muted, palette.incumbent)
+    for k, (name, cuts) in enumerate(record.others):
+        style = LINES[k % len(LINES)] | {"color": colours[k % len(colours)]}
+        figure.add_scatter(
+            x=[v for cut in cuts for v in (cut, cut, None)],
+            y=[v for _ in cuts for v in (0, HEIGHTS[k % len(HEIGHTS)] * top, None)],
+            mode="lines",
+            line=style,
+            name=text.plotly(name),
+            hovertemplate=f"{text.plotly(name)}: %{{x:.6g}}<extra></extra>",
+        )
+
+
 def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
-    """Draw stacked bars by class and a line at every threshold."""
+    """Draw stacked bars by class, a line at every threshold, and the other thresholds by name."""
     figure = go.Figure(layout=base_layout(palette, height=300, barmode="stack", bargap=0.03))
     names = text.unique_labels(record.classes, 24)
     edges = np.array(record.edges)
@@ -133,6 +166,7 @@ def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
             showarrow=False,
             font={"size": 11, "color": palette.text},
         )
+    _add_others(figure, record, palette)
     figure.update_xaxes(title_text=text.plotly(record.column, 60))
     if record.levels:
         figure.update_xaxes(type="category")

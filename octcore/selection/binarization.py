@@ -70,8 +70,8 @@ class BinarizationPath:
     Parameters
     ----------
     points : tuple of BinarizationPoint
-        In the order solved: by family and number of quantiles, then class changes, then all
-        thresholds.
+        In the order solved: all thresholds, class changes, then by family and number of
+        quantiles.
     data_name : str
         Name of the data.
     depth : int
@@ -145,7 +145,7 @@ def binarization_path(
     on_point: Callable[[BinarizationPoint, int, int], None] | None = None,
     cancel: Callable[[], bool] | None = None,
 ) -> BinarizationPath:
-    """Solve one data set on quantile encodings, on class changes and on all thresholds.
+    """Solve one data set on all thresholds, on class changes and on quantile encodings.
 
     The encodings are fitted on the training rows; the held-out rows are the same for all.
 
@@ -189,8 +189,9 @@ def binarization_path(
             "families",
         )
     parts = tuple(quantiles)
-    keys: list[tuple[str, int | None]] = [(f"{f}-{q}", q) for f in families for q in parts]
-    keys += [(CLASS_CHANGE, None)] * class_change + [(ALL, None)]
+    # All thresholds come first: every other encoding has its price as soon as it is solved.
+    keys: list[tuple[str, int | None]] = [(ALL, None), *[(CLASS_CHANGE, None)] * class_change]
+    keys += [(f"{f}-{q}", q) for f in families for q in parts]
     points: list[BinarizationPoint] = []
     for key, q in keys:
         if cancel is not None and cancel():

@@ -21,7 +21,7 @@ def path() -> BinarizationPath:
 
 def test_nothing_beats_all_thresholds_and_class_changes_lose_nothing(path) -> None:
     assert [p.encoding for p in path.points] == [
-        "QB-2", "QB-5", "QT-2", "QT-5", "class-change", "raw",
+        "raw", "class-change", "QB-2", "QB-5", "QT-2", "QT-5",
     ]  # fmt: skip
     assert {p.status for p in path.points} == {"optimal"}
     prices = [path.price(p.encoding) for p in path.points]
@@ -60,7 +60,8 @@ def test_a_stop_keeps_what_is_done() -> None:
     )
     assert len(path.points) == 2
     assert not path.is_complete
-    assert path.price("QB-2") is None  # no optimum on all thresholds to compare with
+    assert path.price("class-change") == pytest.approx(0.0, abs=1e-12)
+    assert path.price("QB-2") is None  # not solved
 
 
 def test_the_command_prints_prices(tmp_path, capsys) -> None:

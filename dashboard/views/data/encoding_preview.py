@@ -5,10 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import cached, session
+from dashboard.views.data import binarization
 from dashboard.widgets import chart
 from octcore.encoding.keys import encoding_keys
 from octcore.plotting import text
 from octcore.plotting.encoding_plot import encoding_plot_data, encoding_plot_figure
+
+TABS, TAB = "data_tabs", "Encoding"
+"""Key of the tabs of the page Data, and the label of this one."""
 
 
 def draw() -> None:
@@ -48,3 +52,16 @@ def draw() -> None:
     )
     for note in fitted.notes:
         st.caption(f":material/info: {text.markdown(note, 400)}")
+    binarization.draw(data, column)
+
+
+def price_link() -> None:
+    """Draw the way from another page to the price of binarization."""
+    if st.button(
+        "Compare encodings: what do coarser thresholds cost?",
+        icon=":material/compare_arrows:",
+        type="tertiary",
+        key="price_link",
+    ):
+        st.session_state[TABS] = TAB
+        st.switch_page("pages/data.py")

@@ -1,0 +1,255 @@
+"""The price of binarization where the encoding is chosen: curves, table and thresholds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import cached, session
+from dashboard.server import jobs
+from dashboard.widgets import chart
+from octcore.data.dataset import Dataset
+from octcore.errors import OctError
+from octcore.plotting import text
+from octcore.plotting.binarization import LEVELS, MEASURES, binarization_data, binarization_figure
+from octcore.plotting.encoding_plot import (
+    EncodingPlot,
+    encoding_plot_data,
+    encoding_plot_figure,
+    thresholds_of,
+)
+from octcore.selection.binarization import QUANTILES, BinarizationPath
+from octcore.solving.prepare import split_rows
+
+TASK, TASK_SECONDS = "binarization", 900.0
+SECONDS_EACH = 20.0
+SECONDS_BETWEEN = 0.8
+TEST_SIZE, SEED = 0.25, 0
+SHOWN = ("objective", "test_accuracy", "seconds")
+NEIGHBOURS = ("QT-5", "QB-5")
+
+
+def draw(data: Dataset, column: str) -> None:
+    """Draw the form, and the answer as far as it is known.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows.
+    column : str
+        Raw column of the histogram.
+    """
+    st.subheader("What do coarser thresholds cost?", anchor=False)
+    if data.y is None:
+        st.info("Choose the column to predict first, under Columns.")
+        return
+    settings, pressed = _form()
+    key = (f"{TASK}:{json.dumps(settings, sort_keys=True)}", cached.data_token(data))
+    followers = jobs.followers()
+    if pressed:
+        started = jobs.start_task(session.token(), data, TASK, settings, TASK_SECONDS)
+        if started is not None:
+            followers[key] = started
+    task = followers.get(key)
+    if task is None:
+        st.caption(
+            "The optimal tree is proven on all thresholds, on class changes and on 2 to 20 parts "
+            "of every column; you see what each costs, how it does on held-out rows, and how "
+            "long it takes."
+        )
+        return
+    is_final = jobs.is_task_final(task)
+    st.fragment(_answer, run_every=None if is_final else SECONDS_BETWEEN)(
+        task, data, settings, column, is_final
+    )
+
+
+def _form() -> tuple[dict[str, Any], bool]:
+    places = st.columns([2, 2, 3], vertical_alignment="bottom")
+    depth = places[0].number_input(
+        "Depth", 1, 4, 2, key="binarization_depth", persist_state="session"
+    )
+    penalty = places[1].number_input(
+        "Price of a leaf",
+        0.0,
+        0.2,
+        0.01,
+        step=0.005,
+        format="%.3f",
+        key="binarization_penalty",
+        persist_state="session",
+        help="In shares of the rows: 0.01 asks for one more row in a hundred right per leaf.",
+    )
+    pressed = places[2].button(
+        "Compare encodings",
+        icon=":material/compare_arrows:",
+        key="binarization_start",
+        width="stretch",
+    )
+    settings = {
+        "depth": int(depth),
+        "leaf_penalty": float(penalty),
+        "quantiles": list(QUANTILES),
+        "time_limit": SECONDS_EACH,
+        "test_size": TEST_SIZE,
+        "seed": SEED,
+    }
+    return settings, pressed
+
+
+def path_of(
+    parts: Sequence[Mapping[str, Any]], name: str, settings: Mapping[str, Any]
+) -> BinarizationPath:
+    """Put the points that a task has told so far into a path.
+
+    Parameters
+    ----------
+    parts : sequence of mapping
+        From `dashboard.server.jobs.task_parts`.
+    name : str
+        Of the data.
+    settings : mapping
+        Of the task.
+    """
+    known = {k: settings[k] for k in ("depth", "leaf_penalty", "test_size")}
+    is_complete = bool(parts) and parts[-1]["done"] == parts[-1]["total"]
+    points = [part["point"] for part in parts]
+    record = {**known, "points": points, "data_name": name, "is_complete": is_complete}
+    return BinarizationPath.from_dict(record)
+
+
+def _answer(
+    task: str, data: Dataset, settings: Mapping[str, Any], column: str, was_final: bool
+) -> None:
+    if jobs.is_task_final(task) and not was_final:
+        st.rerun()
+    parts = jobs.task_parts(task)
+    if not was_final:
+        _progress(task, parts)
+    elif jobs.task_message(task):
+        st.warning(text.markdown(jobs.task_message(task), 400), icon=":material/error:")
+    if not parts:
+        return
+    path = path_of(parts, data.name, settings)
+    if was_final and not path.is_complete:
+        st.caption(f"Stopped after {len(parts)} of {parts[-1]['total']} encodings; these are kept.")
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        _curves(path)
+    with right:
+        _histogram(path, data, column)
+    with st.expander("All encodings in a table", icon=":material/table:"):
+        _table(path)
+
+
+def _progress(task: str, parts: Sequence[Mapping[str, Any]]) -> None:
+    done, total = (parts[-1]["done"], parts[-1]["total"]) if parts else (0, 0)
+    words = f"{done} of {total} encodings" if total else "Starting"
+    st.progress(
+        done / total if total else 0.0, f"{words}; {text.markdown(jobs.task_words(task), 200)}"
+    )
+    if st.button("Stop", icon=":material/stop_circle:", key="binarization_stop"):
+        jobs.stop(task)
+
+
+def _curves(path: BinarizationPath) -> None:
+    measure = st.segmented_control(
+        "Measure",
+        SHOWN,
+        default=SHOWN[0],
+        required=True,
+        format_func=lambda key: MEASURES[key],
+        key="binarization_measure",
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+    record = binarization_data(path, measure or SHOWN[0])
+    chart.show(
+        binarization_figure(record, session.palette()),
+        key="binarization_curves",
+        alt=f"{MEASURES[record.measure]} by encoding, {len(path.points)} encodings",
+    )
+    st.caption("Hollow marks are not proven in the time that each encoding has.")
+
+
+def _histogram(path: BinarizationPath, data: Dataset, column: str) -> None:
+    record = histogram_data(path, data, column)
+    if record is None:
+        return
+    st.markdown(f"**Where the best tree cuts {text.markdown(column)}**")
+    chart.show(
+        encoding_plot_figure(record, session.palette()),
+        key="binarization_histogram",
+        alt="; ".join(f"{name}: {text.count(len(c), 'threshold')}" for name, c in record.others),
+    )
+    if path.best is not None and not path.best.thresholds.get(column):
+        used = ", ".join(text.markdown(name, 30) for name in path.best.thresholds)
+        st.caption(f"The best tree does not cut this column; it cuts {used or 'no number'}.")
+
+
+def histogram_data(path: BinarizationPath, data: Dataset, column: str) -> EncodingPlot | None:
+    """The column of the training rows, with the lines of the encodings and of the best tree.
+
+    Parameters
+    ----------
+    path : BinarizationPath
+        As far as it is known.
+    data : Dataset
+        All rows.
+    column : str
+        Raw column; None is returned for one without numbers.
+    """
+    try:
+        train = split_rows(data, path.test_size, SEED)[0]
+    except OctError:
+        return None  # so few rows: the task says why
+    record = encoding_plot_data(train, None, column)
+    if record.levels:
+        return None
+    token = cached.data_token(train)
+    fitted = {key: cached.encoding(train, token, key) for key in NEIGHBOURS}
+    lines = [
+        (key, thresholds_of(encoding, column))
+        for key, encoding in fitted.items()
+        if not isinstance(encoding, str)
+    ]
+    cuts = () if path.best is None else path.best.thresholds.get(column, ())
+    return replace(record, others=(*lines, ("best tree on all thresholds", cuts)))
+
+
+def _table(path: BinarizationPath) -> None:
+    found = path.table()
+    shown = pd.DataFrame(
+        {
+            "encoding": [LEVELS.get(key, key) for key in found["encoding"]],
+            "price in points": [None if pd.isna(v) else 100 * v for v in found["price"]],
+            "held out": found["test_accuracy"].astype(float) * 100,
+            "training": found["accuracy"].astype(float) * 100,
+            "leaves": found["leaves"],
+            "columns": found["columns"],
+            "seconds": found["seconds"],
+            "proven": found["status"] == "optimal",
+        }
+    )
+    share = st.column_config.NumberColumn(format="%.1f %%")
+    st.dataframe(
+        shown,
+        hide_index=True,
+        key="binarization_table",
+        alt=f"{len(shown)} encodings with price, accuracy and time",
+        column_config={
+            "price in points": st.column_config.NumberColumn(
+                format="%.2f",
+                help="What the objective (training accuracy less the price of the leaves) loses "
+                "against all thresholds; empty where one of both is not proven.",
+            ),
+            "held out": share,
+            "training": share,
+            "seconds": st.column_config.NumberColumn(format="%.3f"),
+        },
+    )

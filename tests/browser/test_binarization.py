@@ -1,0 +1,64 @@
+"""The price of binarization in a real browser: asked for, measured, stopped, found from Compare."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.conftest import SOLVE_MILLISECONDS
+
+pytestmark = pytest.mark.browser
+
+
+def open_encoding(visit, **options):
+    watched = visit(**options)
+    watched.open("/")
+    page = watched.open("/data")
+    watched.settle()
+    page.get_by_role("tab", name="Encoding").click()
+    page.get_by_role("heading", name="What do coarser thresholds cost?").wait_for()
+    return watched
+
+
+def test_the_price_of_every_encoding_is_shown(visit):
+    watched = open_encoding(visit)
+    page = watched.page
+    page.get_by_role("button", name="Compare encodings").click()
+    page.get_by_text("Where the best tree cuts").wait_for(timeout=SOLVE_MILLISECONDS)
+    page.get_by_role("button", name="Stop").wait_for(state="detached", timeout=SOLVE_MILLISECONDS)
+    column = page.get_by_role("combobox", name="Column")
+    column.fill("petal width")
+    column.press("Enter")
+    page.get_by_text("Where the best tree cuts petal width").wait_for()
+    watched.settle()
+    for measure in ("held-out accuracy", "seconds"):
+        page.get_by_role("radio", name=measure).click()
+        watched.settle()
+        page.locator(".st-key-binarization_curves .ytitle").get_by_text(measure).wait_for()
+    words = page.locator(".st-key-binarization_histogram .legendtext").all_text_contents()
+    assert {"QT-5", "QB-5", "best tree on all thresholds"} <= set(words)
+    page.get_by_text("All encodings in a table").click()
+    page.locator(".st-key-binarization_table").wait_for()
+    watched.assert_clean()
+
+
+def test_stop_keeps_what_is_done(visit):
+    watched = open_encoding(visit)
+    page = watched.page
+    page.get_by_role("spinbutton", name="Depth").fill("4")
+    page.get_by_role("spinbutton", name="Depth").press("Enter")
+    watched.settle()
+    page.get_by_role("button", name="Compare encodings").click()
+    page.get_by_text("Where the best tree cuts").wait_for(timeout=SOLVE_MILLISECONDS)
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_text("these are kept").wait_for(timeout=SOLVE_MILLISECONDS)
+    assert page.locator(".st-key-binarization_curves").is_visible()
+    watched.assert_clean()
+
+
+def test_compare_leads_there(visit):
+    watched = visit()
+    watched.open("/")
+    page = watched.open("/compare")
+    page.get_by_role("button", name="what do coarser thresholds cost").click()
+    page.get_by_role("heading", name="What do coarser thresholds cost?").wait_for()
+    watched.assert_clean()
