@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dashboard.views.teach import bar as lesson_bar
+from dashboard.views.teach import good_trees
 from dashboard.views.teach import points as lesson_points
 from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets.frame import stay_in_app
@@ -15,6 +16,8 @@ if step == lesson_bar.POINTS:
     lesson_points.draw(lesson)
 elif step == lesson_bar.ALL:
     lesson_trees.side_by_side(lesson)
+elif step == lesson_bar.GOOD:
+    good_trees.draw(lesson)
 else:
     lesson_trees.one(lesson, step)
 lesson_bar.turn_pages(lesson, step)

@@ -16,7 +16,7 @@ from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 
-POINTS, ALL = "points", "all"
+POINTS, ALL, GOOD = "points", "all", "good"
 PRESENT = "present"
 MOST_SHOWN = 6
 
@@ -33,6 +33,11 @@ html { font-size: 20px !important; }
 def is_presenting() -> bool:
     """Whether the page shows nothing but the lesson."""
     return st.query_params.get(PRESENT) == "1"
+
+
+def plane_height() -> int:
+    """Height of a plane that has half of the page, in pixels."""
+    return 640 if is_presenting() else 540
 
 
 def current() -> Lesson:
@@ -151,11 +156,12 @@ def step_key(lesson: Lesson) -> str:
 
 
 def steps(lesson: Lesson) -> str:
-    """Draw the steps; returns `POINTS`, `ALL` or the key of a formulation."""
+    """Draw the steps; returns `POINTS`, `ALL`, `GOOD` or the key of a formulation."""
     names = {POINTS: "The points"}
     for key in lesson.formulations:
         names[key] = get_formulation(key).info.teaching_text.name
     names[ALL] = "Side by side"
+    names[GOOD] = "All good trees"
     picked = st.segmented_control(
         "Step",
         list(names),
@@ -177,7 +183,7 @@ def go_to(lesson: Lesson, step: str) -> None:
 
 def turn_pages(lesson: Lesson, step: str) -> None:
     """Draw back and next; in a presentation also the way out."""
-    order = [POINTS, *lesson.formulations, ALL]
+    order = [POINTS, *lesson.formulations, ALL, GOOD]
     at = order.index(step)
     places = st.columns([3, 3, 3, 2, 2] if is_presenting() else [1, 1, 3])
     places[0].button(

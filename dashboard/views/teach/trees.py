@@ -84,10 +84,21 @@ def grow_button(lesson: Lesson) -> None:
         if st.session_state.get(lesson_bar.step_key(lesson)) == lesson_bar.POINTS:
             st.caption(":material/check: The trees of these points are grown; press Next.")
         return
-    if st.button(
-        "Grow the trees", type="primary", icon=":material/park:", width="stretch", key="grow"
-    ) and grow(lesson):
-        st.rerun()
+    st.button(
+        "Grow the trees",
+        type="primary",
+        icon=":material/park:",
+        width="stretch",
+        key="grow",
+        on_click=_grow_and_step,
+        args=(lesson,),
+    )
+
+
+def _grow_and_step(lesson: Lesson) -> None:
+    """Start the trees; from the points it goes on to the first of them."""
+    if grow(lesson) and st.session_state.get(lesson_bar.step_key(lesson)) == lesson_bar.POINTS:
+        lesson_bar.go_to(lesson, lesson.formulations[0])
 
 
 def _views(lesson: Lesson, keys: tuple[str, ...]) -> dict[str, RunView] | None:
@@ -112,22 +123,23 @@ def _one(lesson: Lesson, key: str, was_live: bool) -> None:
     if view is None or (was_live and view.is_final):
         st.rerun()
     words = get_formulation(key).info.teaching_text
-    left, right = st.columns([6, 5], gap="large")
+    left, right = st.columns(2, gap="medium")
     with right:
         st.subheader(text.markdown(words.name), anchor=False)
-        st.markdown(words.idea)
         shown = view.run if view.is_final else None
         if shown is not None and shown.tree is not None:
             _numbers(_lesson_numbers(shown))
             run_summary.badge(shown)
+            run_summary.small_tree(view.id, shown)
+        st.markdown(words.idea)
+        if shown is not None and shown.tree is not None:
             if words.look:
                 st.markdown(f":material/visibility: {words.look}")
             if not lesson_bar.is_presenting():
-                run_summary.small_tree(view.id, shown)
                 _explore_link(view)
     with left:
         _legend(lesson)
-        _picture(lesson, key, view, height=540)
+        _picture(lesson, key, view, height=lesson_bar.plane_height())
 
 
 def side_by_side(lesson: Lesson) -> None:
@@ -185,11 +197,20 @@ def _picture(lesson: Lesson, key: str, view: RunView, height: int) -> None:
     figure = plane_figure(record, palette, run_summary.accent(palette))
     if shows_truth(lesson):
         add_truth(figure, truth_of(lesson), palette)
-    _enlarge(figure, height)
+    enlarge(figure, height)
     chart.show(figure, key=session.widget_key("lesson_plane", key, height), alt=_words(key, record))
 
 
-def _enlarge(figure: go.Figure, height: int) -> None:
+def enlarge(figure: go.Figure, height: int) -> None:
+    """Give a plane its height, and larger type on a projector.
+
+    Parameters
+    ----------
+    figure : plotly.graph_objects.Figure
+        Is changed.
+    height : int
+        In pixels.
+    """
     big = lesson_bar.is_presenting()
     figure.update_layout(height=height, showlegend=False)
     figure.update_layout(margin={"t": 8})

@@ -1,0 +1,169 @@
+"""How many good trees are there?  All of them counted, and their boundaries as a fan."""
+
+from __future__ import annotations
+
+import json
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from dashboard import cached, session
+from dashboard.server import jobs
+from dashboard.teaching import lessons
+from dashboard.teaching.drawing import lesson_plane
+from dashboard.teaching.lessons import Lesson
+from dashboard.views.teach import bar as lesson_bar
+from dashboard.views.teach import trees as lesson_trees
+from dashboard.widgets import chart, run_summary
+from octcore.data.dataset import Dataset
+from octcore.errors import OctError
+from octcore.formulations.base import of_common_objective
+from octcore.plotting import text
+from octcore.plotting.palette import Palette
+from octcore.plotting.plane_plot import plane_figure
+from octcore.selection.alternatives import Alternatives
+
+TASK, TASK_SECONDS = "alternatives", 60.0
+SECONDS_BETWEEN = 0.6
+POINTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0)
+FIRST_POINTS = 1.0
+FAINTEST = 0.06
+
+
+def draw(lesson: Lesson) -> None:
+    """Draw the question, and the answer when it is there.
+
+    Parameters
+    ----------
+    lesson : Lesson
+        Points and settings.
+    """
+    points = st.select_slider(
+        "Trees within so many points of the best one",
+        POINTS,
+        value=FIRST_POINTS,
+        format_func=lambda v: f"{v:g}",
+        key="good_trees_points",
+        persist_state="session",
+    )
+    try:
+        data = lessons.lesson_data(lesson)
+    except OctError as error:
+        st.error(text.markdown(error.message, 300), icon=":material/error:")
+        return
+    task = _task(lesson, data, points / 100)
+    if task is None:
+        return
+    is_final = jobs.is_task_final(task)
+    st.fragment(_answer, run_every=None if is_final else SECONDS_BETWEEN)(
+        lesson, task, data, points, is_final
+    )
+
+
+def _task(lesson: Lesson, data: Dataset, tolerance: float) -> str | None:
+    """The task that counts; started once for the same points and question."""
+    solve = lessons.solve_settings(lesson, of_common_objective()[0].key)
+    search = {k: solve[k] for k in ("encoding", "depth", "params", "time_limit")}
+    settings = {
+        "search": search | {"tolerance": tolerance},
+        "conditions": {"tolerance": tolerance},
+    }
+    key = (f"fan:{json.dumps(settings, sort_keys=True)}", cached.data_token(data))
+    followers = jobs.followers()
+    known = followers.get(key)
+    if known is not None and not (jobs.is_task_final(known) and jobs.task_result(known) is None):
+        return known
+    if known is not None:
+        st.warning(text.markdown(jobs.task_message(known), 400), icon=":material/error:")
+        if not st.button("Count again", icon=":material/refresh:", key="good_trees_again"):
+            return None
+    started = jobs.start_task(session.token(), data, TASK, settings, TASK_SECONDS)
+    if started is not None:
+        followers[key] = started
+    return started
+
+
+def _answer(lesson: Lesson, task: str, data: Dataset, points: float, was_final: bool) -> None:
+    if jobs.is_task_final(task) and not was_final:
+        st.rerun()
+    result = jobs.task_result(task)
+    if result is None:
+        st.info(
+            f"Counting the good trees: {text.markdown(jobs.task_words(task), 200)}",
+            icon=":material/hourglass_top:",
+        )
+        return
+    record = cached.once_per_run(task, TASK, lambda: Alternatives.from_dict(result["alternatives"]))
+    left, right = st.columns([6, 5], gap="large")
+    with left:
+        palette = session.palette()
+        figure = cached.once_per_run(
+            task, f"fan {palette.name}", lambda: fan_figure(record, data, palette)
+        )
+        shown = go.Figure(figure)
+        lesson_trees.enlarge(shown, lesson_bar.plane_height())
+        chart.show(
+            shown,
+            key="good_trees_fan",
+            alt=f"Points with the boundaries of {len(record.trees)} good trees",
+        )
+    with right:
+        _words(record, points)
+
+
+def _words(record: Alternatives, points: float) -> None:
+    st.subheader("How many good trees are there?", anchor=False)
+    st.markdown(
+        f"**{text.count(record.count, 'tree')}** of the same depth "
+        + (
+            "are exactly as good as the best one."
+            if points == 0
+            else f"come within {points:g} points of the best one."
+        )
+    )
+    if record.count > len(record.trees):
+        st.caption(f"The best {len(record.trees)} of them are drawn.")
+    st.markdown(
+        "Every line is a boundary of one of them: where many lie on each other, the trees agree; "
+        "where they fan out, the points do not say where to cut. The coloured ground is the best "
+        "tree."
+    )
+    unsure = int((record.disagreement > 0).sum())
+    st.markdown(
+        f"**{text.count(unsure, 'point')}** of {len(record.disagreement)} would get another class "
+        "from at least one of these trees."
+    )
+
+
+def fan_figure(record: Alternatives, data: Dataset, palette: Palette) -> go.Figure:
+    """Draw the best tree, and over it the boundaries of all good trees, faint.
+
+    Parameters
+    ----------
+    record : Alternatives
+        The good trees, the best first.
+    data : Dataset
+        Points of the lesson.
+    palette : Palette
+        Colours.
+    """
+    best = lesson_plane(record.trees[0].tree, record.encoding, data)
+    figure = plane_figure(best, palette, run_summary.accent(palette))
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for good in record.trees:
+        plane = lesson_plane(good.tree, record.encoding, data)
+        for lines in plane.lines.values():
+            for start, end in lines.line:
+                xs += [start[0], end[0], None]
+                ys += [start[1], end[1], None]
+    figure.add_scatter(
+        x=xs,
+        y=ys,
+        mode="lines",
+        name="boundaries",
+        opacity=max(FAINTEST, 1 / (1 + len(record.trees) / 12)),
+        line={"color": run_summary.accent(palette), "width": 2},
+        hoverinfo="skip",
+    )
+    return figure
