@@ -127,9 +127,7 @@ def after(run: Run, greedy: Run | None) -> Advice:
                 "cut at a few thresholds of each column. The search on all thresholds has no such "
                 "limit.",
                 (
-                    Step(
-                        "Solve on all thresholds", ":material/all_inclusive:", settings=everything
-                    ),
+                    Step("Solve on all thresholds", ":material/all_inclusive:", settings=finer),
                     LOOK,
                 ),
             )
