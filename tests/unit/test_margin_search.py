@@ -12,6 +12,8 @@ from octcore.numerics.margin_lp import MarginPrices, soft_plane
 from octcore.warmstart.margin_search import MarginGoal, MarginSearch, MarginTree
 from tests.brute import make_problem
 
+GOOD = 12.0
+"""The rows weigh 60; a tree of two axis-parallel cuts pays for margins only."""
 PRICES = MarginPrices(100.0, 3.0, 0.01, 1e-4, 1.0)
 
 
@@ -42,11 +44,13 @@ def plain_cost(goal: MarginGoal, tree: MarginTree) -> float:
 @pytest.mark.parametrize("seed", range(3))
 def test_costs_are_those_of_routing_and_fall(seed):
     goal, last = goal_of(seed), np.inf
-    for tree in MarginSearch(goal).search([], 1.0):
+    for tree in MarginSearch(goal).search([], 60.0):
         assert tree.cost == pytest.approx(plain_cost(goal, tree), rel=1e-9)
         assert tree.cost <= last
         last = tree.cost
-    assert last < 12.0  # two axis-parallel cuts err nowhere
+        if last < GOOD:
+            break
+    assert last < GOOD
 
 
 def test_a_refit_never_costs_more():
