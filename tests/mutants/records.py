@@ -23,7 +23,7 @@ class Mutant:
     find, replace : str
         The text, which occurs once, and what it becomes.
     kill : str
-        ``"fuzz KEY [KEY...] CASES"`` or ``"pytest TEST"``.
+        ``"case NAME"``, a kept case of the fuzz, or ``"pytest TEST"``: what notices it.
     """
 
     name: str
@@ -47,15 +47,6 @@ class Mutant:
         if len(found) != 1 or found[0].read_text().count(self.find) != 1:
             raise LookupError(f"{self.name}: its text stands in {len(found)} files, not once")
         return found[0]
-
-    @property
-    def command(self) -> list[str]:
-        """Arguments of ``python -m`` that fail when the mutant is in."""
-        kind, *rest = self.kill.split()
-        if kind == "pytest":
-            return ["pytest", "-q", "-x", "-p", "no:cacheprovider", *rest]
-        *keys, cases = rest
-        return ["tests.fuzz", "--first", "--seed", "0", "--cases", cases, *keys]
 
 
 def mutants() -> list[Mutant]:

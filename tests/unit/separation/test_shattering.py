@@ -106,6 +106,18 @@ def test_separator_returns_violated_rows_and_copies_them_to_other_nodes():
     assert sorted(p["node"] for p in found[0].pictures) == [1, 2]
 
 
+def test_a_row_admits_whoever_leaves_one_member_out():
+    """All members on their sides break the row, all but one keep it to the last unit."""
+    x = np.zeros((4, 4))
+    x[[0, 1], 0] = x[[2, 3], 1] = 1.0
+    (found,) = separator().separate(Point(Everything(), x.ravel()), state())
+    assert found.matrix @ x.ravel() - found.rhs == pytest.approx(1.0)
+    for point in range(4):
+        y = x.copy()
+        y[point, [0, 1]] = y[point, [1, 0]]
+        assert found.matrix @ y.ravel() - found.rhs == pytest.approx(0.0)
+
+
 def test_separator_remembers_sets_and_stops_after_its_rounds():
     x = np.zeros((4, 4))
     x[[0, 1], 0] = x[[2, 3], 1] = 1.0
