@@ -22,7 +22,8 @@ def _run_cell(source: str, names: dict[str, Any]) -> Any:
     exec(compile(ast.Module(body, []), "cell", "exec"), names)
     if last is None:
         return None
-    return eval(compile(ast.Expression(last.value), "cell", "eval"), names)  # type: ignore[attr-defined]
+    value: Any = last.value
+    return eval(compile(ast.Expression(value), "cell", "eval"), names)
 
 
 def test_there_is_one_for_every_audience() -> None:
