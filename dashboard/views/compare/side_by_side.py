@@ -19,6 +19,7 @@ from octcore.plotting.feature_usage import usage_data
 from octcore.plotting.heat_map_runs import heat_map_data, heat_map_figure
 from octcore.plotting.plane_plot import default_axes, numeric_columns, plane_data, plane_figure
 from octcore.solving.run import Run
+from octcore.tree.wording import rules
 
 EXPLORE_PAGE = "pages/explore.py"
 
@@ -70,12 +71,17 @@ def common_words(record: Comparison) -> str:
 
 def trees(runs: Sequence[Finished]) -> None:
     """Draw the trees; a click on a node opens nothing here, the Explore page has the details."""
-    for entry, place in _places(runs, all(_is_small(entry.run) for entry in runs)):
+    groups = same_trees(runs)
+    for entry, place in _places([group[0] for group in groups]):
+        group = next(group for group in groups if group[0] is entry)
         with place():
-            swatch(entry.index, entry.label)
+            for member in group:
+                swatch(member.index, member.label)
             if entry.run.tree is None:
                 st.info("This run ended without a tree.")
                 continue
+            if len(group) > 1:
+                st.markdown(f"**{_found_by(len(group), len(runs))}**")
             run_summary.small_tree(entry.id, entry.run)
             st.page_link(
                 EXPLORE_PAGE,
@@ -83,6 +89,29 @@ def trees(runs: Sequence[Finished]) -> None:
                 icon=":material/account_tree:",
                 query_params={session.RUN_PARAMETER: entry.id},
             )
+
+
+def same_trees(runs: Sequence[Finished]) -> list[list[Finished]]:
+    """Put runs together that found the same tree: the same questions with the same answers.
+
+    Parameters
+    ----------
+    runs : sequence of Finished
+        In the order of the comparison.
+    """
+    groups: dict[object, list[Finished]] = {}
+    for entry in runs:
+        tree = entry.run.tree
+        said = None if tree is None else rules(tree, entry.run.encoding)
+        known = entry.id if said is None else tuple((rule.conditions, rule.label) for rule in said)
+        groups.setdefault(known, []).append(entry)
+    return list(groups.values())
+
+
+def _found_by(number: int, of: int) -> str:
+    if number == of:
+        return "Both found this tree" if of == 2 else f"All {of} found this tree"
+    return f"{number} of {of} found this tree"
 
 
 def planes(runs: Sequence[Finished]) -> None:
@@ -163,17 +192,9 @@ def certificates(runs: Sequence[Finished]) -> None:
             run_summary.statements(entry.run)
 
 
-def _is_small(run: Run) -> bool:
-    """Whether the tree is readable in a third of the page."""
-    tree = run.tree
-    return tree is None or (
-        tree.max_depth <= 1 and all(len(s.weights) == 1 for s in tree.splits.values())
-    )
-
-
-def _places(runs: Sequence[Finished], narrow: bool = True) -> Iterator:
-    """Give every run its place: three beside each other if there are three and they are narrow."""
-    per_line = 3 if len(runs) == 3 and narrow else 2
+def _places(runs: Sequence[Finished]) -> Iterator:
+    """Give every run its place: three beside each other if there are three."""
+    per_line = 3 if len(runs) == 3 else min(2, max(1, len(runs)))
     columns: list = []
     for position, entry in enumerate(runs):
         if position % per_line == 0:

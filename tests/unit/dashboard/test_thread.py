@@ -1,0 +1,49 @@
+"""What keeps runs and data together: tables of data sets, names of runs, equal trees."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard import cached
+from dashboard.server.naming import setting_words, title_of
+from dashboard.views.compare.side_by_side import Finished, same_trees
+from octcore.data.reading import make_dataset
+from octcore.data.samples import load_sample
+from octcore.data.writing import table_of
+from octcore.solving.solve import solve
+
+
+@pytest.mark.parametrize("name", ["iris", "finches", "monks-1"])
+def test_a_data_set_is_the_same_after_a_way_through_a_table(name):
+    data = load_sample(name)
+    table, kinds = table_of(data)
+    again = make_dataset(table, data.target_name, kinds=kinds, name=data.name)
+    assert again.frame.equals(data.frame)
+    assert again.classes == data.classes
+    assert (again.y == data.y).all()
+    assert cached.data_token(again.subset(range(5))) is not None
+
+
+def test_a_run_is_named_by_what_is_not_as_usual():
+    settings = {
+        "formulation": "path-search", "encoding": "QT-5", "depth": 2,
+        "params": {"leaf_penalty": 0.05},
+        "constraints": {"forbidden_features": ["capital-gain"], "max_leaves": 3},
+    }  # fmt: skip
+    assert setting_words(settings) == (
+        "depth 2", "leaf penalty 0.05", "without capital-gain", "at most 3 leaves",
+    )  # fmt: skip
+    assert title_of({"formulation": "threshold-search"}, "iris") == (
+        "Exact search on all thresholds on iris, depth 2"
+    )
+
+
+def test_equal_trees_stand_together_whoever_found_them():
+    data = load_sample("iris")
+    runs = [solve(data, key, encoding="QT-5", depth=depth) for key, depth in
+            (("path-search", 2), ("path-search", 3), ("cart", 1))]  # fmt: skip
+    finished = [Finished(str(i), str(i), i, run) for i, run in enumerate((*runs, runs[0]))]
+    groups = same_trees(finished)
+    assert [entry.id for entry in groups[0]][:1] == ["0"]
+    assert "3" in {entry.id for entry in groups[0]}
+    assert all(entry.id != "2" for entry in groups[0])
