@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.views.teach import bar as lesson_bar
-from dashboard.views.teach import good_trees
+from dashboard.views.teach import good_trees, guess
 from dashboard.views.teach import points as lesson_points
 from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets.frame import stay_in_app
@@ -14,6 +14,8 @@ lesson = lesson_bar.draw(lesson)
 step = lesson_bar.steps(lesson)
 if step == lesson_bar.POINTS:
     lesson_points.draw(lesson)
+elif step == lesson_bar.GUESS:
+    guess.draw(lesson)
 elif step == lesson_bar.ALL:
     lesson_trees.side_by_side(lesson)
 elif step == lesson_bar.GOOD:

@@ -98,7 +98,8 @@ def test_growing_and_stepping_through_all_trees(solver):
 
 
 def test_a_slider_makes_new_points_that_have_no_trees_yet(solver):
-    app = press(press(open_lesson(), "Grow the trees"), "Back")
+    app = press(open_lesson(), "Grow the trees")
+    press(press(app, "Back"), "Back")
     next(s for s in app.slider if "Number of points" in s.label).set_value(60).run()
     assert not app.exception
     assert current(app).recipe["n"] == 60
@@ -130,3 +131,15 @@ def test_another_set_keeps_the_depth(solver):
     assert not app.exception
     assert current(app).key == "moons"
     assert current(app).depth == 3
+
+
+def test_a_guess_is_counted_before_the_trees_are_shown(solver):
+    app = press(open_lesson(), "Next")
+    assert [m.label for m in app.metric] == ["Your errors"]
+    assert not solver
+    next(t for t in app.toggle if t.label == "Show greedy and optimal").set_value(True).run()
+    assert not app.exception
+    errors = {m.label: int(m.value) for m in app.metric}
+    assert errors["Optimal: errors"] == 9
+    assert errors["Greedy: errors"] == 27
+    assert [view.settings["formulation"] for view in solver.values()] == ["cart", "path-search"]

@@ -16,7 +16,7 @@ from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 
-POINTS, ALL, GOOD = "points", "all", "good"
+POINTS, GUESS, ALL, GOOD = "points", "guess", "all", "good"
 PRESENT = "present"
 MOST_SHOWN = 6
 
@@ -156,8 +156,8 @@ def step_key(lesson: Lesson) -> str:
 
 
 def steps(lesson: Lesson) -> str:
-    """Draw the steps; returns `POINTS`, `ALL`, `GOOD` or the key of a formulation."""
-    names = {POINTS: "The points"}
+    """Draw the steps; returns `POINTS`, `GUESS`, `ALL`, `GOOD` or the key of a formulation."""
+    names = {POINTS: "The points", GUESS: "Your guess"}
     for key in lesson.formulations:
         names[key] = get_formulation(key).info.teaching_text.name
     names[ALL] = "Side by side"
@@ -183,7 +183,7 @@ def go_to(lesson: Lesson, step: str) -> None:
 
 def turn_pages(lesson: Lesson, step: str) -> None:
     """Draw back and next; in a presentation also the way out."""
-    order = [POINTS, *lesson.formulations, ALL, GOOD]
+    order = [POINTS, GUESS, *lesson.formulations, ALL, GOOD]
     at = order.index(step)
     places = st.columns([3, 3, 3, 2, 2] if is_presenting() else [1, 1, 3])
     places[0].button(

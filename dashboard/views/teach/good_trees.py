@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -27,7 +28,8 @@ TASK, TASK_SECONDS = "alternatives", 60.0
 SECONDS_BETWEEN = 0.6
 POINTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0)
 FIRST_POINTS = 1.0
-FAINTEST = 0.06
+FAINTEST, LEVELS = 0.15, 5
+"""Opacity of a boundary that few trees have; steps up to one that all of them have."""
 
 
 def draw(lesson: Lesson) -> None:
@@ -118,13 +120,13 @@ def _words(record: Alternatives, points: float) -> None:
         + (
             "are exactly as good as the best one."
             if points == 0
-            else f"come within {points:g} points of the best one."
+            else f"come within {points:g} {'point' if points == 1 else 'points'} of the best one."
         )
     )
     if record.count > len(record.trees):
         st.caption(f"The best {len(record.trees)} of them are drawn.")
     st.markdown(
-        "Every line is a boundary of one of them: where many lie on each other, the trees agree; "
+        "Every line is a boundary of some of them, the stronger the more trees have it; "
         "where they fan out, the points do not say where to cut. The coloured ground is the best "
         "tree."
     )
@@ -149,21 +151,26 @@ def fan_figure(record: Alternatives, data: Dataset, palette: Palette) -> go.Figu
     """
     best = lesson_plane(record.trees[0].tree, record.encoding, data)
     figure = plane_figure(best, palette, run_summary.accent(palette))
-    xs: list[float | None] = []
-    ys: list[float | None] = []
-    for good in record.trees:
-        plane = lesson_plane(good.tree, record.encoding, data)
-        for lines in plane.lines.values():
-            for start, end in lines.line:
-                xs += [start[0], end[0], None]
-                ys += [start[1], end[1], None]
-    figure.add_scatter(
-        x=xs,
-        y=ys,
-        mode="lines",
-        name="boundaries",
-        opacity=max(FAINTEST, 1 / (1 + len(record.trees) / 12)),
-        line={"color": run_summary.accent(palette), "width": 2},
-        hoverinfo="skip",
+    counts = Counter(
+        (start, end)
+        for good in record.trees
+        for lines in lesson_plane(good.tree, record.encoding, data).lines.values()
+        for start, end in lines.line
     )
+    for k in range(LEVELS):
+        own = [s for s, n in counts.items() if _level(n / len(record.trees)) == k]
+        figure.add_scatter(
+            x=[v for (a, b) in own for v in (a[0], b[0], None)],
+            y=[v for (a, b) in own for v in (a[1], b[1], None)],
+            mode="lines",
+            name="boundaries",
+            opacity=FAINTEST + (1 - FAINTEST) * k / (LEVELS - 1),
+            line={"color": run_summary.accent(palette), "width": 2},
+            hoverinfo="skip",
+        )
     return figure
+
+
+def _level(share: float) -> int:
+    """How strong a boundary is drawn that this share of the trees has."""
+    return min(LEVELS - 1, int(share**0.5 * LEVELS))

@@ -128,7 +128,7 @@ def _one(lesson: Lesson, key: str, was_live: bool) -> None:
         st.subheader(text.markdown(words.name), anchor=False)
         shown = view.run if view.is_final else None
         if shown is not None and shown.tree is not None:
-            _numbers(_lesson_numbers(shown))
+            _numbers(numbers_of(shown))
             run_summary.badge(shown)
             run_summary.small_tree(view.id, shown)
         st.markdown(words.idea)
@@ -167,7 +167,7 @@ def _all(lesson: Lesson, was_live: bool) -> None:
                 st.subheader(text.markdown(name), anchor=False)
                 _picture(lesson, key, view, height=400)
                 if view.is_final and view.run is not None and view.run.tree is not None:
-                    _numbers(_lesson_numbers(view.run), ("Right", "Errors", "Margin"))
+                    _numbers(numbers_of(view.run), ("Right", "Errors", "Margin"))
                     run_summary.badge(view.run)
 
 
@@ -229,7 +229,8 @@ def _words(key: str, record: PlaneRecord) -> str:
     )
 
 
-def _lesson_numbers(run: Run) -> LessonNumbers:
+def numbers_of(run: Run) -> LessonNumbers:
+    """Accuracy, errors, leaves and margin of a finished tree of a lesson, by routing."""
     assert run.tree is not None
     assert run.train is not None
     return lesson_numbers(run.tree, run.encoding, run.train, run.timings)
