@@ -227,6 +227,7 @@ def test_a_chosen_tree_becomes_a_run_that_says_how_far_it_is() -> None:
     assert run.bound == pytest.approx(found.optimum)
     assert run.objective == pytest.approx(found.objective(tree))
     assert run.certificate.badge.startswith("within 0.0")
+    assert run.badge.startswith("Within ")
     assert not run.certificate.proven
     assert run.test_accuracy is not None
     assert run.tree is not None
