@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser.conftest import SOLVE_MILLISECONDS
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 HEADLINE = re.compile(r"[\d,]+ trees?.* of the proven optimum")
 

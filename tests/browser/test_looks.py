@@ -6,7 +6,7 @@ import pytest
 
 from tests.browser.conftest import SOLVE_MILLISECONDS
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 HOSTILE = "<img src=https://evil.example/x onerror=alert(1)>"
 MARKDOWN = "![x](https://evil.example/y) $\\\\frac{1}{0}$ :red[z] <script>alert(2)</script>"

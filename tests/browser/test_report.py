@@ -13,7 +13,7 @@ from octcore.tree import topology
 from tests.browser.conftest import SOLVE_MILLISECONDS
 from tests.unit.dashboard.hostile import HOSTILE
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 
 @pytest.fixture

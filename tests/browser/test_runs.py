@@ -8,7 +8,7 @@ import pytest
 
 from tests.browser.conftest import SOLVE_MILLISECONDS, Watched, running_app
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 HEADER, ROW = 35, 35
 """Heights in the table, in pixels."""

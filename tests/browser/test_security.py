@@ -16,7 +16,7 @@ import pytest
 import dashboard
 from tests.browser.conftest import SOLVE_MILLISECONDS, free_port, wait_until_healthy
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 PAGES = sorted(path.stem for path in (Path(dashboard.__file__).parent / "pages").glob("*.py"))
 NAMES = (

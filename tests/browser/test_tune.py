@@ -8,7 +8,7 @@ import pytest
 
 from tests.browser.conftest import SOLVE_MILLISECONDS
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 
 def test_tuning_fills_its_table_survives_leaving_and_ends_in_the_solve_form(visit):

@@ -12,6 +12,8 @@ import pytest
 
 import octcore
 
+pytestmark = pytest.mark.long
+
 NOTEBOOKS = sorted((Path(octcore.__file__).parent / "docs" / "notebooks").glob("*.ipynb"))
 
 

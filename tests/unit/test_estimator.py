@@ -63,11 +63,14 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
     "model",
     [
         octcore.OptimalTreeClassifier(),
-        _named("path-search", time_limit=5.0),
+        pytest.param(_named("path-search", time_limit=5.0), marks=pytest.mark.long),
         # Without a price, a leaf of one ten-millionth of the weight stays; the check of weights
         # gives scikit-learn's own trees a least weight for the same reason.
         _named("cart", leaf_penalty=0.001),
-        *[_named(key, max_depth=1) for key in ("margot", "hfs-margot", "sfs-margot")],
+        *[
+            pytest.param(_named(key, max_depth=1), marks=pytest.mark.long)
+            for key in ("margot", "hfs-margot", "sfs-margot")
+        ],
     ],
     ids=lambda model: type(model).__name__,
 )
@@ -85,7 +88,7 @@ def test_every_check_passes_for_the_class_of_s_oct() -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        pytest.param(key, marks=pytest.mark.slow) if key in SLOW else key
+        pytest.param(key, marks=pytest.mark.slow if key in SLOW else pytest.mark.long)
         for key in KEYS
         if key not in {"cart", "path-search", "margot", "hfs-margot", "sfs-margot"}
     ],
