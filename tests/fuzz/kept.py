@@ -372,5 +372,13 @@ CASES = {
         depth=2,
         params={"leaf_penalty": 0.05},
     ),
+    "merged-rows-fill-a-leaf": Case(
+        key="path-search",
+        columns={"a": (0, 0, 0, 1, 1, 1)},
+        y=(0, 0, 0, 1, 1, 1),
+        depth=1,
+        params={"leaf_penalty": 0.05},
+        constraints={"root_feature": "a", "min_samples_leaf": 3, "max_leaves": 2},
+    ),
 }
 """By a name of its subject."""

@@ -16,6 +16,7 @@ from octcore.solving.prepare import prepare
 from octcore.solving.run import Run
 from octcore.solving.settings import check_settings
 from octcore.tree.planes import drop_pass_through
+from tests.brute import make_problem
 
 TOLERANCE = 2e-4
 """Both engines close to a relative gap of 1e-4."""
@@ -135,3 +136,14 @@ def test_a_plane_that_separates_nothing_is_no_split() -> None:
     weights = np.array([[3.0, 1.0], [1e-10, -2e-10], [1.0, 4.0]])
     tree = MargotFamily(problem, "margot").tree(Planes(weights, np.array([-2.0, 1.0, -2.0])))
     assert sorted(drop_pass_through(tree).splits) == [1, 3]
+
+
+def test_only_at_an_upper_node_a_row_may_not_lie_in_the_strip() -> None:
+    X, epsilon = np.array([[0.0], [0.5], [1.0]]), 1e-3
+    params = {"C_upper": 1.0, "C_last": 1.0, "epsilon": epsilon}
+    problem = make_problem(X, np.array([0, 1, 1]), 2, 2, params, formulation="margot")
+    family = MargotFamily(problem, "margot")
+    for root, last, is_tree in ((0.0, 0.0, True), (0.0, epsilon, True), (epsilon, 0.0, False)):
+        offsets = np.array([-1.0 - root / 2, -1.0 - last / 2, -1.0 - last / 2])
+        tree = family.tree(Planes(np.full((3, 1), 2.0), offsets))
+        assert (family.evaluate(tree) is not None) is is_tree
