@@ -376,7 +376,7 @@ CASES = {
         key="path-search",
         columns={"a": (0, 0, 0, 1, 1, 1)},
         y=(0, 0, 0, 1, 1, 1),
-        depth=1,
+        depth=2,
         params={"leaf_penalty": 0.05},
         constraints={"root_feature": "a", "min_samples_leaf": 3, "max_leaves": 2},
     ),
