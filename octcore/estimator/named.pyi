@@ -500,6 +500,10 @@ class SVM1ODTClassifier(OptimalTreeClassifier):
         Price of the 1-norm of a split.
     epsilon : a number in [1e-05, 1]
         Margin wanted on both sides of a split, where scores reach M.
+    margin_price : a number in [0, 10000]
+        Price in errors of a row that lacks the whole margin; it replaces alpha1. With scaled weights only this and norm_price matter: tune them, say over 1, 10 and .001 to .3.
+    norm_price : a number in [0, 1000]
+        Price in errors of a plane whose margin is as wide as a column; it replaces alpha2.
     strict : true or false
         Keep right-goers off the plane; as published, a row on it may go either way.
     labels : one of 'binary', 'published'
@@ -531,16 +535,18 @@ class SVM1ODTClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
-        alpha1: float = 1000.0,
-        alpha2: float = 0.1,
+        alpha1: float = 100.0,
+        alpha2: float = 3.0,
         epsilon: float = 0.01,
+        margin_price: float | None = None,
+        norm_price: float | None = None,
         strict: bool = True,
         labels: Literal['binary', 'published'] = 'binary',
         categorical: Literal['subsets', 'one-hot'] = 'subsets',
         cuts: bool = True,
         big_m: float = 1.0,
         shattering_cuts: bool = False,
-        start_seconds: float = 3.0,
+        start_seconds: float = 6.0,
     ) -> None: ...
 
 class MargotClassifier(OptimalTreeClassifier):

@@ -44,7 +44,7 @@ INFO = FormulationInfo(
         }
     ),
     capabilities=(Capability.THRESHOLD_SEARCH,),
-    max_depth=20,
+    max_depth=16,
     equations=(
         (
             r"\max_T\ \tfrac{1}{n}\,\mathrm{corr}(T) - \lambda\,\mathrm{leaves}(T)",

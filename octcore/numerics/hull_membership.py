@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack, identity, vstack
 
 from octcore.errors import EngineError
-from octcore.numerics.hulls import linear_program, quiet_solver
+from octcore.numerics.hulls import linear_program, quiet_solver, solved
 
 FloatArray = NDArray[np.float64]
 
@@ -134,10 +134,9 @@ class _HullModel:
         """Multipliers of the known vertices (None if x is outside), and the dual direction."""
         for j, value in enumerate(np.append(x, 1.0)):
             self._highs.changeRowBounds(j, float(value), float(value))
-        self._highs.run()
-        if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            status = self._highs.getModelStatus().name
-            raise EngineError("LP_FAILED", f"HiGHS ended a hull problem with {status}.")
+        status = solved(self._highs)
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise EngineError("LP_FAILED", f"HiGHS ended a hull problem with {status.name}.")
         solution = self._highs.getSolution()
         direction = np.array(solution.row_dual[: self.d])
         if self._highs.getInfo().objective_function_value > INSIDE:

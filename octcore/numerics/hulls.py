@@ -95,8 +95,7 @@ class HullDistance:
         self._normal = duals[:p] - duals[p : 2 * p]
 
     def _solve(self) -> bool:
-        self._highs.run()
-        status = self._highs.getModelStatus()
+        status = solved(self._highs)
         if status == highspy.HighsModelStatus.kOptimal:
             self._x = np.array(self._highs.getSolution().col_value)
             return True
@@ -191,13 +190,27 @@ def soft_margin_plane(
             np.append(np.full(n, np.inf), largest_norm),
         )
     )
-    highs.run()
-    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        raise EngineError(
-            "LP_FAILED", f"HiGHS ended a margin problem with {highs.getModelStatus().name}."
-        )
+    status = solved(highs)
+    if status != highspy.HighsModelStatus.kOptimal:
+        raise EngineError("LP_FAILED", f"HiGHS ended a margin problem with {status.name}.")
     x = np.array(highs.getSolution().col_value)
     return x[:p] - x[p : 2 * p], float(x[2 * p])
+
+
+def solved(highs: highspy.Highs) -> highspy.HighsModelStatus:
+    """Solve a small problem; a start that leads nowhere is forgotten and the problem solved cold.
+
+    Rarely a warm start, or the simplex method itself, ends without an answer; presolve finds one.
+    """
+    ends = {highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible}
+    highs.run()
+    if highs.getModelStatus() not in ends:
+        highs.clearSolver()
+        presolve = highs.getOptionValue("presolve")[1]
+        highs.setOptionValue("presolve", "on")
+        highs.run()
+        highs.setOptionValue("presolve", presolve)
+    return highs.getModelStatus()
 
 
 def quiet_solver() -> highspy.Highs:

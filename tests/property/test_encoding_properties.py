@@ -25,7 +25,7 @@ def datasets(draw: st.DrawFn) -> Dataset:
     n = draw(st.integers(1, 12))
     frame = {"x": draw(arrays(float, n, elements=NUMBERS))}
     frame["y"] = draw(arrays(float, n, elements=NUMBERS))
-    levels = st.sampled_from(["red", "blue", "a=b", "<b>", " "])
+    levels = st.sampled_from(["red", "blue", "a=b", "<b>", "c d"])
     frame["c"] = np.array(draw(st.lists(levels, min_size=n, max_size=n)), dtype=object)
     kinds = {"x": "numeric", "y": "numeric"}
     labels = draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))

@@ -69,7 +69,7 @@ CASES: dict[str, Case] = {
         remark="QB-500 makes up to 500 columns",
     ),
     "depth_0": Case({"depth": 0}, ("--depth", "0"), "OUT_OF_RANGE"),
-    "depth_21": Case({"depth": 21}, ("--depth", "21"), "DEPTH_TOO_LARGE"),
+    "depth_20": Case({"depth": 20}, ("--depth", "20"), "DEPTH_TOO_LARGE"),
     "depth_half": Case({"depth": 2.5}, ("--depth", "2.5"), "NOT_A_NUMBER"),
     "depth_text": Case({"depth": "3; import os"}, ("--depth", "3; import os"), "NOT_A_NUMBER"),
     "lambda_nan": Case(
