@@ -8,7 +8,7 @@ import pytest
 
 from tests.browser.conftest import SOLVE_MILLISECONDS
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 BOARD = ".octboard > svg"
 
