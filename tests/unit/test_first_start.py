@@ -98,14 +98,24 @@ def test_a_signal_keeps_the_incumbent(number: int, folder: Path) -> None:
         [*COMMAND, "solve", "noise.csv", "--target", "species", "--depth", "4",
          "--formulation", "flow-oct", "--time-limit", "300", "--trace", "events.jsonl"],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=_hear_signals,
     )  # fmt: skip
-    wait_for_worker(process.pid)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    try:
+        wait_for_worker(process.pid)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 0, err
     assert "stopped by cancelled" in out
     assert "leaves" in out
     assert (folder / "events.jsonl").read_text()
+
+
+def _hear_signals() -> None:
+    """A shell that starts the tests in the background lets them ignore some signals."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def wait_for_worker(pid: int) -> None:
