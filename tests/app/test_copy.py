@@ -22,6 +22,8 @@ from octcore.solving.run import Run
 from octcore.solving.settings import GENERAL, SOLVER
 from octcore.solving.solve import solve
 
+pytestmark = pytest.mark.long
+
 APP = str(Path(dashboard.__file__).parent / "app.py")
 PATIENCE = 60
 SAME = ("status", "objective", "bound", "accuracy", "test_accuracy", "n_train", "n_test", "tree")

@@ -17,6 +17,8 @@ from octcore import kernels
 from octcore.cli import main
 from octcore.data.samples import sample_bytes
 
+pytestmark = pytest.mark.long
+
 LIBRARIES = ("pandas", "numba", "scipy.stats", "sklearn", "pyomo", "highspy", "plotly", "streamlit")
 SOLVE = ["--target", "species", "--formulation", "cart", "--depth", "2"]
 COMMAND = [sys.executable, "-P", "-m", "octcore"]

@@ -70,6 +70,7 @@ def test_the_first_columns_are_those_that_scripts_rely_on():
     assert COLUMNS[: len(AGREED)] == AGREED
 
 
+@pytest.mark.long
 def test_runner_writes_the_columns_and_resumes(tmp_path):
     output = tmp_path / "out" / "bench.csv"
     rows = (tuple(range(20)), tuple(range(20, 30)), tuple(range(30, 40)))
@@ -97,6 +98,7 @@ def test_runner_writes_the_columns_and_resumes(tmp_path):
     assert run_suite("unit", [plain, chosen], 20, output) == []
 
 
+@pytest.mark.long
 def test_half_a_line_is_solved_again_and_other_files_are_left_alone(tmp_path):
     output = tmp_path / "bench.csv"
     output.write_text(",".join(COLUMNS) + "\nunit,xor,none,path-search,2,leaf")
