@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 
 import dashboard
+import octcore
+from octcore.store import RunStore, StoreState
 
 APP = Path(dashboard.__file__).parent / "app.py"
 ARGUMENTS = [
@@ -69,10 +71,30 @@ def running_app(folder: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory) -> Iterator[str]:
+def app_folder(tmp_path_factory) -> Path:
+    """Folder of the app's history."""
+    return tmp_path_factory.mktemp("app")
+
+
+@pytest.fixture(scope="session")
+def server(app_folder) -> Iterator[str]:
     """Address of a running app with a history of its own."""
-    with running_app(tmp_path_factory.mktemp("app")) as address:
+    with running_app(app_folder) as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def modelled(server, app_folder) -> str:
+    """Path of the page of a run by FlowOCT in the history: four leaves, several incumbents."""
+    data = octcore.load_sample("iris")
+    settings = {"formulation": "flow-oct", "encoding": "QT-5", "depth": 2, "time_limit": 60.0}
+    run = octcore.solve(data, **settings)
+    store = RunStore(app_folder / "runs.sqlite")
+    number = store.begin(data, settings, "FlowOCT", "")
+    store.append(number, run.trace.events)
+    store.finish(number, StoreState.DONE, run)
+    store.close()
+    return f"?run={number}"
 
 
 def wait_until_healthy(address: str, process: subprocess.Popen, log: Path) -> None:

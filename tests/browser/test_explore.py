@@ -14,12 +14,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 
 @pytest.fixture
-def explore(visit, solved):
+def explore(visit, modelled):
     """Explore of the iris run, with a tab open."""
 
     def make(tab: str | None = None):
         watched = visit(viewport={"width": 1280, "height": 1300})
-        page = watched.open("/explore" + solved)
+        page = watched.open("/explore" + modelled)
         page.locator("g.node").first.wait_for()
         watched.settle()
         if tab:
