@@ -11,9 +11,9 @@ from tests.browser.conftest import SOLVE_MILLISECONDS
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 
-def test_what_does_it_cost_to_drop_petal_width(visit, solved):
+def test_what_does_it_cost_to_drop_petal_width(visit, modelled):
     watched = visit()
-    page = watched.open("/whatif" + solved)
+    page = watched.open("/whatif" + modelled)
     page.get_by_text("Value of every root feature").wait_for(timeout=60_000)
     page.locator(".js-plotly-plot").first.wait_for(timeout=SOLVE_MILLISECONDS)
     watched.settle()
