@@ -29,6 +29,7 @@ def test_a_race_ends_with_trees_side_by_side(visit):
     page.locator(".badge", has_text=re.compile("proven optimal", re.I)).first.wait_for(
         timeout=60_000
     )
+    page.locator(".js-plotly-plot").first.wait_for(timeout=60_000)
     lines = page.evaluate(
         "() => [...document.querySelectorAll('.js-plotly-plot')][0]._fullData.map(t => t.name)"
     )
