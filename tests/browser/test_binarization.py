@@ -26,7 +26,8 @@ def test_the_price_of_every_encoding_is_shown(visit):
     page.get_by_text("Where the best tree cuts").wait_for(timeout=SOLVE_MILLISECONDS)
     page.get_by_role("button", name="Stop").wait_for(state="detached", timeout=SOLVE_MILLISECONDS)
     for measure in ("held-out accuracy", "seconds"):
-        page.get_by_role("radio", name=measure).click()
+        watched.settle()  # a redraw shows the old choice and the new one for a moment
+        page.get_by_role("radio", name=measure).first.click()
         watched.settle()
         page.locator(".st-key-binarization_curves .ytitle").get_by_text(measure).wait_for()
     words = page.locator(".st-key-binarization_histogram .legendtext").all_text_contents()
