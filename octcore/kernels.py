@@ -6,6 +6,10 @@ needs are waited for; and every clock of a solve stands still meanwhile (`spent`
 
 Kernels that are compiled together are a *set*, named ``"module:part"``: `compile_part` of the
 module runs all of them once.  A search calls `require` with the sets that it needs.
+
+Machine code is kept by the sources that it was made from: those of the kernel's module and of all
+that it imports (`sources`).  An edit makes new just what depends on it, and nothing old is taken
+for new; numba itself would look at the one file of a kernel, not at the kernels that it calls.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import hashlib
 import importlib
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -64,7 +69,8 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             return numba.njit(**shared, **options)(function)
         # Numba looks for a writable place while it decorates, and gives up where there is none.
         config: Any = importlib.import_module("numba.core.config")
-        before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+        place = folder / _state(function.__module__)
+        before, config.CACHE_DIR = config.CACHE_DIR, str(place)
         try:
             return numba.njit(cache=True, **shared, **options)(function)
         finally:
@@ -217,17 +223,72 @@ def _marker(name: str) -> Path | None:
     folder = cache_folder()
     if folder is None:
         return None
-    return folder / hashlib.sha256(f"{name}|{_state()}".encode()).hexdigest()[:20]
+    module, _, part = name.partition(":")
+    return folder / f"{_state(module)}-{part}"
 
 
 @functools.cache
-def _state() -> str:
-    package = Path(__file__).resolve().parent
-    parts = [sys.version, platform.machine(), metadata.version("numba")]
-    for source in sorted([*package.glob("search/**/*.py"), *package.glob("numerics/**/*.py")]):
-        status = source.stat()
-        parts.append(f"{source}|{status.st_size}|{status.st_mtime_ns}")
-    return hashlib.sha256("|".join(parts).encode()).hexdigest()
+def _state(module: str) -> str:
+    """Digest of all that the machine code of a module's kernels depends on."""
+    parts = [module, sys.version, platform.machine(), metadata.version("numba")]
+    for name in sorted(sources(module)):
+        source = _file(name)
+        if source is not None:
+            status = source.stat()
+            parts.append(f"{source}|{status.st_size}|{status.st_mtime_ns}")
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:20]
+
+
+def sources(module: str) -> frozenset[str]:
+    """A module of this package and all others that it imports, directly or not.
+
+    Read from the text: importing them all would take longer than the searches that need them.
+
+    Parameters
+    ----------
+    module : str
+
+    Returns
+    -------
+    frozenset of str
+        Names of modules.
+    """
+    found, ahead = set[str](), [module]
+    while ahead:
+        name = ahead.pop()
+        if name not in found:
+            found.add(name)
+            ahead.extend(imports(name))
+    return frozenset(found)
+
+
+_IMPORT = re.compile(
+    r"^\s*(?:from\s+(octcore[\w.]*)\s+import\s+(\([^)]*\)|[^#\n]*)|import\s+(octcore[\w.]*))", re.M
+)
+
+
+@functools.cache
+def imports(module: str) -> frozenset[str]:
+    """Modules of this package that the text of a module names, at its head or in a function."""
+    path = _file(module)
+    if path is None:
+        return frozenset()
+    found = set[str]()
+    for package, names, plain in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        members = [f"{package}.{name}" for name in re.findall(r"(\w+)(?:\s+as\s+\w+)?", names)]
+        inside = {name for name in members if _file(name) is not None}
+        found |= inside
+        if len(inside) < len(members) or plain:
+            found.add(package or plain)
+    return frozenset(found)
+
+
+def _file(module: str) -> Path | None:
+    """Source of a module or package of octcore; None for anything else."""
+    head, *parts = module.split(".")
+    path = Path(__file__).resolve().parent.joinpath(*parts)
+    files = path.with_suffix(".py"), path / "__init__.py"
+    return next((file for file in files if file.is_file()), None) if head == "octcore" else None
 
 
 @contextlib.contextmanager

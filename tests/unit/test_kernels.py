@@ -1,0 +1,69 @@
+"""Machine code is kept by the sources that it depends on."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import octcore
+from octcore import kernels
+
+ROOT = Path(octcore.__file__).parent
+SETS = {
+    "octcore.search.univariate.warm_up",
+    "octcore.search.near_optimal.warm_up",
+    "octcore.search.thresholds.warm_up",
+    "octcore.search.margot.search",
+}
+
+
+def parsed_imports(path: Path) -> set[str]:
+    """Modules of the package that a file imports, by Python's own parser."""
+    found = set[str]()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.startswith("octcore")}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("octcore"):
+            members = {f"{node.module}.{alias.name}" for alias in node.names}
+            inside = {name for name in members if is_module(name)}
+            found |= inside | ({str(node.module)} if inside != members else set())
+    return found
+
+
+def is_module(name: str) -> bool:
+    path = ROOT.parent.joinpath(*name.split("."))
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+def test_no_import_is_overlooked() -> None:
+    for path in ROOT.rglob("*.py"):
+        parts = path.relative_to(ROOT.parent).with_suffix("").parts
+        name = ".".join(part for part in parts if part != "__init__")
+        assert kernels.imports(name) == parsed_imports(path), name
+
+
+@pytest.mark.parametrize(
+    ("edited", "users"),
+    [
+        ("octcore.search.univariate.rows", {"univariate", "near_optimal"}),
+        ("octcore.search.thresholds.node", {"thresholds"}),
+        ("octcore.numerics.node_qp.solver", {"margot"}),
+        ("octcore.kernels", {"univariate", "near_optimal", "thresholds", "margot"}),
+    ],
+)
+def test_an_edit_makes_new_what_depends_on_it(
+    edited: str, users: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = {name: kernels._state(name) for name in SETS}
+    file = kernels._file
+    copy = tmp_path / "edited.py"
+    copy.write_text((file(edited) or tmp_path).read_text() + "# edited\n")
+    monkeypatch.setattr(kernels, "_file", lambda name: copy if name == edited else file(name))
+    kernels._state.cache_clear()
+    try:
+        changed = {name for name in SETS if kernels._state(name) != before[name]}
+    finally:
+        kernels._state.cache_clear()
+    assert {name.split(".")[2] for name in changed} == users
