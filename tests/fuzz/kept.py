@@ -380,5 +380,23 @@ CASES = {
         params={"leaf_penalty": 0.05},
         constraints={"root_feature": "a", "min_samples_leaf": 3, "max_leaves": 2},
     ),
+    "price-far-above-the-weights": Case(
+        key="path-search",
+        columns={"f4": ("a", "b")},
+        y=(1, 1),
+        depth=1,
+        encoding="one-hot",
+        params={"exact_root_values": True, "split_weight": 0.9},
+        weights=(0.001, 0.002),
+    ),
+    "price-far-above-the-weights-below-a-root": Case(
+        key="path-search",
+        columns={"a": (0, 1, 0, 1), "b": (0, 0, 1, 1)},
+        y=(0, 1, 1, 0),
+        depth=3,
+        params={"split_weight": 0.9},
+        constraints={"root_feature": "a"},
+        weights=(1e-9, 2e-9, 3e-9, 4e-9),
+    ),
 }
 """By a name of its subject."""

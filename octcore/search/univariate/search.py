@@ -30,6 +30,7 @@ from octcore.search.univariate.constant_root import (
 )
 from octcore.search.univariate.depth_two import TIE
 from octcore.search.univariate.kernels import INFEASIBLE
+from octcore.search.univariate.large_price import LARGEST_PRICE, search_with_smaller_price
 from octcore.search.univariate.leaves import search_by_leaves
 from octcore.search.univariate.node import LiteralNode, SearchState, ShallowNode
 from octcore.search.univariate.presolve import Presolved, presolve
@@ -92,6 +93,8 @@ def path_search(
         raise SettingsError(
             "CONFLICT", "A tree of depth 0 has no root split; drop root_feature.", "root_feature"
         )
+    if problem.leaf_penalty > LARGEST_PRICE:
+        return search_with_smaller_price(path_search, problem, on_event, cancel, time_limit)
     if forced is not None and has_idle_root(problem, forced):
         return search_below_constant(path_search, problem, on_event, cancel, time_limit)
     return _Search(problem, on_event).run(cancel, time_limit)

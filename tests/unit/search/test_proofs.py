@@ -15,6 +15,7 @@ from octcore.search.univariate.frontier import optimal_by_leaves
 from octcore.search.univariate.node import LiteralNode
 from octcore.search.univariate.problem import PathEvent, PathProblem
 from octcore.search.univariate.search import path_search
+from octcore.search.univariate.tree import Branch, Leaf
 
 
 def _columns(*rows: str) -> np.ndarray:
@@ -35,6 +36,20 @@ def test_an_implied_literal_says_nothing_about_the_pair() -> None:
     result = path_search(PathProblem(X, np.array([0, 0, 0, 0, 1, 2, 1]), 3, 4, 0.05))
     assert result.status == "optimal"
     assert result.objective == pytest.approx(0.75)
+
+
+def test_a_price_above_any_gain_is_put_back_in_every_event() -> None:
+    X, y = _columns("00", "01", "10", "11"), np.array([0, 1, 1, 0])
+    start = Branch(0, Branch(1, Leaf(0), Leaf(1)), Branch(1, Leaf(1), Leaf(0)))
+    asked = PathProblem(X, y, 2, 2, 1e6, start=start, all_root_values=True)
+    result = path_search(asked)
+    assert result.status == "optimal"
+    assert result.objective == result.bound == 0.5 - 1e6
+    assert result.root_values == pytest.approx([0.5 - 2e6] * 2, abs=1e-6)
+    assert result.root_exact.all()
+    trees = [event.objective for event in result.events if event.tree is not None]
+    assert trees == pytest.approx([1 - 4e6, 0.5 - 1e6, 0.5 - 1e6], abs=1e-6)
+    assert all(event.bound >= 0.5 - 1e6 for event in result.events if event.bound is not None)
 
 
 def test_leaf_sizes_count_rows_of_weight_zero() -> None:
