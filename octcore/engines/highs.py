@@ -19,6 +19,7 @@ from scipy.sparse import csr_matrix
 from octcore.engines.compile import CompiledModel
 from octcore.engines.events import finite
 from octcore.errors import EngineError
+from octcore.numerics.linear import run
 from octcore.program import Sense
 
 CALLBACK_SECONDS = 0.25
@@ -162,7 +163,7 @@ class HighsModel:
             self._highs.setCallback(relay, None)
             for kind in relay.kinds:
                 self._highs.startCallback(kind)
-        self._highs.run()
+        run(self._highs)
         if relay is not None and relay.failure is not None:
             raise relay.failure
         return self._result()
@@ -177,7 +178,6 @@ class HighsModel:
     def _apply(self, settings: SolverSettings) -> None:
         # time_limit counts over all runs of one object
         self._set("time_limit", self._highs.getRunTime() + max(settings.time_limit, 0.0))
-        use_threads(settings.threads)
         self._set("threads", settings.threads)
         self._set("random_seed", settings.seed)
         self._set("mip_feasibility_tolerance", settings.feasibility)
@@ -201,20 +201,6 @@ class HighsModel:
             bound = objective
         nodes = max(0, int(info.mip_node_count)) if self._is_mip else 0
         return SolverResult(status, point, objective, bound, nodes)
-
-
-_THREADS_IN_USE: list[int] = []
-"""Number of threads that the global scheduler of HiGHS was started with in this process."""
-
-
-def use_threads(threads: int) -> None:
-    """Restart HiGHS' global scheduler when the number of threads changes.
-
-    HiGHS refuses every run whose number of threads differs from that of the first one.
-    """
-    if _THREADS_IN_USE and _THREADS_IN_USE[0] != threads:
-        highspy.Highs.resetGlobalScheduler(True)
-    _THREADS_IN_USE[:] = [threads]
 
 
 class _Relay:

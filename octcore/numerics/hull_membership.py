@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack, identity, vstack
 
 from octcore.errors import EngineError
-from octcore.numerics.hulls import linear_program, quiet_solver, solved
+from octcore.numerics.linear import linear_program, quiet_solver, run, solved
 
 FloatArray = NDArray[np.float64]
 
@@ -167,7 +167,7 @@ def balanced_choice(X: FloatArray, epsilon: float, time_limit: float) -> NDArray
     highs = quiet_solver()
     highs.setOptionValue("solver", "choose")
     highs.passModel(_balanced_program(X, epsilon))
-    highs.run()
+    run(highs)
     relaxed = np.array(highs.getSolution().col_value)
     b = relaxed[n : 2 * n]
     for i in range(n):
@@ -176,7 +176,7 @@ def balanced_choice(X: FloatArray, epsilon: float, time_limit: float) -> NDArray
     for column in range(2 * n):
         highs.changeColIntegrality(column, highspy.HighsVarType.kInteger)
     highs.setOptionValue("time_limit", highs.getRunTime() + time_limit)
-    highs.run()
+    run(highs)
     chosen = np.array(highs.getSolution().col_value)
     has_point = highspy.SolutionStatus.kSolutionStatusFeasible
     if len(chosen) == 0 or highs.getInfo().primal_solution_status != has_point:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack, vstack
 
 from octcore.errors import EngineError
+from octcore.numerics.linear import linear_program, quiet_solver, solved
 
 FloatArray = NDArray[np.float64]
 
@@ -195,54 +196,3 @@ def soft_margin_plane(
         raise EngineError("LP_FAILED", f"HiGHS ended a margin problem with {status.name}.")
     x = np.array(highs.getSolution().col_value)
     return x[:p] - x[p : 2 * p], float(x[2 * p])
-
-
-def solved(highs: highspy.Highs) -> highspy.HighsModelStatus:
-    """Solve a small problem; a start that leads nowhere is forgotten and the problem solved cold.
-
-    Rarely a warm start, or the simplex method itself, ends without an answer; presolve finds one.
-    """
-    ends = {highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible}
-    highs.run()
-    if highs.getModelStatus() not in ends:
-        highs.clearSolver()
-        presolve = highs.getOptionValue("presolve")[1]
-        highs.setOptionValue("presolve", "on")
-        highs.run()
-        highs.setOptionValue("presolve", presolve)
-    return highs.getModelStatus()
-
-
-def quiet_solver() -> highspy.Highs:
-    """Make a silent, single-threaded HiGHS that returns vertices at tight tolerances."""
-    highs = highspy.Highs()
-    for name, value in {
-        "output_flag": False,
-        "threads": 1,
-        "solver": "simplex",
-        "primal_feasibility_tolerance": _TOLERANCE,
-        "dual_feasibility_tolerance": _TOLERANCE,
-    }.items():
-        highs.setOptionValue(name, value)
-    return highs
-
-
-def linear_program(
-    cost: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    matrix: csr_matrix,
-    row_lower: FloatArray,
-    row_upper: FloatArray,
-) -> highspy.HighsLp:
-    """Pack arrays as the program ``min cost @ x``, ``row_lower <= matrix @ x <= row_upper``."""
-    lp = highspy.HighsLp()
-    lp.num_row_, lp.num_col_ = len(row_lower), len(cost)
-    lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, lower, upper
-    lp.row_lower_, lp.row_upper_ = row_lower, row_upper
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.num_row_, lp.a_matrix_.num_col_ = len(row_lower), len(cost)
-    lp.a_matrix_.start_ = matrix.indptr.astype(np.int32)
-    lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
-    lp.a_matrix_.value_ = matrix.data.astype(np.float64)
-    return lp

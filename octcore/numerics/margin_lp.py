@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack, identity, vstack
 
-from octcore.numerics.hulls import linear_program, quiet_solver
+from octcore.numerics.linear import linear_program, quiet_solver, run
 
 FloatArray = NDArray[np.float64]
 
@@ -138,7 +138,7 @@ def _solve(
             np.concatenate(high),
         )
     )
-    highs.run()
+    run(highs)
     if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
         return None
     x = np.array(highs.getSolution().col_value)

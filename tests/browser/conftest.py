@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -160,10 +160,19 @@ class Watched:
     def settle(self) -> None:
         """Wait until no script runs."""
         self.page.wait_for_timeout(400)
-        self.page.wait_for_function(
-            "() => !document.querySelector('[data-testid=stStatusWidget]')", timeout=PATIENCE
-        )
+        self.page.wait_for_selector("[data-test-script-state=notRunning]", timeout=PATIENCE)
         self.page.wait_for_timeout(300)
+
+    def until(self, shown, act: Callable[[], None]) -> None:
+        """Act, and again if it was too early: a page under a load redraws what is being clicked."""
+        for _ in range(3):
+            self.settle()
+            act()
+            for _ in range(PATIENCE // 3 // 250):
+                if shown.first.is_visible():
+                    return
+                self.page.wait_for_timeout(250)
+        shown.first.wait_for()
 
     def assert_clean(self) -> None:
         """No script error, no dialog, no request to anybody else."""

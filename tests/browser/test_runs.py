@@ -26,27 +26,31 @@ def solve_two(watched):
     return page
 
 
-def tick(watched, *rows: int) -> None:
-    box = watched.page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
-    for row in rows:
-        watched.page.mouse.click(box["x"] + 17, box["y"] + HEADER + ROW * row + ROW // 2)
-        watched.settle()
+def tick_two(watched) -> None:
+    """Tick the first two rows of the history, one after the other."""
+    page = watched.page
+    page.get_by_text("Tick runs in the first column").wait_for(timeout=60_000)
+
+    def click(row: int) -> None:
+        box = page.locator("[data-testid=stDataFrame] canvas").first.bounding_box()
+        page.mouse.click(box["x"] + 17, box["y"] + HEADER + ROW * row + ROW // 2)
+
+    watched.until(page.get_by_text("Rename", exact=True), lambda: click(0))
+    watched.until(page.get_by_text("2 runs selected"), lambda: click(1))
 
 
 def test_history_survives_the_session_and_compares_and_deletes(visit):
     watched = visit()
     solve_two(watched)
     page = watched.open("/runs")  # A new session of the same browser.
-    page.get_by_text("Tick runs in the first column").wait_for(timeout=60_000)
-    tick(watched, 0, 1)
-    page.get_by_text("2 runs selected").wait_for(timeout=60_000)
+    tick_two(watched)
     page.get_by_role("button", name="Compare side by side").click()
     page.get_by_role("heading", name="What differs").wait_for(timeout=60_000)
     page = watched.open("/runs")
-    page.get_by_text("Tick runs in the first column").wait_for(timeout=60_000)
-    tick(watched, 0, 1)
-    page.get_by_role("button", name="Delete").click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    tick_two(watched)
+    confirm = page.get_by_role("dialog").get_by_role("button", name="Delete")
+    watched.until(confirm, page.get_by_role("button", name="Delete").click)
+    confirm.click()
     page.get_by_text("Nothing has been solved from this browser").wait_for(timeout=60_000)
     watched.assert_clean()
 

@@ -35,15 +35,18 @@ def test_another_leaf_by_clicking_the_chart(visit):
     page.get_by_role("button", name="Compute").click()
     page.locator(".js-plotly-plot").nth(1).wait_for(timeout=SOLVE_MILLISECONDS)
     watched.settle()
-    place = page.evaluate(
-        "() => { const p = document.querySelector('.js-plotly-plot'), l = p._fullLayout,"
-        " t = p._fullData[0], b = p.getBoundingClientRect();"
-        " return [b.x + l.xaxis._offset + l.xaxis.d2p(t.x[1]),"
-        " b.y + l.yaxis._offset + l.yaxis.d2p(t.y[1])]; }"
-    )
-    page.mouse.move(*place)
-    page.wait_for_timeout(300)
-    page.mouse.click(*place)
-    page.locator(".badge", has_text="proven optimal with 2 leaves").wait_for(timeout=30_000)
+
+    def click() -> None:
+        place = page.evaluate(
+            "() => { const p = document.querySelector('.js-plotly-plot'), l = p._fullLayout,"
+            " t = p._fullData[0], b = p.getBoundingClientRect();"
+            " return [b.x + l.xaxis._offset + l.xaxis.d2p(t.x[1]),"
+            " b.y + l.yaxis._offset + l.yaxis.d2p(t.y[1])]; }"
+        )
+        page.mouse.move(*place)
+        page.wait_for_timeout(300)
+        page.mouse.click(*place)
+
+    watched.until(page.locator(".badge", has_text="proven optimal with 2 leaves"), click)
     assert page.locator("g.node").count() == 3
     watched.assert_clean()

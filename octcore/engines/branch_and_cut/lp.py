@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from octcore.errors import EngineError
+from octcore.numerics.linear import run
 
 INFINITY = highspy.kHighsInf
 SLICE_SECONDS = 1.0
@@ -173,7 +174,7 @@ class PersistentLp:
                 return LpStatus.STOPPED
             # The limit of HiGHS counts all runs of one object.
             highs.setOptionValue("time_limit", highs.getRunTime() + min(left, SLICE_SECONDS))
-            highs.run()
+            run(highs)
             self.solves += 1
             self.iterations += max(0, highs.getInfo().simplex_iteration_count)
             status = highs.getModelStatus()

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octcore.errors import EngineError
+from octcore.numerics.linear import run
 
 # Box on weights and bias for HiGHS; larger boxes end in "non-convex" on badly scaled nodes.
 HIGHS_BOX = 1e3
@@ -144,7 +145,7 @@ def _highs(
         model.addRow(float(value), highspy.kHighsInf, len(used), used, row[used])
     starts = np.minimum(np.arange(size), p).astype(np.int32)
     model.passHessian(size, p, 1, starts, np.arange(p, dtype=np.int32), np.full(p, 1.0 / scale))
-    model.run()
+    run(model)
     status = model.getModelStatus()
     if status != highspy.HighsModelStatus.kOptimal:
         raise EngineError(

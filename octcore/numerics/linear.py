@@ -1,0 +1,77 @@
+"""Linear programs for HiGHS: packing, a quiet solver, and a run that no other run can refuse."""
+
+from __future__ import annotations
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+FloatArray = NDArray[np.float64]
+
+_TOLERANCE = 1e-9
+
+
+def run(highs: highspy.Highs) -> None:
+    """Run HiGHS with its own number of threads, whatever earlier runs in this process used.
+
+    The scheduler of HiGHS is started by the first run of a thread, and every later run that asks
+    for another number of threads is refused before it begins: with an error and no model status.
+    """
+    outcome = highs.run()
+    if outcome == highspy.HighsStatus.kError and (
+        highs.getModelStatus() == highspy.HighsModelStatus.kNotset
+    ):
+        highspy.Highs.resetGlobalScheduler(True)
+        highs.run()
+
+
+def solved(highs: highspy.Highs) -> highspy.HighsModelStatus:
+    """Solve a small problem; a start that leads nowhere is forgotten and the problem solved cold.
+
+    Rarely a warm start, or the simplex method itself, ends without an answer; presolve finds one.
+    """
+    ends = {highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible}
+    run(highs)
+    if highs.getModelStatus() not in ends:
+        highs.clearSolver()
+        presolve = highs.getOptionValue("presolve")[1]
+        highs.setOptionValue("presolve", "on")
+        run(highs)
+        highs.setOptionValue("presolve", presolve)
+    return highs.getModelStatus()
+
+
+def quiet_solver() -> highspy.Highs:
+    """Make a silent, single-threaded HiGHS that returns vertices at tight tolerances."""
+    highs = highspy.Highs()
+    for name, value in {
+        "output_flag": False,
+        "threads": 1,
+        "solver": "simplex",
+        "primal_feasibility_tolerance": _TOLERANCE,
+        "dual_feasibility_tolerance": _TOLERANCE,
+    }.items():
+        highs.setOptionValue(name, value)
+    return highs
+
+
+def linear_program(
+    cost: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    matrix: csr_matrix,
+    row_lower: FloatArray,
+    row_upper: FloatArray,
+) -> highspy.HighsLp:
+    """Pack arrays as the program ``min cost @ x``, ``row_lower <= matrix @ x <= row_upper``."""
+    lp = highspy.HighsLp()
+    lp.num_row_, lp.num_col_ = len(row_lower), len(cost)
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, lower, upper
+    lp.row_lower_, lp.row_upper_ = row_lower, row_upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.num_row_, lp.a_matrix_.num_col_ = len(row_lower), len(cost)
+    lp.a_matrix_.start_ = matrix.indptr.astype(np.int32)
+    lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
+    lp.a_matrix_.value_ = matrix.data.astype(np.float64)
+    return lp
