@@ -59,7 +59,7 @@ def statements(run: Run) -> None:
 def headline(run: Run) -> None:
     """Show what matters first: accuracy on rows that the tree has not seen, errors, leaves."""
     with st.container(horizontal=True, gap="small"):
-        for label, value, words in _headline(run):
+        for label, value, words in headline_entries(run):
             st.metric(label, value, help=words, width=METRIC_WIDTH)
     largest = f"Always guessing the largest class: {text.percent(run.majority_accuracy)}."
     if run.n_test and run.accuracy is not None:
@@ -71,7 +71,8 @@ def headline(run: Run) -> None:
         st.caption(f"No rows were held out, so this says little about new rows. {largest}")
 
 
-def _headline(run: Run) -> tuple[tuple[str, str, str], ...]:
+def headline_entries(run: Run) -> tuple[tuple[str, str, str], ...]:
+    """Accuracy, errors and leaves: name, value and what it says, of each."""
     held_out = bool(run.n_test)
     share, rows = (run.test_accuracy, run.n_test) if held_out else (run.accuracy, run.n_train)
     which = "held-out" if held_out else "training"

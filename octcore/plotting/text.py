@@ -60,6 +60,11 @@ def number(value: float | None, digits: int = 4) -> str:
     return minus(f"{value:,.1f}" if 1000 <= abs(value) < 1e9 else f"{value:.{digits}g}")
 
 
+def fixed(value: float, digits: int = 4) -> str:
+    """Write a number of a column of alike numbers: all with the same decimals."""
+    return minus(f"{value:,.{digits}f}")
+
+
 def minus(written: str) -> str:
     """Give the negative numbers of a text a minus sign instead of a hyphen."""
     return _HYPHENS.sub("\N{MINUS SIGN}", written)

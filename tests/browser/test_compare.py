@@ -33,7 +33,7 @@ def test_a_race_ends_with_trees_side_by_side(visit):
     lines = page.evaluate(
         "() => [...document.querySelectorAll('.js-plotly-plot')][0]._fullData.map(t => t.name)"
     )
-    assert lines == ["flow-oct", "accelerated-bend-oct", "path-search"]
+    assert lines == ["FlowOCT", "Accelerated BendOCT", "Exact search"]
     page.get_by_text("incumbent and bound", exact=True).click()
     page.locator(".js-plotly-plot .legend", has_text="optimum").wait_for(timeout=60_000)
     for tab in ("Planes", "Features", "Accuracy", "Certificates"):

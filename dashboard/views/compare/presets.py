@@ -11,7 +11,7 @@ from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.formulations.base import baseline, get_formulation, list_formulations
-from octcore.solving.settings import check_against_data, check_settings
+from octcore.solving.settings import TEST_SIZE, check_against_data, check_settings
 
 Settings = Mapping[str, Any]
 
@@ -139,16 +139,20 @@ def short_labels(settings: Sequence[Settings]) -> tuple[str, ...]:
     differing = [n for n in names if len({str(entry.get(n)) for entry in flat}) > 1]
     labels: list[str] = []
     for entry in flat:
-        formulation = [str(entry["formulation"])] if "formulation" in differing else []
+        title = get_formulation(str(entry["formulation"])).info.title
+        formulation = [title] if "formulation" in differing else []
         parts = formulation + [
             _phrase(name, entry[name])
             for name in differing
-            if name not in {"formulation", "engine", "data"} and entry.get(name) is not None
+            if name not in {"formulation", "engine", "data"}
+            and entry.get(name) is not None
+            # What the formulation needs by itself is no news beside its name.
+            and not (formulation and name == "encoding" and _is_own_encoding(entry))
         ]
-        label = ", ".join(parts[:4]) or str(entry["formulation"])
+        label = ", ".join(parts[:4]) or title
         number = 2
         while label in labels:
-            label, number = f"{', '.join(parts[:4]) or entry['formulation']} ({number})", number + 1
+            label, number = f"{', '.join(parts[:4]) or title} ({number})", number + 1
         labels.append(label)
     return tuple(labels)
 
@@ -171,9 +175,16 @@ def flat_settings(settings: Settings) -> dict[str, Any]:
     return flat | dict(constraints)
 
 
+def _is_own_encoding(flat: Settings) -> bool:
+    """Whether a run's columns are those that its formulation takes by itself."""
+    return flat.get("encoding") == get_formulation(str(flat["formulation"])).info.default_encoding
+
+
 def _phrase(name: str, value: Any) -> str:
     if name == "encoding":
         return str(value)
+    if name == TEST_SIZE.name:
+        return f"{100 * value:g} % held out"
     words = name.replace("_", " ")
     if value is True:
         return words

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.views.compare.swatch import swatch
-from dashboard.views.compare.table import Comparison, comparison_data
+from dashboard.views.compare.table import COVERS, Comparison, comparison_data
 from dashboard.views.explore import plane_panel
 from dashboard.widgets import chart, run_summary
 from octcore.data.export import frame_to_csv
@@ -39,6 +39,7 @@ def differences(runs: Sequence[Finished]) -> None:
     record = comparison_data([f.run for f in runs], [f.label for f in runs])
     everything = st.toggle("Show what is the same, too", key="compare_everything")
     frame = record.frame(only_differences=not everything)
+    frame = frame[frame["fact"] != COVERS]
     st.dataframe(
         frame,
         hide_index=True,
@@ -64,7 +65,9 @@ def differences(runs: Sequence[Finished]) -> None:
 def common_words(record: Comparison) -> str:
     """Say in one line what all runs have in common."""
     same = [
-        f"{fact.name} {fact.values[0]}" for fact in record.in_common if len(fact.values[0]) < 40
+        f"{fact.name} {fact.values[0]}"
+        for fact in record.in_common
+        if len(fact.values[0]) < 40 and fact.name != COVERS
     ]
     return "The same for all: " + " · ".join(text.markdown(part, 80) for part in same)
 

@@ -9,13 +9,15 @@ from typing import Any
 import pandas as pd
 
 from dashboard.views.compare.presets import flat_settings
-from octcore.formulations.base import objective_words
+from octcore.formulations.base import get_formulation, objective_words
 from octcore.plotting import text
 from octcore.reports.tables import comparison_table
 from octcore.solving.run import Run
 
 DASH = "–"
 PARTS = ("setting", "result", "proof", "effort")
+COVERS = "what it covers"
+"""Too long for a cell: pages say it in full beside the run."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def comparison_data(runs: Sequence[Run], labels: Sequence[str]) -> Comparison:
             facts.append(Fact(part, name, tuple(DASH if v is None else show(v) for v in values)))
     facts += [
         Fact("proof", "certificate", tuple(run.badge for run in runs)),
-        Fact("proof", "what it covers", tuple(_statements(run) for run in runs)),
+        Fact("proof", COVERS, tuple(_statements(run) for run in runs)),
     ]
     facts = sorted(facts, key=lambda fact: PARTS.index(fact.part))
     return Comparison(tuple(labels), tuple(fact for fact in facts if set(fact.values) != {DASH}))
@@ -94,14 +96,14 @@ def _statements(run: Run) -> str:
 Show = Callable[[Any], str]
 
 RESULTS: tuple[tuple[str, str, str, Show], ...] = (
-    ("result", "training accuracy", "accuracy", text.percent),
-    ("result", "held-out accuracy", "test_accuracy", text.percent),
+    ("result", "accuracy, held out", "test_accuracy", text.percent),
+    ("result", "accuracy, training", "accuracy", text.percent),
     ("result", "leaves", "leaves", lambda v: f"{v:.0f}"),
     ("result", "features used", "features", lambda v: f"{v:.0f}"),
-    ("result", "objective", "objective", lambda v: text.number(v, 6)),
-    ("proof", "bound", "bound", lambda v: text.number(v, 6)),
+    ("proof", "objective", "objective", text.fixed),
+    ("proof", "bound", "bound", text.fixed),
     ("proof", "gap", "gap", text.gap),
-    ("proof", "root bound", "root_bound", lambda v: text.number(v, 6)),
+    ("proof", "root bound", "root_bound", text.fixed),
     ("effort", "time", "seconds", text.seconds),
     ("effort", "model rows", "rows", lambda v: f"{v:,.0f}"),
     ("effort", "binary variables", "binaries", lambda v: f"{v:,.0f}"),
@@ -118,8 +120,8 @@ def _settings_facts(runs: Sequence[Run]) -> list[Fact]:
     ]
     names = dict.fromkeys(name for entry in flat for name in entry)
     for name in names:
-        values = tuple(_setting(entry.get(name)) for entry in flat)
-        facts.append(Fact("setting", name.replace("_", " "), values))
+        values = tuple(_setting(name, entry.get(name)) for entry in flat)
+        facts.append(Fact("setting", WORDS.get(name, name.replace("_", " ")), values))
     return facts
 
 
@@ -127,9 +129,16 @@ def _objective(run: Run) -> str:
     return objective_words(run.settings)
 
 
-def _setting(value: Any) -> str:
+WORDS = {"test_size": "held out", "engine": "solver"}
+
+
+def _setting(name: str, value: Any) -> str:
     if value is None:
         return DASH
+    if name == "formulation":
+        return get_formulation(str(value)).info.title
+    if name == "test_size":
+        return f"{100 * value:g} %"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, float) else text.printable(value, 80)

@@ -36,7 +36,7 @@ def runs(square: Dataset):
 def test_table_shows_only_what_differs(runs):
     record = comparison_data(runs, ("shallow", "deep"))
     names = {fact.name for fact in record.differing}
-    assert {"depth", "leaves", "training accuracy"} <= names
+    assert {"depth", "leaves", "accuracy, training"} <= names
     assert names.isdisjoint({fact.name for fact in record.in_common})
     assert "encoding" in {fact.name for fact in record.in_common}
     few, every = record.frame(), record.frame(only_differences=False)

@@ -121,10 +121,12 @@ def test_live_chart_tells_runs_apart_without_colour(two):
 def test_names_say_what_differs_and_stay_apart():
     base = {"formulation": "flow-oct", "depth": 2}
     assert short_labels([base, {**base, "encoding": "QB-5"}]) == ("QT-5", "QB-5")
-    assert short_labels([base, {"formulation": "path-search"}]) == ("flow-oct", "path-search")
-    assert short_labels([base, base]) == ("flow-oct", "flow-oct (2)")
+    assert short_labels([base, {"formulation": "path-search"}]) == ("FlowOCT", "Exact search")
+    assert short_labels([base, base]) == ("FlowOCT", "FlowOCT (2)")
     penalised = {**base, "params": {"leaf_penalty": 0.05}}
     assert short_labels([base, penalised])[1] == "leaf penalty 0.05"
+    search = {"formulation": "threshold-search", "test_size": 0.25}
+    assert short_labels([base, search])[1] == "Exact search on all thresholds, 25 % held out"
 
 
 def test_given_and_resolved_settings_look_the_same():
