@@ -179,7 +179,7 @@ class Separating:
 
 @dataclass(frozen=True, eq=False)
 class SVM1:
-    """SVM1-ODT in strict mode; a node tests a plane or a set of values of one category.
+    """SVM1-ODT; a node tests a plane or a set of values of one category.
 
     Parameters
     ----------

@@ -91,7 +91,8 @@ INFO = FormulationInfo(
         Flag(
             "strict",
             True,
-            help="Keep right-goers off the plane; as published, a row on it may go either way.",
+            help="Keep right-goers off the plane; as published, a row on it may go either way, "
+            "which needs alpha1 x epsilon of 1 or more.",
         ),
         Choice(
             "labels",
@@ -157,6 +158,7 @@ INFO = FormulationInfo(
 def build(problem: Problem) -> Program:
     """Make the SVM1-ODT program of a problem."""
     judge = SVM1Trees(problem)
+    judge.refuse_free_rows()
     model = SVM1Model(judge)
     least = problem.weights.sum() * (
         1 - metrics.accuracy_ceiling(problem.X, problem.y, problem.weights)
@@ -169,11 +171,10 @@ def build(problem: Problem) -> Program:
         evaluate=judge.evaluate,
         size=model.size,
         build=model.build,
-        # a row kept up to this costs alpha1 times as much
-        feasibility=float(np.clip(1e-3 / max(1.0, judge.prices.missing), 1e-9, 1e-6)),
+        # a row kept up to this costs its weight and alpha1 times as much
+        feasibility=float(np.clip(1e-3 / max(1.0, judge.dearest), 1e-9, 1e-6)),
         starts=judge.starts,
         improve=judge.improve,
-        # without strict mode the model itself may go below what any tree reaches
         bound=max(float(least), unnamed_classes(shares, 2**problem.depth)),
         claims=judge.claims,
         findings=judge.findings,

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from octcore.errors import SettingsError
 from octcore.formulations.shared import terminals
 from octcore.formulations.shared.rows import MergedRows
 from octcore.formulations.shared.univariate import drop_idle_splits
@@ -87,14 +88,39 @@ class SVM1Trees:
     @property
     def findings(self) -> tuple[str, ...]:
         """A warning where the price of a row on a plane is below that of an error."""
-        price = self.prices.missing * self.prices.margin
-        if price >= 1:
+        if self._margin_price >= 1:
             return ()
-        strict = "strict mode prevents the worst" if self.prices.right else "use strict mode"
         return (
-            f"alpha1 x epsilon = {price:g} is below 1: putting a row on a plane costs less than an "
-            f"error, so margins mean little; {strict}, or raise alpha1.",
+            f"alpha1 x epsilon = {self._margin_price:g} is below 1: putting a row on a plane costs "
+            "less than an error, so margins mean little; raise alpha1.",
         )
+
+    @property
+    def _margin_price(self) -> float:
+        """Price of a row on a plane, in errors."""
+        return self.prices.missing * self.prices.margin
+
+    @property
+    def dearest(self) -> float:
+        """Price of the margin of the heaviest row."""
+        return float(self.prices.missing * self.rows.weights.max())
+
+    def refuse_free_rows(self) -> None:
+        """Refuse prices at which the published model is cheaper than all trees.
+
+        Raises
+        ------
+        SettingsError
+            Without strict mode, where rows on a plane go either way for less than an error.
+        """
+        if not self.prices.right and self._margin_price < 1:
+            raise SettingsError(
+                "STRICT_NEEDED",
+                f"Without strict mode rows on a plane go either way for alpha1 x epsilon = "
+                f"{self._margin_price:g} errors each, which no tree can do; make alpha1 x epsilon "
+                "at least 1, or keep strict mode on.",
+                "strict",
+            )
 
     def evaluate(self, tree: Tree) -> float | None:
         """Routed errors plus the alpha terms; None for a tree outside the model."""

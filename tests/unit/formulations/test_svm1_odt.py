@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from octcore.data.dataset import Dataset
-from octcore.engines.compile import compile_model
-from octcore.engines.highs import HighsModel, SolverSettings
+from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.program import Point
 from octcore.solving.solve import solve
 from octcore.tree.tree import Split, Tree
 from tests.brute import make_problem, run
@@ -75,22 +73,11 @@ def test_rows_on_a_plane_cannot_cheat_in_strict_mode():
     assert not [event for event in events if event.kind == "note"]
 
 
-def test_without_strict_mode_routing_counts_and_the_claim_is_denied():
-    y = np.array([0, 1, 0, 1])
-    params = {"alpha1": 30.0, "epsilon": 8e-4, "strict": False, "alpha2": 0.01}
-    problem = _problem(params, 1, PAIRS, y, n_classes=2)
-    program = get_formulation("svm1-odt").build(problem)
-    assert program.bound == 2.0
-    assert "below 1" in program.findings[0]
-    assert program.build is not None
-    built = program.build(lambda: None)
-    compiled = compile_model(built.model)
-    result = HighsModel(compiled).run(SolverSettings(20.0))
-    assert result.objective is not None
-    assert result.objective < 1.0  # the model itself classifies all four rows
-    assert result.point is not None
-    tree = built.read_tree(Point(compiled.columns, result.point))
-    assert program.evaluate(tree) == pytest.approx(2.0)
+def test_without_strict_mode_a_row_on_a_plane_must_cost_an_error():
+    params = {"alpha1": 30.0, "epsilon": 8e-4, "strict": False}
+    problem = _problem(params, 1, PAIRS, np.array([0, 1, 0, 1]), n_classes=2)
+    with pytest.raises(SettingsError, match=r"alpha1 x epsilon = 0\.024"):
+        get_formulation("svm1-odt").build(problem)
 
 
 def test_warning_only_where_margins_are_cheap():
