@@ -1,10 +1,10 @@
-"""Solves that belong together: one tree for every class, and trees trained on selected rows."""
+"""What a solve is a part of: one tree for every class, or a training on selected rows."""
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,97 +16,77 @@ from octcore.selection.one_vs_rest import OneVsRest
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import Run
 
-KEPT = 64
 SELECT_TASK = "select"
 
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """One tree for every class against the rest.
+    """The rows from which the rows of one solve, or of one solve for every class, were made.
 
     Parameters
     ----------
-    id : str
-        Full UUID.
+    whole : Dataset
+        All rows with all their classes.
     runs : tuple of str
-        Ids of the solves, in the order of the classes.
-    train, test : Dataset
-        The rows with all their classes; `test` may be empty.
+        Ids of the solves in the order of the classes; one id for selected rows.
+    test_size : float
+    seed : int
+        What was held out from all solves together.
+    n_selected : int
+        Rows that were selected; 0 for one solve for every class.
     """
 
-    id: str
+    whole: Dataset
     runs: tuple[str, ...]
-    train: Dataset
-    test: Dataset | None
+    test_size: float = 0.0
+    seed: int = 0
+    n_selected: int = 0
 
-    def together(self, runs: Sequence[Run]) -> tuple[float, float | None]:
-        """Accuracy of all trees together on the training and on the held-out rows.
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any], whole: Dataset) -> Family:
+        """Read a family back; its rows are kept apart from it."""
+        return cls(whole, **{**record, "runs": tuple(record["runs"])})
 
-        Every row gets the class whose tree puts it farthest on its own side.
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields for JSON, without the rows."""
+        return {name: value for name, value in vars(self).items() if name in FIELDS}
+
+    @cached_property
+    def parts(self) -> tuple[Dataset, Dataset | None]:
+        """Training rows, and held-out rows where there are any."""
+        return split_rows(self.whole, self.test_size, self.seed)[:2]
+
+    @property
+    def train(self) -> Dataset:
+        """The rows that the solves were made from."""
+        return self.parts[0]
+
+    def accuracy(self, runs: Sequence[Run]) -> tuple[float | None, float | None]:
+        """Share of all training rows, and of the held-out rows, that the trees have right.
+
+        Trees of every class together give every row the class whose tree puts it farthest on its
+        own side.
         """
-        trees = OneVsRest(self.train.classes, tuple(runs))
-        test = None if self.test is None else _accuracy(trees, self.test)
-        return _accuracy(trees, self.train), test
+        share = _share if self.n_selected else _share_together
+        return share(runs, self.train), share(runs, self.parts[1])
 
 
-def _accuracy(trees: OneVsRest, data: Dataset) -> float:
-    assert data.y is not None
+FIELDS = ("runs", "test_size", "seed", "n_selected")
+
+
+def _share_together(runs: Sequence[Run], data: Dataset | None) -> float | None:
+    if data is None or data.y is None:
+        return None
+    trees = OneVsRest(data.classes, tuple(runs))
     return float((trees.distances(data.frame).argmax(axis=1) == data.y).mean())
 
 
-@dataclass(frozen=True, eq=False)
-class Selected:
-    """A solve on some of the rows, and all of them, on which its tree is judged."""
-
-    whole: Dataset
-    n_selected: int
-    held_out: Dataset | None = None
-
-    def accuracy(self, run: Run) -> tuple[float | None, float | None]:
-        """Share of all training rows and of the held-out rows that the tree has right."""
-        return _share(run, self.whole), _share(run, self.held_out)
-
-
-def _share(run: Run, data: Dataset | None) -> float | None:
+def _share(runs: Sequence[Run], data: Dataset | None) -> float | None:
+    (run,) = runs
     if run.tree is None or data is None or data.y is None:
         return None
     X = np.asarray(run.encoding.transform(data.frame), dtype=float)
     return float((run.tree.predict_codes(X) == data.y).mean())
-
-
-class Families:
-    """What this server knows about solves that belong together; the newest are kept."""
-
-    def __init__(self) -> None:
-        self._of_run: dict[str, Family] = {}
-        self._selected: dict[str, Selected] = {}
-
-    def add(self, runs: Sequence[str], train: Dataset, test: Dataset | None) -> Family:
-        """Remember that these solves are one tree each for the classes of some rows."""
-        family = Family(str(uuid.uuid4()), tuple(runs), train, test)
-        self._of_run |= dict.fromkeys(runs, family)
-        _forget(self._of_run)
-        return family
-
-    def of(self, run_id: str) -> Family | None:
-        """The family of a solve."""
-        return self._of_run.get(run_id)
-
-    def note_selection(
-        self, run_id: str, whole: Dataset, n_selected: int, held_out: Dataset | None = None
-    ) -> None:
-        """Remember from which rows those of a solve were selected, and which were held out."""
-        self._selected[run_id] = Selected(whole, n_selected, held_out)
-        _forget(self._selected)
-
-    def selection(self, run_id: str) -> Selected | None:
-        """All rows of a solve that was given some of them."""
-        return self._selected.get(run_id)
-
-
-def _forget(kept: dict[str, Any]) -> None:
-    for old in list(kept)[:-KEPT]:
-        del kept[old]
 
 
 def takes_too_few_classes(info: FormulationInfo, data: Dataset) -> bool:
@@ -116,7 +96,7 @@ def takes_too_few_classes(info: FormulationInfo, data: Dataset) -> bool:
 
 def one_for_every_class(
     data: Dataset, settings: Mapping[str, Any]
-) -> tuple[Dataset, Dataset | None, tuple[Dataset, ...], dict[str, Any]]:
+) -> tuple[tuple[Dataset, ...], dict[str, Any]]:
     """Rows and settings of one solve per class; held-out rows are the same for all.
 
     Parameters
@@ -129,11 +109,8 @@ def one_for_every_class(
     Returns
     -------
     tuple
-        Training rows, held-out rows or None, the rows of every solve, its settings.
+        The rows of every solve, and its settings.
     """
-    share, seed = float(settings.get("test_size", 0.0)), int(settings.get("seed", 0))
-    train, test, _ = split_rows(data, share, seed)
+    train = split_rows(data, float(settings.get("test_size", 0.0)), int(settings.get("seed", 0)))[0]
     each = {name: value for name, value in settings.items() if name != "test_size"}
-    parts = tuple(class_versus_rest(train, label) for label in train.classes)
-    held = test if share and test is not None and test.n_samples else None
-    return train, held, parts, each
+    return tuple(class_versus_rest(train, label) for label in train.classes), each

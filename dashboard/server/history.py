@@ -11,6 +11,7 @@ from dashboard.server.naming import HELPER
 from dashboard.server.supervisor import Supervisor
 from octcore.errors import OctError
 from octcore.store import RunInfo, StoreSize
+from octcore.store.records import run_summary
 
 
 @dataclass(frozen=True)
@@ -97,18 +98,8 @@ def _stored(info: RunInfo, job: JobView | None) -> Entry:
 
 
 def _live(job: JobView) -> Entry:
-    run = job.run
-    summary: dict[str, Any] = {}
-    if run is not None:
-        summary = {
-            "accuracy": run.accuracy,
-            "test_accuracy": run.test_accuracy,
-            "gap": run.gap,
-            "n_leaves": None if run.tree is None else run.tree.n_leaves,
-            "seconds": run.timings.get("total"),
-            "badge": run.badge,
-        }
+    summary = {} if job.run is None else run_summary(job.run)
     error = "" if job.error is None else job.error.message
     return Entry(
-        job.id, job.name, job.state, job.submitted, job.settings, summary, error, job.session
+        job.id, job.title, job.state, job.submitted, job.settings, summary, error, job.session
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
 from dashboard import cached
-from dashboard.server.families import Families
+from dashboard.server.families import Family
+from dashboard.server.job_view import JobView
 from dashboard.server.naming import title_of
 from dashboard.server.supervisor import VERIFY_TASK, Supervisor
 from dashboard.server.tunings import START_SECONDS, TASK, Plan, Standing, standing_of, work_of
@@ -22,59 +22,6 @@ from octcore.plotting import text
 from octcore.solving.run import Run
 
 KEEP = 32
-
-
-@dataclass(frozen=True, eq=False)
-class RunView:
-    """One solve at one moment, whether it waits, runs, has ended or comes from the history.
-
-    Parameters
-    ----------
-    id : str
-        Full UUID; knowing it is the right to see the run.
-    title : str
-        Short name: formulation, data, depth.
-    settings : mapping
-        Keywords of `octcore.solve`.
-    state : str
-        ``"queued"``, ``"running"``, ``"stopping"``, ``"done"``, ``"stopped"``, ``"failed"`` or
-        ``"interrupted"`` when the program died during the solve.
-    phase : str
-        What is being done now.
-    position : int
-        Place in the queue, 0 when it does not wait.
-    elapsed : float
-        Seconds since it started.
-    trace : Trace
-        Events so far.
-    data : Dataset or None
-        All rows, the held-out ones included; None for runs from the history.
-    run : Run or None
-        The result, once there is one.
-    error : OctError or None
-        Why it failed.
-    started, finished : float or None
-        Seconds since 1970; None while it waits or goes on, and for runs from the history.
-    """
-
-    id: str
-    title: str
-    settings: Mapping[str, Any]
-    state: str
-    phase: str = ""
-    position: int = 0
-    elapsed: float = 0.0
-    trace: Trace = field(default_factory=Trace)
-    data: Dataset | None = None
-    run: Run | None = None
-    error: OctError | None = None
-    started: float | None = None
-    finished: float | None = None
-
-    @property
-    def is_final(self) -> bool:
-        """Whether nothing will change any more."""
-        return self.state in {"done", "stopped", "failed", "interrupted"}
 
 
 @st.cache_resource(show_spinner=False)
@@ -120,34 +67,17 @@ def submit(owner: str, data: Dataset, settings: Mapping[str, Any], title: str = 
     return supervisor().submit(owner, data, settings, title)
 
 
-def view(run_id: str | None) -> RunView | None:
+def view(run_id: str | None) -> JobView | None:
     """Look at a solve, in memory or in the history; None when there is none of that id."""
     if run_id is None:
         return None
     job = supervisor().get(run_id)
     if job is None:
         return _from_history(run_id)
-    if job.task:
-        return None
-    shot = job.snapshot
-    return RunView(
-        job.id,
-        job.name or title_of(job.settings, job.data.name),
-        job.settings,
-        job.state,
-        "" if shot is None else shot.phase,
-        job.position,
-        0.0 if shot is None else shot.elapsed,
-        Trace(supervisor().events(run_id)),
-        job.data,
-        job.run,
-        job.error,
-        job.started,
-        job.finished,
-    )
+    return None if job.task else job
 
 
-def _from_history(run_id: str) -> RunView | None:
+def _from_history(run_id: str) -> JobView | None:
     store = supervisor().store
     try:
         info = None if store is None else store.info(run_id)
@@ -157,7 +87,7 @@ def _from_history(run_id: str) -> RunView | None:
         return None
     run = None if info.state.is_open else _loaded(run_id)
     error = StoreError("NO_RESULT", info.error or "It ended without a tree.")
-    return RunView(
+    return JobView(
         run_id,
         info.name or title_of(info.settings, "data"),
         info.settings,
@@ -202,7 +132,7 @@ def _load(run_id: str) -> Run:
 
 @st.cache_resource(show_spinner=False)
 def followers() -> dict[tuple[str, str], str]:
-    """Solves that follow from a run alone, by purpose and run: the same for every browser."""
+    """Solves and tasks by what they are for and about which run or data: the same for everybody."""
     return {}
 
 
@@ -238,28 +168,60 @@ def start_tuning(owner: str, data: Dataset, plan: Plan) -> str | None:
         return None
 
 
-def tuning(tuning_id: str) -> Standing | None:
-    """How a model selection stands; None when this server does not keep it."""
-    job = supervisor().get(tuning_id)
-    return standing_of(job) if job is not None and job.task == TASK else None
-
-
 def tunings(owner: str, others: Iterable[str]) -> tuple[Standing, ...]:
     """Model selections of a browser and others that it knows by their link, newest first."""
     own = [job.id for job in reversed(supervisor().jobs(owner)) if job.task == TASK]
-    found = (tuning(key) for key in dict.fromkeys((*own, *others)))
-    return tuple(standing for standing in found if standing is not None)
+    found = (task(key) for key in dict.fromkeys((*own, *others)))
+    return tuple(standing_of(job) for job in found if job.task == TASK)
+
+
+def task(task_id: str) -> JobView:
+    """How a task stands; one that is not kept any more has failed."""
+    gone = StoreError("GONE", "This is not kept any more; start it again.")
+    return supervisor().get(task_id) or JobView(task_id, "", {}, "failed", error=gone)
 
 
 def start_task(
-    owner: str, data: Dataset, task: str, settings: Mapping[str, Any], seconds: float
+    owner: str,
+    data: Dataset,
+    what: str,
+    settings: Mapping[str, Any],
+    seconds: float,
+    key: tuple[str, str] | None = None,
 ) -> str | None:
-    """Queue a task; returns its id, or None after saying why it cannot be started."""
+    """Queue a task; returns its id, or None after saying why it cannot be started.
+
+    With a `key`, it is found again among the `followers`.
+    """
     try:
-        return supervisor().submit_task(owner, data, task, settings, task, seconds)
+        started = supervisor().submit_task(owner, data, what, settings, what, seconds)
     except OctError as error:
         st.error(text.markdown(error.message, 400), icon=":material/error:")
         return None
+    if key is not None:
+        followers()[key] = started
+    return started
+
+
+def once(
+    key: tuple[str, str],
+    owner: str,
+    data: Dataset,
+    what: str,
+    settings: Mapping[str, Any],
+    seconds: float,
+) -> str | None:
+    """The task of a question: the one that goes on or has its result, else a new one."""
+    known = followers().get(key)
+    if known is not None and not failure(key):
+        return known
+    return start_task(owner, data, what, settings, seconds, key)
+
+
+def failure(key: tuple[str, str]) -> str:
+    """Why the task of a question has no result; empty while it goes on or has one."""
+    known = followers().get(key)
+    return "" if known is None else task(known).message
 
 
 def keep(owner: str, data: Dataset, run: Run, title: str) -> str | None:
@@ -282,50 +244,19 @@ def start_verification(owner: str, run_id: str, run: Run, seconds: float) -> str
     return start_task(owner, run.train, VERIFY_TASK, settings, 1.2 * seconds + START_SECONDS)
 
 
-def is_task_final(task_id: str) -> bool:
-    """Whether a task has ended, or is not kept any more."""
-    job = supervisor().get(task_id)
-    return job is None or job.is_final
+def keep_family(
+    runs: Sequence[str], whole: Dataset, settings: Mapping[str, Any], n_selected: int = 0
+) -> None:
+    """Keep from which rows those of some solves were made; see `Family`."""
+    share, seed = float(settings.get("test_size", 0.0)), int(settings.get("seed", 0))
+    supervisor().keep_family(Family(whole, tuple(runs), share, seed, n_selected))
 
 
-def task_message(task_id: str) -> str:
-    """Why a task has no result, in one sentence; empty while it goes on or has one."""
-    job = supervisor().get(task_id)
-    if job is None:
-        return "This is not kept any more; start it again."
-    if not job.is_final or job.result is not None:
-        return ""
-    return "It was stopped." if job.error is None else job.error.message
-
-
-def task_words(task_id: str) -> str:
-    """What a task does now, and for how long."""
-    job = supervisor().get(task_id)
-    if job is None:
-        return ""
-    if job.position:
-        return f"waiting, place {job.position} in the queue"
-    return f"{job.phase}, {text.seconds(job.elapsed)}"
-
-
-@st.cache_resource(show_spinner=False)
-def families() -> Families:
-    """Return what this server knows about solves that belong together."""
-    return Families()
+def family(run_id: str) -> Family | None:
+    """What a solve is a part of; None for most."""
+    return supervisor().family(run_id)
 
 
 def data_token(data: Dataset) -> str:
     """Content hash of a data set."""
     return cached.data_token(data)
-
-
-def task_result(task_id: str) -> Mapping[str, Any] | None:
-    """The whole result of a task; None until it is done."""
-    job = supervisor().get(task_id)
-    return None if job is None else job.result
-
-
-def task_parts(task_id: str) -> tuple[Mapping[str, Any], ...]:
-    """What a task has told so far; stays when it is stopped."""
-    job = supervisor().get(task_id)
-    return () if job is None else job.parts

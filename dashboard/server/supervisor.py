@@ -13,19 +13,20 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dashboard.server.job_view import Entry, JobView
-from dashboard.server.run_writer import RunWriter
-from dashboard.server.task_job import TaskJob, TaskRequest
+from dashboard.server.families import Family
+from dashboard.server.job_view import QUEUED, JobView
+from dashboard.server.naming import title_of
 from octcore.data.dataset import Dataset
-from octcore.engines.events import Event
+from octcore.engines.trace import Trace
 from octcore.errors import EngineError, OctError, SettingsError, StoreError
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
-from octcore.store import RunStore, StoreState
+from octcore.store import RunStore, RunWriter, StoreState
 from octcore.verification import Verification
 from octcore.worker import Job, JobState, Request, WorkerPool
 
@@ -47,6 +48,80 @@ STORE_STATES = {
 }
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class Entry:
+    """The supervisor's own record of a job; changed under its lock only."""
+
+    id: str
+    session: str
+    name: str
+    data: Dataset
+    settings: dict[str, Any]
+    task: str = ""
+    seconds: float = 0.0
+    submitted: float = 0.0
+    started: float | None = None
+    finished: float | None = None
+    job: Job | None = None
+    final_state: JobState | None = None
+    error: OctError | None = None
+    verified: Run | None = None
+    """The run with a verification that came later."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is in the queue."""
+        return self.started is None and self.finished is None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has a worker."""
+        return self.started is not None and self.finished is None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it has ended."""
+        return self.finished is not None
+
+    def end(self, state: JobState) -> None:
+        """Be final."""
+        self.finished, self.final_state = time.time(), state
+
+    def view(self, position: int) -> JobView:
+        """Return what pages may see."""
+        common = {
+            "id": self.id,
+            "title": self.name or self.task or title_of(self.settings, self.data.name),
+            "settings": self.settings,
+            "position": position,
+            "data": self.data,
+            "started": self.started,
+            "finished": self.finished,
+            "submitted": self.submitted,
+            "session": self.session,
+            "task": self.task,
+        }
+        job = self.job
+        if job is None:
+            waiting = QUEUED if self.is_waiting else JobState.RUNNING
+            state = self.final_state or waiting
+            return JobView(**common, state=str(state), phase=str(state), error=self.error)
+        now = job.snapshot()
+        # A result that is being written down is not final for the pages yet.
+        state = self.final_state or (JobState.STOPPING if now.state.is_final else now.state)
+        return JobView(
+            **common,
+            state=state.value,
+            phase=now.phase,
+            elapsed=now.elapsed,
+            trace=Trace(job.events()),
+            run=self.verified or now.run,
+            error=self.error or now.error,
+            parts=now.parts,
+            result=now.result,
+        )
 
 
 class Supervisor:
@@ -73,6 +148,7 @@ class Supervisor:
         self._writer = RunWriter(store)
         self._lock = threading.RLock()
         self._entries: dict[str, Entry] = {}
+        self._families: dict[str, Family] = {}
         self._served: Counter[str] = Counter()
         self._serial = 0
         self._closing = threading.Event()
@@ -118,12 +194,8 @@ class Supervisor:
         """
         accepted = check_against_data(check_settings(**settings), data)
         settings = {**settings, "time_limit": accepted.time_limit}
-        entry = Entry(str(uuid.uuid4()), session, name, data, dict(settings), time.time())
-        with self._lock:
-            self._refuse_flood(session)
-            self._entries[entry.id] = entry
-        self._writer.begin(entry.id, data, entry.settings, name, session)
-        self._dispatch()
+        entry = Entry(str(uuid.uuid4()), session, name, data, settings)
+        self._queue(entry, lambda: self._writer.begin(entry.id, data, settings, name, session))
         return entry.id
 
     def submit_task(
@@ -135,7 +207,7 @@ class Supervisor:
         name: str = "",
         seconds: float = 600.0,
     ) -> str:
-        """Queue a task of `server.task_worker`, which counts as one solve; returns its id.
+        """Queue a task of `octcore.selection.tasks`, which counts as one solve; returns its id.
 
         Parameters
         ----------
@@ -157,12 +229,8 @@ class Supervisor:
         SettingsError
             If too many wait already.
         """
-        entry = Entry(str(uuid.uuid4()), session, name, data, dict(settings), time.time())
-        entry.task, entry.seconds = task, seconds
-        with self._lock:
-            self._refuse_flood(session)
-            self._entries[entry.id] = entry
-        self._dispatch()
+        entry = Entry(str(uuid.uuid4()), session, name, data, dict(settings), task, seconds)
+        self._queue(entry)
         return entry.id
 
     def keep(self, session: str, data: Dataset, run: Run, name: str) -> str:
@@ -196,6 +264,27 @@ class Supervisor:
         self._writer.drain(DRAIN_SECONDS)
         return run_id
 
+    def keep_family(self, family: Family) -> None:
+        """Keep from which rows those of some solves were made."""
+        with self._lock:
+            for run_id in family.runs:
+                self._families[run_id] = family
+            for old in list(self._families)[:-KEPT_TASKS]:
+                del self._families[old]
+        self._writer.keep_family(family.runs, family.whole, family.to_dict())
+
+    def family(self, run_id: str) -> Family | None:
+        """What a solve is a part of; None for most."""
+        with self._lock:
+            known = self._families.get(run_id)
+        if known is not None or self.store is None:
+            return known
+        try:
+            found = self.store.family(run_id)
+        except OctError:
+            return None
+        return None if found is None else Family.from_dict(found[1], found[0])
+
     def get(self, job_id: str) -> JobView | None:
         """How a job stands now; None for ids that this server does not hold in memory."""
         with self._lock:
@@ -205,12 +294,6 @@ class Supervisor:
             order = self._order() if entry.is_waiting else ()
             position = order.index(entry) + 1 if entry in order else 0
             return entry.view(position)
-
-    def events(self, job_id: str, start: int = 0) -> tuple[Event, ...]:
-        """Events of a job from a position on."""
-        with self._lock:
-            entry = self._entries.get(job_id)
-        return () if entry is None or entry.job is None else entry.job.events(start)
 
     def load(self, job_id: str) -> Run:
         """The run of a finished job, from memory or from the history.
@@ -286,11 +369,19 @@ class Supervisor:
         self._closing.set()
         atexit.unregister(self.close)
         for view in self.jobs():
-            if view.state == "queued" or view.task:
+            if view.state == QUEUED:
                 self.stop(view.id)
         self._pool.close()
         self._thread.join(2.0)
         self._writer.close()
+
+    def _queue(self, entry: Entry, begin: Callable[[], None] = lambda: None) -> None:
+        entry.submitted = time.time()
+        with self._lock:
+            self._refuse_flood(entry.session)
+            self._entries[entry.id] = entry
+        begin()
+        self._dispatch()
 
     def _refuse_flood(self, session: str) -> None:
         waiting = [entry for entry in self._entries.values() if entry.is_waiting]
@@ -321,39 +412,19 @@ class Supervisor:
     def _start(self, entry: Entry) -> None:
         self._serial += 1
         self._served[entry.session] = self._serial
-        entry.begin()
-        if entry.task:
-            self._start_task(entry)
-            return
-        self._writer.start(entry.id)
+        entry.started = time.time()
+        request = Request(entry.data, entry.settings, task=entry.task, seconds=entry.seconds)
+        if not entry.task:
+            self._writer.start(entry.id)
         try:
             entry.job = self._pool.start(
-                Request(entry.data, entry.settings),
+                request,
                 lambda event: self._writer.append(entry.id, event),
                 lambda job: self._ended(entry, job),
             )
         except (OSError, RuntimeError) as error:
             entry.error = EngineError("NO_WORKER", f"No worker could be started: {error}.")
-            entry.end(JobState.FAILED)
-            self._writer.finish(entry.id, StoreState.FAILED, None, entry.error.message)
-
-    def _start_task(self, entry: Entry) -> None:
-        request = TaskRequest(entry.task, entry.data, entry.settings, entry.seconds)
-        try:
-            entry.job = TaskJob(request, lambda job: self._task_ended(entry, job))
-        except OSError as error:
-            entry.error = EngineError("NO_WORKER", f"No worker could be started: {error}.")
-            entry.end(JobState.FAILED)
-
-    def _task_ended(self, entry: Entry, job: TaskJob) -> None:
-        snapshot = job.snapshot()
-        found = (snapshot.result or {}).get("verification") if entry.task == VERIFY_TASK else None
-        if found is not None:
-            self._keep_verification(str(entry.settings["run_id"]), Verification.from_dict(found))
-        with self._lock:
-            entry.job = job
-            entry.end(snapshot.state)
-        self._dispatch()
+            self._end(entry, JobState.FAILED, None, entry.error)
 
     def _keep_verification(self, run_id: str, found: Verification) -> None:
         try:
@@ -368,12 +439,19 @@ class Supervisor:
 
     def _ended(self, entry: Entry, job: Job) -> None:
         snapshot = job.snapshot()
-        message = "" if snapshot.error is None else snapshot.error.message
-        with self._lock:
-            entry.job = job
-            entry.end(snapshot.state)
-        self._writer.finish(entry.id, STORE_STATES[snapshot.state], snapshot.run, message)
+        found = (snapshot.result or {}).get("verification") if entry.task == VERIFY_TASK else None
+        if found is not None:
+            self._keep_verification(str(entry.settings["run_id"]), Verification.from_dict(found))
+        entry.job = job
+        self._end(entry, snapshot.state, snapshot.run, snapshot.error)
         self._dispatch()
+
+    def _end(self, entry: Entry, state: JobState, run: Run | None, error: OctError | None) -> None:
+        with self._lock:
+            entry.end(state)
+        if not entry.task:
+            message = "" if error is None else error.message
+            self._writer.finish(entry.id, STORE_STATES[state], run, message)
 
     def _forget_old(self) -> None:
         for is_task, kept in ((False, KEPT), (True, KEPT_TASKS)):
@@ -388,15 +466,7 @@ class Supervisor:
             # A defect here must not end the watch of the server's life.
             with contextlib.suppress(Exception):
                 self._writer.tick()
-                self._check_tasks()
                 self._dispatch()
-
-    def _check_tasks(self) -> None:
-        with self._lock:
-            jobs = [entry.job for entry in self._entries.values() if entry.is_running]
-        for job in jobs:
-            if isinstance(job, TaskJob):
-                job.check()
 
 
 def fair_order(

@@ -216,42 +216,19 @@ class Standing:
 
     Parameters
     ----------
-    id, title, state : str
-        As of a job of the supervisor.
-    position : int
-        Place in the queue.
-    elapsed : float
-        Seconds since it started.
-    phase : str
-        What the worker does.
+    job : JobView
+        The task; its settings are keywords of `octcore.tune`.
     result : TuneResult
         All trainings so far; `chosen` is empty until it is done.
-    total : int
-        Trainings altogether; 0 until the first one is done.
-    settings : mapping
-        Keywords of `octcore.tune`.
-    data : Dataset
-        The rows.
-    message : str
-        Why it failed, in one sentence.
     """
 
-    id: str
-    title: str
-    state: str
-    position: int
-    elapsed: float
-    phase: str
+    job: JobView
     result: TuneResult
-    total: int
-    settings: Mapping[str, Any]
-    data: Dataset
-    message: str = ""
 
     @property
-    def is_final(self) -> bool:
-        """Whether nothing will change any more."""
-        return self.state in {"done", "stopped", "failed"}
+    def total(self) -> int:
+        """Trainings altogether; 0 until the first one is done."""
+        return int(self.job.parts[-1]["total"]) if self.job.parts else 0
 
     @property
     def fits(self) -> tuple[Fit, ...]:
@@ -282,10 +259,11 @@ class Standing:
     def solve_settings(self, candidate: Candidate) -> dict[str, Any]:
         """Keywords of `octcore.solve` with a candidate in its place."""
         names = {p.name for p in get_formulation(self.result.formulation).info.hyperparameters}
+        given = self.job.settings
         settings: dict[str, Any] = {
-            name: self.settings[name] for name in ("formulation", "depth", "encoding")
+            name: given[name] for name in ("formulation", "depth", "encoding")
         }
-        params, constraints = dict(self.settings.get("params", {})), {}
+        params, constraints = dict(given.get("params", {})), {}
         for name, value in candidate:
             if name in names:
                 params[name] = value
@@ -293,7 +271,7 @@ class Standing:
                 settings[name] = value
             else:
                 constraints[name] = value
-        settings |= {"time_limit": max(60.0, float(self.settings["time_limit"]))}
+        settings |= {"time_limit": max(60.0, float(given["time_limit"]))}
         settings |= {"params": params} if params else {}
         return settings | ({"constraints": constraints} if constraints else {})
 
@@ -320,7 +298,7 @@ def standing_of(view: JobView) -> Standing:
         if "fit" in part
     )
     chosen = () if view.result is None else view.result["chosen"]
-    settings = dict(view.settings)
+    settings = view.settings
     result = TuneResult(
         str(settings["formulation"]),
         str(settings["protocol"]),
@@ -331,19 +309,7 @@ def standing_of(view: JobView) -> Standing:
         (),
         int(settings.get("seed", 0)),
     )
-    return Standing(
-        view.id,
-        view.name,
-        view.state,
-        view.position,
-        view.elapsed,
-        view.phase,
-        result,
-        int(view.parts[-1]["total"]) if view.parts else 0,
-        settings,
-        view.data,
-        "" if view.error is None else view.error.message,
-    )
+    return Standing(view, result)
 
 
 def candidate_words(candidate: Candidate) -> str:

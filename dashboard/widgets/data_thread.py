@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server import jobs
-from dashboard.server.jobs import RunView
+from dashboard.server.job_view import JobView
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 
@@ -24,7 +24,7 @@ def restore() -> None:
         _continue(data, view.settings)
 
 
-def _rows(view: RunView) -> Dataset | None:
+def _rows(view: JobView) -> Dataset | None:
     return jobs.rows(view.id) if view.data is None else view.data
 
 
@@ -33,16 +33,15 @@ def _continue(data: Dataset, settings: Mapping[str, Any]) -> None:
     session.offer_settings(settings)
 
 
-def strip(view: RunView) -> None:
+def strip(view: JobView) -> None:
     """Say when a run was made from other data than those that are loaded, and offer them.
 
     Parameters
     ----------
-    view : RunView
+    view : JobView
         The run that the page shows.
     """
-    families = jobs.families()
-    if families.of(view.id) is not None or families.selection(view.id) is not None:
+    if jobs.family(view.id) is not None:
         return
     data = _rows(view)
     if data is None or data is session.dataset():
@@ -60,12 +59,12 @@ def strip(view: RunView) -> None:
         button(view)
 
 
-def button(view: RunView) -> None:
+def button(view: JobView) -> None:
     """Draw the button that loads the data and settings of a run.
 
     Parameters
     ----------
-    view : RunView
+    view : JobView
         The run.
     """
     if not st.button(

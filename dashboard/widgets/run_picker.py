@@ -6,11 +6,11 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.server.jobs import RunView
+from dashboard.server.job_view import JobView
 from dashboard.widgets import data_thread
 
 
-def draw(current: str | None) -> RunView | None:
+def draw(current: str | None) -> JobView | None:
     """Draw the choice when there is one; returns the chosen run.
 
     Parameters
@@ -44,7 +44,7 @@ def draw(current: str | None) -> RunView | None:
     return chosen
 
 
-def label(view: RunView, number: int) -> str:
+def label(view: JobView, number: int) -> str:
     """Name of a run in a list: number, title and how it stands."""
     state = view.run.badge if view.run is not None else view.state
     return f"{number}: {view.title} ({state})"

@@ -47,7 +47,7 @@ def can_be_verified(run: Run) -> bool:
 
 def _press(run_id: str, run: Run) -> None:
     task = session.side_run("verify", run_id)
-    running = task is not None and not jobs.is_task_final(task)
+    running = task is not None and not jobs.task(task).is_final
     if not running and st.button(
         "Verify",
         key=session.widget_key("verify", run_id),
@@ -63,14 +63,13 @@ def _press(run_id: str, run: Run) -> None:
 
 
 def _waiting(task: str, was_running: bool) -> None:
-    final = jobs.is_task_final(task)
-    if final and was_running:
+    job = jobs.task(task)
+    if job.is_final and was_running:
         st.rerun()
-    if not final:
-        st.caption(f":material/hourglass_top: Verifying: {text.markdown(jobs.task_words(task))}")
+    if not job.is_final:
+        st.caption(f":material/hourglass_top: Verifying: {text.markdown(job.words)}")
         if st.button("Stop", key=session.widget_key("verify_stop", task), icon=":material/stop:"):
             jobs.stop(task)
         return
-    message = jobs.task_message(task)
-    if message:
-        st.warning(text.markdown(message, 400))
+    if job.message:
+        st.warning(text.markdown(job.message, 400))

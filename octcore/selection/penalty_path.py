@@ -120,6 +120,15 @@ class PenaltyPath:
             }
         )
 
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> PenaltyPath:
+        """Read a path back from its plain data."""
+        steps = tuple(
+            PathStep(**{**step, "tree": Tree.from_dict(step["tree"])}) for step in record["steps"]
+        )
+        encoding = Encoding.from_dict(record["encoding"])
+        return cls(steps, encoding, int(record["depth"]), float(record["seconds"]))
+
 
 def penalty_path(
     data: Dataset,

@@ -5,5 +5,6 @@ from __future__ import annotations
 from octcore.store.database import default_path
 from octcore.store.records import RunInfo, StoreSize, StoreState
 from octcore.store.runs import RunStore
+from octcore.store.writer import RunWriter
 
-__all__ = ["RunInfo", "RunStore", "StoreSize", "StoreState", "default_path"]
+__all__ = ["RunInfo", "RunStore", "RunWriter", "StoreSize", "StoreState", "default_path"]

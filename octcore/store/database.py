@@ -56,6 +56,15 @@ CREATE TABLE event (
 ) STRICT, WITHOUT ROWID;
 """
 
+FAMILIES = """
+CREATE TABLE IF NOT EXISTS family (
+    run_id TEXT PRIMARY KEY REFERENCES run (id) ON DELETE CASCADE,
+    rows_hash TEXT NOT NULL,
+    body TEXT NOT NULL
+) STRICT;
+"""
+"""Came later; an octcore that does not know this table reads and writes the others as before."""
+
 ADVICE = {
     "SQLITE_FULL": ("DISK_FULL", "the disk is full; free some space"),
     "SQLITE_READONLY": ("READ_ONLY", "it is read-only; make it writable or choose another place"),
@@ -131,6 +140,7 @@ class Database:
                     f"it has version {version} and this octcore reads version {SCHEMA_VERSION}; "
                     "use the octcore that wrote it or move the file away",
                 )
+            connection.execute(FAMILIES)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
 import logging
@@ -11,7 +10,7 @@ import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +25,6 @@ from octcore.store.database import Database, default_path
 from octcore.store.owner import is_alive, this_process
 from octcore.store.records import RunInfo, StoreSize, StoreState, event_summary, run_summary
 
-BATCH_SECONDS = 1.0
-MOST_PENDING = 20_000
-"""Events that wait in memory at most while the file cannot be written; the oldest go first."""
 SILENCE_SECONDS = 30.0
 """After this long without a heartbeat a run of a process that cannot be seen counts as dead."""
 
@@ -60,9 +56,7 @@ class RunStore:
         self._database = Database(default_path() if path is None else Path(path))
         self._owner = this_process()
         self._lock = threading.Lock()
-        self._pending: list[tuple[str, int, str, str]] = []
         self._next: dict[str, int] = {}
-        self._flushed = time.monotonic()
         self.sweep()
 
     @property
@@ -95,13 +89,9 @@ class RunStore:
             Queued or running.
         """
         run_id = run_id or str(uuid.uuid4())
-        packed = pack(data)
-        key = hashlib.sha256(packed).hexdigest()
         now = time.time()
         with self._database.transaction() as connection:
-            connection.execute(
-                "INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", (key, packed, data.n_samples)
-            )
+            key = _insert_rows(connection, data)
             connection.execute(
                 "INSERT INTO run (id, name, session, state, created, settings, rows_hash, owner, "
                 "heartbeat) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -109,6 +99,26 @@ class RunStore:
             )
         self._next[run_id] = 1
         return run_id
+
+    def keep_family(self, run_ids: Sequence[str], data: Dataset, record: Mapping[str, Any]) -> None:
+        """Keep from which rows those of some runs were made, with a record of how."""
+        with self._database.transaction() as connection:
+            key = _insert_rows(connection, data)
+            connection.executemany(
+                "INSERT OR REPLACE INTO family SELECT ?1, ?2, ?3 "
+                "WHERE EXISTS (SELECT 1 FROM run WHERE id = ?1)",
+                [(run_id, key, _json(record)) for run_id in run_ids],
+            )
+
+    def family(self, run_id: str) -> tuple[Dataset, dict[str, Any]] | None:
+        """What `keep_family` kept for a run; None for most."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                "SELECT rows.body, family.body FROM family JOIN rows ON rows_hash = hash "
+                "WHERE run_id = ?",
+                (run_id,),
+            ).fetchone()
+        return None if row is None else (unpack(row[0]), json.loads(row[1]))
 
     def resume(self, run_id: str) -> bool:
         """Go on with a run that was begun through an earlier `RunStore`; False if it is not here.
@@ -131,39 +141,15 @@ class RunStore:
         self._update(run_id, "state = 'running', heartbeat = ?", time.time())
 
     def append(self, run_id: str, events: Sequence[Event]) -> None:
-        """Keep events: those with a tree are committed at once, others once a second."""
+        """Keep events; they are committed together, see `RunWriter` for many of them."""
         with self._lock:
-            for event in events:
-                seq = self._next[run_id]
-                self._next[run_id] = seq + 1
-                self._pending.append((run_id, seq, event.kind, _json(event.to_dict())))
-        urgent = any(event.tree is not None for event in events)
-        if urgent or time.monotonic() - self._flushed >= BATCH_SECONDS:
-            self.flush()
-
-    def flush(self) -> None:
-        """Commit what is waiting; what cannot be written waits for the next time."""
-        with self._kept_on_failure() as waiting:
-            if waiting:
-                with self._database.transaction() as connection:
-                    _insert_events(connection, waiting)
-
-    @contextlib.contextmanager
-    def _kept_on_failure(self) -> Iterator[list[tuple[str, int, str, str]]]:
-        """Take the waiting events; they wait again if they could not be written."""
-        with self._lock:
-            waiting, self._pending = self._pending, []
-            self._flushed = time.monotonic()
-        try:
-            yield waiting
-        except BaseException:
-            with self._lock:
-                self._pending = (waiting + self._pending)[-MOST_PENDING:]
-            raise
+            first = self._next[run_id]
+            with self._database.transaction() as connection:
+                _insert_events(connection, run_id, first, events)
+            self._next[run_id] = first + len(events)
 
     def beat(self) -> None:
         """Say that this program and its open runs are alive; call it every few seconds."""
-        self.flush()
         with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE run SET heartbeat = ? WHERE owner = ? AND state IN ('queued', 'running')",
@@ -173,12 +159,11 @@ class RunStore:
     def finish(
         self, run_id: str, state: StoreState, run: Run | None = None, error: str = ""
     ) -> None:
-        """Write down the end: the result, its remaining events and the summary, in one commit."""
+        """Write down the end: the result, what its trace has more, the summary, in one commit."""
         summary, result = {}, None
         if run is not None:
             summary, result = run_summary(run), _json(run.to_dict())
-        with self._kept_on_failure() as waiting, self._database.transaction() as connection:
-            _insert_events(connection, waiting)
+        with self._database.transaction() as connection:
             if run is not None:
                 _complete_events(connection, run_id, run)
             connection.execute(
@@ -311,7 +296,8 @@ class RunStore:
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM run WHERE id = ?", (run_id,))
             connection.execute(
-                "DELETE FROM rows WHERE NOT EXISTS (SELECT 1 FROM run WHERE rows_hash = hash)"
+                "DELETE FROM rows WHERE NOT EXISTS (SELECT 1 FROM run WHERE rows_hash = hash) "
+                "AND NOT EXISTS (SELECT 1 FROM family WHERE rows_hash = hash)"
             )
         with self._database.reading() as connection:
             connection.execute("PRAGMA incremental_vacuum").fetchall()
@@ -328,11 +314,8 @@ class RunStore:
         return StoreSize(n_runs, int(kept), pages * page)
 
     def close(self) -> None:
-        """Commit what is waiting and close the file."""
-        try:
-            self.flush()
-        finally:
-            self._database.close()
+        """Close the file."""
+        self._database.close()
 
     def _result(self, run_id: str) -> dict[str, Any] | None:
         with self._database.reading() as connection:
@@ -352,13 +335,23 @@ def _json(value: Any) -> str:
     return json.dumps(jsonable(value), allow_nan=False, separators=(",", ":"))
 
 
+def _insert_rows(connection: sqlite3.Connection, data: Dataset) -> str:
+    packed = pack(data)
+    key = hashlib.sha256(packed).hexdigest()
+    connection.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", (key, packed, data.n_samples))
+    return key
+
+
 def _insert_events(
-    connection: sqlite3.Connection, waiting: Sequence[tuple[str, int, str, str]]
+    connection: sqlite3.Connection, run_id: str, first: int, events: Sequence[Event]
 ) -> None:
     # A run that was deleted meanwhile takes no more events.
     connection.executemany(
         "INSERT INTO event SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM run WHERE id = ?1)",
-        waiting,
+        [
+            (run_id, seq, event.kind, _json(event.to_dict()))
+            for seq, event in enumerate(events, start=first)
+        ],
     )
 
 
@@ -370,11 +363,7 @@ def _complete_events(connection: sqlite3.Connection, run_id: str, run: Run) -> N
     if kept == len(run.trace.events):
         return
     connection.execute("DELETE FROM event WHERE run_id = ?", (run_id,))
-    rows = [
-        (run_id, i, event.kind, _json(event.to_dict()))
-        for i, event in enumerate(run.trace.events, start=1)
-    ]
-    _insert_events(connection, rows)
+    _insert_events(connection, run_id, 1, run.trace.events)
 
 
 def _is_dead(owner: str, heartbeat: float) -> bool:

@@ -1,4 +1,4 @@
-"""The child's side: import, compile, wait for one request, solve it, say everything, end."""
+"""The child's side: import, compile, wait for one request, do it, say everything, end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from octcore import kernels
@@ -30,6 +31,8 @@ KERNELS = (
     "octcore.search.margot.search",
 )
 """Modules whose ``ALL`` names sets of kernels, those that most solves need first."""
+TASKS = "octcore.selection.tasks"
+"""Whose ``TASKS`` has what else a worker can do than solve; by name, as it is a layer above."""
 
 MESSAGE_KINDS = {"model": "built", "incumbent": "incumbent"}
 
@@ -55,7 +58,7 @@ def main(
     """
     channel = Channel()
     channel.send("hello", pid=os.getpid(), protocol=PROTOCOL)
-    _be_the_first_to_die()
+    _end_before_the_server()
     inbox = Inbox()
     watch = Watch(channel)
     try:
@@ -63,7 +66,7 @@ def main(
         warmer = Warmer(channel, inbox, modules)
         request = inbox.request()
         record = _answer(solve, request, warmer, watch, channel, inbox.cancel.is_set)
-        channel.send("done", run=record)
+        channel.send("done", result=record)
     except ProtocolError as error:
         channel.end(EXIT_ERROR, **error_fields(error) | {"message": str(error)})
     except OctError as error:
@@ -75,7 +78,7 @@ def main(
     os._exit(EXIT_DONE)
 
 
-def _be_the_first_to_die() -> None:
+def _end_before_the_server() -> None:
     """Ask Linux to end this process rather than the server when memory runs out."""
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
@@ -143,14 +146,18 @@ def _answer(
     channel: Channel,
     cancel: Callable[[], bool],
 ) -> dict[str, Any]:
-    """Solve; start-up stands apart from the times of events and result."""
+    """Do what is asked; start-up stands apart from the times of a solve's events and result."""
     from octcore.serial import jsonable
     from octcore.worker.request import read_request
 
-    if solve is None:
-        from octcore.solving.solve import solve
     request, called = read_request(line)
     watch.limit_memory(request.memory_limit)
+    if request.task:
+        work = importlib.import_module(TASKS).TASKS[request.task]
+        warmer.ready()
+        return work(request.data, request.settings, partial(_tell_part, channel), cancel)
+    if solve is None:
+        from octcore.solving.solve import solve
     begins: list[float] = []
 
     def tell(event: Event) -> None:
@@ -163,3 +170,7 @@ def _answer(
     record = run.to_dict()
     record["timings"]["start"] = begins[0] if begins else 0.0
     return record
+
+
+def _tell_part(channel: Channel, part: Mapping[str, Any]) -> None:
+    channel.send("part", part=dict(part))

@@ -58,12 +58,12 @@ class WorkerPool:
         on_end: Callable[[Job], None] | None = None,
         called: float | None = None,
     ) -> Job:
-        """Start a solve on a warm worker, or on a new one.
+        """Start a solve or a task on a warm worker, or on a new one.
 
         Parameters
         ----------
         request : Request
-            What to solve.
+            What to do.
         on_event, on_end : callable or None
             See `Job`.
         called : float or None

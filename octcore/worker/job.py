@@ -1,4 +1,4 @@
-"""A solve in a child process: what has arrived, how it stands, and its result in every case."""
+"""Work in a child process: what has arrived, how it stands, and its result in every case."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -19,13 +19,10 @@ from octcore.solving.recover import read_back, run_from_incumbent
 from octcore.solving.run import Run
 from octcore.worker.process import SolveProcess
 from octcore.worker.protocol import EVENT_KINDS, make_error
-from octcore.worker.request import Request
+from octcore.worker.request import ENDING_SECONDS, Request
 
 POLITE_SECONDS = 2.0
 TERMINATE_SECONDS = 1.0
-GRACE_SECONDS, GRACE_SHARE = 5.0, 0.1
-ENDING_SECONDS = 3.0
-"""Before the hard deadline: time to ask politely, to end the process and to route the rows."""
 KILL_BEFORE_SECONDS = 1.5
 MOST_STARTING_SECONDS, MOST_PREPARING_SECONDS = 60.0, 300.0
 """After so long a worker that is not ready, or that compiles, uses up its time limit."""
@@ -80,6 +77,10 @@ class Snapshot:
         The result, once the state is final; None only where there is nothing at all.
     error : OctError or None
         Why it failed.
+    parts : tuple of mapping
+        What a task has told so far; stays when it is stopped.
+    result : mapping or None
+        The whole of a task, once it is done.
     """
 
     state: JobState
@@ -92,6 +93,8 @@ class Snapshot:
     rss: int
     run: Run | None
     error: OctError | None
+    parts: tuple[Mapping[str, Any], ...] = ()
+    result: Mapping[str, Any] | None = None
 
 
 class Stopwatch:
@@ -134,25 +137,51 @@ class Stopwatch:
         self._since = now if is_preparing else None
 
 
-class ChildWork:
-    """Work in a child process, stopped and watched alike whatever it is.
-
-    Every method may be called from any thread.
+class Job:
+    """One request on one worker, a solve or a task; every method may be called from any thread.
 
     Parameters
     ----------
+    request : Request
+        What to do.
     process : SolveProcess
         A worker that has not served yet.
+    on_event : callable or None
+        Called from the reading thread with every event.
+    on_end : callable or None
+        Called once with the job when its state is final.
+    called : float or None
+        `time.monotonic` of the call, from which the time of starting up is told; now by default.
     """
 
-    def __init__(self, process: SolveProcess) -> None:
+    def __init__(
+        self,
+        request: Request,
+        process: SolveProcess,
+        on_event: Callable[[Event], None] | None = None,
+        on_end: Callable[[Job], None] | None = None,
+        called: float | None = None,
+    ) -> None:
+        self.request = request
         self._process = process
+        self._on_event, self._on_end = on_event, on_end
         self._lock = threading.Lock()
         self._final = threading.Event()
         self._state = JobState.RUNNING
         self._stop_reason: StopReason | None = None
         self._refusal: OctError | None = None
         self._death = ""
+        self._watch = Stopwatch()
+        self._ended_after: float | None = None
+        self._events: list[Event] = []
+        self._parts: list[Mapping[str, Any]] = []
+        self._incumbent: Event | None = None
+        self._phase = ""
+        self._result: dict[str, Any] | None = None
+        self._run: Run | None = None
+        self._error: OctError | None = None
+        line = request.to_line(time.monotonic() if called is None else called)
+        process.serve(line, self._receive, self._conclude)
 
     @property
     def pid(self) -> int:
@@ -161,8 +190,8 @@ class ChildWork:
 
     @property
     def deadline(self) -> float:
-        """`time.monotonic` at which it is ended whatever it does."""
-        raise NotImplementedError
+        """`time.monotonic` at which it is ended whatever it does; later while it gets ready."""
+        return self._watch.begin + self.request.longest
 
     @property
     def is_final(self) -> bool:
@@ -227,64 +256,6 @@ class ChildWork:
             # A grandchild may hold the pipe open after the worker's death.
             self._process.kill()
 
-    def _escalate(self, polite: float) -> None:
-        self._process.cancel()
-        if self._final.wait(polite):
-            return
-        self._process.signal(signal.SIGTERM)
-        if not self._process.wait(TERMINATE_SECONDS):
-            self._process.kill()
-
-    def _death_error(self, work: str) -> EngineError:
-        what = self._death or f"The worker {self._process.ending()}"
-        return EngineError("WORKER_DIED", f"{what} before the {work} had ended; try again.")
-
-
-class Job(ChildWork):
-    """One request on one worker.
-
-    Parameters
-    ----------
-    request : Request
-        What to solve.
-    process : SolveProcess
-        A worker that has not served yet.
-    on_event : callable or None
-        Called from the reading thread with every event.
-    on_end : callable or None
-        Called once with the job when its state is final.
-    called : float or None
-        `time.monotonic` of the call, from which the time of starting up is told; now by default.
-    """
-
-    def __init__(
-        self,
-        request: Request,
-        process: SolveProcess,
-        on_event: Callable[[Event], None] | None = None,
-        on_end: Callable[[Job], None] | None = None,
-        called: float | None = None,
-    ) -> None:
-        super().__init__(process)
-        self.request = request
-        self._on_event, self._on_end = on_event, on_end
-        self._watch = Stopwatch()
-        self._ended_after: float | None = None
-        self._events: list[Event] = []
-        self._incumbent: Event | None = None
-        self._phase = ""
-        self._result: dict[str, Any] | None = None
-        self._run: Run | None = None
-        self._error: OctError | None = None
-        line = request.to_line(time.monotonic() if called is None else called)
-        process.serve(line, self._receive, self._conclude)
-
-    @property
-    def deadline(self) -> float:
-        """`time.monotonic` at which it is ended whatever it does; later while it gets ready."""
-        limit = self.request.time_limit
-        return self._watch.begin + limit + max(GRACE_SECONDS, GRACE_SHARE * limit)
-
     def snapshot(self) -> Snapshot:
         """Return how the job stands now."""
         with self._lock:
@@ -300,6 +271,8 @@ class Job(ChildWork):
                 rss=self._process.rss,
                 run=self._run,
                 error=self._error,
+                parts=tuple(self._parts),
+                result=self._result if self.request.task and self._state.is_final else None,
             )
 
     def events(self, start: int = 0) -> tuple[Event, ...]:
@@ -323,10 +296,19 @@ class Job(ChildWork):
             raise self._error or EngineError("NO_RESULT", "The solve ended without a result.")
         return self._run
 
+    def _escalate(self, polite: float) -> None:
+        self._process.cancel()
+        if self._final.wait(polite):
+            return
+        self._process.signal(signal.SIGTERM)
+        if not self._process.wait(TERMINATE_SECONDS):
+            self._process.kill()
+
     def _receive(self, message: dict[str, Any]) -> None:
         kind = message["kind"]
         if kind == "ready":
             self._watch.start()
+            self._phase = "working" if self.request.task else ""
         elif kind in EVENT_KINDS:
             event = Event.from_dict(message["event"])
             with self._lock:
@@ -338,8 +320,11 @@ class Job(ChildWork):
                     self._phase = event.source
             if self._on_event is not None:
                 self._on_event(event)
+        elif kind == "part":
+            with self._lock:
+                self._parts.append(dict(message["part"]))
         elif kind == "done":
-            self._result = dict(message["run"])
+            self._result = dict(message["result"])
         elif kind == "error":
             self._refusal = make_error(message)
 
@@ -347,7 +332,9 @@ class Job(ChildWork):
         """Make the result, whatever the end was; runs once, after the last message."""
         seconds = self._watch.elapsed
         try:
-            state, run, error = self._outcome(seconds)
+            state, run, error = (
+                self._task_outcome() if self.request.task else self._outcome(seconds)
+            )
         except Exception as failure:
             logger.warning("A result could not be made.", exc_info=True)
             error = failure if isinstance(failure, OctError) else _defect(failure)
@@ -361,6 +348,15 @@ class Job(ChildWork):
                 self._on_end(self)
         finally:
             self._final.set()
+
+    def _task_outcome(self) -> tuple[JobState, None, OctError | None]:
+        if self._result is not None:
+            return JobState.DONE, None, None
+        if self._stop_reason is StopReason.CANCELLED:
+            return JobState.STOPPED, None, None
+        if self._stop_reason is StopReason.TIME_LIMIT:
+            self._death = self._death or "The time of this task was up"
+        return JobState.FAILED, None, self._refusal or self._death_error()
 
     def _outcome(self, seconds: float) -> tuple[JobState, Run | None, OctError | None]:
         events = self.events()
@@ -379,11 +375,16 @@ class Job(ChildWork):
             )
             run = self._recover(events, self._stop_reason, seconds, note)
             return JobState.STOPPED, run, None
-        error = self._refusal or self._death_error("solve")
+        error = self._refusal or self._death_error()
         if self._incumbent is None:
             return JobState.FAILED, None, error
         note = f"{error.message} The tree is the last incumbent."
         return JobState.FAILED, self._recover(events, StopReason.ERROR, seconds, note), error
+
+    def _death_error(self) -> EngineError:
+        what = self._death or f"The worker {self._process.ending()}"
+        work = "task" if self.request.task else "solve"
+        return EngineError("WORKER_DIED", f"{what} before the {work} had ended; try again.")
 
     def _as_asked(
         self, result: dict[str, Any], events: tuple[Event, ...]

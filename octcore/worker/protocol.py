@@ -10,8 +10,9 @@ ready        everything is imported; compiled, too, unless the request came befo
 built        the event with the model's size
 incumbent    an event with the whole tree
 progress     any other event
+part         ``part``: something that a task has found
 heartbeat    twice a second; ``rss`` in bytes
-done         ``run``: `Run.to_dict` (the parent has the trace already)
+done         ``result``: of a task, or `Run.to_dict` (the parent has the trace already)
 error        ``error`` (class name), ``code``, ``message`` and the error's own fields
 ============ ==================================================================
 
@@ -38,11 +39,11 @@ from octcore.errors import (
     TooLargeError,
 )
 
-PROTOCOL = 1
+PROTOCOL = 2
 HEARTBEAT_SECONDS = 0.5
 CANCEL = b"cancel\n"
 EVENT_KINDS = frozenset({"built", "incumbent", "progress"})
-KINDS = EVENT_KINDS | {"hello", "warming", "ready", "heartbeat", "done", "error"}
+KINDS = EVENT_KINDS | {"hello", "warming", "ready", "part", "heartbeat", "done", "error"}
 
 ERRORS: dict[str, type[OctError]] = {
     kind.__name__: kind

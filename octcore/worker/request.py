@@ -1,4 +1,4 @@
-"""The request: what to solve, as one line."""
+"""The request: what to do, as one line."""
 
 from __future__ import annotations
 
@@ -18,35 +18,48 @@ from octcore.solving.settings import TIME_LIMIT
 from octcore.worker.protocol import PROTOCOL, ProtocolError
 
 DEFAULT_TIME_LIMIT = float(str(TIME_LIMIT.default))
+GRACE_SECONDS, GRACE_SHARE = 5.0, 0.1
+ENDING_SECONDS = 3.0
+"""Before the hard deadline: time to ask politely, to end the process and to route the rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """One solve.
+    """One solve, or one task.
 
     Parameters
     ----------
     data : Dataset
         Rows with a target.
     settings : mapping
-        Keywords of `octcore.solve` that are settings; plain values.
+        Keywords of `octcore.solve` that are settings, or of the task; plain values.
     memory_limit : int or None
         Resident bytes at which the worker gives up; None for half of what is free at its start.
     sample_weight : numpy.ndarray or None
         Weights of the rows, shape ``(n_samples,)``.
+    task : str
+        Key of a task of `octcore.selection.tasks`; empty for a solve.
+    seconds : float
+        After so long a task is ended, whatever it does; a solve has its own limit.
     """
 
     data: Dataset
     settings: Mapping[str, Any] = field(default_factory=dict)
     memory_limit: int | None = None
     sample_weight: np.ndarray | None = None
+    task: str = ""
+    seconds: float = 600.0
 
     @property
-    def time_limit(self) -> float:
-        """Seconds from the call; the default where the setting is no number (it gets refused)."""
+    def longest(self) -> float:
+        """Seconds from the call to the hard deadline, at which the worker is ended."""
+        if self.task:
+            return self.seconds + ENDING_SECONDS
         limit = self.settings.get("time_limit", DEFAULT_TIME_LIMIT)
+        # The default where the setting is no number: it gets refused.
         usable = isinstance(limit, (int, float)) and math.isfinite(limit) and limit >= 0
-        return float(limit) if usable else DEFAULT_TIME_LIMIT
+        limit = float(limit) if usable else DEFAULT_TIME_LIMIT
+        return limit + max(GRACE_SECONDS, GRACE_SHARE * limit)
 
     def to_line(self, called: float) -> bytes:
         """Write the request line.
@@ -59,6 +72,7 @@ class Request:
         """
         record = {
             "protocol": PROTOCOL,
+            "task": self.task,
             "settings": dict(self.settings),
             "memory_limit": self.memory_limit,
             "sample_weight": self.sample_weight,
@@ -92,6 +106,7 @@ def read_request(line: bytes) -> tuple[Request, float]:
             dict(record["settings"]),
             record["memory_limit"],
             None if weights is None else np.array(weights, dtype=float),
+            str(record["task"]),
         )
         return request, float(record["called"])
     except (ValueError, KeyError, TypeError) as error:

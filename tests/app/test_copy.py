@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 import dashboard
 from dashboard.server import jobs
+from dashboard.server.job_view import JobView
 from octcore.cli import main
 from octcore.constraints import ACCEPTED
 from octcore.formulations.base import get_formulation
@@ -225,8 +226,9 @@ def test_selected_rows_are_copied(
 
     results: dict[str, dict[str, Any]] = {}
     monkeypatch.setattr(jobs, "start_task", start_task)
-    monkeypatch.setattr(jobs, "is_task_final", lambda task: True)
-    monkeypatch.setattr(jobs, "task_result", results.get)
+    monkeypatch.setattr(
+        jobs, "task", lambda task: JobView(task, "", {}, "done", result=results[task])
+    )
     app = open_form("xor", "svm1-odt")
     keyed(app, "test_share").set_value(20)
     keyed(app, "depth").set_value(1)

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 import dashboard
 from dashboard.server import jobs
+from dashboard.server.job_view import JobView
 from octcore.data.samples import load_sample
 from octcore.formulations.base import list_formulations
 from octcore.solving.settings import FORMULATION
@@ -25,7 +26,7 @@ class FakeSupervisor:
     """Answers at once with a greedy tree, so that pages meet every state of a run."""
 
     def __init__(self) -> None:
-        self.views: dict[str, jobs.RunView] = {}
+        self.views: dict[str, JobView] = {}
         self.stopped: list[str] = []
 
 
@@ -37,7 +38,7 @@ def fake(monkeypatch):
     def submit(owner, data, settings):
         run = solve(data, **{**settings, "formulation": "cart", "engine": "auto"})
         title = jobs.title_of(settings, data.name)
-        supervisor.views["run-1"] = jobs.RunView(
+        supervisor.views["run-1"] = JobView(
             "run-1", title, settings, "done", data=data, run=run, trace=run.trace
         )
         return "run-1"
@@ -185,7 +186,7 @@ def test_settings_that_do_not_fit_are_refused_before_the_start(fake):
 def test_running_solve_shows_numbers_and_can_be_stopped(fake):
     data = load_sample("iris")
     run = solve(data, "cart")
-    fake.views["run-2"] = jobs.RunView(
+    fake.views["run-2"] = JobView(
         "run-2", "x", {"formulation": "cart"}, "running", "solve", trace=run.trace, data=data
     )
     app = AppTest.from_file(APP, default_timeout=PATIENCE)
@@ -204,7 +205,7 @@ def test_failed_run_says_why(fake):
     from octcore.errors import EngineError
 
     error = EngineError("WORKER_DIED", "The worker was ended by signal SIGKILL; solve again.")
-    fake.views["run-3"] = jobs.RunView("run-3", "x", {"formulation": "cart"}, "failed", error=error)
+    fake.views["run-3"] = JobView("run-3", "x", {"formulation": "cart"}, "failed", error=error)
     for page in ("solve", "explore"):
         app = AppTest.from_file(APP, default_timeout=PATIENCE)
         app.run()

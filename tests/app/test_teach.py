@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 import dashboard
 from dashboard.server import jobs
+from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
 from octcore.solving.solve import solve
 
@@ -20,12 +21,12 @@ PATIENCE = 120
 @pytest.fixture
 def solver(monkeypatch):
     """Solve at once, in this process."""
-    views: dict[str, jobs.RunView] = {}
+    views: dict[str, JobView] = {}
 
     def submit(owner, data, settings, title=""):
         run = solve(data, **settings)
         key = f"run-{len(views)}"
-        views[key] = jobs.RunView(key, key, settings, "done", data=data, run=run, trace=run.trace)
+        views[key] = JobView(key, key, settings, "done", data=data, run=run, trace=run.trace)
         return key
 
     monkeypatch.setattr(jobs, "warm_up", lambda: None)

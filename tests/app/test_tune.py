@@ -8,10 +8,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard.server.job_view import JobView
-from dashboard.server.task_job import TaskSnapshot
 from octcore.data.samples import load_sample
 from octcore.selection.tuning import tune
-from octcore.worker import JobState
 from tests.app.history_case import PATIENCE, button, open_page, shown
 
 
@@ -29,9 +27,8 @@ def finished_task(server, monkeypatch):
         ),
     )
     result = json.loads(json.dumps({"chosen": [dict(c) for c in done.chosen]}))
-    shot = TaskSnapshot(JobState.DONE, "working", 2.0, tuple(parts), result)
-    job = JobView("t", "me", "Exact search on iris", "done", 0, 0.0, 0.0, 2.0, settings, data,
-                  shot, None, "tune")  # fmt: skip
+    job = JobView("t", "Exact search on iris", settings, "done", elapsed=2.0, data=data,
+                  task="tune", parts=tuple(parts), result=result)  # fmt: skip
     monkeypatch.setattr(server.supervisor, "get", lambda key: job if key == "t" else None)
 
 

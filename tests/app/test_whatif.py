@@ -8,6 +8,7 @@ import pytest
 import streamlit as st
 
 from dashboard.server import jobs
+from dashboard.server.job_view import JobView
 from octcore.data.samples import load_sample
 from octcore.solving.solve import solve
 from tests.app.history_case import open_page, shown
@@ -19,13 +20,13 @@ def views(monkeypatch):
     data = load_sample("iris")
     run = solve(data, "path-search", depth=2)
     known = {
-        "base": jobs.RunView("base", "x", run.settings, "done", data=data, run=run, trace=run.trace)
+        "base": JobView("base", "x", run.settings, "done", data=data, run=run, trace=run.trace)
     }
 
     def submit(owner, data, settings, title=""):
         solved = solve(data, **settings)
         key = f"run-{len(known)}"
-        known[key] = jobs.RunView(key, key, settings, "done", data=data, run=solved)
+        known[key] = JobView(key, key, settings, "done", data=data, run=solved)
         return key
 
     monkeypatch.setattr(jobs, "warm_up", lambda: None)
@@ -66,8 +67,8 @@ def test_values_that_leave_out_constraints_say_so_and_the_price_counts_them(view
     run = solve(data, "flow-oct", depth=1, constraints={"max_features": 1}, time_limit=30)
     greedy = solve(data, "cart", depth=2, encoding="QT-5")
     limited = replace(greedy, settings={**greedy.settings, "constraints": {"max_features": 1}})
-    views["proven"] = jobs.RunView("proven", "x", run.settings, "done", data=data, run=run)
-    views["limited"] = jobs.RunView("limited", "y", limited.settings, "done", data=data,
+    views["proven"] = JobView("proven", "x", run.settings, "done", data=data, run=run)
+    views["limited"] = JobView("limited", "y", limited.settings, "done", data=data,
                                     run=limited)  # fmt: skip
     app = open_page("whatif", run="proven")
     assert "These values leave out" in shown(app)

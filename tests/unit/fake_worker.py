@@ -14,6 +14,7 @@ import time
 import zlib
 
 from octcore.worker.channel import Channel, Inbox, Watch
+from octcore.worker.protocol import PROTOCOL
 
 RAW_OUTPUT = os.dup(1)
 """The pipe to the parent, before the channel hides it from prints."""
@@ -84,7 +85,7 @@ ACTIONS = {
 
 def main() -> None:
     channel = Channel()
-    channel.send("hello", pid=os.getpid(), protocol=1)
+    channel.send("hello", pid=os.getpid(), protocol=PROTOCOL)
     inbox, watch = Inbox(), Watch(channel)
     channel.send("ready")
     request = json.loads(inbox.request())

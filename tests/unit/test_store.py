@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 
 import pytest
 
 from octcore.errors import StoreError
 from octcore.solving.solve import solve
-from octcore.store import RunStore, StoreState, default_path
+from octcore.store import RunStore, RunWriter, StoreState, default_path
 from octcore.store import database as database_module
 from tests.unit.store_kills import kill_writers, start_writer
 from tests.unit.worker_case import SETTINGS, rows
@@ -86,19 +87,39 @@ def test_list_rename_and_export(store):
     assert "rows" not in store.export(run_id)
 
 
-def test_incumbents_are_committed_at_once_and_progress_in_batches(store):
-    data = rows()
-    run_id = store.begin(data, SETTINGS)
-    events = solve(data, **SETTINGS).trace.events
+def test_incumbents_are_committed_at_once_and_progress_in_batches(path, monkeypatch):
+    monkeypatch.setattr("octcore.store.writer.BATCH_SECONDS", 600.0)
+    events = solve(rows(), **SETTINGS).trace.events
     with_tree = next(event for event in events if event.tree is not None)
     plain = next(event for event in events if event.tree is None)
-    store.append(run_id, [plain])
-    assert count(store.path, "event") == 0
-    store.append(run_id, [with_tree])
-    assert count(store.path, "event") == 2
-    store.append(run_id, [plain])
-    store.beat()
-    assert count(store.path, "event") == 3
+    writer = RunWriter(path)
+    writer.begin("a", rows(), SETTINGS, "", "")
+    assert writer.drain()
+    writer.append("a", plain)
+    assert count(path, "event") == 0
+    writer.append("a", with_tree)
+    end = time.monotonic() + 30
+    while writer.is_waiting("a") and time.monotonic() < end:
+        time.sleep(0.01)
+    assert count(path, "event") == 2
+    writer.append("a", plain)
+    writer.close()
+    assert count(path, "event") == 3
+
+
+def test_where_the_rows_of_a_run_come_from_is_kept_with_them(store, path):
+    first, _ = solve_into(store)
+    second, _ = solve_into(store)
+    record = {"runs": [first, second], "n_selected": 3}
+    store.keep_family([first, second, "deleted meanwhile"], rows("whole"), record)
+    whole, kept = RunStore(path).family(second)
+    assert whole.name == "whole"
+    assert kept == record
+    assert store.family("deleted meanwhile") is None
+    store.delete(first)
+    assert store.family(second) is not None
+    store.delete(second)
+    assert count(path, "rows") == 0
 
 
 def test_a_run_whose_program_was_killed_is_interrupted_with_its_tree(path):

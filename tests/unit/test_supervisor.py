@@ -63,8 +63,6 @@ def test_no_more_than_the_cores_run_and_the_queue_is_fair(supervisor):
     assert states == ["running", "running", "queued", "queued", "queued"]
     assert [supervisor.get(j).position for j in (*greedy, modest)] == [0, 0, 2, 3, 1]
     wait_for_tree(supervisor, greedy[0])
-    assert supervisor.get(greedy[0]).overlaps(supervisor.get(greedy[1]))
-    assert not supervisor.get(greedy[0]).overlaps(supervisor.get(modest))
     supervisor.stop(greedy[0], wait=True)
     wait_until(lambda: state_of(supervisor, modest) == "running", 10)
     assert state_of(supervisor, greedy[2]) == "queued"
@@ -124,13 +122,13 @@ def _set_query_only(supervisor: Supervisor, value: str) -> None:
 
 def test_trouble_with_the_history_ends_no_solve_and_loses_no_run(supervisor, monkeypatch):
     """All of two runs happens while nothing can be written, and is written afterwards."""
-    monkeypatch.setattr("dashboard.server.run_writer.RETRY_SECONDS", 0.1)
+    monkeypatch.setattr("octcore.store.writer.RETRY_SECONDS", 0.1)
     begun = supervisor.submit("me", rows("sleep"), SETTINGS, "before")
     wait_for_tree(supervisor, begun)
     assert supervisor._writer.drain()
     _set_query_only(supervisor, "ON")
-    monkeypatch.setattr("dashboard.server.run_writer.LASTING", frozenset())
-    monkeypatch.setattr("dashboard.server.run_writer.PASSING", frozenset({"READ_ONLY"}))
+    monkeypatch.setattr("octcore.store.writer.LASTING", frozenset())
+    monkeypatch.setattr("octcore.store.writer.PASSING", frozenset({"READ_ONLY"}))
     later = supervisor.submit("me", rows("sleep"), SETTINGS, "meanwhile")
     wait_for_tree(supervisor, later)
     wait_until(lambda: supervisor.history_problem != "", 10)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server import jobs
-from dashboard.server.jobs import RunView
+from dashboard.server.job_view import JobView
 from dashboard.views.alternatives import pictures, trees
 from dashboard.views.alternatives.question import (
     Conditions,
@@ -35,12 +35,12 @@ TASK, TASK_SECONDS = "alternatives", 400.0
 MOST_REQUIRED, MOST_GROUPS = 4, 10
 
 
-def draw(view: RunView, run: Run) -> None:
+def draw(view: JobView, run: Run) -> None:
     """Draw question and answer for a finished run.
 
     Parameters
     ----------
-    view : RunView
+    view : JobView
         The run.
     run : Run
         Its result, with a tree.
@@ -55,7 +55,7 @@ def draw(view: RunView, run: Run) -> None:
     task = _task(view.id, data, settings)
     if task is None:
         return
-    is_final = jobs.is_task_final(task)
+    is_final = jobs.task(task).is_final
     st.fragment(_answer, run_every=None if is_final else SECONDS_BETWEEN)(
         view.id, task, data, search, is_final
     )
@@ -118,34 +118,32 @@ def _form(run: Run, data: Dataset) -> Conditions:
 
 def _task(run_id: str, data: Dataset, settings: dict[str, Any]) -> str | None:
     """The task that answers; started once for every question, whoever asks."""
-    followers, key = jobs.followers(), (f"{TASK}:{key_of(settings)}", run_id)
-    known = followers.get(key)
-    if known is not None and (not jobs.is_task_final(known) or jobs.task_result(known)):
-        return known
-    if known is not None and jobs.task_message(known):
-        st.warning(text.markdown(jobs.task_message(known), 400), icon=":material/error:")
-        if not st.button("Count again", icon=":material/refresh:"):
-            return None
-    started = jobs.start_task(session.token(), data, TASK, settings, TASK_SECONDS)
-    if started is not None:
-        followers[key] = started
-    return started
+    key = (f"{TASK}:{key_of(settings)}", run_id)
+    if (message := jobs.failure(key)) and not _again(message):
+        return None
+    return jobs.once(key, session.token(), data, TASK, settings, TASK_SECONDS)
+
+
+def _again(message: str) -> bool:
+    st.warning(text.markdown(message, 400), icon=":material/error:")
+    return st.button("Count again", icon=":material/refresh:")
 
 
 def _answer(run_id: str, task: str, data: Dataset, search: dict[str, Any], was_final: bool) -> None:
-    if jobs.is_task_final(task) and not was_final:
+    job = jobs.task(task)
+    if job.is_final and not was_final:
         st.rerun()
     if not was_final:
         st.info(
-            f"Counting the good trees: {text.markdown(jobs.task_words(task))}",
+            f"Counting the good trees: {text.markdown(job.words)}",
             icon=":material/hourglass_top:",
         )
         if st.button("Stop", icon=":material/stop_circle:", key="alternatives_stop"):
             jobs.stop(task)
         return
-    result = jobs.task_result(task)
+    result = job.result
     if result is None:
-        st.warning(text.markdown(jobs.task_message(task), 400))
+        st.warning(text.markdown(job.message, 400))
         return
     record = cached.once_per_run(task, TASK, lambda: Alternatives.from_dict(result["alternatives"]))
     train = split_rows(data, float(search["test_size"]), int(search["seed"]))[0]

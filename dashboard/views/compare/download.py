@@ -9,17 +9,17 @@ import streamlit as st
 from dashboard import session
 from dashboard.reports.compare_report import comparison_html
 from dashboard.server import jobs
-from dashboard.server.jobs import RunView
+from dashboard.server.job_view import JobView
 from dashboard.views.compare.race_entrants import entrants_of
 from dashboard.views.compare.side_by_side import Finished
 
 
-def draw(views: Sequence[RunView], runs: Sequence[Finished]) -> None:
+def draw(views: Sequence[JobView], runs: Sequence[Finished]) -> None:
     """Draw the button; the file is made when it is asked for.
 
     Parameters
     ----------
-    views : sequence of RunView
+    views : sequence of JobView
         All compared solves.
     runs : sequence of Finished
         Those with a result.
@@ -37,7 +37,7 @@ def draw(views: Sequence[RunView], runs: Sequence[Finished]) -> None:
     )
 
 
-def _report(views: Sequence[RunView], runs: Sequence[Finished]) -> str:
+def _report(views: Sequence[JobView], runs: Sequence[Finished]) -> str:
     share, rows = session.repeats(tuple(entry.id for entry in runs)) or (0.0, ())
     repeats = [
         [view.run for key in row if (view := jobs.view(key or None)) and view.run] for row in rows

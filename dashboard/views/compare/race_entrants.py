@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard import cached
-from dashboard.server.jobs import RunView
+from dashboard.server.job_view import JobView
 from dashboard.views.compare.presets import flat_settings, short_labels
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
@@ -23,7 +23,7 @@ COUNTS_FOR_THE_PROBLEM = ("encoding", "depth", "leaf_penalty", "split_weight", "
 KEEP = 512
 
 
-def labels_of(views: Sequence[RunView]) -> tuple[str, ...]:
+def labels_of(views: Sequence[JobView]) -> tuple[str, ...]:
     """Short names of solves by what differs, the data included."""
     labels = short_labels([view.settings for view in views])
     names = [data_name(view) for view in views]
@@ -32,7 +32,7 @@ def labels_of(views: Sequence[RunView]) -> tuple[str, ...]:
     return tuple(f"{label} on {name}" for label, name in zip(labels, names, strict=True))
 
 
-def data_name(view: RunView) -> str:
+def data_name(view: JobView) -> str:
     """Name of the data of a solve."""
     if view.data is not None:
         return view.data.name
@@ -40,12 +40,12 @@ def data_name(view: RunView) -> str:
     return str(dict(settings.get("data") or {}).get("name", "data"))
 
 
-def entrants_of(views: Sequence[RunView], with_accuracy: bool) -> tuple[Entrant, ...]:
+def entrants_of(views: Sequence[JobView], with_accuracy: bool) -> tuple[Entrant, ...]:
     """Turn solves into what the race chart draws.
 
     Parameters
     ----------
-    views : sequence of RunView
+    views : sequence of JobView
         Waiting, running or finished.
     with_accuracy : bool
         Route the rows through every incumbent, which only the accuracy scale needs.
@@ -64,16 +64,16 @@ def entrants_of(views: Sequence[RunView], with_accuracy: bool) -> tuple[Entrant,
     )
 
 
-def _proven(view: RunView) -> float | None:
+def _proven(view: JobView) -> float | None:
     run = view.run
     return run.objective if run and run.is_optimal and run.certificate.proven else None
 
 
-def _span(view: RunView) -> tuple[float, float] | None:
+def _span(view: JobView) -> tuple[float, float] | None:
     return None if view.started is None else (view.started, view.finished or time.time())
 
 
-def problem_of(view: RunView) -> str:
+def problem_of(view: JobView) -> str:
     """Text that is equal for solves of the same problem, whatever the formulation.
 
     Same rows, same encoded columns, same objective, depth and constraints: the optimum that one
@@ -92,7 +92,7 @@ def problem_of(view: RunView) -> str:
     return json.dumps(record, sort_keys=True, default=str)
 
 
-def _rows(view: RunView) -> tuple[Dataset, Encoding] | None:
+def _rows(view: JobView) -> tuple[Dataset, Encoding] | None:
     if view.run is not None and view.run.train is not None:
         return view.run.train, view.run.encoding
     if view.data is None:
@@ -100,7 +100,7 @@ def _rows(view: RunView) -> tuple[Dataset, Encoding] | None:
     return cached.training_part(view.data, cached.data_token(view.data), view.settings)
 
 
-def _accuracies(view: RunView) -> tuple[float, ...]:
+def _accuracies(view: JobView) -> tuple[float, ...]:
     part = _rows(view)
     trees = [event.tree for event in view.trace.incumbents if event.tree is not None]
     if part is None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.server.jobs import RunView
+from dashboard.server.job_view import JobView
 from dashboard.views.compare.race_entrants import entrants_of
 from dashboard.views.compare.race_live import race_chart
 from dashboard.views.compare.swatch import swatch
@@ -32,12 +32,12 @@ SCALES: dict[str, Scale] = {
 }
 
 
-def draw(views: Sequence[RunView]) -> None:
+def draw(views: Sequence[JobView]) -> None:
     """Draw the race; polls only while a run goes on.
 
     Parameters
     ----------
-    views : sequence of RunView
+    views : sequence of JobView
         The runs.
     """
     done = all(view.is_final for view in views)
@@ -110,7 +110,7 @@ def _words(entrants: Sequence[Entrant], scale: Scale) -> None:
     st.caption(" ".join(words))
 
 
-def _standing(view: RunView, entrant: Entrant, index: int) -> None:
+def _standing(view: JobView, entrant: Entrant, index: int) -> None:
     """Say how one run stands, with its own Stop."""
     swatch(index, entrant.label)
     last = view.trace.events[-1] if len(view.trace) else None
@@ -131,7 +131,7 @@ def _standing(view: RunView, entrant: Entrant, index: int) -> None:
         st.rerun()
 
 
-def standing_words(view: RunView) -> str:
+def standing_words(view: JobView) -> str:
     """Say in a few words how a run stands."""
     if view.state == "queued":
         return f"waiting, place {view.position} in the queue"

@@ -12,6 +12,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server import jobs
+from dashboard.server.job_view import JobView
 from dashboard.widgets import chart
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
@@ -50,12 +51,9 @@ def draw(data: Dataset, column: str) -> None:
         return
     settings, pressed = _form()
     key = (f"{TASK}:{json.dumps(settings, sort_keys=True)}", cached.data_token(data))
-    followers = jobs.followers()
     if pressed:
-        started = jobs.start_task(session.token(), data, TASK, settings, TASK_SECONDS)
-        if started is not None:
-            followers[key] = started
-    task = followers.get(key)
+        jobs.start_task(session.token(), data, TASK, settings, TASK_SECONDS, key)
+    task = jobs.followers().get(key)
     if task is None:
         st.caption(
             "The optimal tree is proven on all thresholds, on class changes and on 2 to 20 parts "
@@ -63,7 +61,7 @@ def draw(data: Dataset, column: str) -> None:
             "long it takes."
         )
         return
-    is_final = jobs.is_task_final(task)
+    is_final = jobs.task(task).is_final
     st.fragment(_answer, run_every=None if is_final else SECONDS_BETWEEN)(
         task, data, settings, column, is_final
     )
@@ -110,7 +108,7 @@ def path_of(
     Parameters
     ----------
     parts : sequence of mapping
-        From `dashboard.server.jobs.task_parts`.
+        Of a `dashboard.server.job_view.JobView`.
     name : str
         Of the data.
     settings : mapping
@@ -126,13 +124,14 @@ def path_of(
 def _answer(
     task: str, data: Dataset, settings: Mapping[str, Any], column: str, was_final: bool
 ) -> None:
-    if jobs.is_task_final(task) and not was_final:
+    job = jobs.task(task)
+    if job.is_final and not was_final:
         st.rerun()
-    parts = jobs.task_parts(task)
+    parts = job.parts
     if not was_final:
-        _progress(task, parts)
-    elif jobs.task_message(task):
-        st.warning(text.markdown(jobs.task_message(task), 400), icon=":material/error:")
+        _progress(job)
+    elif job.message:
+        st.warning(text.markdown(job.message, 400), icon=":material/error:")
     if not parts:
         return
     path = path_of(parts, data.name, settings)
@@ -147,14 +146,12 @@ def _answer(
         _table(path)
 
 
-def _progress(task: str, parts: Sequence[Mapping[str, Any]]) -> None:
-    done, total = (parts[-1]["done"], parts[-1]["total"]) if parts else (0, 0)
+def _progress(job: JobView) -> None:
+    done, total = (job.parts[-1]["done"], job.parts[-1]["total"]) if job.parts else (0, 0)
     words = f"{done} of {total} encodings" if total else "Starting"
-    st.progress(
-        done / total if total else 0.0, f"{words}; {text.markdown(jobs.task_words(task), 200)}"
-    )
+    st.progress(done / total if total else 0.0, f"{words}; {text.markdown(job.words, 200)}")
     if st.button("Stop", icon=":material/stop_circle:", key="binarization_stop"):
-        jobs.stop(task)
+        jobs.stop(job.id)
 
 
 def _curves(path: BinarizationPath) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.server.jobs import supervisor
-from dashboard.server.path_jobs import PathJob, PathJobs
+from dashboard.server import jobs
+from dashboard.server.job_view import JobView
 from dashboard.widgets import chart, run_summary
 from dashboard.widgets.tree_component import show_tree
 from octcore.data.dataset import Dataset
@@ -28,16 +28,13 @@ from octcore.solving.prepare import split_rows
 
 SECONDS_BETWEEN = 0.8
 TIME_LIMIT = 120.0
+GRACE_SECONDS = 20.0
+"""The worker ends itself at its time limit; this much later it is ended."""
+TASK = "path"
 ENCODINGS = ("QT-5", "QB-5", "QT-8", "QB-8", "class-change", "one-hot")
 FIRST_ENCODINGS = ("QT-5", "QB-5")
 SEED = 0
 CHART = "path_chart"
-
-
-@st.cache_resource(show_spinner=False)
-def path_jobs() -> PathJobs:
-    """Return the paths of this server."""
-    return PathJobs(supervisor())
 
 
 def draw(data: Dataset) -> None:
@@ -52,23 +49,23 @@ def draw(data: Dataset) -> None:
     keys = {name: _key(data, {**settings, "encoding": name}) for name in encodings}
     if pressed:
         for name, key in keys.items():
-            path_jobs().start(key, data, {**settings, "encoding": name}, session.token())
-    jobs = {name: path_jobs().get(key) for name, key in keys.items()}
-    found = {name: job for name, job in jobs.items() if job is not None}
-    if len(found) < len(jobs) or not found:
+            asked = {**settings, "encoding": name}
+            jobs.once(key, session.token(), data, TASK, asked, TIME_LIMIT + GRACE_SECONDS)
+    found = {name: task for name, key in keys.items() if (task := jobs.followers().get(key))}
+    if len(found) < len(keys) or not found:
         st.info(
             "Press **Compute**: every number of leaves gets its optimal tree, and you see what "
             "another leaf buys."
         )
         return
-    is_live = any(not job.is_final for job in found.values())
+    is_live = any(not jobs.task(task).is_final for task in found.values())
     st.fragment(_live if is_live else _result, run_every=SECONDS_BETWEEN if is_live else None)(
         data, settings, found
     )
 
 
-def _key(data: Dataset, settings: Mapping[str, Any]) -> str:
-    return cached.data_token(data) + json.dumps(dict(settings), sort_keys=True)
+def _key(data: Dataset, settings: Mapping[str, Any]) -> tuple[str, str]:
+    return f"{TASK}:{json.dumps(dict(settings), sort_keys=True)}", cached.data_token(data)
 
 
 def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
@@ -117,26 +114,34 @@ def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
     return settings, list(encodings), pressed
 
 
-def _live(data: Dataset, settings: Mapping[str, Any], jobs: Mapping[str, PathJob]) -> None:
-    if all(job.is_final for job in jobs.values()):
+def _live(data: Dataset, settings: Mapping[str, Any], tasks: Mapping[str, str]) -> None:
+    searches = [jobs.task(task) for task in tasks.values()]
+    if all(search.is_final for search in searches):
         st.rerun()
-    longest = max(job.elapsed for job in jobs.values())
-    waiting = max(job.position for job in jobs.values())
+    longest = max(search.elapsed for search in searches)
+    waiting = max(search.position for search in searches)
     queued = f"; the last one waits at place {waiting} of the queue" if waiting else ""
     st.info(
         f"Searching the optimal tree of every size, {text.seconds(longest)}{queued}",
         icon=":material/hourglass_top:",
     )
     if st.button("Stop", key="path_stop", icon=":material/stop_circle:"):
-        for job in jobs.values():
-            job.stop()
+        for search in searches:
+            jobs.stop(search.id)
 
 
-def _result(data: Dataset, settings: Mapping[str, Any], jobs: Mapping[str, PathJob]) -> None:
-    for name, job in jobs.items():
-        if job.error:
-            st.warning(f"{text.markdown(name)}: {text.markdown(job.error, 400)}")
-    paths = {name: job.path for name, job in jobs.items() if job.path is not None}
+def _path(search: JobView) -> PenaltyPath:
+    record = search.result
+    assert record is not None
+    return cached.once_per_run(search.id, TASK, lambda: PenaltyPath.from_dict(record["path"]))
+
+
+def _result(data: Dataset, settings: Mapping[str, Any], tasks: Mapping[str, str]) -> None:
+    searches = {name: jobs.task(task) for name, task in tasks.items()}
+    for name, search in searches.items():
+        if search.message:
+            st.warning(f"{text.markdown(name)}: {text.markdown(search.message, 400)}")
+    paths = {name: _path(search) for name, search in searches.items() if search.result is not None}
     if not paths:
         return
     record = penalty_path_data(paths)

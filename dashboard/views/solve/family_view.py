@@ -7,38 +7,39 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server import jobs
-from dashboard.server.jobs import RunView
+from dashboard.server.job_view import JobView
 from octcore.plotting import text
 
 SECONDS_BETWEEN = 1.0
 
 
-def draw(view: RunView) -> None:
+def draw(view: JobView) -> None:
     """Draw what belongs to a run above it; nothing for most.
 
     Parameters
     ----------
-    view : RunView
+    view : JobView
         The run that the page shows.
     """
-    selected = jobs.families().selection(view.id)
-    if selected is not None:
-        words = f"Trained on {selected.n_selected:,} of {selected.whole.n_samples:,} rows."
+    family = jobs.family(view.id)
+    if family is None:
+        return
+    if family.n_selected:
+        words = f"Trained on {family.n_selected:,} of {family.train.n_samples:,} rows."
         if view.is_final and view.run is not None:
             run = view.run
-            share, held = cached.once_per_run(view.id, "all rows", lambda: selected.accuracy(run))
+            share, held = cached.once_per_run(view.id, "all rows", lambda: family.accuracy([run]))
             words += f" On all of them the tree is right for **{text.percent(share)}**"
             words += "." if held is None else f", on the held-out rows for {text.percent(held)}."
         st.info(words, icon=":material/filter_alt:")
-    family = jobs.families().of(view.id)
-    if family is not None:
+    else:
         views = [jobs.view(run) for run in family.runs]
         done = all(v is None or v.is_final for v in views)
         st.fragment(_family, run_every=None if done else SECONDS_BETWEEN)(view.id, done)
 
 
 def _family(run_id: str, was_done: bool) -> None:
-    family = jobs.families().of(run_id)
+    family = jobs.family(run_id)
     if family is None:
         return
     views = [view for run in family.runs if (view := jobs.view(run)) is not None]
@@ -58,12 +59,12 @@ def _family(run_id: str, was_done: bool) -> None:
             }
         ),
         hide_index=True,
-        key=session.widget_key("family", family.id),
+        key=session.widget_key("family", family.runs[0]),
         alt="The trees of all classes",
     )  # fmt: skip
     runs = [view.run for view in views if view.run is not None and view.run.tree is not None]
     if len(runs) == len(family.runs) and done:
-        train, test = cached.once_per_run(family.id, "together", lambda: family.together(runs))
+        train, test = cached.once_per_run(run_id, "together", lambda: family.accuracy(runs))
         held = "" if test is None else f", {text.percent(test)} of the held-out rows"
         st.markdown(
             f"Together they are right for **{text.percent(train)}** of the training rows{held}; "
@@ -82,7 +83,7 @@ def _family(run_id: str, was_done: bool) -> None:
         st.rerun()
 
 
-def _state(view: RunView) -> str:
+def _state(view: JobView) -> str:
     if view.run is not None:
         return view.run.badge
     return f"place {view.position} in the queue" if view.position else view.phase or view.state

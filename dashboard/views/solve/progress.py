@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server import jobs
-from dashboard.server.jobs import RunView
+from dashboard.server.job_view import JobView
 from dashboard.views.solve import family_view, result
 from dashboard.views.solve.live_gap import live_chart
 from dashboard.widgets import data_thread, run_summary
@@ -63,7 +63,7 @@ def _live(run_id: str, was_final: bool) -> None:
         _running(view)
 
 
-def _running(view: RunView) -> None:
+def _running(view: JobView) -> None:
     left, right = st.columns([3, 1], vertical_alignment="center")
     left.subheader(text.markdown(view.title, 90), anchor=False)
     if right.button(
@@ -88,7 +88,7 @@ def _running(view: RunView) -> None:
     _incumbent_tree(view)
 
 
-def _phase_words(view: RunView) -> str:
+def _phase_words(view: JobView) -> str:
     if view.state == "queued":
         return f"waiting, place {view.position} in the queue"
     if view.state == "stopping":
@@ -97,7 +97,7 @@ def _phase_words(view: RunView) -> str:
     return text.markdown(words.get(view.phase, view.phase))
 
 
-def _numbers(view: RunView) -> None:
+def _numbers(view: JobView) -> None:
     last = view.trace.events[-1] if len(view.trace) else None
     columns = st.columns(4)
     columns[0].metric("Best tree", text.number(last.incumbent if last else None))
@@ -106,7 +106,7 @@ def _numbers(view: RunView) -> None:
     columns[3].metric("Trees found", len(view.trace.incumbents))
 
 
-def _incumbent_tree(view: RunView) -> None:
+def _incumbent_tree(view: JobView) -> None:
     found = view.trace.incumbents
     if not found or found[-1].tree is None:
         return
@@ -118,7 +118,7 @@ def _incumbent_tree(view: RunView) -> None:
         run_summary.incumbent_tree(view.id, found[-1].tree, *part, words)
 
 
-def _chart(view: RunView) -> None:
+def _chart(view: JobView) -> None:
     absolute = (
         st.segmented_control(
             "Chart",
@@ -144,7 +144,7 @@ def _chart(view: RunView) -> None:
     )
 
 
-def _finished(view: RunView) -> None:
+def _finished(view: JobView) -> None:
     st.subheader(text.markdown(view.title, 90), anchor=False)
     if view.error is not None:
         st.error(text.markdown(view.error.message, 500), icon=":material/error:")

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.server.jobs import RunView
+from dashboard.server.job_view import JobView
 from dashboard.views.solve import advice
 from dashboard.views.solve.advice import Step
 from dashboard.widgets import run_summary, start, verification
@@ -23,12 +23,12 @@ ON_NUMBERS = "raw"
 STEPS_PER_LINE = 3
 
 
-def draw(view: RunView, run: Run, chart: Callable[[], None]) -> None:
+def draw(view: JobView, run: Run, chart: Callable[[], None]) -> None:
     """Draw a finished run that has a tree.
 
     Parameters
     ----------
-    view : RunView
+    view : JobView
         The solve.
     run : Run
         Its result.

@@ -35,9 +35,7 @@ class Rows:
     data : Dataset
         The rows of the solve; the first of them for one tree per class.
     whole : Dataset
-        All rows with all classes; those that are held out from a selection are not among them.
-    held_out : Dataset or None
-        Rows that neither a selection nor its tree may see.
+        All rows with all classes; some may be held out from a selection and its tree.
     asked : mapping
         What is asked of `octcore.solving.settings.ROWS`; nothing for all rows as they are.
     select_seconds : float
@@ -46,7 +44,6 @@ class Rows:
 
     data: Dataset
     whole: Dataset
-    held_out: Dataset | None = None
     asked: Mapping[str, Any] = field(default_factory=dict)
     select_seconds: float = 0.0
 
@@ -138,7 +135,7 @@ def _selection(data: Dataset, settings: Mapping[str, Any]) -> Rows:
             key="select_rule", persist_state="session",
         )  # fmt: skip
         depth, seed = settings["depth"], int(settings.get("seed", 0))
-        train, held_out, _ = split_rows(data, float(settings.get("test_size", 0.0)), seed)
+        train, *_ = split_rows(data, float(settings.get("test_size", 0.0)), seed)
         purpose = ("select", jobs.data_token(train), rule, depth, seed)
         task = session.side_run(*purpose)
         if right.button("Select", key="select_start", icon=":material/play_arrow:",
@@ -150,9 +147,9 @@ def _selection(data: Dataset, settings: Mapping[str, Any]) -> Rows:
                 session.remember_side_run(task, *purpose)
         if task is None:
             return Rows(data, data)
-        final = jobs.is_task_final(task)
+        final = jobs.task(task).is_final
         st.fragment(_selecting, run_every=None if final else SECONDS_BETWEEN)(task, final)
-        result = jobs.task_result(task)
+        result = jobs.task(task).result
         if result is None:
             return Rows(data, data)
         rows = np.array(result["rows"], dtype=np.int64)
@@ -162,13 +159,14 @@ def _selection(data: Dataset, settings: Mapping[str, Any]) -> Rows:
     if not use:
         return Rows(data, data)
     asked = {SELECT_ROWS.name: rule}
-    return Rows(train.subset(rows), train, held_out, asked, float(result["seconds"]))
+    return Rows(train.subset(rows), data, asked, float(result["seconds"]))
 
 
 def _selecting(task: str, was_final: bool) -> None:
-    if jobs.is_task_final(task) and not was_final:
+    job = jobs.task(task)
+    if job.is_final and not was_final:
         st.rerun()
-    result = jobs.task_result(task)
+    result = job.result
     if result is not None:
         share = 100 * len(result["rows"]) / result["n_samples"]
         st.markdown(
@@ -176,11 +174,10 @@ def _selecting(task: str, was_final: bool) -> None:
             f"{text.count(result['clusters'], 'cluster')}, {text.seconds(result['seconds'])}."
         )
         return
-    message = jobs.task_message(task)
-    if message:
-        st.warning(text.markdown(message, 400))
-    if not jobs.is_task_final(task):
-        st.caption(f":material/hourglass_top: {text.markdown(jobs.task_words(task), 120)}")
+    if job.message:
+        st.warning(text.markdown(job.message, 400))
+    if not job.is_final:
+        st.caption(f":material/hourglass_top: {text.markdown(job.words, 120)}")
         if st.button("Stop", key=f"select_stop:{task}", icon=":material/stop_circle:"):
             jobs.stop(task)
 
@@ -194,7 +191,7 @@ def start(rows: Rows, settings: dict[str, Any]) -> bool:
             given = rows.to_solve(settings)
             run = jobs.submit(session.token(), rows.data, given)
             if rows.is_selected:
-                jobs.families().note_selection(run, rows.whole, rows.data.n_samples, rows.held_out)
+                jobs.keep_family([run], rows.whole, settings, rows.data.n_samples)
     except OctError as error:
         st.error(text.markdown(error.message, 500), icon=":material/error:")
         return False
@@ -203,7 +200,7 @@ def start(rows: Rows, settings: dict[str, Any]) -> bool:
 
 
 def _start_family(data: Dataset, settings: dict[str, Any]) -> str:
-    train, test, parts, each = families.one_for_every_class(data, settings)
+    parts, each = families.one_for_every_class(data, settings)
     started: list[str] = []
     try:
         for part in parts:
@@ -212,7 +209,7 @@ def _start_family(data: Dataset, settings: dict[str, Any]) -> str:
         for run in started:
             jobs.stop(run)
         raise
-    jobs.families().add(started, train, test)
+    jobs.keep_family(started, data, settings)
     for run in reversed(started):
         session.look_at(run)
     return started[0]

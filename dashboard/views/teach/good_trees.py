@@ -56,7 +56,7 @@ def draw(lesson: Lesson) -> None:
     task = _task(lesson, data, points / 100)
     if task is None:
         return
-    is_final = jobs.is_task_final(task)
+    is_final = jobs.task(task).is_final
     st.fragment(_answer, run_every=None if is_final else SECONDS_BETWEEN)(
         lesson, task, data, points, is_final
     )
@@ -71,27 +71,21 @@ def _task(lesson: Lesson, data: Dataset, tolerance: float) -> str | None:
         "conditions": {"tolerance": tolerance},
     }
     key = (f"fan:{json.dumps(settings, sort_keys=True)}", cached.data_token(data))
-    followers = jobs.followers()
-    known = followers.get(key)
-    if known is not None and not (jobs.is_task_final(known) and jobs.task_result(known) is None):
-        return known
-    if known is not None:
-        st.warning(text.markdown(jobs.task_message(known), 400), icon=":material/error:")
+    if message := jobs.failure(key):
+        st.warning(text.markdown(message, 400), icon=":material/error:")
         if not st.button("Count again", icon=":material/refresh:", key="good_trees_again"):
             return None
-    started = jobs.start_task(session.token(), data, TASK, settings, TASK_SECONDS)
-    if started is not None:
-        followers[key] = started
-    return started
+    return jobs.once(key, session.token(), data, TASK, settings, TASK_SECONDS)
 
 
 def _answer(lesson: Lesson, task: str, data: Dataset, points: float, was_final: bool) -> None:
-    if jobs.is_task_final(task) and not was_final:
+    job = jobs.task(task)
+    if job.is_final and not was_final:
         st.rerun()
-    result = jobs.task_result(task)
+    result = job.result
     if result is None:
         st.info(
-            f"Counting the good trees: {text.markdown(jobs.task_words(task), 200)}",
+            f"Counting the good trees: {text.markdown(job.words, 200)}",
             icon=":material/hourglass_top:",
         )
         return

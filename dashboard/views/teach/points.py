@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.server.jobs import RunView
+from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import Truth, board_data, lesson_plane
 from dashboard.teaching.lessons import CLASSES, MOST_POINTS, Lesson
@@ -128,7 +128,7 @@ def _live_key(lesson: Lesson) -> str:
     return session.widget_key("lesson_live", ",".join(lesson.formulations))
 
 
-def _live_tree(lesson: Lesson) -> RunView | None:
+def _live_tree(lesson: Lesson) -> JobView | None:
     """The tree under the points, started anew after every change of them."""
     key = st.session_state.get(_live_key(lesson))
     if key is None:
@@ -144,7 +144,7 @@ def _live_tree(lesson: Lesson) -> RunView | None:
     return known
 
 
-def _watch(lesson: Lesson, live: RunView | None) -> None:
+def _watch(lesson: Lesson, live: JobView | None) -> None:
     """Draw the choice of the tree under the points; looks again until it is there."""
     names = {key: get_formulation(key).info.teaching_text.name for key in lesson.formulations}
     st.pills(
@@ -170,7 +170,7 @@ def _wait(run_id: str) -> None:
     st.caption(f"Growing, {text.seconds(view.elapsed)} …")
 
 
-def _board(lesson: Lesson, live: RunView | None) -> None:
+def _board(lesson: Lesson, live: JobView | None) -> None:
     points, codes = lessons.lesson_points(lesson)
     palette = session.palette()
     truth = lesson_trees.truth_of(lesson) if lesson_trees.shows_truth(lesson) else Truth()
@@ -195,7 +195,7 @@ def _board(lesson: Lesson, live: RunView | None) -> None:
     show_board(data, key, lambda serial, drawn: _drawn(lesson, origin, serial, drawn))
 
 
-def _plane_of(live: RunView | None) -> PlaneRecord | None:
+def _plane_of(live: JobView | None) -> PlaneRecord | None:
     run = live.run if live is not None and live.is_final else None
     if run is None or run.tree is None or run.train is None:
         return None

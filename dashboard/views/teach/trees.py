@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.server.jobs import RunView
+from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import (
     LessonNumbers,
@@ -45,7 +45,7 @@ def shows_truth(lesson: Lesson) -> bool:
     return bool(st.session_state.get(session.widget_key("truth", lesson.key)))
 
 
-def run_view(lesson: Lesson, key: str) -> RunView | None:
+def run_view(lesson: Lesson, key: str) -> JobView | None:
     """How the tree of a formulation stands; None when it was not asked for yet."""
     return jobs.view(session.side_run("lesson", lessons.run_key(lesson, key)))
 
@@ -101,7 +101,7 @@ def _grow_and_step(lesson: Lesson) -> None:
         lesson_bar.go_to(lesson, lesson.formulations[0])
 
 
-def _views(lesson: Lesson, keys: tuple[str, ...]) -> dict[str, RunView] | None:
+def _views(lesson: Lesson, keys: tuple[str, ...]) -> dict[str, JobView] | None:
     found = {key: run_view(lesson, key) for key in keys}
     if any(view is None for view in found.values()):
         st.info("These points have no trees yet. Press the button, or move some points first.")
@@ -178,7 +178,7 @@ def _legend(lesson: Lesson) -> None:
     st.html(f'<div style="display:flex;flex-wrap:wrap;gap:4px 18px;font-size:{size}">{parts}</div>')
 
 
-def _picture(lesson: Lesson, key: str, view: RunView, height: int) -> None:
+def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
     if not view.is_final:
         place = f", place {view.position} in the queue" if view.position else ""
         st.info(
@@ -254,7 +254,7 @@ def _numbers(numbers: LessonNumbers, shown: Collection[str] = ALL_NUMBERS) -> No
                 st.metric(label, value, help=words, width="content")
 
 
-def _explore_link(view: RunView) -> None:
+def _explore_link(view: JobView) -> None:
     if st.button("Explore this tree", icon=":material/account_tree:", key=f"lesson:{view.id}"):
         session.look_at(view.id)
         st.switch_page(EXPLORE_PAGE, query_params=session.run_query())

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.server.tunings import Standing, candidate_words, value_words
+from dashboard.server.tunings import Standing, candidate_words, standing_of, value_words
 from dashboard.widgets import chart
 from octcore.data.export import frame_to_csv
 from octcore.plotting import text
@@ -35,13 +35,13 @@ def draw(tuning: str | None) -> None:
     if standing is None:
         _nothing_yet(tuning)
         return
-    interval = None if standing.is_final else SECONDS_BETWEEN
-    st.fragment(_live, run_every=interval)(standing.id, standing.is_final)
+    interval = None if standing.job.is_final else SECONDS_BETWEEN
+    st.fragment(_live, run_every=interval)(standing.job.id, standing.job.is_final)
 
 
 def _pick(tuning: str | None) -> Standing | None:
     """The current one; a list to choose from when this browser has several."""
-    known = {s.id: s for s in jobs.tunings(session.token(), session.tuning_ids())}
+    known = {s.job.id: s for s in jobs.tunings(session.token(), session.tuning_ids())}
     if tuning not in known:
         return None
     if len(known) > 1:
@@ -49,7 +49,7 @@ def _pick(tuning: str | None) -> Standing | None:
             "Model selection",
             list(known),
             index=list(known).index(tuning),
-            format_func=lambda key: f"{known[key].title} ({known[key].state})",
+            format_func=lambda key: f"{known[key].job.title} ({known[key].job.state})",
             key=session.widget_key("tuning", tuning, len(known)),
         )
         if picked != tuning:
@@ -74,12 +74,12 @@ def _nothing_yet(tuning: str | None) -> None:
 
 
 def _live(tuning: str, was_final: bool) -> None:
-    standing = jobs.tuning(tuning)
-    if standing is None or (standing.is_final and not was_final):
+    standing = standing_of(jobs.task(tuning))
+    if standing.job.is_final and not was_final:
         st.rerun()
     _head(standing)
     if not standing.fits:
-        if not standing.is_final:
+        if not standing.job.is_final:
             st.caption("The table starts with the first training.")
         return
     _choice(standing)
@@ -99,25 +99,26 @@ def _live(tuning: str, was_final: bool) -> None:
 
 def _head(standing: Standing) -> None:
     left, right = st.columns([3, 1], vertical_alignment="center")
-    left.subheader(text.markdown(standing.title, 90), anchor=False)
-    if standing.is_final:
+    left.subheader(text.markdown(standing.job.title, 90), anchor=False)
+    job = standing.job
+    if job.is_final:
         words = {"done": "done", "stopped": "stopped; what was trained is kept"}
         left.caption(
-            f"{words.get(standing.state, standing.state)} · {len(standing.fits)} trainings in "
-            f"{text.seconds(standing.elapsed)} · {_protocol_words(standing)}"
+            f"{words.get(job.state, job.state)} · {len(standing.fits)} trainings in "
+            f"{text.seconds(job.elapsed)} · {_protocol_words(standing)}"
         )
-        if standing.message:
-            st.error(text.markdown(standing.message, 500), icon=":material/error:")
+        if standing.job.error is not None:
+            st.error(text.markdown(standing.job.error.message, 500), icon=":material/error:")
         return
     if right.button(
         "Stop",
-        key=session.widget_key("tune_stop", standing.id),
+        key=session.widget_key("tune_stop", standing.job.id),
         icon=":material/stop_circle:",
         width="stretch",
-        disabled=standing.state == "stopping",
+        disabled=standing.job.state == "stopping",
         help="Ends it and keeps what was trained.",
     ):
-        jobs.stop(standing.id)
+        jobs.stop(standing.job.id)
         st.rerun()
     done, total = len(standing.fits), standing.total
     st.progress(done / total if total else 0.0, text=progress_words(standing))
@@ -125,17 +126,15 @@ def _head(standing: Standing) -> None:
 
 def progress_words(standing: Standing) -> str:
     """Say how far it is and how long it will take at this pace."""
-    if standing.state == "queued":
-        return f"waiting, place {standing.position} in the queue"
+    if standing.job.state == "queued":
+        return f"waiting, place {standing.job.position} in the queue"
     done, total = len(standing.fits), standing.total
     if not done:
-        return f":material/autorenew: {text.markdown(standing.phase)}"
+        return f":material/autorenew: {text.markdown(standing.job.phase)}"
     left = (total - done) * sum(fit.seconds for fit in standing.fits) / done
     rest = f", about {text.seconds(left)} to go" if done < total else ""
-    return (
-        f":material/autorenew: **{done} of {total}** trainings, {text.seconds(standing.elapsed)}"
-        f"{rest}"
-    )
+    spent = text.seconds(standing.job.elapsed)
+    return f":material/autorenew: **{done} of {total}** trainings, {spent}{rest}"
 
 
 def _protocol_words(standing: Standing) -> str:
@@ -163,8 +162,10 @@ def _choice(standing: Standing) -> None:
         )
     else:
         third.metric("Test", "–", help="This protocol keeps no test rows.")
-    if standing.is_final:
-        _solve_with(standing, best, "Solve with the best", f"tune_solve:{standing.id}", "primary")
+    if standing.job.is_final:
+        _solve_with(
+            standing, best, "Solve with the best", f"tune_solve:{standing.job.id}", "primary"
+        )
 
 
 def _solve_with(
@@ -207,14 +208,14 @@ def _table(standing: Standing) -> None:
         table,
         hide_index=True,
         height=min(420, 38 + 35 * len(table)),
-        key=session.widget_key(TABLE, standing.id),
-        on_select="rerun" if standing.is_final else "ignore",
+        key=session.widget_key(TABLE, standing.job.id),
+        on_select="rerun" if standing.job.is_final else "ignore",
         selection_mode="single-row",
         alt=f"{len(table)} candidates, best first",
         column_config={name: decimals for name in ("mean %", "± %", "leaves", "features")}
         | {"seconds": st.column_config.NumberColumn(format="%.2f", width="small")},
     )
-    if not standing.is_final:
+    if not standing.job.is_final:
         return
     candidates = list(dict.fromkeys(fit.candidate for fit in standing.fits))
     rows = picked["selection"]["rows"]
@@ -222,7 +223,7 @@ def _table(standing: Standing) -> None:
     with left:
         if rows and rows[0] < len(table):
             chosen = candidates[int(table.index[rows[0]])]
-            _solve_with(standing, chosen, "Solve with this line", f"tune_line:{standing.id}")
+            _solve_with(standing, chosen, "Solve with this line", f"tune_line:{standing.job.id}")
         else:
             st.caption("Tick a line to solve with it instead.")
     second.download_button(
@@ -238,5 +239,5 @@ def _table(standing: Standing) -> None:
 
 
 def _json(standing: Standing) -> str:
-    whole = jobs.task_result(standing.id) or standing.result.to_dict()
-    return json.dumps({**whole, "settings": dict(standing.settings)}, indent=1, default=str)
+    whole = standing.job.result or standing.result.to_dict()
+    return json.dumps({**whole, "settings": dict(standing.job.settings)}, indent=1, default=str)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard.server.jobs import RunView
+from dashboard.server.job_view import JobView
 from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import (
@@ -21,7 +21,7 @@ TIME_LIMIT = 60.0
 FALLBACK_ENCODING = "QT-5"
 
 
-def rows_of(view: RunView) -> Dataset | None:
+def rows_of(view: JobView) -> Dataset | None:
     """Rows to solve again: all of them while the server has them, else the training rows."""
     if view.data is not None:
         return view.data

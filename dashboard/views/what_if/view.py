@@ -11,7 +11,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.server.jobs import RunView
+from dashboard.server.job_view import JobView
 from dashboard.server.naming import HELPER
 from dashboard.views.what_if import form as what_if_form
 from dashboard.views.what_if import questions as what_if
@@ -38,12 +38,12 @@ COMPILING = "compiling kernels"
 """What a worker says while it does what is needed once per installation; takes up to a minute."""
 
 
-def draw(view: RunView, run: Run) -> None:
+def draw(view: JobView, run: Run) -> None:
     """Draw question and answer for a finished run.
 
     Parameters
     ----------
-    view : RunView
+    view : JobView
         The run.
     run : Run
         Its result, with a tree.
@@ -70,7 +70,7 @@ def draw(view: RunView, run: Run) -> None:
         st.fragment(_answer, run_every=pace)(view.id, is_final)
 
 
-def _needs_base(run: Run, answer: RunView | None) -> bool:
+def _needs_base(run: Run, answer: JobView | None) -> bool:
     """Whether neither the run nor the search of the root values is what the price counts from."""
     asked = "" if answer is None else str(answer.settings["formulation"])
     if what_if.is_comparable(run, asked):
@@ -79,13 +79,13 @@ def _needs_base(run: Run, answer: RunView | None) -> bool:
     return bool(what_if.left_out(run)) or other
 
 
-def _pace(view: RunView) -> float | None:
+def _pace(view: JobView) -> float | None:
     return None if view.is_final else SECONDS_BETWEEN
 
 
 def _started(
     what: str, run_id: str, data: Dataset, settings: dict[str, Any] | None
-) -> RunView | None:
+) -> JobView | None:
     """A solve that belongs to the question; started once for every run, whoever asks."""
     followers = jobs.followers()
     known = jobs.view(followers.get((what, run_id)))
@@ -101,7 +101,7 @@ def _started(
     return jobs.view(started)
 
 
-def _follower(what: str, run_id: str) -> RunView | None:
+def _follower(what: str, run_id: str) -> JobView | None:
     return jobs.view(jobs.followers().get((what, run_id)))
 
 
@@ -255,7 +255,7 @@ def _answer(run_id: str, was_final: bool) -> None:
     _trees(run_id, before, after, answer.id)
 
 
-def _waiting(views: list[RunView]) -> None:
+def _waiting(views: list[JobView]) -> None:
     """Say what is being solved, with a Stop for each."""
     for view in views:
         what = text.markdown(view.phase or view.state)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dashboard.reports.compare_report import comparison_html
-from dashboard.server.families import Families, one_for_every_class, takes_too_few_classes
+from dashboard.server.families import Family, one_for_every_class, takes_too_few_classes
 from dashboard.server.history import Entry
 from dashboard.views.compare.own_presets import MOST, OwnPresets
 from dashboard.views.runs.history_table import fold, history_frame
@@ -25,17 +25,15 @@ def iris():
 
 def test_one_tree_for_every_class_shares_the_held_out_rows(iris):
     settings = {"formulation": "path-search", "depth": 1, "test_size": 0.2, "encoding": "QT-5"}
-    train, test, parts, each = one_for_every_class(iris, settings)
+    parts, each = one_for_every_class(iris, settings)
+    family = Family(iris, ("a", "b", "c"), 0.2)
+    train, test = family.parts
     assert test.n_samples == 30
     assert "test_size" not in each
     assert [part.n_classes for part in parts] == [2, 2, 2]
     assert all((part.frame.index == train.frame.index).all() for part in parts)
     runs = [solve(part, **each) for part in parts]
-    families = Families()
-    family = families.add(["a", "b", "c"], train, test)
-    assert families.of("b") is family
-    assert families.of("d") is None
-    shares = family.together(runs)
+    shares = family.accuracy(runs)
     assert 0.6 < shares[0] <= 1.0
     assert shares[1] == pytest.approx(round(30 * shares[1]) / 30)
 
@@ -48,9 +46,7 @@ def test_only_formulations_for_two_classes_ask(iris):
 def test_a_tree_of_selected_rows_is_judged_on_all(iris):
     rows = np.arange(0, 150, 3)
     run = solve(iris.subset(rows), "path-search", depth=2)
-    families = Families()
-    families.note_selection("x", iris, len(rows))
-    whole, held_out = families.selection("x").accuracy(run)
+    whole, held_out = Family(iris, ("x",), n_selected=len(rows)).accuracy([run])
     assert held_out is None
     predicted = run.tree.predict_codes(run.encoding.transform(iris.frame))
     assert whole == pytest.approx(np.mean(predicted == iris.y))

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import pytest
 
-from dashboard.server.path_jobs import PathJobs, read_path
 from dashboard.server.supervisor import Supervisor
 from octcore.data.samples import load_sample
 from octcore.plotting.palette import LIGHT
@@ -15,7 +14,7 @@ from octcore.plotting.penalty_path import (
     penalty_path_figure,
     winners_figure,
 )
-from octcore.selection.penalty_path import penalty_path
+from octcore.selection.penalty_path import PenaltyPath, penalty_path
 from octcore.worker import WorkerPool
 
 
@@ -50,37 +49,35 @@ def test_ranges_meet_at_the_breakpoints(paths):
 
 def test_path_survives_its_plain_data(paths):
     path = paths["QT-3"]
-    again = read_path(path.to_dict())
+    again = PenaltyPath.from_dict(path.to_dict())
     assert again.steps == path.steps
     assert again.encoding.names == path.encoding.names
 
 
 @pytest.fixture(scope="module")
-def jobs(tmp_path_factory):
+def server(tmp_path_factory):
     pool = WorkerPool(idle=0)
     server = Supervisor(cores=1, store=tmp_path_factory.mktemp("paths") / "runs.db", pool=pool)
-    yield PathJobs(server)
+    yield server
     server.close()
 
 
-def test_child_process_gives_the_same_path_and_says_errors_in_words(paths, jobs):
+def test_child_process_gives_the_same_path_and_says_errors_in_words(paths, server):
     data = load_sample("iris")
     settings = {"encoding": "QT-3", "depth": 2, "test_size": 0.3}
-    job = jobs.start("a", data, settings)
-    assert jobs.start("a", data, settings) is job
-    refused = jobs.start("b", data, {**settings, "depth": 99})
-    assert refused.position == 1
-    assert job.wait(120)
-    assert job.path.steps == paths["QT-3"].steps
-    assert refused.wait(120)
-    assert refused.path is None
-    assert "depth" in refused.error
+    asked = server.submit_task("me", data, "path", settings)
+    refused = server.submit_task("me", data, "path", {**settings, "depth": 99})
+    assert server.get(refused).position == 1
+    assert server.wait(asked, 120)
+    assert PenaltyPath.from_dict(server.get(asked).result["path"]).steps == paths["QT-3"].steps
+    assert server.wait(refused, 120)
+    assert "depth" in server.get(refused).message
 
 
-def test_a_stopped_path_ends_at_once(jobs):
+def test_a_stopped_path_ends_at_once(server):
     settings = {"encoding": "class-change", "depth": 5, "time_limit": 300.0}
-    job = jobs.start("c", load_sample("wdbc"), settings)
-    job.stop()
-    assert job.wait(30)
-    assert job.path is None
-    assert job.error == "Stopped."
+    asked = server.submit_task("me", load_sample("wdbc"), "path", settings)
+    server.stop(asked)
+    assert server.wait(asked, 30)
+    assert server.get(asked).result is None
+    assert server.get(asked).message == "It was stopped."

@@ -9,7 +9,6 @@ import pytest
 from dashboard.server import tunings
 from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
-from dashboard.server.task_job import TaskSnapshot
 from dashboard.server.tunings import (
     Plan,
     Standing,
@@ -92,9 +91,9 @@ def standing(fits, state: JobState = JobState.RUNNING, result=None, iris=None) -
         {"fit": {**vars(f), "candidate": dict(f.candidate)}, "done": i + 1, "total": 9}
         for i, f in enumerate(fits)
     )
-    shot = TaskSnapshot(state, "working", 3.0, parts, result)
     name, settings = "Exact search on iris", PLAN.settings
-    view = JobView("x", "me", name, state.value, 0, 0.0, 0.0, None, settings, iris, shot)
+    view = JobView("x", name, settings, state.value, elapsed=3.0, data=iris, parts=parts,
+                   result=result)  # fmt: skip
     return tunings.standing_of(view)
 
 
@@ -111,7 +110,7 @@ def test_the_choice_and_its_settings_for_the_solve_form(iris):
     fits = [fit(1, 0, 0, 0.7), fit(2, 0, 0, 0.9), fit(2, 0, -1, None)]
     chosen = {"chosen": [{"depth": 2, "leaf_penalty": 0.01}]}
     done = standing(fits, JobState.DONE, chosen, iris)
-    assert done.is_final
+    assert done.job.is_final
     settings = done.solve_settings(done.best)
     assert settings["depth"] == 2
     assert settings["params"] == {"leaf_penalty": 0.01}
@@ -159,7 +158,7 @@ def test_the_task_gives_what_the_library_gives(server, iris):
     server.stop(waiting)
     assert server.wait(task, 200)
     done = tunings.standing_of(server.get(task))
-    assert done.state == "done"
+    assert done.job.state == "done"
     direct = tune(iris, **PLAN.settings)
     assert done.result.chosen == direct.chosen
     assert [f.accuracy for f in done.fits if f.inner >= 0] == [
@@ -180,7 +179,7 @@ def test_stop_keeps_what_was_trained(server, iris):
     server.stop(task)
     assert server.wait(task, 20)
     stopped = tunings.standing_of(server.get(task))
-    assert stopped.state == "stopped"
+    assert stopped.job.state == "stopped"
     assert 1 <= len(stopped.fits) < 1001
     assert stopped.best is not None
     assert stopped.result.chosen == ()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.server.jobs import RunView
+from dashboard.server.job_view import JobView
 from dashboard.views.what_if import questions as what_if
 from octcore.data.samples import load_sample
 from octcore.plotting.difference import (
@@ -163,7 +163,7 @@ def test_constraints_of_the_run_stay(iris):
 
 
 def test_rows_of_a_run_from_the_history_are_its_training_rows(base):
-    view = RunView("x", "x", {}, "done", run=base)
+    view = JobView("x", "x", {}, "done", run=base)
     assert what_if.rows_of(view) is base.train
     held = replace(base, n_test=50, settings={**base.settings, "test_size": 0.25})
     assert what_if.base_settings(held, base.train)["test_size"] == 0.0

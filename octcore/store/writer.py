@@ -1,8 +1,9 @@
 """The one writer of the history: a thread, so that a slow disk never delays a solve or a page.
 
-When the history cannot be written, what is due is kept in memory and tried again, in order; when
-the file itself is the trouble it is opened anew, so that a file that was moved away or made
-writable takes everything that happened meanwhile.
+What changes a tree or a state is written at once, other events in batches.  When the history
+cannot be written, what is due is kept in memory and tried again, in order; when the file itself is
+the trouble it is opened anew, so that a file that was moved away or made writable takes everything
+that happened meanwhile.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +24,10 @@ from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
 from octcore.errors import StoreError
 from octcore.solving.run import Run
-from octcore.store import RunStore, StoreState
+from octcore.store.records import StoreState
+from octcore.store.runs import RunStore
 
+BATCH_SECONDS = 1.0
 BEAT_SECONDS = 2.0
 SWEEP_SECONDS = 10.0
 RETRY_SECONDS = 2.0
@@ -39,11 +44,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """Something to write: what it is, for which run, and how."""
+    """Something to write: what it is, for which run, and how, or the event that it is."""
 
     kind: str
     run_id: str
-    write: Callable[[RunStore], object]
+    write: Callable[[RunStore], object] = lambda _: None
+    event: Event | None = None
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether it does not wait for others."""
+        return self.event is None or self.event.tree is not None
 
 
 class RunWriter:
@@ -70,7 +81,7 @@ class RunWriter:
         self._begun: dict[str, Call] = {}
         self._changed = threading.Condition()
         self._closing = threading.Event()
-        self._reopen = False
+        self._reopen = self._is_urgent = False
         self._beaten = self._swept = time.monotonic()
         self._open()
         self._thread = threading.Thread(target=self._write, name="run-writer", daemon=True)
@@ -94,11 +105,16 @@ class RunWriter:
 
     def append(self, run_id: str, event: Event) -> None:
         """Write down an event."""
-        self._put(Call("event", run_id, lambda store: store.append(run_id, (event,))))
+        self._put(Call("event", run_id, event=event))
 
     def finish(self, run_id: str, state: StoreState, run: Run | None, error: str) -> None:
         """Write down the end."""
         self._put(Call("finish", run_id, lambda store: store.finish(run_id, state, run, error)))
+
+    def keep_family(self, run_ids: Sequence[str], data: Dataset, record: Mapping[str, Any]) -> None:
+        """Write down from which rows those of some solves were made."""
+        write = partial(RunStore.keep_family, run_ids=run_ids, data=data, record=record)
+        self._put(Call("family", run_ids[0], write))
 
     def replace_result(self, run_id: str, run: Run) -> None:
         """Write down a finished run as it is now."""
@@ -124,6 +140,8 @@ class RunWriter:
     def drain(self, timeout: float = 10.0) -> bool:
         """Wait until everything so far is written; returns whether it is."""
         with self._changed:
+            self._is_urgent = True
+            self._changed.notify_all()
             return self._changed.wait_for(lambda: not self._calls, timeout)
 
     def close(self) -> None:
@@ -144,6 +162,7 @@ class RunWriter:
     def _put(self, call: Call) -> None:
         with self._changed:
             self._calls.append(call)
+            self._is_urgent |= call.is_urgent
             if self.problem:
                 self._make_room()
             self._changed.notify_all()
@@ -165,37 +184,54 @@ class RunWriter:
                 self._changed.wait_for(lambda: self._calls or self._closing.is_set())
                 if not self._calls:
                     return
-                call = self._calls[0]
-            if not self._is_written(call):
+                self._changed.wait_for(
+                    lambda: self._is_urgent or self._closing.is_set(), BATCH_SECONDS
+                )
+                batch = self._batch()
+                self._is_urgent = len(batch) < len(self._calls)
+            if not self._is_written(batch):
                 # Once more at the very end, then the rest is lost.
-                if self._closing.wait(RETRY_SECONDS) and not self._is_written(call):
+                if self._closing.wait(RETRY_SECONDS) and not self._is_written(batch):
                     return
                 continue
             with self._changed:
-                if self._calls and self._calls[0] is call:
-                    self._calls.popleft()
+                done = set(map(id, batch))
+                self._calls = deque(call for call in self._calls if id(call) not in done)
                 self._changed.notify_all()
 
-    def _is_written(self, call: Call) -> bool:
-        """Carry out a call; whether it is done with, written or not worth another try."""
+    def _batch(self) -> list[Call]:
+        """What is written together: the first call, with the events of its run that follow."""
+        if not self._calls:
+            return []  # given up meanwhile
+        first = self._calls[0]
+        if first.event is None:
+            return [first]
+        events = takewhile(lambda call: call.event is not None, self._calls)
+        return [call for call in events if call.run_id == first.run_id]
+
+    def _is_written(self, batch: list[Call]) -> bool:
+        """Carry out calls; whether they are done with, written or not worth another try."""
         if (self.store is None or self._reopen) and not self._open():
             return False
         store = self.store
         assert store is not None
         try:
-            call.write(store)
+            for call in batch:
+                call.write(store)
+            if events := [call.event for call in batch if call.event is not None]:
+                store.append(batch[0].run_id, events)
         except StoreError as error:
             if error.code not in PASSING | LASTING:
                 logger.warning("%s", error.message)  # such as a run that was deleted meanwhile
                 return True
             self._trouble(error)
-            # Events wait in the store itself, for the next call.
-            return call.kind == "event"
+            return False
         except Exception:
             # One odd record must not end the history of the others.
             logger.warning("A record could not be written.", exc_info=True)
-        if call.kind == "finish":
-            self._begun.pop(call.run_id, None)
+        for call in batch:
+            if call.kind == "finish":
+                self._begun.pop(call.run_id, None)
         self.problem = ""
         return True
 

@@ -1,60 +1,24 @@
-"""Child process for longer work than one solve: tuning, paths over sizes or encodings, selections.
+"""What a worker can do beside a solve: tuning, paths over sizes or encodings, selections.
 
-Started with ``python -m dashboard.server.task_worker``; it speaks the protocol of `octcore.worker`:
-one request line, then messages of kind ``progress`` with a ``part`` each, and ``done`` with the
-``result``.  The end of its input ends it, so it never outlives the server.
+Every task gets the rows, its settings, a function that tells a part at once, and one that says
+whether to stop; it returns its whole result as plain values.  Libraries are imported on demand.
 """
 
 from __future__ import annotations
 
-import base64
-import json
-import os
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from octcore.errors import OctError
-from octcore.worker.channel import Channel, Inbox, Watch
-from octcore.worker.protocol import PROTOCOL, error_fields
+from octcore.data.dataset import Dataset
 
 Tell = Callable[[Mapping[str, Any]], None]
 Cancelled = Callable[[], bool]
-
-
-def main() -> None:
-    """Serve one request and end the process."""
-    channel = Channel()
-    channel.send("hello", pid=os.getpid(), protocol=PROTOCOL)
-    inbox, watch = Inbox(), Watch(channel)
-    try:
-        request = json.loads(inbox.request())
-        channel.send("warming", what="importing libraries")
-        work = TASKS[str(request["task"])]
-        watch.limit_memory(None)
-        from octcore.data.packing import unpack
-
-        data = unpack(base64.b64decode(request["data"]))
-        channel.send("ready")
-        result = work(
-            data,
-            request["settings"],
-            lambda part: channel.send("progress", part=dict(part)),
-            inbox.cancel.is_set,
-        )
-        channel.send("done", result=result)
-    except OctError as error:
-        channel.end(1, **error_fields(error))
-    except BaseException as error:
-        traceback.print_exc()
-        channel.end(1, **error_fields(error))
-    # Without the interpreter's own shutdown: threads of native libraries may hang in it.
-    os._exit(0)
+Task = Callable[[Dataset, Mapping[str, Any], Tell, Cancelled], dict[str, Any]]
 
 
 def run_path(
-    data: Any, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
 ) -> dict[str, Any]:
     """Compute the optimal tree of every size."""
     from octcore.selection.penalty_path import penalty_path
@@ -63,7 +27,7 @@ def run_path(
 
 
 def run_tune(
-    data: Any, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
 ) -> dict[str, Any]:
     """Choose hyperparameters by cross-validation; every training is told at once."""
     from octcore.selection.tuning import Fit, tune
@@ -79,7 +43,7 @@ def run_tune(
 
 
 def run_select(
-    data: Any, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
 ) -> dict[str, Any]:
     """Select rows to train on."""
     from octcore.selection.data_selection import select_rows
@@ -95,7 +59,7 @@ def run_select(
 
 
 def run_verify(
-    data: Any, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
 ) -> dict[str, Any]:
     """Derive the optimum of a run again; the data are its training rows."""
     from octcore.solving.run import Run
@@ -107,7 +71,7 @@ def run_verify(
 
 
 def run_alternatives(
-    data: Any, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
 ) -> dict[str, Any]:
     """Count the near-optimal trees, and describe those that meet the conditions."""
     from octcore.selection.alternatives import alternatives
@@ -118,7 +82,7 @@ def run_alternatives(
 
 
 def run_binarization(
-    data: Any, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
 ) -> dict[str, Any]:
     """Solve on coarser and finer thresholds; every point is told at once, so a stop keeps it."""
     from octcore.selection.binarization import BinarizationPoint, binarization_path
@@ -131,7 +95,7 @@ def run_binarization(
     return {"is_complete": path.is_complete}
 
 
-TASKS: dict[str, Callable[[Any, Mapping[str, Any], Tell, Cancelled], dict[str, Any]]] = {
+TASKS: dict[str, Task] = {
     "alternatives": run_alternatives,
     "binarization": run_binarization,
     "path": run_path,
@@ -139,7 +103,3 @@ TASKS: dict[str, Callable[[Any, Mapping[str, Any], Tell, Cancelled], dict[str, A
     "tune": run_tune,
     "verify": run_verify,
 }
-
-
-if __name__ == "__main__":
-    main()
