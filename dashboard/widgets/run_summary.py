@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -13,8 +13,8 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.palette import Palette
-from octcore.plotting.tree_view import TreeView, component_data, tree_view_data
-from octcore.solving.run import Run
+from octcore.plotting.tree_view import TreeView, beside, component_data, tree_view_data
+from octcore.solving.run import Run, SolvedRun
 from octcore.tree.margins import node_margins
 from octcore.tree.tree import Tree
 from octcore.tree.wording import SplitWords, split_words
@@ -143,10 +143,8 @@ def _short_words(tree: Tree, encoding: Encoding) -> dict[int, SplitWords]:
     }
 
 
-def tree_view(run: Run) -> TreeView:
+def tree_view(run: SolvedRun) -> TreeView:
     """Record of the tree of a run, on its training rows."""
-    assert run.tree is not None
-    assert run.train is not None
     proven = run.is_optimal and run.certificate.proven
     view = view_of(run.tree, run.encoding, run.train, badge_words(run), proven)
     return replace(view, refuted=run.certificate.verified is False)
@@ -202,7 +200,9 @@ def incumbent_tree(run_id: str, tree: Tree, train: Dataset, encoding: Encoding, 
     show_tree(data, session.widget_key("incumbent", run_id), lambda _: None)
 
 
-def small_tree(run_id: str, run: Run, path: tuple[int, ...] = ()) -> None:
+def small_tree(
+    run_id: str, run: Run, path: tuple[int, ...] = (), others: Sequence[TreeView] = ()
+) -> None:
     """Draw the tree; a click selects the node for the Explore page as well.
 
     Parameters
@@ -213,17 +213,26 @@ def small_tree(run_id: str, run: Run, path: tuple[int, ...] = ()) -> None:
         With a tree.
     path : tuple of int
         Nodes on the way of a row, to be marked; empty marks the way to the selected node.
+    others : sequence of TreeView
+        All trees of the line it stands in; they get equal boxes and one scale.
     """
     palette = session.palette()
-    view = cached.once_per_run(run_id, "tree view", lambda: tree_view(run))
+    view = known_view(run_id, run)
     selected = session.selected_node(run_id)
     data = component_data(view, palette, accent(palette), selected, run_id) | {"path": list(path)}
+    if others:
+        data["beside"] = beside(others)
 
     def clicked(node: int) -> None:
         session.select_node(run_id, node)
         session.show_row(run_id, False)
 
     show_tree(data, session.widget_key("tree", run_id), clicked)
+
+
+def known_view(run_id: str, run: Run) -> TreeView:
+    """Record of the tree of a run, made once."""
+    return cached.once_per_run(run_id, "tree view", lambda: tree_view(run))
 
 
 def accent(palette: Palette) -> str:

@@ -1,6 +1,6 @@
 // Interactive decision tree as inline SVG. All texts of users go through textContent only.
 const pen = document.createElement("canvas").getContext("2d");
-const LINE = 17, PAD = 10, BAR = 8;
+const LINE = 17, PAD = 10, BAR = 8, HISTOGRAM = 26;
 
 function textWidth(text, bold) {
   pen.font = (bold ? "600 " : "") + "13px 'Source Sans', 'Source Sans Pro', sans-serif";
@@ -50,13 +50,17 @@ function place(data, state) {
   const items = visible(data, state);
   const isWide = items.filter((i) => !i.open).length > 8;
   const sideways = state.sideways === null ? isWide : state.sideways;
-  const widest = Math.max(...items.map((i) => Math.max(textWidth(i.node.words, true), textWidth(i.node.detail, false))));
+  const texts = data.beside ? data.beside.texts : items.flatMap((i) => [i.node.words, i.node.detail]);
+  const widest = Math.max(...texts.map((text) => textWidth(text, true)));
   const width = Math.min(sideways ? 200 : 190, Math.max(108, widest + 2 * PAD));
   const most = isWide ? (sideways ? 1 : 2) : 3;
   let tallest = 0;
+  for (const text of data.beside ? data.beside.texts : [])
+    tallest = Math.max(tallest, PAD + LINE * (wrap(text, width - 2 * PAD, most, true).length + 1) + HISTOGRAM + PAD - 2);
   for (const item of items) {
     item.lines = wrap(item.node.words, width - 2 * PAD, most, true);
-    item.height = (isWide ? 4 : PAD) + LINE * (item.lines.length + 1) + BAR + (isWide ? 2 : PAD - 2);
+    item.bar = item.node.histogram && !isWide ? HISTOGRAM : BAR;
+    item.height = (isWide ? 4 : PAD) + LINE * (item.lines.length + 1) + item.bar + (isWide ? 2 : PAD - 2);
     tallest = Math.max(tallest, item.height);
   }
   const across = sideways ? tallest + (isWide ? 6 : 12) : width + 18;
@@ -111,7 +115,9 @@ function drawNode(layer, item, plan, data, state, act, onPath) {
   if (shift) el("path", { d: SHAPES[data.classes[node.leaf].marker] || SHAPES.circle, transform: `translate(${PAD + 5},${plan.top + 8})`, fill: colour, stroke: data.ink.text, "stroke-width": 0.8 }, group);
   lines.forEach((line, i) => el("text", { x: PAD + (i ? 0 : shift), y: plan.top + 12 + i * LINE, "font-size": 13, "font-weight": 600, fill: data.ink.text }, group, shift ? shorten(line, plan.width - 2 * PAD - shift, true) : line));
   el("text", { x: PAD, y: plan.top + 12 + lines.length * LINE, "font-size": 12, fill: data.ink.muted }, group, shorten(node.detail, plan.width - 2 * PAD));
-  drawClassBar(group, node, plan.width - 2 * PAD, item.height - (plan.top === PAD ? PAD : 6) - BAR + (plan.top === PAD ? 2 : 3), data);
+  const low = item.height - (plan.top === PAD ? PAD - 2 : 3);
+  if (item.bar === HISTOGRAM) drawHistogram(group, node, plan.width - 2 * PAD, low - 3, data);
+  else drawClassBar(group, node, plan.width - 2 * PAD, low - BAR, data);
   group.addEventListener("click", (e) => { e.stopPropagation(); act.select(node.id); });
   group.addEventListener("dblclick", (e) => { e.stopPropagation(); act.fold(node.id); });
   if (node.kind === "branch") drawFold(group, item, plan, data, act);
@@ -130,6 +136,26 @@ function drawClassBar(group, node, width, y, data) {
   });
 }
 
+// Rows along what a split tests, stacked by class; its threshold as a line, a margin as a band.
+function drawHistogram(group, node, width, foot, data) {
+  const { counts, cuts, band } = node.histogram;
+  const most = Math.max(1, ...counts.map((bin) => bin.reduce((a, b) => a + b, 0)));
+  const step = width / counts.length, unit = (HISTOGRAM - 5) / most;
+  const layer = el("g", { class: "histogram", "aria-hidden": "true" }, group);
+  if (band) el("rect", { x: PAD + band[0] * width, y: foot - HISTOGRAM + 2, width: Math.max(0.5, (band[1] - band[0]) * width), height: HISTOGRAM - 2, fill: data.ink.muted, "fill-opacity": 0.25 }, layer);
+  counts.forEach((bin, i) => {
+    let y = foot;
+    bin.forEach((count, k) => {
+      if (!count) return;
+      const height = count * unit;
+      y -= height;
+      el("rect", { x: PAD + i * step + 0.4, y, width: step - 0.8, height, fill: data.classes[k].colour }, layer);
+    });
+  });
+  el("line", { x1: PAD, x2: PAD + width, y1: foot, y2: foot, stroke: data.ink.muted, "stroke-width": 0.8 }, layer);
+  for (const cut of cuts) el("line", { x1: PAD + cut * width, x2: PAD + cut * width, y1: foot - HISTOGRAM + 2, y2: foot + 3, stroke: data.ink.text, "stroke-width": 1.6 }, layer);
+}
+
 function drawFold(group, item, plan, data, act) {
   const [cx, cy] = plan.sideways ? [plan.width, item.height / 2] : [plan.width / 2, item.height];
   const fold = el("g", { class: "fold", "aria-hidden": "true" }, group);
@@ -146,8 +172,10 @@ function draw(root, data, state, act) {
   const margin = 14;
   const [w, h] = [plan.size[0] + 2 * margin, plan.size[1] + 2 * margin];
   const room = svg.clientWidth || 700;
-  const scale = Math.min(1.1, room / w);
-  const height = Math.max(150, Math.min(h * scale, plan.sideways ? 1500 : 720));
+  const widest = Math.max(w, data.beside && !plan.sideways ? data.beside.leaves * (plan.width + 18) - 18 + 2 * margin : 0);
+  const scale = Math.min(1.1, room / widest);
+  const tallest = data.beside && !plan.sideways ? data.beside.levels * (plan.tallest + 62) - 62 + 2 * margin : h;
+  const height = Math.max(150, Math.min(Math.max(h, tallest) * scale, plan.sideways ? 1500 : 720));
   svg.setAttribute("height", height);
   state.view = state.view || { k: 1, x: 0, y: 0 };
   const fit = Math.min(scale, height / h);

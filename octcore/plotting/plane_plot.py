@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +44,8 @@ class Dots:
         Misclassified.
     support : mapping of int to ndarray of bool
         By branch node with a unit margin: its support vectors.
+    outside : ndarray of bool
+        The row's own values of the held columns lead it to another leaf than the slice shows.
     """
 
     row: np.ndarray
@@ -53,6 +55,7 @@ class Dots:
     leaf: np.ndarray
     wrong: np.ndarray
     support: Mapping[int, np.ndarray]
+    outside: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +139,7 @@ def plane_data(
     y: str,
     held: Mapping[str, Any] | None = None,
     formulation: str = "",
+    box: tuple[tuple[float, float], tuple[float, float]] | None = None,
 ) -> PlaneRecord:
     """Compute regions, lines and dots.
 
@@ -153,15 +157,17 @@ def plane_data(
         Values of other columns; typical ones where not given.
     formulation : str
         Key of the formulation that made the tree; says what its margins are.
+    box : pair of (float, float), or None
+        Ranges of both axes; just around the rows where not given.
     """
-    assert data.y is not None
     used = {encoding.columns[j].raw for j in tree.used_features} - {x, y}
     others = typical_values(data, sorted(used)) | dict(held or {})
     x_values, y_values = (data.frame[name].to_numpy(dtype=float) for name in (x, y))
-    view = PlaneView(encoding, x, y, _padded(x_values), _padded(y_values), others)
+    x_range, y_range = box or plane_box([data], x, y)
+    view = PlaneView(encoding, x, y, x_range, y_range, others)
     X = encoding.transform(data.frame)
     positive = _positive_code(data)
-    margins = node_margins(tree, X, None if _has_side_margins(formulation) else data.y, positive)
+    margins = node_margins(tree, X, None if _has_side_margins(formulation) else data.codes, positive)
     rows = _shown_rows(len(X))
     support = {
         node: np.isin(rows, margin.rows[margin.support])
@@ -169,14 +175,19 @@ def plane_data(
         if margin.kind == "unit"
     }
     leaves, predicted = tree.apply(X), tree.predict_codes(X)
+    in_slice = leaves[rows]
+    if used:
+        moved = data.frame.iloc[rows].assign(**{name: others[name] for name in used})
+        in_slice = tree.apply(encoding.transform(moved))
     dots = Dots(
         rows,
         x_values[rows],
         y_values[rows],
-        data.y[rows],
+        data.codes[rows],
         leaves[rows],
-        (predicted != data.y)[rows],
+        (predicted != data.codes)[rows],
         support,
+        in_slice != leaves[rows],
     )
     last = frozenset(m for m in tree.splits if {2 * m, 2 * m + 1} <= set(tree.labels))
     return PlaneRecord(
@@ -193,6 +204,17 @@ def plane_data(
         {name: others[name] for name in sorted(used)},
         len(X),
     )
+
+
+def plane_box(
+    tables: Sequence[Dataset], x: str, y: str
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Ranges of both axes around the rows of all tables."""
+    x_values, y_values = (
+        np.concatenate([data.frame[name].to_numpy(dtype=float) for data in tables])
+        for name in (x, y)
+    )
+    return _padded(x_values), _padded(y_values)
 
 
 def _positive_code(data: Dataset) -> int:
@@ -225,6 +247,7 @@ def plane_figure(
     selected: int = 1,
     all_margins: bool = False,
     marked: tuple[float, float] | None = None,
+    equal_units: bool | None = None,
 ) -> go.Figure:
     """Draw the plane.
 
@@ -239,14 +262,17 @@ def plane_figure(
     selected : int
         Selected node; rows that do not visit it are faded.
     all_margins : bool
-        Margins of all nodes instead of those above the leaves only.
+        Margins of all nodes instead of those above the leaves and of the selected node only.
     marked : (float, float) or None
         Place of a row to point out.
+    equal_units : bool or None
+        Whether both axes have one scale; None where that shows hyperplanes as they are.
     """
     figure = go.Figure(layout=base_layout(palette, height=460))
     for region in record.regions:
         _polygon(figure, region.polygon, palette.class_tint(region.code), None)
-    banded = [node for node in record.lines if all_margins or node in record.last_level]
+    wanted = record.last_level | {selected}
+    banded = [node for node in record.lines if all_margins or node in wanted]
     for node in banded:
         _margin(figure, record.lines[node], palette)
     for node, lines in record.lines.items():
@@ -263,14 +289,15 @@ def plane_figure(
     figure.update_yaxes(
         title_text=text.plotly(record.y), range=record.y_range, showgrid=False, constrain="domain"
     )
-    if _has_equal_units(record):
+    if has_equal_units(record) if equal_units is None else equal_units:
         figure.update_yaxes(scaleanchor="x")
     return figure
 
 
-def _has_equal_units(record: PlaneRecord) -> bool:
+def has_equal_units(record: PlaneRecord) -> bool:
     """Whether both axes get one scale: angles and margins of hyperplanes are then true."""
-    is_oblique = any(lines.kind != "none" for lines in record.lines.values())
+    segments = [segment for lines in record.lines.values() for segment in lines.line]
+    is_oblique = any(x1 != x2 and y1 != y2 for (x1, y1), (x2, y2) in segments)
     if not is_oblique:
         return False
     width = record.x_range[1] - record.x_range[0]
@@ -346,7 +373,7 @@ def _dots(
                 # Larger where a cross goes on top: shape and colour still tell the true class.
                 "size": np.where(dots.wrong[here], 13, 9).tolist(),
                 "color": palette.class_colour(k),
-                "opacity": np.where(visited[here], 0.95, 0.18).tolist(),
+                "opacity": _opacity(visited, dots.outside)[here].tolist(),
                 "line": {"color": palette.outline, "width": 0.8},
             },
             hovertemplate=f"{name}, row %{{customdata[1]}}<br>%{{x:.4g}}, %{{y:.4g}}"
@@ -357,8 +384,14 @@ def _dots(
     _ring(figure, dots, support, "support vector", "circle-open", palette.text, 15, 1.6)
     # Black and white together stay visible on every region colour; the legend is on the page.
     halo, cross = ("#ffffff", "#000000") if palette.name == "light" else ("#000000", "#ffffff")
-    _ring(figure, dots, dots.wrong, "", "x-thin", halo, 9, 4.5)
-    _ring(figure, dots, dots.wrong, "misclassified", "x-thin", cross, 9, 2)
+    faded = np.where(visited, 1.0, 0.2)
+    _ring(figure, dots, dots.wrong, "", "x-thin", halo, 9, 4.5, faded)
+    _ring(figure, dots, dots.wrong, "misclassified", "x-thin", cross, 9, 2, faded)
+
+
+def _opacity(visited: np.ndarray, outside: np.ndarray) -> np.ndarray:
+    """Fade rows that do not visit the selected node, and those that are not in the slice."""
+    return np.where(visited, np.where(outside, 0.4, 0.95), 0.18)
 
 
 def _mark(figure: go.Figure, marked: tuple[float, float], palette: Palette, accent: str) -> None:
@@ -381,6 +414,7 @@ def _ring(
     colour: str,
     size: int,
     width: float,
+    opacity: np.ndarray | None = None,
 ) -> None:
     if not which.any():
         return
@@ -392,5 +426,6 @@ def _ring(
         showlegend=bool(name),
         hoverinfo="skip",
         marker={"symbol": symbol, "size": size, "color": colour,
+                "opacity": 1.0 if opacity is None else opacity[which].tolist(),
                 "line": {"color": colour, "width": width}},
     )  # fmt: skip

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
+from octcore.plotting.node_histogram import NodeHistogram, node_histograms
 from octcore.plotting.palette import Palette
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
@@ -37,6 +38,8 @@ class NodeView:
         Class index of a leaf, None for a branch node.
     is_swapped : bool
         Whether the answer yes leads to the right child, which is then drawn on the left.
+    histogram : NodeHistogram or None
+        Rows along what the split tests, where it cuts numbers.
     """
 
     node: int
@@ -46,6 +49,7 @@ class NodeView:
     counts: tuple[int, ...]
     leaf_class: int | None
     is_swapped: bool = False
+    histogram: NodeHistogram | None = None
 
     @property
     def label(self) -> str:
@@ -93,11 +97,11 @@ def tree_view_data(
     margins : mapping of int to float or None
         Margin width of split nodes, where the formulation has margins.
     """
-    assert data.y is not None
     classes = tuple(text.printable(label) for label in data.classes)
     views = []
+    histograms = node_histograms(tree, encoding, data)
     for node, summary in metrics.node_summaries(
-        tree, encoding.transform(data.frame), data.y
+        tree, encoding.transform(data.frame), data.codes
     ).items():
         label = tree.labels.get(node)
         views.append(
@@ -109,6 +113,7 @@ def tree_view_data(
                 summary.class_counts,
                 label,
                 node in tree.splits and asks_for_right(tree.splits[node], encoding),
+                histograms.get(node),
             )
         )
     return TreeView(tuple(views), classes, badge, proven)
@@ -122,6 +127,22 @@ def _detail(summary: metrics.NodeSummary, label: int | None, margin: float | Non
         return "no training row"
     right = summary.n_samples - summary.errors
     return f"{rows} · {100 * right / summary.n_samples:.0f} % right"
+
+
+def beside(views: Sequence[TreeView]) -> dict[str, Any]:
+    """What trees drawn beside each other share, so that boxes and scales are equal.
+
+    Parameters
+    ----------
+    views : sequence of TreeView
+        All trees of one line.
+    """
+    nodes = [node for view in views for node in view.nodes]
+    return {
+        "leaves": max(sum(n.leaf_class is not None for n in view.nodes) for view in views),
+        "levels": max(node.node.bit_length() for node in nodes),
+        "texts": sorted({words for node in nodes for words in (node.words, node.detail)}),
+    }
 
 
 def component_data(
@@ -173,6 +194,7 @@ def component_data(
                 "counts": list(node.counts),
                 "leaf": node.leaf_class,
                 "swapped": node.is_swapped,
+                "histogram": node.histogram.to_dict() if node.histogram else None,
             }
             for node in view.nodes
         ],

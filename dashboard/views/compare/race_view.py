@@ -12,7 +12,7 @@ from dashboard.server.job_view import JobView
 from dashboard.views.compare.race_entrants import entrants_of
 from dashboard.views.compare.race_live import race_chart
 from dashboard.views.compare.swatch import swatch
-from dashboard.widgets import chart
+from dashboard.widgets import chart, run_summary
 from octcore.plotting import text
 from octcore.plotting.race import (
     Entrant,
@@ -114,11 +114,17 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
     """Say how one run stands, with its own Stop."""
     swatch(index, entrant.label)
     last = view.trace.events[-1] if len(view.trace) else None
-    gap = view.run.gap if view.run is not None else (last.gap if last else None)
     first, second = st.columns(2)
-    first.metric("Best tree", text.number(last.incumbent if last else None))
-    second.metric("Gap", text.gap(gap))
-    st.caption(f"{standing_words(view)} · {text.seconds(view.elapsed)}")
+    if view.run is not None and view.run.tree is not None:
+        (name, share, words), _, leaves = run_summary.headline_entries(view.run)
+        first.metric(name, share, help=words)
+        second.metric(leaves[0], leaves[1])
+    else:
+        first.metric("Best so far", text.number(last.incumbent if last else None))
+        second.metric("Gap", text.gap(last.gap if last else None))
+    st.caption(f"{standing_words(view)} · {text.seconds(_seconds(view))}")
+    if view.run is not None:
+        st.caption(text.markdown("; ".join(view.run.certificate.sentences[:1]), 300))
     if not view.is_final and st.button(
         "Stop",
         key=session.widget_key("race_stop", view.id),
@@ -129,6 +135,11 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
     ):
         jobs.stop(view.id)
         st.rerun()
+
+
+def _seconds(view: JobView) -> float | None:
+    """Seconds on the clock of the chart: from the start of encoding."""
+    return view.elapsed if view.run is None else view.run.timings.get("total")
 
 
 def standing_words(view: JobView) -> str:

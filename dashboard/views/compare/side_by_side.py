@@ -17,7 +17,15 @@ from octcore.data.export import frame_to_csv
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data
 from octcore.plotting.heat_map_runs import heat_map_data, heat_map_figure
-from octcore.plotting.plane_plot import default_axes, numeric_columns, plane_data, plane_figure
+from octcore.plotting.plane_plot import (
+    PlaneRecord,
+    default_axes,
+    has_equal_units,
+    numeric_columns,
+    plane_box,
+    plane_data,
+    plane_figure,
+)
 from octcore.solving.run import Run
 from octcore.tree.wording import rules
 
@@ -75,6 +83,8 @@ def common_words(record: Comparison) -> str:
 def trees(runs: Sequence[Finished]) -> None:
     """Draw the trees; a click on a node opens nothing here, the Explore page has the details."""
     groups = same_trees(runs)
+    drawn = [group[0] for group in groups if group[0].run.tree is not None]
+    shown = [run_summary.known_view(entry.id, entry.run) for entry in drawn]
     for entry, place in _places([group[0] for group in groups]):
         group = next(group for group in groups if group[0] is entry)
         with place():
@@ -85,7 +95,7 @@ def trees(runs: Sequence[Finished]) -> None:
                 continue
             if len(group) > 1:
                 st.markdown(f"**{_found_by(len(group), len(runs))}**")
-            run_summary.small_tree(entry.id, entry.run)
+            run_summary.small_tree(entry.id, entry.run, others=shown)
             st.page_link(
                 EXPLORE_PAGE,
                 label="Explore this run",
@@ -135,27 +145,31 @@ def planes(runs: Sequence[Finished]) -> None:
             "Up", others, index=others.index(y) if y in others else 0, key=f"compare_y_{x}"
         )
     palette = session.palette()
-    for entry, place in _places(drawn):
-        assert entry.run.tree is not None
-        assert entry.run.train is not None
-        record = plane_data(
-            entry.run.tree,
-            entry.run.encoding,
-            entry.run.train,
-            x,
-            y,
-            formulation=entry.run.formulation,
-        )
+    records = _plane_records(drawn, x, y)
+    equal = any(has_equal_units(record) for record in records)
+    for (entry, place), record in zip(_places(drawn), records, strict=True):
         with place():
             swatch(entry.index, entry.label)
             chart.show(
-                plane_figure(record, palette, run_summary.accent(palette)),
+                plane_figure(record, palette, run_summary.accent(palette), equal_units=equal),
                 key=session.widget_key("compare_plane", entry.id),
                 alt=plane_panel.plane_words(record),
             )
             if record.held:
                 held = ", ".join(text.markdown(name, 24) for name in record.held)
                 st.caption(f"A slice; also used: {held}, held at typical values.")
+
+
+def _plane_records(drawn: Sequence[Finished], x: str, y: str) -> list[PlaneRecord]:
+    """Planes of all trees in one box."""
+    box = plane_box([f.run.train for f in drawn if f.run.train is not None], x, y)
+    return [
+        plane_data(
+            f.run.tree, f.run.encoding, f.run.train, x, y, formulation=f.run.formulation, box=box
+        )
+        for f in drawn
+        if f.run.tree is not None and f.run.train is not None
+    ]
 
 
 def _common_numbers(runs: Sequence[Finished]) -> list[str]:

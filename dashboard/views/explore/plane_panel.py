@@ -18,11 +18,11 @@ from octcore.plotting.plane_plot import (
     typical_values,
 )
 from octcore.plotting.row_path import row_of, used_columns, value_text
-from octcore.solving.run import Run
+from octcore.solving.run import Run, SolvedRun
 from octcore.tree.tree import Tree
 
 
-def draw(run_id: str, run: Run, axes: tuple[str, str]) -> None:
+def draw(run_id: str, run: SolvedRun, axes: tuple[str, str]) -> None:
     """Draw the plane; a click on a row shows its path.
 
     Parameters
@@ -34,8 +34,6 @@ def draw(run_id: str, run: Run, axes: tuple[str, str]) -> None:
     axes : (str, str)
         Columns to begin with.
     """
-    assert run.tree is not None
-    assert run.train is not None
     x, y = _axes(run_id, run, axes)
     held = _held(run_id, run, x, y)
     train, tree = run.train, run.tree
@@ -52,8 +50,8 @@ def draw(run_id: str, run: Run, axes: tuple[str, str]) -> None:
         all_margins = st.toggle(
             "Margins of all nodes",
             key=session.widget_key("margins", run_id),
-            help="By default only splits right above leaves show their margin band; the bands of "
-            "upper nodes are wide and overlap.",
+            help="By default only the selected split and those right above leaves show their "
+            "margin band; the bands of upper nodes are wide and overlap.",
         )
     palette = session.palette()
     key = session.widget_key("plane", run_id)
@@ -73,6 +71,9 @@ def draw(run_id: str, run: Run, axes: tuple[str, str]) -> None:
             session.choose_row(run_id, row_of(train, int(number) - 1, "training"), int(leaf))
 
     chart.show(figure, key=key, on_select=clicked, alt=plane_words(record))
+    hidden = band_words(record, session.selected_node(run_id))
+    if hidden:
+        st.caption(hidden)
     _slice_words(record)
 
 
@@ -89,8 +90,7 @@ def _recentred(run_id: str, run: Run) -> Tree | None:
     return Tree.from_dict(stored).named(run.classes, run.encoding.names)
 
 
-def _axes(run_id: str, run: Run, axes: tuple[str, str]) -> tuple[str, str]:
-    assert run.train is not None
+def _axes(run_id: str, run: SolvedRun, axes: tuple[str, str]) -> tuple[str, str]:
     x, y = axes
     names = numeric_columns(run.train)
     if len(names) <= 2:
@@ -109,10 +109,8 @@ def _axes(run_id: str, run: Run, axes: tuple[str, str]) -> tuple[str, str]:
     return x, y
 
 
-def _held(run_id: str, run: Run, x: str, y: str) -> dict[str, Any]:
+def _held(run_id: str, run: SolvedRun, x: str, y: str) -> dict[str, Any]:
     """Values of the columns that the tree tests besides the axes: typical, typed or of a row."""
-    assert run.tree is not None
-    assert run.train is not None
     train = run.train
     names = [name for name in used_columns(run.tree, run.encoding) if name not in (x, y)]
     if not names:
@@ -152,6 +150,22 @@ def plane_words(record: PlaneRecord) -> str:
         f"Plane of {record.x} and {record.y}: {len(record.regions)} regions, "
         f"{len(record.dots.row)} rows, {wrong} of them misclassified"
     )
+
+
+def band_words(record: PlaneRecord, node: int) -> str:
+    """Say so where the margin of a node has no line in the picture; empty otherwise.
+
+    Parameters
+    ----------
+    record : PlaneRecord
+        What is drawn.
+    node : int
+        The selected node.
+    """
+    lines = record.lines.get(node)
+    if lines is None or lines.kind == "none" or lines.low or lines.high:
+        return ""
+    return f"The margin band of node {node} is wider than the picture, so its edges are not seen."
 
 
 def _slice_words(record: PlaneRecord) -> None:

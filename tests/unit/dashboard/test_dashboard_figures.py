@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from octcore.data.dataset import Dataset
@@ -12,8 +13,10 @@ from octcore.plotting.encoding_plot import (
     encoding_plot_figure,
 )
 from octcore.plotting.feature_usage import usage_data, usage_figure
+from octcore.plotting.node_histogram import node_histograms
 from octcore.plotting.palette import CLASS_MARKERS, DARK, LIGHT, ink_on, palette_for, translucent
-from octcore.plotting.tree_view import component_data, tree_view_data
+from octcore.plotting.tree_view import beside, component_data, tree_view_data
+from octcore.tree.tree import Split, Tree
 from tests.unit.dashboard.hostile import HOSTILE
 
 
@@ -104,6 +107,38 @@ def test_component_data_is_plain_and_keeps_hostile_text_as_text(univariate):
     assert {c["marker"] for c in plain["classes"]} <= set(CLASS_MARKERS)
     assert plain["nodes"][0]["words"] == HOSTILE
     assert plain["total"] == 12
+
+
+def test_branch_nodes_show_their_rows_with_the_threshold(univariate, oblique):
+    tree, encoding, data = univariate
+    found = node_histograms(tree, encoding, data)
+    assert set(found) == set(tree.splits)
+    for node, rows in tree.node_rows(encoding.transform(data.frame)).items():
+        if node in found:
+            assert np.sum(found[node].counts) == len(rows)
+            assert all(0 < cut < 1 for cut in found[node].cuts)
+            assert found[node].band is None
+    tree, encoding, data = oblique
+    low, high = node_histograms(tree, encoding, data)[2].band
+    assert low < high
+
+
+def test_questions_about_levels_have_no_histogram():
+    frame = pd.DataFrame({"island": ["Dream", "Biscoe", "Torgersen"] * 4})
+    data = Dataset.from_arrays(frame, [0, 1, 1] * 4)
+    encoding = fit_encoding("one-hot", data)
+    tree = Tree({1: Split.on_feature(0)}, {2: 0, 3: 1}, len(encoding.columns), 2)
+    assert node_histograms(tree, encoding, data) == {}
+
+
+def test_trees_beside_each_other_share_boxes_and_scale(univariate, oblique):
+    views = [
+        tree_view_data(tree, encoding, data, dict.fromkeys(tree.splits, "words"), "b", False)
+        for tree, encoding, data in (univariate, oblique)
+    ]
+    shared = beside(views)
+    assert (shared["leaves"], shared["levels"]) == (4, 3)
+    assert "words" in shared["texts"]
 
 
 def test_class_bars_keep_equal_names_apart():

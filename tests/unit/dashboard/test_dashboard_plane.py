@@ -1,7 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from dashboard.views.explore.plane_panel import band_words
 from octcore.data.dataset import Dataset
+from octcore.encoding import fit_encoding
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.plane_plot import (
     MOST_POINTS,
@@ -12,6 +16,7 @@ from octcore.plotting.plane_plot import (
     typical_values,
 )
 from octcore.tree.polygons import area
+from octcore.tree.tree import Split, Tree
 from tests.regions import region_of
 from tests.unit.dashboard.hostile import HOSTILE
 
@@ -79,6 +84,7 @@ def test_errors_are_crossed_and_other_rows_faded(univariate):
     assert len(crosses.x) == 3
     opacity = np.concatenate([t.marker.opacity for t in figure.data if t.customdata is not None])
     assert (opacity > 0.9).sum() == 6
+    assert np.allclose(crosses.marker.opacity, 0.2)  # crosses of other leaves fade as well
 
 
 def test_visits_follow_the_numbering():
@@ -120,3 +126,29 @@ def test_many_rows_are_thinned():
     record = plane_data(Tree.leaf(0, 2, 2), encoding, data, "a", "b")
     assert len(record.dots.row) == MOST_POINTS
     assert record.n_rows == n
+
+
+def test_band_of_the_selected_node_is_drawn_or_said_to_be_wider(oblique):
+    tree, encoding, data = oblique
+    record = plane_data(tree, encoding, data, "width", HOSTILE)
+    names = [t.name for t in plane_figure(record, LIGHT, "red", selected=1).data]
+    assert "margin of node 1" in names
+    assert band_words(record, 1) == ""
+    flat = replace(tree.splits[1], weights=((0, 0.1),), offset=-0.05, threshold=0.05)
+    wide = replace(tree, splits={**tree.splits, 1: flat})
+    record = plane_data(wide, encoding, data, "width", HOSTILE)
+    assert "wider than the picture" in band_words(record, 1)
+
+
+def test_rows_outside_the_slice_are_faded():
+    rng = np.random.default_rng(3)
+    data = Dataset.from_arrays(
+        rng.random((60, 3)), rng.integers(0, 2, 60), feature_names=["a", "b", "c"]
+    )
+    encoding = fit_encoding("raw", data)
+    tree = Tree({1: Split.on_feature(2, 0.5)}, {2: 0, 3: 1}, 3, 2, data.classes, encoding.names)
+    record = plane_data(tree, encoding, data, "a", "b", {"c": 0.1})
+    assert np.array_equal(record.dots.outside, data.frame["c"].to_numpy() > 0.5)
+    figure = plane_figure(record, LIGHT, "red")
+    opacity = np.concatenate([t.marker.opacity for t in figure.data if t.customdata is not None])
+    assert (opacity < 0.5).sum() == record.dots.outside.sum()
