@@ -74,6 +74,23 @@ class _Split(NamedTuple):
     outvoted: tuple[int, int]
 
 
+class _Shallow(NamedTuple):
+    """What is known of a subset at depth two.
+
+    `cost` is exact up to `limit`, beyond it a bound; the columns of `good` are complete for trees
+    that cost `limit` at most, and `most` is the largest cost that is ever asked for.
+    """
+
+    cost: int
+    good: bytes
+    limit: int
+    most: int
+
+    def answers(self, cutoff: int) -> bool:
+        """Whether a question with this cutoff needs no other look at the rows."""
+        return self.cost > cutoff or min(cutoff, self.most) <= self.limit
+
+
 class LeastCosts:
     """Least scaled cost of a tree on a subset, remembered by subset and depth.
 
@@ -97,7 +114,7 @@ class LeastCosts:
         self.scored = 0
         self.stored_bytes = 0
         self._costs = np.zeros(len(instance.bits), np.int64)
-        self._shallow: dict[bytes, tuple[int, bytes]] = {}
+        self._shallow: dict[bytes, _Shallow] = {}
         self._deep: dict[tuple[bytes, int], tuple[int, bool]] = {}
 
     def scan(
@@ -108,9 +125,7 @@ class LeastCosts:
         wanted: np.ndarray = EVERY_COLUMN,
     ) -> tuple[int, int]:
         """Run the kernel; return the number of active columns and the errors of a leaf."""
-        self.scored += 1
-        if self.scored % GUARD_EVERY == 0:
-            self.guard(self.scored)
+        self._look_at_clock()
         i = self.instance
         n_active, leaf = score(
             i.bits,
@@ -125,6 +140,11 @@ class LeastCosts:
             wanted,
         )
         return int(n_active), int(leaf)
+
+    def _look_at_clock(self) -> None:
+        self.scored += 1
+        if self.scored % GUARD_EVERY == 0:
+            self.guard(self.scored)
 
     def splits(
         self, subset: np.ndarray, limit: int, roots: np.ndarray | None = None
@@ -172,20 +192,38 @@ class LeastCosts:
             left_out,
         )
 
-    def shallow(self, subset: np.ndarray, depth: int) -> int:
-        """Least cost at depth one or two."""
+    def shallow(self, subset: np.ndarray, depth: int, cutoff: int = LARGE) -> int:
+        """Least cost at depth one or two, or a lower bound above the cutoff."""
         key = subset.tobytes()
         known = self._shallow.get(key)
+        if known is not None and known.answers(cutoff):
+            return known.cost
+        self._look_at_clock()
+        i, costs, margin = self.instance, self._costs, self.margin or 0
+        # Budgets come later and lie about a margin beyond the cutoffs of the search before.
+        n_active, best, limit = least_cost(
+            i.bits,
+            i.word_class,
+            i.weight,
+            i.minority,
+            i.least,
+            subset,
+            self.work,
+            i.unit,
+            i.price,
+            depth,
+            min(LARGE, cutoff + margin),
+            margin,
+            costs,
+        )
+        good = b""
+        if self.margin is not None and best <= limit:
+            good = self.work.active[:n_active][costs[:n_active] <= best + margin].tobytes()
+        cost = int(best) if best <= limit else limit + 1
+        self._shallow[key] = _Shallow(cost, good, limit, cost + margin)
         if known is None:
-            n_active, leaf = self.scan(subset, depth)
-            i, costs = self.instance, self._costs
-            best = int(least_cost(self.work, n_active, leaf, i.unit, i.price, depth, costs))
-            good = b""
-            if self.margin is not None:
-                good = self.work.active[:n_active][costs[:n_active] <= best + self.margin].tobytes()
-            known = self._shallow[key] = best, good
             self.hold(len(key) + len(good) + BYTES_PER_SUBSET // 2)
-        return known[0]
+        return cost
 
     def good_columns(self, subset: np.ndarray) -> np.ndarray:
         """Columns that the top of a near-optimal subtree of depth two may test.
@@ -193,7 +231,7 @@ class LeastCosts:
         Empty, which stands for all, if there are none or they are not known.
         """
         known = self._shallow.get(subset.tobytes())
-        return EVERY_COLUMN if known is None else np.frombuffer(known[1], np.int32).copy()
+        return EVERY_COLUMN if known is None else np.frombuffer(known.good, np.int32).copy()
 
     def least(
         self, subset: np.ndarray, depth: int, cutoff: int, roots: np.ndarray | None = None
@@ -211,7 +249,7 @@ class LeastCosts:
             Columns the root must be one of; such a cost is not remembered.
         """
         if depth <= BOTTOM and roots is None:
-            return self.shallow(subset, depth)
+            return self.shallow(subset, depth, cutoff)
         key = (subset.tobytes(), depth)
         value, is_exact = self._deep.get(key, (0, False))
         if roots is None and (is_exact or value > cutoff):

@@ -34,6 +34,7 @@ class Work(NamedTuple):
     cell: np.ndarray
     ones: np.ndarray
     active: np.ndarray
+    promising: np.ndarray
     leaf: np.ndarray
     outvoted: np.ndarray
     stump: np.ndarray
@@ -45,6 +46,8 @@ class Work(NamedTuple):
     rows: np.ndarray
     packed: np.ndarray
     live: np.ndarray
+    held: np.ndarray
+    gathered: np.ndarray
     table: np.ndarray
     options: np.ndarray
     seen: np.ndarray
@@ -137,6 +140,7 @@ class Instance:
             cell=whole(n_classes),
             ones=whole(n_classes, n_columns),
             active=whole(n_columns),
+            promising=whole(n_columns),
             leaf=whole(2, n_columns),
             outvoted=whole(2, n_columns),
             stump=whole(2, n_columns),
@@ -148,6 +152,8 @@ class Instance:
             rows=whole(2, n_columns),
             packed=np.zeros((n_words, n_columns), np.uint32),
             live=whole(n_words),
+            held=np.zeros(n_words, np.uint32),
+            gathered=np.zeros(n_columns, np.uint32),
             table=whole(2, n_columns, n_columns),
             options=np.zeros((2, 1, 1)),
             seen=np.zeros((2, 1), np.int64),

@@ -11,7 +11,14 @@ from __future__ import annotations
 import numpy as np
 
 from octcore.kernels import inner, kernel
-from octcore.search.univariate.intrinsics import larger, minus, plus, shared_bits, times
+from octcore.search.univariate.intrinsics import (
+    insert_bit,
+    larger,
+    minus,
+    plus,
+    shared_bits,
+    times,
+)
 
 IMPOSSIBLE = np.int32(1 << 29)
 """Errors of a split that leaves a side empty or smaller than the leaf size.
@@ -21,6 +28,9 @@ Total weights are below 2^24, so that sums of errors stay in 32 bits; costs have
 
 LARGE = 1 << 60
 """Cost of a tree that cannot be."""
+
+GAPS = 0.25
+"""Share of words to be saved from which on the rows of a subset are moved together."""
 
 
 @inner()
@@ -97,10 +107,46 @@ def _pack_subset(columns, word_class, subset, n_active, work):
     for q in range(len(subset)):
         if subset[q]:
             work.live[live] = word_class[q]
+            work.held[live] = subset[q]
             for i in range(n_active):
                 work.packed[live, i] = subset[q] & columns[work.active[i], q]
             live += 1
-    return live
+    needed = 0
+    for k in range(len(work.totals)):
+        needed += (work.totals[k] + 31) // 32
+    # Every word costs a step for every pair of columns, closing the gaps one per row and column.
+    return _close_gaps(work, live, n_active) if live - needed > GAPS * live else live
+
+
+@inner()
+def _close_gaps(work, live, n_active):
+    """Move the rows of every class together, so that they fill whole words; return how many."""
+    target, filled = 0, 0
+    gathered = work.gathered[:n_active]
+    gathered[:] = 0
+    for q in range(live):
+        row, held = work.packed[q, :n_active], work.held[q]
+        for b in range(32):
+            mask = np.uint32(np.uint32(1) << b)
+            if not held & mask:
+                continue
+            place = np.uint32(filled)
+            for i in range(len(row)):
+                bit = np.uint32(1) if row[i] & mask else np.uint32(0)
+                gathered[i] = insert_bit(gathered[i], bit, place)
+            filled += 1
+            # The word written to lies before the one that is read, or is that one at its end.
+            if filled == 32:
+                work.packed[target, :n_active] = gathered
+                work.live[target] = work.live[q]
+                gathered[:] = 0
+                target, filled = target + 1, 0
+        if filled and (q + 1 == live or work.live[q + 1] != work.live[q]):
+            work.packed[target, :n_active] = gathered
+            work.live[target] = work.live[q]
+            gathered[:] = 0
+            target, filled = target + 1, 0
+    return target
 
 
 @inner()
@@ -218,8 +264,9 @@ def score_stumps(columns, word_class, weight, least, subset, n_active, work, kee
         for s in range(2):
             mine = errors[s, begin:n_active]
             best = stump[s, i]
-            for j in range(len(mine)):
-                best = min(best, mine[j])
+            for j in range(len(mine)):  # `min` would widen, and give up vectors
+                if mine[j] < best:
+                    best = mine[j]
             stump[s, i] = best
             if keep:
                 table[s, i, begin:n_active] = mine
@@ -238,6 +285,20 @@ def _mirror(work, s, i, begin, n_active, keep):
         work.table[s, i, i] = IMPOSSIBLE
 
 
+@inner()
+def _score_sides(columns, word_class, weight, minority, least, subset, work):
+    """Score the columns and weigh their ones; number of active columns and errors of a leaf."""
+    n_active = score_columns(columns, word_class, weight, minority, least, subset, work)
+    for i in range(n_active):
+        rows, total = 0, 0
+        for k in range(len(weight)):
+            work.weighted[k, i] = weight[k] * work.ones[k, i]
+            total += work.weighted[k, i]
+            rows += work.ones[k, i]
+        work.weight_ones[i], work.n_ones[i] = total, rows
+    return n_active, _errors(work.totals, weight, least)
+
+
 @kernel()
 def score(columns, word_class, weight, minority, least, subset, work, depth, keep, wanted):
     """Score a subset of rows: columns, and with `depth` 2 the stumps below them.
@@ -249,28 +310,70 @@ def score(columns, word_class, weight, minority, least, subset, work, depth, kee
     tuple of (int, int)
         Number of active columns, and errors of a leaf (`IMPOSSIBLE` if it has too few rows).
     """
-    n_active = score_columns(columns, word_class, weight, minority, least, subset, work)
-    for i in range(n_active):
-        rows, total = 0, 0
-        for k in range(len(weight)):
-            work.weighted[k, i] = weight[k] * work.ones[k, i]
-            total += work.weighted[k, i]
-            rows += work.ones[k, i]
-        work.weight_ones[i], work.n_ones[i] = total, rows
+    n_active, leaf = _score_sides(columns, word_class, weight, minority, least, subset, work)
     if depth >= 2:
         score_stumps(columns, word_class, weight, least, subset, n_active, work, keep, wanted)
-    return n_active, _errors(work.totals, weight, least)
+    return n_active, leaf
 
 
 @kernel()
-def least_cost(work, n_active, leaf, unit, price, depth, costs):
-    """Least cost of a tree of depth two or less from what `score` found; costs by active column."""
+def least_cost(
+    columns, word_class, weight, minority, least, subset, work, unit, price, depth, limit, margin,
+    costs,
+):  # fmt: skip
+    """Score a subset and find its least cost with a tree of depth two or less.
+
+    Parameters
+    ----------
+    columns, word_class, weight, minority, least, subset, work, depth
+        As for `score`.
+    unit, price : int
+        Cost = unit * errors + price * leaves.
+    limit, margin : int
+        Columns whose trees all cost more than `limit`, or than the best tree of depth one and
+        `margin`, are passed over.
+    costs : ndarray of shape (n_columns,), int64
+        Receives the least cost with a column at the top, by active column; `LARGE` where it was
+        passed over.
+
+    Returns
+    -------
+    tuple of (int, int, int)
+        Number of active columns, the least cost found, and the limit: the given one, or `LARGE` if
+        no column was passed over.  If the cost is above the limit, all are.
+    """
+    n_active, leaf = _score_sides(columns, word_class, weight, minority, least, subset, work)
     best = LARGE if leaf >= IMPOSSIBLE else unit * leaf + price
     for i in range(n_active):
+        costs[i] = unit * (np.int64(work.leaf[0, i]) + work.leaf[1, i]) + 2 * price
+        best = min(best, costs[i])
+    if depth < 2:
+        return n_active, best, LARGE
+    most, found = min(limit, best + margin), 0
+    for i in range(n_active):
+        # A side has one leaf, or two and errs on the outvoted rows.
+        low = 0
+        for s in range(2):
+            split = unit * work.outvoted[s, i] + 2 * price
+            low += min(unit * work.leaf[s, i] + price, split)
+        costs[i] = low
+        if low <= most:
+            work.promising[found] = work.active[i]
+            found += 1
+    if 2 * found >= n_active:
+        # Every pair serves both of its columns unless some are passed over: this costs no more.
+        found, most, limit = 0, LARGE - 1, LARGE
+    if found or limit == LARGE:
+        wanted = work.promising[:found]
+        score_stumps(columns, word_class, weight, least, subset, n_active, work, False, wanted)
+    for i in range(n_active):
+        if costs[i] > most:
+            costs[i] = LARGE
+            continue
         costs[i] = _cheapest_side(work, 0, i, unit, price, depth)
         costs[i] += _cheapest_side(work, 1, i, unit, price, depth)
         best = min(best, costs[i])
-    return best
+    return n_active, best, limit
 
 
 @inner()
