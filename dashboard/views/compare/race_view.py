@@ -124,7 +124,8 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
         second.metric("Gap", text.gap(last.gap if last else None))
     st.caption(f"{standing_words(view)} · {text.seconds(_seconds(view))}")
     if view.run is not None:
-        st.caption(text.markdown("; ".join(view.run.certificate.sentences[:1]), 300))
+        for sentence in view.run.certificate.sentences[:1]:
+            st.caption(text.markdown(sentence[:1].upper() + sentence[1:], 300))
     if not view.is_final and st.button(
         "Stop",
         key=session.widget_key("race_stop", view.id),

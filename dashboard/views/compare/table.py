@@ -131,12 +131,16 @@ def _objective(run: Run) -> str:
 
 WORDS = {"test_size": "held out", "engine": "solver"}
 
+SOLVERS = {"highs": "HiGHS", "scip": "SCIP", "gurobi": "Gurobi"}
+
 
 def _setting(name: str, value: Any) -> str:
     if value is None:
         return DASH
     if name == "formulation":
         return get_formulation(str(value)).info.title
+    if name == "engine":
+        return SOLVERS.get(str(value), str(value).replace("-", " "))
     if name == "test_size":
         return f"{100 * value:g} %"
     if isinstance(value, bool):
