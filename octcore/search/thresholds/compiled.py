@@ -9,22 +9,19 @@ by one thread or by several, so that threads change the time and nothing else.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
-from octcore.search.thresholds.depth_two import (
-    INFINITE,
-    NO_ROOT,
-    Rows,
-    Terms,
-    depth_two,
-)
+from octcore.search.thresholds.depth_two import INFINITE, NO_ROOT, Terms, depth_two
 from octcore.search.thresholds.node import Node, open_node, search
-from octcore.search.thresholds.plan import Nested, grow
+from octcore.search.thresholds.plan import Grower, Nested
 from octcore.search.thresholds.problem import ThresholdProblem
+from octcore.search.thresholds.rows import Rows
 from octcore.search.thresholds.table import Table
 
 ROUND = 4
@@ -67,6 +64,7 @@ class State:
 
 
 Report = Callable[[State], None]
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -105,12 +103,9 @@ def integer_width(table: Table) -> int:
 def kernel_rows(table: Table) -> Rows:
     """Rows of a table in the narrowest integers that hold their sums."""
     kind = KINDS[integer_width(table)][0]
-    ranks = np.take_along_axis(table.rank, table.order, axis=1)
-    sequence = table.order << 1
-    sequence[:, :-1] |= ranks[:, 1:] > ranks[:, :-1]
     weight = table.weight.astype(kind)
     return Rows(
-        sequence,
+        table.sequence,
         table.rank.astype(kind),
         np.ascontiguousarray(table.y, np.int32),
         weight,
@@ -145,18 +140,33 @@ class CompiledSearch:
         self.lower = np.full(n_columns, 2 * question.price)
         self.reached = np.full(n_columns, INFINITE)
         self.known = INFINITE
-        self.steps = 8
+        self.grower = Grower(self.rows, self.terms, self.smallest)
+        self.steps = 1
+        self._pool: ThreadPoolExecutor | None = None
 
-    def run(self) -> None:
-        """Search to the end, or until asked to stop."""
-        with ThreadPoolExecutor(self.question.problem.threads) as pool:
+    def pieces(self) -> Iterator[None]:
+        """Search to the end, or until asked to stop; every step is a piece of the work."""
+        try:
             self._depth_one()
+            yield
             if self.leaves > 2:
-                self._depth_two(pool)
+                yield from self._depth_two()
             if min(self.depth, self.leaves - 1) > 2 and not self._is_trivial():
-                self._deep(pool)
+                yield from self._deep()
+        finally:
+            if self._pool is not None:
+                self._pool.shutdown()
         if not self.question.stop[0]:
             self._tell(finished=True)
+
+    def _side_by_side(self, jobs: list[Callable[[], Answer]]) -> list[Answer]:
+        """Answers of some jobs, in their order, computed by as many threads as were asked for."""
+        threads = self.question.problem.threads
+        if threads == 1:
+            return [job() for job in jobs]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(threads)
+        return [waiting.result() for waiting in [self._pool.submit(job) for job in jobs]]
 
     def _terms(self, work: np.ndarray) -> Terms:
         question = self.question
@@ -184,43 +194,50 @@ class CompiledSearch:
         leaves = min(2, self.leaves)
         self.best, self.score = self._two(leaves, self.is_root, self.plan[:4], self.work)
         if self.leaves <= 2:
-            self._settle(self.score)
-        self._tell()
+            self.lower, self.reached = self.score.copy(), self.score.copy()
+        elif self._is_wide():
+            self._tell()
 
-    def _depth_two(self, pool: ThreadPoolExecutor) -> None:
-        """Depth two at once, or in rounds of a few columns where that takes long enough."""
+    def _is_wide(self) -> bool:
+        """Whether depth two takes so long that it goes column by column."""
         n_columns, n = self.rows.sequence.shape
-        is_last = min(self.depth, self.leaves - 1) == 2
-        if n * n_columns**2 < WIDE_WORK:
-            self.best, self.score = self._two(self.leaves, self.is_root, self.plan[:4], self.work)
-            if is_last:
-                self._settle(self.score)
-            self._tell()
-            return
-        roots = np.flatnonzero(self.is_root)
-        roots = roots[np.argsort(self.score[roots], kind="stable")]
-        for first in range(0, len(roots), ROUND):
-            batch = roots[first : first + ROUND]
-            self._columns(batch, pool)
-            if self.question.stop[0]:
-                return
-            if is_last:
-                self.lower[batch] = self.score[batch]
-            self._tell()
-        if is_last:
-            self._settle(self.score)
+        return n * n_columns**2 >= WIDE_WORK
 
-    def _columns(self, batch: np.ndarray, pool: ThreadPoolExecutor) -> None:
+    def _depth_two(self) -> Iterator[None]:
+        """Depth two at once, or in rounds of a few columns where that takes long enough."""
+        is_last = min(self.depth, self.leaves - 1) == 2
+        if self._is_wide():
+            roots = np.flatnonzero(self.is_root)
+            roots = roots[np.argsort(self.score[roots], kind="stable")]
+            for first in range(0, len(roots), ROUND):
+                batch = roots[first : first + ROUND]
+                self._columns(batch)
+                if self.question.stop[0]:
+                    return
+                if is_last:
+                    self.lower[batch] = self.score[batch]
+                self._tell()
+                yield
+        else:
+            self.best, self.score = self._two(self.leaves, self.is_root, self.plan[:4], self.work)
+        if is_last and not self.question.stop[0]:
+            # Bounds of the columns are final; the best tree attains that of its own.
+            self.lower = self.score.copy()
+            if self.plan[1, 0] >= 0:
+                self.reached[self.plan[1, 0]] = self.best
+        self._tell()
+        yield
+
+    def _columns(self, batch: np.ndarray) -> None:
         """Depth two with each of a few columns at the root, side by side."""
         every = np.arange(len(self.lower))
         plans = np.full((len(batch), 4, 4), NO_ROOT, np.int32)
         works = np.zeros((len(batch), 2), np.int64)
-        jobs = [
-            pool.submit(self._two, self.leaves, every == g, plans[i], works[i])
-            for i, g in enumerate(batch)
-        ]
-        for i, job in enumerate(jobs):
-            best, score = job.result()
+        answers = self._side_by_side(
+            [partial(self._two, self.leaves, every == g, plans[i], works[i])
+             for i, g in enumerate(batch)]
+        )  # fmt: skip
+        for i, (best, score) in enumerate(answers):
             self.score[batch[i]] = score[batch[i]]
             self._better(best, plans[i])
         self.work += works.sum(axis=0)
@@ -232,16 +249,7 @@ class CompiledSearch:
             self.plan[:] = NO_ROOT
             self.plan[: len(plan)] = plan
 
-    def _settle(self, score: np.ndarray) -> None:
-        """Bounds of the columns are final; the best tree attains that of its own."""
-        self.lower = score.copy()
-        root = self.plan[1, 0]
-        if root >= 0:
-            self.reached[root] = self.best
-        elif self.leaves <= 2:
-            self.reached = score.copy()
-
-    def _deep(self, pool: ThreadPoolExecutor) -> None:
+    def _deep(self) -> Iterator[None]:
         """Search the root of full depth."""
         question = self.question
         self.node = open_node(self.rows, question.price, self.depth, self.leaves, self.smallest)
@@ -250,7 +258,7 @@ class CompiledSearch:
         alone = FIRST_STEPS if is_large else None
         while not question.stop[0]:
             if alone == 0:
-                going = self._round(pool)
+                going = self._round()
             else:
                 taken = self.steps if alone is None else min(self.steps, alone)
                 going = self._piece(taken)
@@ -261,6 +269,7 @@ class CompiledSearch:
             self._tell()
             if not going:
                 return
+            yield
 
     def _piece(self, steps: int) -> bool:
         """Let the kernel choose what to solve next; returns whether there is more to do.
@@ -276,7 +285,7 @@ class CompiledSearch:
         self.steps = max(1, int(steps * min(4.0, share)))
         return bool(self.node.bound.min() < self.best - self.question.slack)
 
-    def _round(self, pool: ThreadPoolExecutor) -> bool:
+    def _round(self) -> bool:
         """One threshold of each of the most promising ways; returns whether there is more."""
         node, question = self.node, self.question
         target = self.best - question.slack
@@ -288,14 +297,14 @@ class CompiledSearch:
         plans = np.full((len(ways), *self.plan.shape), NO_ROOT, np.int32)
         works = np.zeros((len(ways), 2), np.int64)
         jobs = [
-            pool.submit(
+            partial(
                 search, self.rows, self._terms(works[i]), node, self.depth, self.smallest,
                 self.best, INFINITE, self.score, int(way), 1, plans[i],
             )
             for i, way in enumerate(ways)
         ]  # fmt: skip
-        for i, job in enumerate(jobs):
-            self._better(job.result(), plans[i])
+        for i, best in enumerate(self._side_by_side(jobs)):
+            self._better(best, plans[i])
         self.work += works.sum(axis=0)
         return True
 
@@ -311,7 +320,7 @@ class CompiledSearch:
         nested = None
         if self.best < self.known - self.question.slack:
             self.known = self.best
-            nested = grow(self.plan, self.question.table, self.question)
+            nested = self.grower.grow(self.plan, self.leaves)
         lower = min(self.best, float(self.lower.min(initial=INFINITE)))
         if finished and lower >= self.best - 4 * self.question.slack:
             lower = self.best

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octcore import kernels
 from octcore.search.thresholds.lanes import (
     VECTOR_BYTES,
     more_classes,
@@ -25,29 +24,18 @@ from octcore.search.thresholds.lanes import (
     two_classes,
     two_classes_counted,
 )
-
-outer, inner = kernels.kernel(), kernels.inner()
+from octcore.search.thresholds.rows import (
+    class_weights,
+    count_rows,
+    inner,
+    outer,
+    restrict,
+    sum_and_most,
+    zeros,
+)
 
 INFINITE = 1e300
 NO_ROOT = -1
-
-
-class Rows(NamedTuple):
-    """Rows of a subset, renumbered; all but the sequences and classes share one integer type.
-
-    sequence : (n_columns, n_rows) int32, ``row << 1 | last``: rows by ascending value
-    rank : (n_columns, n_rows), rank of the value in the whole table
-    y : (n_rows,) int32
-    weight, signed, copies : (n_rows,); signed is the weight, negative unless the class is 0;
-        copies are the original rows merged into one
-    """
-
-    sequence: np.ndarray
-    rank: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-    signed: np.ndarray
-    copies: np.ndarray
 
 
 class Column(NamedTuple):
@@ -94,43 +82,6 @@ class Terms(NamedTuple):
     slack: float
     stop: np.ndarray
     work: np.ndarray
-
-
-@inner
-def filled(n, value):
-    """Array of one number."""
-    array = np.empty(n)
-    for i in range(n):
-        array[i] = value
-    return array
-
-
-@inner
-def zeros(n):
-    """Array of whole zeros."""
-    array = np.empty(n, np.int64)
-    for i in range(n):
-        array[i] = 0
-    return array
-
-
-@inner
-def sum_and_most(counts):
-    """Sum and largest of some whole numbers."""
-    total, most = np.int64(0), np.int64(0)
-    for i in range(len(counts)):
-        total += counts[i]
-        most = max(most, counts[i])
-    return total, most
-
-
-@inner
-def class_weights(rows, n_classes):
-    """Weight of every class."""
-    total = zeros(n_classes)
-    for i in range(len(rows.y)):
-        total[rows.y[i]] += rows.weight[i]
-    return total
 
 
 @inner
@@ -200,15 +151,6 @@ def two_class_stump(rows, h, total, n_rows, smallest, errors, places):
         places[h] = first
     if first < 0:
         errors[h] = 2**62
-
-
-@inner
-def count_rows(rows):
-    """Number of original rows."""
-    n_rows = np.int64(0)
-    for i in range(len(rows.copies)):
-        n_rows += rows.copies[i]
-    return n_rows
 
 
 @inner
@@ -479,14 +421,18 @@ def ascending(values):
 
 
 @inner
-def shallow(rows, terms, total, leaves, smallest, roots, free, errors, places):
+def shallow(rows, terms, total, leaves, smallest, roots, free, errors, places, plan):
     """Cost of the best leaf (if `free`) or single split; the best of every column is filled in."""
     stumps(rows, terms.n_classes, smallest, errors, places)
     weight, most = sum_and_most(total)
     best = weight - most + terms.price if free != 0 else INFINITE
     for h in range(len(places)):
         if leaves > 1 and places[h] >= 0 and roots[h]:
-            best = min(best, errors[h] + 2 * terms.price)
+            here = errors[h] + 2 * terms.price
+            if here < best - terms.slack:
+                best = here
+                plan[1, 0], plan[1, 1] = h, rows.rank[h, rows.sequence[h, places[h]] >> 1]
+                plan[1, 2], plan[1, 3] = 1, 1
     return best
 
 
@@ -512,7 +458,7 @@ def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
         Filled: lower bound with every column at the root.
     plan : (., 4) int32
         Filled: column, rank, leaves left and leaves right of the root in row 1; column -1 stands
-        for a leaf or a single split.
+        for a leaf.
 
     Returns
     -------
@@ -526,7 +472,7 @@ def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
         plan[i, 0] = NO_ROOT
     total = class_weights(rows, terms.n_classes)
     errors, places = np.empty(n_columns, np.int64), np.empty(n_columns, np.int64)
-    best = shallow(rows, terms, total, leaves, smallest, roots, free, errors, places)
+    best = shallow(rows, terms, total, leaves, smallest, roots, free, errors, places, plan)
     for g in range(n_columns):
         score[g] = INFINITE
         if places[g] >= 0 and roots[g] and leaves > 1:
@@ -554,3 +500,16 @@ def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
     if best <= cutoff and lower >= best - 2 * slack:
         lower = best
     return best, min(best, lower)
+
+
+@outer
+def best_split(rows, terms, keep, size, smallest, plan):
+    """Best leaf or single split on the rows that are kept; fills ``plan[1]`` like `depth_two`."""
+    child = restrict(rows, keep, size)
+    n_columns = rows.sequence.shape[0]
+    roots, score = np.empty(n_columns, np.uint8), np.empty(n_columns)
+    for g in range(n_columns):
+        roots[g] = 1
+    # Literals would make second specialisations, which cost time and break the cache.
+    leaves, free = np.int64(2), np.int64(1)
+    return depth_two(child, terms, leaves, smallest, INFINITE, roots, free, score, plan)[0]

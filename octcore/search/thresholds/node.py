@@ -18,17 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octcore.search.thresholds.depth_two import (
-    INFINITE,
-    NO_ROOT,
-    Rows,
-    depth_two,
-    filled,
-    inner,
-    outer,
-    sweep,
-    zeros,
-)
+from octcore.search.thresholds.depth_two import INFINITE, NO_ROOT, depth_two, sweep
+from octcore.search.thresholds.rows import filled, inner, outer, restrict, zeros
 
 SLACK_SHARE = 0.5
 """How far beyond its cutoff a child is solved, as a share of half the weight of the open run."""
@@ -130,43 +121,6 @@ def open_node(rows, price, depth, leaves, smallest):
     return Node(
         start, column, shares, bound, reached, left, right, own_left, own_right, passed, rank
     )
-
-
-@inner
-def restrict(rows, keep, m):
-    """The m rows that are kept, renumbered.
-
-    Written without branches on `keep`, which no processor predicts.
-    """
-    n_columns, n = rows.sequence.shape
-    number, kept = np.empty(n, np.int32), np.empty(n + 1, np.int32)
-    k = 0
-    for i in range(n):
-        number[i], kept[k] = k << 1, i
-        k += keep[i]
-    y = np.empty(m, np.int32)
-    weight, signed = np.empty(m, rows.weight.dtype), np.empty(m, rows.weight.dtype)
-    copies = np.empty(m, rows.weight.dtype)
-    for k in range(m):
-        i = kept[k]
-        y[k], weight[k], signed[k], copies[k] = (
-            rows.y[i], rows.weight[i], rows.signed[i], rows.copies[i],
-        )  # fmt: skip
-    # One entry before and one behind: the next row is written over what runs across.
-    flat = np.empty(n_columns * m + 2, np.int32)
-    rank = np.empty((n_columns, m), rows.weight.dtype)
-    for g in range(n_columns):
-        k = g * m + 1
-        for i in range(n):
-            code = rows.sequence[g, i]
-            flat[k] = number[code >> 1]
-            k += keep[code >> 1]
-            flat[k - 1] |= code & 1
-        flat[(g + 1) * m] &= ~1
-        for k in range(m):
-            rank[g, k] = rows.rank[g, kept[k]]
-    sequence = flat[1 : n_columns * m + 1].reshape((n_columns, m))
-    return Rows(sequence, rank, y, weight, signed, copies)
 
 
 @inner

@@ -6,84 +6,64 @@ no column, the rows get a leaf or a single split, whichever is better.
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.search.thresholds.problem import ThresholdProblem
-from octcore.search.thresholds.table import Table
+from octcore.search.thresholds.depth_two import NO_ROOT, Terms, best_split
+from octcore.search.thresholds.rows import Rows
 
 Nested = tuple[int, int, "Nested", "Nested"] | int
 """``(column, rank, left, right)``: ranks up to this one go left; or the label of a leaf."""
 
 
-class _Asked(Protocol):
-    @property
-    def problem(self) -> ThresholdProblem: ...
-    @property
-    def price(self) -> float: ...
-    @property
-    def slack(self) -> float: ...
-    @property
-    def roots(self) -> np.ndarray | None: ...
+@dataclass(frozen=True)
+class Grower:
+    """Makes nested splits of the plans of one search.
 
+    Parameters
+    ----------
+    rows : Rows
+        All rows.
+    terms : Terms
+        Price and number of classes.
+    smallest : int
+        Rows that every leaf must have.
+    """
 
-def grow(plan: np.ndarray, table: Table, asked: _Asked) -> Nested:
-    """Nested splits of a plan of shape ``(n_nodes, 4)``."""
-    every = np.ones(len(table.y), bool)
-    return _grow(plan, 1, every, asked.problem.leaf_limit, table, asked)
+    rows: Rows
+    terms: Terms
+    smallest: int
 
+    def grow(self, plan: np.ndarray, leaves: int) -> Nested:
+        """Nested splits of a plan of shape ``(n_nodes, 4)`` with some leaves at most."""
+        return self._grow(plan, 1, np.ones(len(self.rows.y), bool), leaves)
 
-def _grow(
-    plan: np.ndarray, node: int, inside: np.ndarray, leaves: int, table: Table, asked: _Asked
-) -> Nested:
-    if node >= len(plan) or plan[node, 0] < 0:
-        return _leaf_or_split(inside, leaves, table, asked, forced=node == 1)
-    column, rank = int(plan[node, 0]), int(plan[node, 1])
-    left = table.rank[column] <= rank
-    return (
-        column,
-        rank,
-        _grow(plan, 2 * node, inside & left, int(plan[node, 2]), table, asked),
-        _grow(plan, 2 * node + 1, inside & ~left, int(plan[node, 3]), table, asked),
-    )
+    def _grow(self, plan: np.ndarray, node: int, inside: np.ndarray, leaves: int) -> Nested:
+        rows = self.rows
+        counts = np.bincount(rows.y[inside], rows.weight[inside], self.terms.n_classes)
+        label = int(counts.argmax())
+        if node < len(plan) and plan[node, 0] >= 0:
+            split = plan[node]
+        else:
+            # A split beats a leaf only if it saves more than the price of one more leaf.
+            saved = float(counts.sum() - counts.max()) - self.terms.price
+            if leaves < 2 or saved <= self.terms.slack:
+                return label
+            split = self._best_split(inside)
+            if split[0] < 0:
+                return label
+        column, rank, left_leaves, right_leaves = (int(number) for number in split)
+        left = rows.rank[column] <= rank
+        return (
+            column,
+            rank,
+            self._grow(plan, 2 * node, inside & left, left_leaves),
+            self._grow(plan, 2 * node + 1, inside & ~left, right_leaves),
+        )
 
-
-def _leaf_or_split(
-    inside: np.ndarray, leaves: int, table: Table, asked: _Asked, forced: bool
-) -> Nested:
-    """The best leaf or single split; on ties the leaf, then the first column and threshold."""
-    n_classes = asked.problem.n_classes
-    rows = np.flatnonzero(inside)
-    counts = np.bincount(table.y[rows], table.weight[rows], n_classes)
-    label = int(counts.argmax())
-    roots = asked.roots if forced else None
-    best = float(counts.sum() - counts.max()) + asked.price if roots is None else np.inf
-    found: Nested = label
-    # A split beats a leaf only if it saves more than the price of one more leaf.
-    if leaves < 2 or (roots is None and best <= 2 * asked.price + asked.slack):
-        return found
-    for column in np.arange(len(table.rank)) if roots is None else np.flatnonzero(roots):
-        split = _best_split(int(column), rows, table, n_classes, asked.problem.smallest_leaf)
-        if split is not None and split[0] + 2 * asked.price < best - asked.slack:
-            best = split[0] + 2 * asked.price
-            found = (int(column), split[1], split[2], split[3])
-    return found
-
-
-def _best_split(
-    column: int, rows: np.ndarray, table: Table, n_classes: int, smallest: int
-) -> tuple[float, int, int, int] | None:
-    """Errors, rank and labels of the best split of one column; None if none leaves enough rows."""
-    rank, counts = table.rank[column, rows], np.zeros((len(table.values[column]), n_classes))
-    np.add.at(counts, (rank, table.y[rows]), table.weight[rows])
-    size = np.bincount(rank, table.count[rows], len(table.values[column]))
-    left = counts.cumsum(axis=0)
-    right = left[-1] - left
-    passed = size.cumsum()
-    fits = (size > 0) & (passed >= smallest) & (passed[-1] - passed >= smallest)
-    if not fits.any():
-        return None
-    wrong = left.sum(axis=1) - left.max(axis=1) + right.sum(axis=1) - right.max(axis=1)
-    place = int(np.argmin(np.where(fits, wrong, np.inf)))
-    return float(wrong[place]), place, int(left[place].argmax()), int(right[place].argmax())
+    def _best_split(self, inside: np.ndarray) -> np.ndarray:
+        found = np.full((2, 4), NO_ROOT, np.int32)
+        size = int(np.count_nonzero(inside))
+        best_split(self.rows, self.terms, inside.view(np.uint8), size, self.smallest, found)
+        return found[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import cast
 
 import numpy as np
@@ -24,6 +24,10 @@ from octcore.tree.tree import Split, Tree
 
 BEAT_SECONDS = 0.08
 """Longest silence of a search, about."""
+QUICK_SECONDS = 0.02
+"""How long a search goes on before it moves to a second thread, about."""
+QUICK_CELLS = 60_000
+"""Rows times columns up to which a first piece of work is short for certain."""
 SAME = 1e-9
 """Costs closer than this share of the total weight are equal."""
 
@@ -68,9 +72,10 @@ class _Search:
         self.price = problem.leaf_penalty * self.total
         self.slack = SAME * max(1.0, self.total)
         self.stop = np.zeros(1, np.uint8)
+        self.post = self._forward
         self.tree: Tree | None = None
         self.cost = np.inf
-        self.lower = conflict_cost(self.table, problem.n_classes) + self.price
+        self.lower = self.table.conflicts + self.price
         self.by_column = np.full(len(self.table.values), self.lower)
         self.exact = np.zeros(len(self.table.values), bool)
         self.subtrees = 0
@@ -92,11 +97,42 @@ class _Search:
         self.on_event(ThresholdEvent("started", bound=self._value(self.lower)))
         begin = time.perf_counter()
         deadline = None if time_limit is None else begin + time_limit
-        work = self._plain if self.plain else self._compiled
-        reason = run_watched(work, self.stop, self._forward, self._beating(cancel), deadline)
+        pieces = self._plain() if self.plain else self._compiled()
+        reason = "finished"
+        if not self._at_once(pieces, cancel, deadline):
+
+            def work(post: Callable[[ThresholdEvent], None]) -> None:
+                self.post = post
+                for _ in pieces:
+                    pass
+
+            reason = run_watched(work, self.stop, self._forward, self._beating(cancel), deadline)
         proven = self.tree is not None and self.cost <= self.lower + self.slack
         self.search_seconds = time.perf_counter() - begin
         return self._result(cast(Status, "optimal" if proven else reason))
+
+    def _at_once(
+        self, pieces: Iterator[None], cancel: Callable[[], bool] | None, deadline: float | None
+    ) -> bool:
+        """Whether the search was over after the first pieces.
+
+        On few rows these are short, and take less time than a second thread that can be watched.
+        """
+        most = QUICK_CELLS if self.problem.depth <= 3 else QUICK_CELLS // 10
+        begin = before = time.perf_counter()
+        while self.table.rank.size <= most:
+            now = time.perf_counter()
+            is_late = deadline is not None and now >= deadline
+            if is_late or now - before > QUICK_SECONDS / 4 or now - begin > QUICK_SECONDS:
+                break
+            if cancel is not None and cancel():
+                break
+            before = now
+            try:
+                next(pieces)
+            except StopIteration:
+                return True
+        return False
 
     def _forward(self, event: ThresholdEvent) -> None:
         self.last_event = time.perf_counter()
@@ -123,38 +159,39 @@ class _Search:
             _splits(table, int(h), smallest) for h in np.flatnonzero(root_mask(self.problem, table))
         )
 
-    def _compiled(self, post: Callable[[ThresholdEvent], None]) -> None:
-        """Body of the second thread: the search by compiled kernels."""
+    def _compiled(self) -> Iterator[None]:
+        """The search by compiled kernels."""
         problem, table = self.problem, self.table
         if not len(table.rank):
             counts = np.bincount(table.y, table.weight, problem.n_classes)
-            self._offer(float(counts.sum() - counts.max()) + self.price, int(counts.argmax()), post)
-            self._bound(self.cost, post)
+            self._offer(float(counts.sum() - counts.max()) + self.price, int(counts.argmax()))
+            self._bound(self.cost)
             return
 
         def report(state: compiled.State) -> None:
             self.subtrees = state.subtrees
             if state.nested is not None:
-                self._offer(state.best, state.nested, post)
+                self._offer(state.best, state.nested)
             self.by_column = np.maximum(self.by_column, state.by_column)
             self.exact = state.reached <= self.by_column + self.slack
-            self._bound(state.lower, post)
+            self._bound(state.lower)
 
         roots = None if problem.root_columns is None else root_mask(problem, table)
         question = compiled.Question(table, problem, self.price, self.slack, roots, self.stop)
-        compiled.CompiledSearch(question, report).run()
+        yield from compiled.CompiledSearch(question, report).pieces()
 
-    def _plain(self, post: Callable[[ThresholdEvent], None]) -> None:
-        """Body of the second thread: the search in plain array operations."""
+    def _plain(self) -> Iterator[None]:
+        """The search in plain array operations, all in one piece."""
+        yield
         problem, table = self.problem, self.table
         search = plain.PlainSearch(table, problem.n_classes, self.price, self.slack, self.stop)
         roots = None if problem.root_columns is None else root_mask(problem, table)
 
         def report(by_column: np.ndarray, best: plain.Found) -> None:
             self.subtrees = search.subtrees
-            self._offer(best.cost, best.tree, post)
+            self._offer(best.cost, best.tree)
             self.by_column = np.maximum(self.by_column, by_column)
-            self._bound(min(float(by_column.min()), best.cost), post)
+            self._bound(min(float(by_column.min()), best.cost))
 
         rows = np.arange(len(table.y))
         try:
@@ -162,22 +199,22 @@ class _Search:
         except plain.StoppedError:
             return
         self.subtrees = search.subtrees
-        self._offer(best.cost, best.tree, post)
-        self._bound(best.cost, post)
+        self._offer(best.cost, best.tree)
+        self._bound(best.cost)
 
-    def _offer(self, cost: float, nested: Nested, post: Callable[[ThresholdEvent], None]) -> None:
+    def _offer(self, cost: float, nested: Nested) -> None:
         """Take a better tree."""
         if cost >= self.cost - self.slack:
             return
         self.cost = cost
         self.tree = to_tree(nested, self.table, self.problem)
-        post(ThresholdEvent("incumbent", tree=self.tree, subtrees=self.subtrees))
+        self.post(ThresholdEvent("incumbent", tree=self.tree, subtrees=self.subtrees))
 
-    def _bound(self, lower: float, post: Callable[[ThresholdEvent], None]) -> None:
+    def _bound(self, lower: float) -> None:
         """Take over a lower bound on the cost of every tree."""
         if lower > self.lower + self.slack:
             self.lower = lower
-            post(ThresholdEvent("bound", bound=self._value(lower), subtrees=self.subtrees))
+            self.post(ThresholdEvent("bound", bound=self._value(lower), subtrees=self.subtrees))
 
     def _value(self, cost: float) -> float:
         """Accuracy minus penalties of a cost."""
@@ -229,19 +266,6 @@ def _splits(table: Table, column: int, smallest: int) -> bool:
     sizes = np.bincount(table.rank[column], table.count)
     passed = np.cumsum(sizes)[:-1]
     return bool(((passed >= smallest) & (passed[-1] + sizes[-1] - passed >= smallest)).any())
-
-
-def conflict_cost(table: Table, n_classes: int) -> float:
-    """Weight that every tree misclassifies, as equal rows differ in their classes."""
-    if not len(table.rank):
-        counts = np.bincount(table.y, table.weight, n_classes)
-        return float(counts.sum() - counts.max())
-    # Rows of one hash stand beside each other, and only the class tells them apart.
-    new = np.append(True, (table.rank[:, 1:] != table.rank[:, :-1]).any(axis=0))
-    group = np.cumsum(new) - 1
-    counts = np.zeros((int(group[-1]) + 1, n_classes))
-    np.add.at(counts, (group, table.y), table.weight)
-    return float(counts.sum() - counts.max(axis=1).sum())
 
 
 def to_tree(nested: Nested, table: Table, problem: ThresholdProblem) -> Tree:

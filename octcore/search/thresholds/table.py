@@ -1,7 +1,7 @@
 """The rows as the search sees them: ranks by column, whole-number weights, equal rows merged.
 
-Nothing here depends on the order of the rows that came in, so neither does the tree that the
-search returns: rows are numbered by a hash of their ranks, and all sums are of whole numbers.
+The tree that the search returns does not depend on the order of the rows that came in: the search
+adds up rows by their ranks, in whole numbers, and never asks for the number of a row.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ LARGEST_COUNT = 2**30
 FLOAT_BITS = 50
 """Weights without a common unit are rounded to whole numbers with this many bits in their sum."""
 LARGEST_DENOMINATOR = 100_000
+HASH_FACTOR = 2**24
+"""Factors of the hash of a column stay below this: its sums are exact."""
 SAME_RATIO = 1e-13
 """Ratios of weights closer than this are equal: class weights are quotients of counts."""
 
@@ -31,14 +33,16 @@ class Table:
     ----------
     rank : ndarray of shape (n_columns, n_rows), int32
         Position of every row's value among the distinct values of the column.
-    order : ndarray of shape (n_columns, n_rows), int32
-        Rows by ascending value.
+    sequence : ndarray of shape (n_columns, n_rows), int32
+        ``row << 1 | last``: rows by ascending value, and whether the value changes after the row.
     values : tuple of ndarray
         Distinct values of every column, ascending.
     y : ndarray of shape (n_rows,), int32
         Class index.
     weight, count : ndarray of shape (n_rows,), int64
         Weight in units, and the number of original rows that were merged.
+    conflicts : int
+        Weight that every tree misclassifies, as equal rows differ in their classes.
     unit : float
         Original weight of one unit.
     original : ndarray of shape (n_columns,), int64
@@ -48,11 +52,12 @@ class Table:
     """
 
     rank: np.ndarray
-    order: np.ndarray
+    sequence: np.ndarray
     values: tuple[np.ndarray, ...]
     y: np.ndarray
     weight: np.ndarray
     count: np.ndarray
+    conflicts: int
     unit: float
     original: np.ndarray
     twin: np.ndarray
@@ -80,28 +85,39 @@ def make_table(problem: ThresholdProblem) -> Table:
     whole, unit = integer_weights(problem.weights, len(y))
     kept, twin = _usable_columns(X, problem)
     cells = np.ascontiguousarray(X[:, kept].T)
-    order = np.argsort(cells, axis=1, kind="stable").astype(np.int32)
+    order = np.argsort(cells, axis=1, kind="stable")  # twice as fast with many equal values
     cells = np.take_along_axis(cells, order, axis=1)
-    step = np.zeros(cells.shape, np.int32)
-    step[:, 1:] = cells[:, 1:] > cells[:, :-1]
-    sorted_rank = np.cumsum(step, axis=1, dtype=np.int32)
+    is_new = np.zeros(cells.shape, bool)
+    np.greater(cells[:, 1:], cells[:, :-1], out=is_new[:, 1:])
+    sorted_rank = np.cumsum(is_new, axis=1, dtype=np.int32)
     rank = np.empty_like(sorted_rank)
     np.put_along_axis(rank, order, sorted_rank, axis=1)
-    firsts = [cells[h, np.append(True, step[h, 1:] > 0)] for h in range(len(kept))]
     chosen, twin = _distinct_columns(rank, kept, twin, problem)
-    rank, order = rank[chosen], order[chosen]
-    place, n_rows = _row_numbers(rank, y)
-    weight = _sums(place, whole, n_rows)
-    count = _sums(place, np.ones(len(y), np.int64), n_rows)
-    first = np.empty(n_rows, np.int64)
-    first[place[::-1]] = np.arange(len(y))[::-1]
+    is_new[:, :1] = True
+    values = tuple(cells[h, is_new[h]] for h in chosen)
+    if not np.array_equal(chosen, np.arange(len(rank))):
+        rank, order, sorted_rank = rank[chosen], order[chosen], sorted_rank[chosen]
+    merged = _merged_rows(rank, y, whole, problem.n_classes)
+    if len(merged.first) < len(y):
+        # Of the rows that are one now, the first stands in the sorted columns.
+        stays = np.zeros(len(y), bool)
+        stays[merged.first] = True
+        stays = stays[order]
+        shape = len(rank), len(merged.first)
+        order = merged.place[order[stays]].reshape(shape)
+        sorted_rank = sorted_rank[stays].reshape(shape)
+        rank = np.take(rank, merged.first, axis=1)  # in the order of C, which indexing would not keep
+        y = y[merged.first]
+    sequence = order.astype(np.int32) << 1
+    sequence[:, :-1] |= sorted_rank[:, 1:] > sorted_rank[:, :-1]
     return Table(
-        rank=np.ascontiguousarray(rank[:, first]),
-        order=_merged_order(order, place, n_rows),
-        values=tuple(firsts[h] for h in chosen),
-        y=y[first],
-        weight=weight,
-        count=count,
+        rank=rank,
+        sequence=sequence,
+        values=values,
+        y=y,
+        weight=merged.weight,
+        count=merged.count,
+        conflicts=merged.conflicts,
         unit=unit,
         original=kept[chosen],
         twin=twin,
@@ -160,53 +176,88 @@ def _distinct_columns(
     rank: np.ndarray, kept: np.ndarray, twin: np.ndarray, problem: ThresholdProblem
 ) -> tuple[np.ndarray, np.ndarray]:
     """First of all columns that part the rows alike; `twin` is filled."""
-    known: dict[bytes, int] = {}
+    if not len(rank):
+        return np.zeros(0, np.int64), twin
+    top = rank.max(axis=1)
+    factors = np.random.default_rng(0).integers(1, HASH_FACTOR, rank.shape[1])
+    key = np.einsum("i,hi->h", factors, rank)
+    key = np.minimum(key, top * factors.sum() - key)
+    known: dict[tuple[int, int], list[int]] = {}
     chosen: list[int] = []
+    place = {}
     wanted = set(kept.tolist() if problem.root_columns is None else problem.root_columns)
     # A forced root comes first, so that it is the one that stays.
     for h in sorted(range(len(kept)), key=lambda h: (int(kept[h]) not in wanted, h)):
-        mirrored = rank[h].max() - rank[h]
-        key = min(rank[h].tobytes(), mirrored.tobytes())
-        if key not in known:
-            known[key] = len(chosen)
+        alike = known.setdefault((int(top[h]), int(key[h])), [])
+        for other in alike:
+            if (rank[h] == rank[other]).all() or (rank[h] + rank[other] == top[h]).all():
+                place[h] = place[other]
+                break
+        else:
+            place[h] = len(chosen)
             chosen.append(h)
-        twin[kept[h]] = known[key]
+            alike.append(h)
+        twin[kept[h]] = place[h]
     return np.array(chosen, np.int64), twin
 
 
-def _row_numbers(rank: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, int]:
-    """Number of every row, the same for equal rows, whatever the order of the rows."""
-    factors = np.random.default_rng(0).integers(1, 2**63, (len(rank), 1), np.uint64)
-    key = (rank.astype(np.uint64) * factors).sum(axis=0, dtype=np.uint64)
-    by_key = np.lexsort((y, key))
-    if not _runs_are_equal(rank, key, by_key):  # two different rows of one hash
-        by_key = np.lexsort((y, *rank))
-    a, b = by_key[:-1], by_key[1:]
-    new = (y[a] != y[b]) | (rank[:, a] != rank[:, b]).any(axis=0)
-    place = np.empty(len(y), np.int64)
-    place[by_key] = np.append(0, np.cumsum(new))
-    return place, int(new.sum()) + 1
+@dataclass(frozen=True, eq=False)
+class _Merged:
+    """Equal rows as one.
+
+    Attributes
+    ----------
+    place : ndarray of shape (n_samples,)
+        Number of every row, the same for equal rows of one class.
+    first : ndarray of shape (n_rows,)
+        One of the rows of every number.
+    weight, count : ndarray of shape (n_rows,), int64
+        Sums over the rows of every number.
+    conflicts : int
+        Weight that every tree misclassifies, as equal rows differ in their classes.
+    """
+
+    place: np.ndarray
+    first: np.ndarray
+    weight: np.ndarray
+    count: np.ndarray
+    conflicts: int
 
 
-def _runs_are_equal(rank: np.ndarray, key: np.ndarray, by_key: np.ndarray) -> bool:
-    a, b = by_key[:-1], by_key[1:]
-    same = key[a] == key[b]
-    return bool((rank[:, a[same]] == rank[:, b[same]]).all())
+def _merged_rows(rank: np.ndarray, y: np.ndarray, whole: np.ndarray, n_classes: int) -> _Merged:
+    """Find equal rows by a hash of their ranks."""
+    n, n_columns = len(y), len(rank)
+    group = np.zeros(n, np.int64)
+    if n_columns:
+        factors = np.random.default_rng(0).integers(1, 2**63, n_columns, np.uint64)
+        key = np.zeros(n, np.uint64)
+        for h in range(n_columns):
+            key += rank[h].astype(np.uint64) * factors[h]
+        by_key = np.argsort(key)
+        a, b = by_key[:-1], by_key[1:]
+        is_same = key[a] == key[b]
+        if not is_same.any():
+            return _as_they_are(whole, 0)
+        if (rank[:, a[is_same]] != rank[:, b[is_same]]).any():  # two different rows of one hash
+            by_key = np.lexsort(rank)
+            a, b = by_key[:-1], by_key[1:]
+            is_same = (rank[:, a] == rank[:, b]).all(axis=0)
+        group[b] = np.cumsum(~is_same)
+    # Groups of equal rows by class: which of them there are, numbered.
+    label, size = group * n_classes + y, (int(group.max()) + 1) * n_classes
+    count = np.bincount(label, minlength=size)
+    weight = np.bincount(label, whole, size).astype(np.int64)  # exact, see FLOAT_BITS
+    by_class = weight.reshape(-1, n_classes)
+    there = count > 0
+    conflicts = int(by_class.sum() - by_class.max(axis=1).sum())
+    if np.count_nonzero(there) == n:
+        return _as_they_are(whole, conflicts)
+    place = (np.cumsum(there) - 1)[label]
+    first = np.empty(int(there.sum()), np.int64)
+    first[place[::-1]] = np.arange(n)[::-1]
+    return _Merged(place, first, weight[there], count[there], conflicts)
 
 
-def _sums(place: np.ndarray, values: np.ndarray, n_rows: int) -> np.ndarray:
-    sums = np.zeros(n_rows, np.int64)
-    np.add.at(sums, place, values)
-    return sums
-
-
-def _merged_order(order: np.ndarray, place: np.ndarray, n_rows: int) -> np.ndarray:
-    """Order of the merged rows; of equal rows the first one stays."""
-    numbered = place[order].astype(np.int32)
-    if n_rows == order.shape[1]:
-        return numbered
-    merged = np.empty((len(order), n_rows), np.int32)
-    for h, row in enumerate(numbered):
-        _, first = np.unique(row, return_index=True)
-        merged[h] = row[np.sort(first)]
-    return merged
+def _as_they_are(whole: np.ndarray, conflicts: int) -> _Merged:
+    every = np.arange(len(whole))
+    return _Merged(every, every, whole, np.ones(len(whole), np.int64), conflicts)
