@@ -62,13 +62,14 @@ def draw() -> None:
 
 def _positive_class(place: Any, stamp: tuple[object, ...]) -> Any:
     choice, data = session.choice(), session.dataset()
-    labels = list(data.classes) if data.n_classes == 2 else []
+    if data.n_classes != 2:
+        return None
+    labels = list(data.classes)
     return place.selectbox(
         "Positive class",
         labels,
         index=labels.index(choice.positive_class) if choice.positive_class in labels else None,
-        placeholder="the last one" if labels else "only for two classes",
-        disabled=not labels,
+        placeholder="the last one",
         key=session.widget_key("positive", choice.positive_class, *stamp),
         help="The class that counts as +1 in two-class formulations and fairness limits.",
     )

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import session
+from octcore.data.findings import Finding
 from octcore.data.samples import list_samples, sample_info
 from octcore.plotting import text
 
@@ -103,22 +104,29 @@ def findings() -> None:
     if not found:
         st.success("Nothing to remark: the table is clean.", icon=":material/check_circle:")
         return
-    order = {"error": 0, "warning": 1, "info": 2}
-    marks = {
-        "error": ":material/error:",
-        "warning": ":material/warning:",
-        "info": ":material/info:",
-    }
-    for finding in sorted(found, key=lambda f: order[f.severity]):
-        place = f" (line {finding.line})" if finding.line else ""
-        st.markdown(
-            f"{marks[finding.severity]} {text.markdown(finding.message, 600)}{place}  "
-            f":gray[`{finding.code}`]"
-        )
-        if finding.code == "LOOK_ALIKE" and finding.column is not None:
-            merge = (*session.choice().merge, finding.column)
-            if st.button(
-                f"Merge them in {text.markdown(finding.column, 40)}",
-                key=f"merge_{finding.column}",
-            ) and session.change_choice(merge=merge):
-                st.rerun()
+    for severity, (mark, heading) in SEVERITIES.items():
+        here = [finding for finding in found if finding.severity == severity]
+        if here:
+            st.markdown(f"**{heading}**")
+            for finding in here:
+                _finding(finding, mark)
+
+
+SEVERITIES = {
+    "error": (":material/error:", "What must be mended"),
+    "warning": (":material/warning:", "What to check: it may change the tree or its accuracy"),
+    "info": (":material/info:", "Good to know: how the table was read"),
+}
+"""Mark and meaning of every kind of remark, the gravest first."""
+
+
+def _finding(finding: Finding, mark: str) -> None:
+    place = f" (line {finding.line})" if finding.line else ""
+    st.markdown(f"{mark} {text.markdown(finding.message, 600)}{place}")
+    if finding.code == "LOOK_ALIKE" and finding.column is not None:
+        merge = (*session.choice().merge, finding.column)
+        if st.button(
+            f"Merge them in {text.markdown(finding.column, 40)}",
+            key=f"merge_{finding.column}",
+        ) and session.change_choice(merge=merge):
+            st.rerun()

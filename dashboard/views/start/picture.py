@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard import session
 from octcore.plotting.palette import Palette
 
+ALT = "Points of three classes, cut by a tree of two questions"
 WIDTH, HEIGHT = 460, 330
 POINTS = (
     ((34, 40), (62, 74), (40, 112), (84, 44), (70, 132), (104, 92), (38, 158), (96, 164)),
@@ -21,7 +22,7 @@ CUT_ACROSS, CUT_UP, SIDE, LOW = 132, 106, 246, 196
 
 def draw() -> None:
     """Draw the picture in the colours of the theme."""
-    st.image(picture(session.palette()), width="stretch")
+    st.image(picture(session.palette()), width="stretch", alt=ALT)
 
 
 def picture(palette: Palette) -> str:
@@ -60,7 +61,7 @@ def picture(palette: Palette) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
         f'height="{HEIGHT}" role="img" font-family="sans-serif" '
-        f'aria-label="Points of three classes, cut by a tree of two questions">{"".join(parts)}'
+        f'aria-label="{ALT}">{"".join(parts)}'
         "</svg>"
     )
 
