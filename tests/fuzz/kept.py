@@ -374,11 +374,20 @@ CASES = {
     ),
     "merged-rows-fill-a-leaf": Case(
         key="path-search",
-        columns={"a": (0, 0, 0, 1, 1, 1)},
-        y=(0, 0, 0, 1, 1, 1),
+        columns={"a": (0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1), "b": (0, 0, 0, 1, 1, 1) * 2},
+        y=(0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1),
         depth=2,
         params={"leaf_penalty": 0.05},
         constraints={"root_feature": "a", "min_samples_leaf": 3, "max_leaves": 2},
+    ),
+    "strip-of-a-plane": Case(
+        key="oct-h",
+        columns={"f0": (0.5, 0.75)},
+        y=(0, 1),
+        depth=1,
+        encoding="scaled",
+        params={"alpha": 0.015625, "epsilon": 0.05, "start_seconds": 0.2},
+        settings={"warm_start": "none"},
     ),
     "price-far-above-the-weights": Case(
         key="path-search",

@@ -42,7 +42,9 @@ def first_failing_test(names: list[str]) -> str | None:
                 self.said = f"{report.nodeid.split('::')[-1]}: {text.splitlines()[0]}"
 
     listener = Listener()
-    code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", *names], plugins=[listener])
+    # The faults are in this very process: no options that would start others.
+    alone = ["-q", "-x", "-p", "no:cacheprovider", "-o", "addopts="]
+    code = pytest.main([*alone, *names], plugins=[listener])
     return listener.said or (None if code == 0 else f"pytest ended with {int(code)}")
 
 

@@ -70,6 +70,12 @@ def small(seed: int, smallest: int) -> Small:
     return Small(X, np.unique(y, return_inverse=True)[1], smallest)
 
 
+def written(rows: str, classes: str, smallest: int) -> Small:
+    """Rows and classes written as digits."""
+    X = np.array([[int(digit) for digit in row] for row in rows.split()], np.uint8)
+    return Small(X, np.array([int(digit) for digit in classes]), smallest)
+
+
 def least_cost(errors: np.ndarray, price: float) -> float:
     """Cost of the best tree of any number of leaves."""
     return float((errors + price * np.arange(1, len(errors) + 1)).min())
@@ -117,6 +123,31 @@ def test_costs_below_every_literal(depth: int, price: float, smallest: int) -> N
         check_costs(node, case)
         assert node.bound == pytest.approx(node.best, abs=1e-5)
         assert node.best == pytest.approx(alone.best, abs=1e-5)
+
+
+def test_literals_that_hold_other_rows_learn_nothing_under_a_leaf_size() -> None:
+    """Rows that are added to a literal may make its leaves large enough, and the tree better."""
+    case = written(
+        "01111 11010 11110 01110 01110 01111 11010 11111 00010 11100 00111 10110 01011 00110 "
+        "01011 10011 11010 00011 11110 00111 11110",
+        "001000010110111100111",
+        smallest=4,
+    )
+    case.state.penalty = 0.15
+    node = LiteralNode(case.state, case.subset, 4)
+    node.search()
+    check_costs(node, case)
+
+
+def test_no_similarity_by_leaves_under_a_leaf_size() -> None:
+    case = written(
+        "1011 1111 1111 1011 0101 1111 0001 0101 0101 0111 0111 0111 0001 0111 1111 0010 0101",
+        "01101101100000111",
+        smallest=4,
+    )
+    node = LeavesNode(case.state, case.subset, 4, 16, None)
+    node.search()
+    check_errors(node, case)
 
 
 def check_errors(node: LeavesNode, case: Small) -> None:
