@@ -6,12 +6,13 @@ A record of plain values, so that a worker can make it and a page can draw it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from octcore.constraints import ConstraintContext, Constraints, violations
 from octcore.encoding.base import Encoding
 from octcore.selection.model_reliance import model_reliance
 from octcore.selection.near_optimal import NearOptimalTrees
@@ -211,6 +212,69 @@ def alternatives(
         same_columns=found.same_columns,
         seconds=found.seconds,
     )
+
+
+COUNTABLE = frozenset({"forbidden_features", "max_leaves", "max_splits", "root_feature"})
+"""Side constraints whose trees are counted without listing them."""
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """How many of the near-optimal trees keep to side constraints.
+
+    Parameters
+    ----------
+    count : int
+        Trees that do, among those looked at.
+    total : int
+        Near-optimal trees.
+    is_exact : bool
+        Whether there are no others; otherwise the best trees were looked at one by one.
+    looked_at : int
+        Trees looked at one by one; 0 when counting was enough.
+    """
+
+    count: int
+    total: int
+    is_exact: bool
+    looked_at: int
+
+
+def meeting(found: NearOptimalTrees, constraints: Constraints, most: int = LISTED) -> Meeting:
+    """Count the near-optimal trees that keep to side constraints, without solving again.
+
+    Parameters
+    ----------
+    found : NearOptimalTrees
+    constraints : Constraints
+        Class weights among them are left alone: they rule out no tree.
+    most : int
+        Trees to look at where a constraint ties the parts of a tree together.
+    """
+    narrow = found.restrict(
+        without_features=constraints.forbidden_features, max_leaves=constraints.leaf_limit
+    )
+    root = constraints.root_feature
+    possible = narrow.count if root is None else narrow.roots[root]
+    if constraints.active - {"class_weight"} <= COUNTABLE:
+        return Meeting(possible, found.count, True, 0)
+    context = _context(found, constraints)
+    looked_at = list(islice(narrow.walk(), most))
+    good = sum(not violations(constraints, tree, context) for tree in looked_at)
+    return Meeting(good, found.count, len(looked_at) == narrow.count, len(looked_at))
+
+
+def _context(found: NearOptimalTrees, constraints: Constraints) -> ConstraintContext:
+    """What the constraints refer to, on the rows of the search."""
+    named = {
+        name
+        for _, limit in constraints.fairness
+        for name in (limit.attribute, limit.given)
+        if name is not None
+    }
+    frame = found.prepared.train.frame
+    codes = {n: np.unique(frame[n].to_numpy(), return_inverse=True)[1] for n in named}
+    return replace(found.prepared.problem.context, attributes=codes)
 
 
 class _Judge:

@@ -81,6 +81,18 @@ def run_alternatives(
     return {"alternatives": alternatives(found, **settings["conditions"]).to_dict()}
 
 
+def run_meeting(
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+) -> dict[str, Any]:
+    """Count the near-optimal trees that keep to side constraints."""
+    from octcore.constraints import Constraints
+    from octcore.selection.alternatives import meeting
+    from octcore.selection.near_optimal import near_optimal
+
+    found = near_optimal(data, cancel=cancel, **settings["search"])
+    return {"meeting": vars(meeting(found, Constraints.parse(settings["constraints"])))}
+
+
 def run_binarization(
     data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
 ) -> dict[str, Any]:
@@ -98,6 +110,7 @@ def run_binarization(
 TASKS: dict[str, Task] = {
     "alternatives": run_alternatives,
     "binarization": run_binarization,
+    "meeting": run_meeting,
     "path": run_path,
     "select": run_select,
     "tune": run_tune,

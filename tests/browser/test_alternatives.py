@@ -151,3 +151,15 @@ def test_exports_hold_the_listed_trees(visit, solved):
     assert lines[0].startswith("tree,objective,leaves")
     assert lines[-1].startswith(f"{listed},")
     watched.assert_clean()
+
+
+def test_the_marked_tree_stands_beside_the_optimum_in_compare(visit, solved):
+    watched = visit()
+    page = opened(watched, solved, "Trees")
+    mark_rows(page, watched, 1)
+    page.get_by_role("button", name="Compare it with the run").click()
+    page.wait_for_url(re.compile("/compare"), timeout=SOLVE_MILLISECONDS)
+    page.get_by_role("heading", name="What differs").wait_for(timeout=SOLVE_MILLISECONDS)
+    watched.settle()
+    assert page.locator("svg g.node").count() >= 6
+    watched.assert_clean()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +13,16 @@ import pytest
 
 import octcore
 from octcore.cli import main
+from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.data.samples import sample_bytes
 from octcore.errors import CancelledError, SettingsError
+from octcore.selection.alternatives import meeting
 from octcore.selection.model_reliance import model_reliance, tree_reliance
 from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.selection.near_optimal_export import rules_table, timbertrek
+from octcore.solving.prepare import prepare
+from octcore.solving.settings import check_settings
 
 
 @pytest.fixture(scope="module")
@@ -235,3 +240,33 @@ def test_a_chosen_tree_becomes_a_run_that_says_how_far_it_is() -> None:
     best = found.run_of(found.trees(1)[0])
     assert best.is_optimal
     assert best.certificate.proven
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"max_leaves": 5},
+        {"root_feature": "petal width (cm)", "forbidden_features": ("sepal length (cm)",)},
+        {"min_samples_leaf": 3},
+        {"min_recall": {"versicolor": 0.95}, "max_leaves": 7},
+        {"predictive_equality": {"attribute": "sepal width (cm)", "max_gap": 0.2}},
+        {"class_weight": "balanced", "max_splits": 4},
+    ],
+    ids=lambda asked: "+".join(asked),
+)
+def test_trees_that_meet_conditions_are_those_that_routing_finds(asked: dict) -> None:
+    data = replace(octcore.load_sample("iris"), positive_class="virginica")
+    found = octcore.near_optimal(data, depth=3, tolerance=0.01)
+    constraints = Constraints.parse(asked)
+    settings = check_settings("path-columns", encoding="QT-5", depth=3, constraints=asked)
+    problem = prepare(data, settings).problem
+    good = sum(problem.admits(tree) for tree in found.walk())
+    assert 0 < good < found.count
+    counted = meeting(found, constraints, most=10**6)
+    assert (counted.count, counted.total, counted.is_exact) == (good, found.count, True)
+    few = meeting(found, constraints, most=1)
+    if counted.looked_at:
+        assert (few.is_exact, few.looked_at) == (False, 1)
+        assert few.count <= good
+    else:
+        assert few == counted

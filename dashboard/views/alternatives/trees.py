@@ -64,7 +64,10 @@ def draw(context: Context, record: Alternatives) -> None:
 
 def _filters(context: Context, record: Alternatives) -> list[Alternative]:
     """Numeric filters on the listed trees."""
-    places = st.columns([3, 3, 3, 4], vertical_alignment="bottom")
+    has_gap = record.trees[0].parity_gap is not None
+    *places, words_place = st.columns(
+        [3, 3, 3, 3, 4] if has_gap else [3, 3, 3, 4], vertical_alignment="bottom"
+    )
     least = places[0].number_input(
         "Held out, at least %"
         if record.trees[0].test_accuracy is not None
@@ -92,6 +95,17 @@ def _filters(context: Context, record: Alternatives) -> list[Alternative]:
         key="alternatives_floor",
         disabled=label is None,
     )
+    most = None
+    if has_gap:
+        most = places[3].number_input(
+            "Fairness gap, at most %",
+            value=None,
+            min_value=0.0,
+            max_value=100.0,
+            key="alternatives_gap",
+            placeholder="any",
+            help="Between the shares of positive predictions of the groups chosen above.",
+        )
     shown = []
     for entry in record.trees:
         worth = entry.accuracy if entry.test_accuracy is None else entry.test_accuracy
@@ -99,10 +113,13 @@ def _filters(context: Context, record: Alternatives) -> list[Alternative]:
             continue
         if label is not None and entry.recalls[classes.index(label)] < floor / 100 - 1e-12:
             continue
+        gap = entry.parity_gap
+        if most is not None and gap is not None and gap > most / 100 + 1e-12:
+            continue
         shown.append(entry)
     listed = len(record.trees)
     words = f"{len(shown):,} of the {'' if record.count <= listed else 'best '}{listed:,} listed"
-    places[3].caption(f"{words}; {record.count:,} altogether.")
+    words_place.caption(f"{words}; {record.count:,} altogether.")
     return shown
 
 
@@ -161,7 +178,16 @@ def _actions(
             disabled=chosen is None,
         ):
             assert chosen is not None
-            _keep(context, record, chosen)
+            _explore(_kept(context, record, chosen))
+        if st.button(
+            "Compare it with the run",
+            icon=":material/compare:",
+            key="alternatives_compare",
+            disabled=chosen is None,
+            help="Keep the marked tree as a run, and put it beside the one that you came from.",
+        ):
+            assert chosen is not None
+            _compare(context.run_id, _kept(context, record, chosen))
         if smallest is not None and st.button(
             f"Smallest within {points_words(record.tolerance)}: "
             f"{text.count(smallest.tree.n_leaves, 'leaf')}",
@@ -169,22 +195,31 @@ def _actions(
             key="alternatives_smallest",
             help="Keep the best of the trees with fewest leaves as a run.",
         ):
-            _keep(context, record, smallest)
+            _explore(_kept(context, record, smallest))
         _downloads(context, record, shown)
 
 
-def _keep(context: Context, record: Alternatives, entry: Alternative) -> None:
-    """Make a run of a tree and look at it."""
+def _kept(context: Context, record: Alternatives, entry: Alternative) -> str | None:
+    """Make a run of a tree; returns its id, or None after saying why there is none."""
     try:
         run = chosen_run(context.data, context.search, entry.tree, record.optimum, record.seconds)
     except OctError as error:
         st.error(text.markdown(error.message, 400), icon=":material/error:")
-        return
+        return None
     title = f"{text.count(entry.tree.n_leaves, 'leaf')}, chosen among good trees on "
-    kept = jobs.keep(session.token(), context.data, run, title + context.data.name)
+    return jobs.keep(session.token(), context.data, run, title + context.data.name)
+
+
+def _explore(kept: str | None) -> None:
     if kept is not None:
         session.look_at(kept)
         st.switch_page("pages/explore.py", query_params=session.run_query())
+
+
+def _compare(run_id: str, kept: str | None) -> None:
+    if kept is not None:
+        session.compare((run_id, kept))
+        st.switch_page("pages/compare.py", query_params=session.compare_query())
 
 
 def _downloads(context: Context, record: Alternatives, shown: list[Alternative]) -> None:

@@ -14,6 +14,7 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.server.naming import HELPER
 from dashboard.views.what_if import form as what_if_form
+from dashboard.views.what_if import good_trees
 from dashboard.views.what_if import questions as what_if
 from dashboard.widgets import chart, run_summary
 from dashboard.widgets.tree_component import show_tree
@@ -148,6 +149,7 @@ def _ask(run_id: str, run: Run, data: Dataset, asked: dict[str, Any]) -> None:
     if not asked:
         st.caption("Choose at least one condition; the tree is then solved again under it.")
         return
+    good_trees.draw(run_id, run, data, together)
     if not able:
         st.warning("No formulation can express all of these at this depth; ask for less.")
         return
