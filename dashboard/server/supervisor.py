@@ -39,6 +39,8 @@ KEPT_TASKS = 64
 TICK_SECONDS = 0.5
 DRAIN_SECONDS = 2.0
 VERIFY_TASK = "verify"
+NICENESS = 5
+"""How far solves stand back behind the server: pages stay quick while all cores work."""
 """Task whose result goes to the run that its settings name."""
 
 STORE_STATES = {
@@ -134,7 +136,8 @@ class Supervisor:
     store : Path, str or None
         File of the history; by default the user's.
     pool : WorkerPool or None
-        Where workers come from; by default one that keeps one worker warm.
+        Where workers come from; by default one that keeps two workers warm, so that the runs
+        of a race start alike.
     """
 
     def __init__(
@@ -144,7 +147,7 @@ class Supervisor:
         pool: WorkerPool | None = None,
     ) -> None:
         self.cores = cores or os.cpu_count() or 1
-        self._pool = pool or WorkerPool(idle=1)
+        self._pool = pool or WorkerPool(min(2, self.cores), niceness=NICENESS)
         self._writer = RunWriter(store)
         self._lock = threading.RLock()
         self._entries: dict[str, Entry] = {}

@@ -158,6 +158,8 @@ def _answer(
         return work(request.data, request.settings, partial(_tell_part, channel), cancel)
     if solve is None:
         from octcore.solving.solve import solve
+
+        _import_for(request.settings)
     begins: list[float] = []
 
     def tell(event: Event) -> None:
@@ -170,6 +172,17 @@ def _answer(
     record = run.to_dict()
     record["timings"]["start"] = begins[0] if begins else 0.0
     return record
+
+
+def _import_for(settings: Mapping[str, Any]) -> None:
+    """Import what a model needs before its clock starts: that is start-up and no part of a race."""
+    from octcore.capabilities import MODELS
+    from octcore.formulations.base import get_formulation
+
+    key = str(settings.get("formulation", ""))
+    if key and MODELS & set(get_formulation(key).info.capabilities):
+        for name in IMPORTS:
+            importlib.import_module(name)
 
 
 def _tell_part(channel: Channel, part: Mapping[str, Any]) -> None:

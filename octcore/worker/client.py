@@ -35,6 +35,8 @@ class WorkerPool:
         Program and arguments of a worker.
     environment : mapping or None
         Variables for the workers.
+    niceness : int
+        How far a busy worker stands back behind its parent, which other people wait for.
     """
 
     def __init__(
@@ -42,8 +44,10 @@ class WorkerPool:
         idle: int = 1,
         command: Sequence[str] = COMMAND,
         environment: Mapping[str, str] | None = None,
+        niceness: int = 0,
     ) -> None:
         self._idle_count, self._command, self._environment = idle, command, environment
+        self._niceness = niceness
         self._lock = threading.Lock()
         self._idle: list[SolveProcess] = []
         self._jobs: set[Job] = set()
@@ -72,6 +76,8 @@ class WorkerPool:
         if self._closing.is_set():
             raise RuntimeError("The pool is closed.")
         process = self._take()
+        if self._niceness:
+            process.stand_back(self._niceness)
         job = Job(request, process, on_event, on_end, called)
         with self._lock:
             self._jobs.add(job)

@@ -110,6 +110,12 @@ class SolveProcess:
         if ended:
             on_end()
 
+    def stand_back(self, niceness: int) -> None:
+        """Lower its priority, where the system knows of priorities."""
+        with contextlib.suppress(OSError, AttributeError):
+            now = os.getpriority(os.PRIO_PROCESS, self.pid)
+            os.setpriority(os.PRIO_PROCESS, self.pid, min(19, now + niceness))
+
     def cancel(self) -> None:
         """Ask politely; in a thread, since a frozen child may leave its pipe full."""
         self._start_thread(lambda: self._send(CANCEL))

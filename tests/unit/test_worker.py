@@ -182,6 +182,23 @@ def test_an_idle_worker_that_dies_is_replaced():
     assert not any(is_running(pid) for pid in (first, second, *left))
 
 
+def test_a_busy_worker_stands_back_behind_its_parent():
+    with WorkerPool(idle=0, command=FAKE_COMMAND, niceness=3) as pool:
+        job = start(pool, "sleep")
+        wait_for_tree(job)
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        assert os.getpriority(os.PRIO_PROCESS, job.pid) == min(19, own + 3)
+        job.kill()
+        job.wait(30)
+
+
+@pytest.mark.long
+def test_libraries_of_a_cold_worker_are_start_up_and_not_solving():
+    run = solve_in_child(rows("cold"), {"formulation": "bend-oct", "depth": 1, "time_limit": 60.0})
+    parts = sum(run.timings.get(name, 0.0) for name in ("encode", "build", "compile", "solve"))
+    assert run.timings["total"] - parts < run.timings["start"]
+
+
 PARENT = """
 import sys, time
 from tests.unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, rows
