@@ -18,7 +18,7 @@ from octcore.formulations.base import baseline, get_formulation
 from octcore.program import ModelSize
 from octcore.serial import digest
 from octcore.solving.prepare import prepare, split_rows
-from octcore.solving.run import Run
+from octcore.solving.run import SolvedRun
 from octcore.solving.settings import check_settings
 from octcore.solving.solve import solve
 
@@ -101,8 +101,7 @@ def _once(run_id: str, what: str, _make: Callable[[], Any]) -> Any:
 
 
 @st.cache_resource(max_entries=2 * KEEP, show_spinner=False)
-def _greedy(run_id: str, encoding: str, _run: Run) -> Run | str:
-    assert _run.train is not None
+def _greedy(run_id: str, encoding: str, _run: SolvedRun) -> SolvedRun | str:
     penalty = _run.settings.get("params", {}).get("leaf_penalty")
     try:
         return solve(
@@ -112,12 +111,12 @@ def _greedy(run_id: str, encoding: str, _run: Run) -> Run | str:
             depth=_run.settings["depth"],
             params={} if penalty is None else {"leaf_penalty": penalty},
             time_limit=20,
-        )
+        ).needed
     except OctError as error:
         return error.message
 
 
-def greedy_baseline(run_id: str, run: Run, encoding: str | None = None) -> Run | str:
+def greedy_baseline(run_id: str, run: SolvedRun, encoding: str | None = None) -> SolvedRun | str:
     """CART on the training rows of a run, of its depth and leaf penalty.
 
     Parameters

@@ -38,9 +38,6 @@ class EngineEntry:
     supports: frozenset[Capability]
 
 
-MODELS = frozenset({Capability.LINEAR, Capability.SEPARATION, Capability.CONVEX_QUADRATIC})
-"""What needs a mathematical model and a solver of such."""
-
 _LINEAR = frozenset({Capability.LINEAR})
 _QUADRATIC = frozenset({Capability.LINEAR, Capability.CONVEX_QUADRATIC})
 

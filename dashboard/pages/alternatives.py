@@ -12,14 +12,14 @@ from dashboard.widgets.start import start_button
 
 draw_title("Alternatives")
 view = run_picker.draw(session.run_id())
-run = None if view is None else view.run
+run = None if view is None else view.solved
 if view is None:
     st.info("There is no solved tree yet. Solve one first; here are then all trees as good.")
     start_button("Find an optimal tree", key="start_from_alternatives")
 elif not view.is_final:
     st.info("This run is still going on; look at its alternatives when it has ended.")
     st.page_link("pages/solve.py", label="Watch it", query_params=session.run_query())
-elif run is None or run.tree is None or run.train is None:
+elif run is None:
     st.warning("This run ended without a tree, so there is nothing to compare with.")
     st.page_link("pages/solve.py", label="Solve again", query_params=session.run_query())
 else:

@@ -17,6 +17,7 @@ stay_in_app()
 head = st.container()
 view = run_picker.draw(session.run_id())
 run = None if view is None else view.run
+solved = None if view is None else view.solved
 with head:
     draw_title(
         "Explore", run.train if run is not None else None, run.n_train + run.n_test if run else None
@@ -27,14 +28,14 @@ if view is None:
 elif not view.is_final:
     st.info("This run is still going on; its tree opens here as soon as it ends.")
     st.page_link("pages/solve.py", label="Watch it", query_params=session.run_query())
-elif run is None or run.tree is None or run.train is None:
+elif solved is None:
     message = view.error.message if view.error else "This run ended without a tree."
     st.warning(text.markdown(message, 500))
     st.page_link("pages/solve.py", label="Solve again", query_params=session.run_query())
 else:
-    exports.report_button(view.id, view.title, run)
-    linked_views.draw(view.id, run)
-    shown, key = run, view.id
+    exports.report_button(view.id, view.title, solved)
+    linked_views.draw(view.id, solved)
+    shown, key = solved, view.id
     lazy_tabs(
         {
             "Convergence": lambda: convergence.draw(key, shown),

@@ -14,7 +14,7 @@ from octcore.plotting.plane_plot import default_axes, plane_data
 from octcore.plotting.race import Entrant, known_optimum, race_data, ran_together
 from octcore.serial import versions
 from octcore.solving.report import export_tree
-from octcore.solving.run import Run
+from octcore.solving.run import Run, SolvedRun
 
 
 def comparison_html(
@@ -123,17 +123,16 @@ def _pictures(runs: Sequence[Run], labels: Sequence[str]) -> str:
     for run, label in zip(runs, labels, strict=True):
         if run.tree is None:
             continue
+        plane = "" if run.solved is None else _plane(run.solved)
         parts.append(
-            f"<h2>{escaped(label)}</h2>"
-            f'<div class="picture">{export_tree(run, "svg")}</div>{_plane(run)}'
+            f'<h2>{escaped(label)}</h2><div class="picture">{export_tree(run, "svg")}</div>{plane}'
         )
     return "".join(parts)
 
 
-def _plane(run: Run) -> str:
-    assert run.tree is not None
-    axes = None if run.train is None else default_axes(run.tree, run.encoding, run.train)
-    if run.train is None or axes is None:
+def _plane(run: SolvedRun) -> str:
+    axes = default_axes(run.tree, run.encoding, run.train)
+    if axes is None:
         return ""
     record = plane_data(run.tree, run.encoding, run.train, *axes, formulation=run.formulation)
     return f'<div class="picture chart">{plane_svg(record)}</div>'

@@ -13,7 +13,7 @@ from dashboard.reports.page import escaped
 from dashboard.reports.summary import Summary
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.solving.run import Run
+from octcore.solving.run import SolvedRun
 from octcore.tree.raw_units import RawTerm, left_condition, raw_plane
 from octcore.tree.tree import Split
 from octcore.tree.wording import condition_words, split_words
@@ -65,7 +65,7 @@ SCRIPT = """
 """
 
 
-def questionnaire_html(run: Run, found: Summary) -> str:
+def questionnaire_html(run: SolvedRun, found: Summary) -> str:
     """Every branch node as a question and every leaf as an answer; without a split nothing.
 
     Parameters
@@ -75,7 +75,6 @@ def questionnaire_html(run: Run, found: Summary) -> str:
     found : Summary
         Its counts.
     """
-    assert run.tree is not None
     if not run.tree.splits:
         return ""
     parts = [_question(node, split, run.encoding) for node, split in run.tree.splits.items()]

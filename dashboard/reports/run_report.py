@@ -24,10 +24,10 @@ from octcore.plotting.gap_plot import convergence_data
 from octcore.plotting.plane_plot import default_axes, plane_data
 from octcore.serial import versions
 from octcore.solving.report import export_tree
-from octcore.solving.run import Run
+from octcore.solving.run import Run, SolvedRun
 
 
-def report_html(run: Run, name: str, greedy: Run | None = None) -> str:
+def report_html(run: Run, name: str, greedy: SolvedRun | None = None) -> str:
     """Write the report of a run.
 
     Parameters
@@ -40,7 +40,7 @@ def report_html(run: Run, name: str, greedy: Run | None = None) -> str:
         CART on the same training rows, to stand beside it.
     """
     found = summary(run, greedy)
-    questions = "" if found is None else questionnaire_html(run, found)
+    questions = "" if found is None else questionnaire_html(run.needed, found)
     technical = (_plane(run), _convergence(run), _certificate(run), _numbers(run), _settings(run))
     sections = [
         _head(run, name, found),

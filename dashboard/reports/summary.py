@@ -9,7 +9,7 @@ import numpy as np
 from dashboard.reports.page import escaped, table
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
-from octcore.solving.run import Run
+from octcore.solving.run import Run, SolvedRun
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 from octcore.tree.wording import path_words
@@ -104,22 +104,22 @@ class Summary:
         return leaf.test if self.has_held_out else leaf.train
 
 
-def summary(run: Run, greedy: Run | None = None) -> Summary | None:
+def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
     """Route all rows of a run and count; None without a tree or without its rows.
 
     Parameters
     ----------
-    run : Run
+    given : Run
         Finished.
-    greedy : Run or None
+    greedy : SolvedRun or None
         CART on the same training rows.
     """
-    if run.tree is None or run.train is None or run.train.y is None:
+    run = given.solved
+    if run is None or run.train.y is None:
         return None
     counted = run.train if run.test is None else run.test
-    assert counted.y is not None
     largest = int(np.argmax(run.train.class_counts))
-    scores = {} if greedy is None or greedy.tree is None else {
+    scores = {} if greedy is None else {
         "greedy_train": _score(greedy, run.train),
         "greedy_test": _score(greedy, run.test),
         "greedy_leaves": greedy.tree.n_leaves,
@@ -127,15 +127,14 @@ def summary(run: Run, greedy: Run | None = None) -> Summary | None:
     return Summary(
         _score(run, run.train),
         _score(run, run.test),
-        Score(int((counted.y == largest).sum()), counted.n_samples),
+        Score(int((counted.codes == largest).sum()), counted.n_samples),
         _leaves(run, run.tree),
         _confusions(run, run.tree, counted),
         **scores,
     )
 
 
-def _score(run: Run, rows: Dataset | None) -> Score:
-    assert run.tree is not None
+def _score(run: SolvedRun, rows: Dataset | None) -> Score:
     if rows is None or rows.y is None:
         return Score(0, 0)
     codes = run.tree.predict_codes(run.encoding.transform(rows.frame))
@@ -167,8 +166,7 @@ def _by_leaf(run: Run, tree: Tree, rows: Dataset | None) -> dict[int, Score]:
 
 
 def _confusions(run: Run, tree: Tree, rows: Dataset) -> tuple[tuple[object, object, int], ...]:
-    assert rows.y is not None
-    counts = metrics.confusion(tree, run.encoding.transform(rows.frame), rows.y)
+    counts = metrics.confusion(tree, run.encoding.transform(rows.frame), rows.codes)
     found = [
         (rows.classes[i], rows.classes[j], int(counts[i][j]))
         for i in range(len(rows.classes))

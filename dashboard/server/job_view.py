@@ -11,7 +11,7 @@ from octcore.engines.events import Event
 from octcore.engines.trace import Trace
 from octcore.errors import OctError
 from octcore.plotting import text
-from octcore.solving.run import Run
+from octcore.solving.run import Run, SolvedRun
 
 QUEUED = "queued"
 FINAL = frozenset({"done", "stopped", "failed", "interrupted"})
@@ -83,6 +83,11 @@ class JobView:
     def is_final(self) -> bool:
         """Whether nothing will change any more."""
         return self.state in FINAL
+
+    @property
+    def solved(self) -> SolvedRun | None:
+        """The result with tree and training rows; None where one is missing."""
+        return None if self.run is None else self.run.solved
 
     @property
     def message(self) -> str:

@@ -238,7 +238,8 @@ def start_verification(owner: str, run_id: str, run: Run, seconds: float) -> str
 
     When it ends, the run has its answer, in memory and in the history.
     """
-    assert run.train is not None
+    if run.train is None:
+        return None  # such a run is not offered
     settings = {"run_id": run_id, "run": run.to_dict(), "time_limit": seconds}
     _load.clear(run_id)  # is read again, with its answer
     return start_task(owner, run.train, VERIFY_TASK, settings, 1.2 * seconds + START_SECONDS)

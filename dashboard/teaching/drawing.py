@@ -262,9 +262,8 @@ def lesson_numbers(
     tree: Tree, encoding: Encoding, data: Dataset, timings: Mapping[str, float]
 ) -> LessonNumbers:
     """Accuracy, errors, size and narrowest margin, for thresholds and oblique trees alike."""
-    assert data.y is not None
     X = encoding.transform(data.frame)
-    wrong = tree.predict_codes(X) != data.y
+    wrong = tree.predict_codes(X) != data.codes
     return LessonNumbers(
         1.0 - float(wrong.mean()),
         int(wrong.sum()),

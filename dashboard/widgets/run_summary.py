@@ -201,7 +201,7 @@ def incumbent_tree(run_id: str, tree: Tree, train: Dataset, encoding: Encoding, 
 
 
 def small_tree(
-    run_id: str, run: Run, path: tuple[int, ...] = (), others: Sequence[TreeView] = ()
+    run_id: str, run: SolvedRun, path: tuple[int, ...] = (), others: Sequence[TreeView] = ()
 ) -> None:
     """Draw the tree; a click selects the node for the Explore page as well.
 
@@ -230,7 +230,7 @@ def small_tree(
     show_tree(data, session.widget_key("tree", run_id), clicked)
 
 
-def known_view(run_id: str, run: Run) -> TreeView:
+def known_view(run_id: str, run: SolvedRun) -> TreeView:
     """Record of the tree of a run, made once."""
     return cached.once_per_run(run_id, "tree view", lambda: tree_view(run))
 

@@ -160,10 +160,9 @@ def run_counter(instance: Instance, blank: Line, limit: float) -> Line:
             blank, status="missing", note=f"{counter.title} is not installed; {counter.install}."
         )
     data, params = instance.load(), instance.settings["params"]
-    assert data.y is not None
     question = CountQuestion(
         data.frame.to_numpy(dtype=np.uint8),
-        data.y,
+        data.codes,
         instance.depth,
         float(params["leaf_penalty"]),
         float(params["tolerance"]),

@@ -90,7 +90,6 @@ def run_peer(instance: Instance, blank: Line, limit: float) -> Line:
 
 def _question(instance: Instance, limit: float) -> Question:
     data = instance.load()
-    assert data.y is not None
     X = data.frame.to_numpy(dtype=float)
     wanted = instance.settings.get("constraints", {}).get("statistical_parity")
     parity = None
@@ -99,7 +98,7 @@ def _question(instance: Instance, limit: float) -> Question:
         parity = Parity(groups, data.n_classes - 1, float(wanted["max_gap"]))
     return Question(
         X.astype(np.int64) if np.isin(X, (0, 1)).all() else X,
-        data.y,
+        data.codes,
         instance.depth,
         float(instance.settings.get("params", {}).get("leaf_penalty", 0.0)),
         limit,

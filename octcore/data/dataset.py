@@ -15,7 +15,7 @@ from octcore.data.columns import KINDS, Column, Label, Source
 from octcore.data.findings import Finding, count, listing
 from octcore.data.lookup import unknown_column
 from octcore.data.prepare import prepare_rows
-from octcore.errors import DataError
+from octcore.errors import DataError, SettingsError
 
 COLUMNS_SHOWN = 30
 """Columns that the table of a notebook lists."""
@@ -85,6 +85,19 @@ class Dataset:
                 f"{', '.join(map(str, self.classes[:10]))}.",
                 column=self.target_name,
             )
+
+    @property
+    def codes(self) -> npt.NDArray[np.int64]:
+        """`y`, where there must be a target.
+
+        Raises
+        ------
+        SettingsError
+            If there is none.
+        """
+        if self.y is None:
+            raise SettingsError("NO_TARGET", "Choose the column to predict first.", "target")
+        return self.y
 
     def __repr__(self) -> str:
         target = "no target" if self.y is None else count(self.n_classes, "class")

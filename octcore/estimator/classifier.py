@@ -339,7 +339,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         objective, not scaled to a sum of one; a tree without splits has zeros.
         """
         check_is_fitted(self, "tree_")
-        losses = feature_losses(self.run_)
+        losses = feature_losses(self.run_.needed)
         own = {name: column for column, name in self._gaps.names.items()}
         found = dict.fromkeys(self._columns, 0.0)
         for name, loss in losses.items():
@@ -386,10 +386,9 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "tree_")
         data = self.run_.train
         assert data is not None
-        assert data.y is not None
         raw = None if encoded else raw_numbers(data.frame)
         X = self.encoding_.transform(data.frame)
-        model: Any = to_sklearn(self.tree_, self.encoding_, X, data.y, raw)
+        model: Any = to_sklearn(self.tree_, self.encoding_, X, data.codes, raw)
         model.classes_ = self.classes_
         return model
 

@@ -16,7 +16,7 @@ from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.program import Program, Sense
 from octcore.solving.prepare import prepare
-from octcore.solving.run import Run
+from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import Settings, check_settings
 from octcore.tree.metrics import feature_usage, node_summaries
 from octcore.tree.tree import Tree
@@ -92,15 +92,13 @@ def require_weights(info: FormulationInfo) -> None:
 
 def leaf_shares(run: Run, data: Dataset, weights: np.ndarray | None) -> dict[int, np.ndarray]:
     """Weighted class shares per leaf; an empty leaf predicts its label for certain."""
-    X, tree = run.encoding.transform(data.frame), run.tree
-    assert data.y is not None
-    assert tree is not None
-    summaries = node_summaries(tree, X, data.y)
+    X, tree = run.encoding.transform(data.frame), run.final_tree
+    summaries = node_summaries(tree, X, data.codes)
     weights = np.ones(len(X)) if weights is None else weights
     leaves, shares = tree.apply(X), {}
     for leaf, label in tree.labels.items():
         here = leaves == leaf
-        counts = np.bincount(data.y[here], weights[here], minlength=data.n_classes)
+        counts = np.bincount(data.codes[here], weights[here], minlength=data.n_classes)
         if not summaries[leaf].n_samples:
             counts[label] = 1.0
         # The prediction is the label, also where a tie or a constraint chose another class.
@@ -109,7 +107,7 @@ def leaf_shares(run: Run, data: Dataset, weights: np.ndarray | None) -> dict[int
     return shares
 
 
-def split_losses(run: Run) -> dict[int, float]:
+def split_losses(run: SolvedRun) -> dict[int, float]:
     """Loss of the objective when a split is undone, for every branch node.
 
     To undo a split is to make its node a leaf with the class that most of its training rows have
@@ -120,8 +118,6 @@ def split_losses(run: Run) -> dict[int, float]:
     run : Run
         With a tree and its training rows.
     """
-    assert run.train is not None
-    assert run.tree is not None
     names = {field.name for field in fields(Settings)}
     asked = {name: value for name, value in run.settings.items() if name in names}
     settings = check_settings(**asked)
@@ -145,13 +141,12 @@ def _value(program: Program, tree: Tree) -> float:
     return value
 
 
-def feature_losses(run: Run) -> dict[str, float]:
+def feature_losses(run: SolvedRun) -> dict[str, float]:
     """Mean loss of the objective when a split is undone, by encoded-from raw column.
 
     A split's loss belongs to its columns by their shares of the absolute weights; the mean is over
     all splits of the tree.
     """
-    assert run.tree is not None
     names = run.encoding.raw_features
     found = dict.fromkeys(names, 0.0)
     losses = split_losses(run)

@@ -227,10 +227,9 @@ def disagreement_figure(
 ) -> go.Figure:
     """Draw the training rows in a plane of two raw columns, coloured by disagreement."""
     figure = go.Figure(layout=base_layout(palette, height=height))
-    assert data.y is not None
     largest = max(0.02, float(record.disagreement.max(initial=0.0)))
     for k, label in enumerate(data.classes):
-        rows = np.flatnonzero(data.y == k)
+        rows = np.flatnonzero(data.codes == k)
         if not len(rows):
             continue
         figure.add_scatter(

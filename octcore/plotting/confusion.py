@@ -48,8 +48,7 @@ class Confusion:
 
 def confusion_data(tree: Tree, encoding: Encoding, data: Dataset, rows: str) -> Confusion:
     """Count by routing the rows of a data set with a target through the tree."""
-    assert data.y is not None
-    table = metrics.confusion(tree, encoding.transform(data.frame), data.y)
+    table = metrics.confusion(tree, encoding.transform(data.frame), data.codes)
     return Confusion(data.classes, tuple(tuple(int(v) for v in row) for row in table), rows)
 
 

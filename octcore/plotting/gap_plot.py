@@ -17,6 +17,7 @@ from octcore.plotting.palette import CLASS_COLOURS, Palette, translucent
 SOLVE_PHASES = frozenset({"solve", "search"})
 GAP_FLOOR = 1e-4
 """A closed gap has no place on a log axis; it is drawn at this height and labelled."""
+TIME_TITLE = "time since encoding began (s)"
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def convergence_figure(
     absolute: bool = False,
     at: float | None = None,
 ) -> go.Figure:
-    """Draw gap (log) or incumbent and bound (absolute) over the time since the call.
+    """Draw gap (log) or incumbent and bound (absolute) over the time of the solve.
 
     Parameters
     ----------
@@ -163,7 +164,7 @@ def convergence_figure(
     if at is not None:
         figure.add_vline(x=at, line={"color": palette.text, "width": 1, "dash": "dot"})
     end = max((record.end for record in records), default=1.0)
-    figure.update_xaxes(title_text="time since the call (s)", range=[0, 1.04 * max(end, 1e-3)])
+    figure.update_xaxes(title_text=TIME_TITLE, range=[0, 1.04 * max(end, 1e-3)])
     if absolute:
         title = text.plotly(records[0].objective, 60) if records else "objective"
         figure.update_yaxes(title_text=title)

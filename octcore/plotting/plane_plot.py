@@ -167,7 +167,9 @@ def plane_data(
     view = PlaneView(encoding, x, y, x_range, y_range, others)
     X = encoding.transform(data.frame)
     positive = _positive_code(data)
-    margins = node_margins(tree, X, None if _has_side_margins(formulation) else data.codes, positive)
+    margins = node_margins(
+        tree, X, None if _has_side_margins(formulation) else data.codes, positive
+    )
     rows = _shown_rows(len(X))
     support = {
         node: np.isin(rows, margin.rows[margin.support])
@@ -297,11 +299,14 @@ def plane_figure(
 def has_equal_units(record: PlaneRecord) -> bool:
     """Whether both axes get one scale: angles and margins of hyperplanes are then true."""
     segments = [segment for lines in record.lines.values() for segment in lines.line]
-    is_oblique = any(x1 != x2 and y1 != y2 for (x1, y1), (x2, y2) in segments)
-    if not is_oblique:
-        return False
     width = record.x_range[1] - record.x_range[0]
     height = record.y_range[1] - record.y_range[0]
+    is_oblique = any(
+        abs(x1 - x2) > 1e-6 * width and abs(y1 - y2) > 1e-6 * height
+        for (x1, y1), (x2, y2) in segments
+    )
+    if not is_oblique:
+        return False
     return 0.4 <= height / width <= 2.0
 
 

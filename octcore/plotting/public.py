@@ -24,7 +24,6 @@ from octcore.selection.penalty_path import PenaltyPath
 from octcore.solving.run import Run
 from octcore.tree.export.records import node_records
 from octcore.tree.export.svg import Box, layout
-from octcore.tree.tree import Tree
 from octcore.tree.wording import split_words
 
 LONGEST_NAME, MOST_TERMS = 30, 6
@@ -45,7 +44,7 @@ def tree(run: Run, theme: str = "light") -> go.Figure:
     ModelFileError
         If the run has no tree.
     """
-    palette, found = palette_for(theme), _tree(run)
+    palette, found = palette_for(theme), run.final_tree
     X = y = None
     if run.train is not None:
         X, y = run.encoding.transform(run.train.frame), run.train.y
@@ -143,7 +142,7 @@ def plane(run: Run, x: str | None = None, y: str | None = None, theme: str = "li
     SettingsError
         If there are no two columns of numbers, or `x` or `y` is none.
     """
-    found, train, palette = _tree(run), _train(run), palette_for(theme)
+    found, train, palette = run.final_tree, _train(run), palette_for(theme)
     numeric = numeric_columns(train)
     axes = default_axes(found, run.encoding, train)
     if axes is None:
@@ -168,7 +167,7 @@ def features(run: Run, theme: str = "light") -> go.Figure:
     ModelFileError
         If the run has no tree.
     """
-    found = _tree(run)
+    found = run.final_tree
     words = {n: split_words(s, run.encoding).test for n, s in found.splits.items()}
     return usage_figure(usage_data(found, run.encoding, words), palette_for(theme))
 
@@ -205,12 +204,6 @@ def size_path(paths: PenaltyPath | Mapping[str, PenaltyPath], theme: str = "ligh
     """
     named = {"optimal trees": paths} if isinstance(paths, PenaltyPath) else dict(paths)
     return penalty_path_figure(penalty_path_data(named), palette_for(theme))
-
-
-def _tree(run: Run) -> Tree:
-    if run.tree is None:
-        raise ModelFileError("NO_TREE", "This run has no tree to draw.")
-    return run.tree
 
 
 def _train(run: Run) -> Dataset:

@@ -18,7 +18,7 @@ Scale = Literal["gap", "objective", "accuracy"]
 MOST_POINTS = 400
 DASHES = ("solid", "dash", "dot", "dashdot")
 SHAPES = ("circle", "square", "triangle-up", "diamond")
-TIME_TITLE = "time since the call of each run (s)"
+TIME_TITLE = "time since each run began to encode (s)"
 AXIS_TITLES = {"gap": "relative gap", "accuracy": "training accuracy of the best tree"}
 
 

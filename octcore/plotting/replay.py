@@ -214,13 +214,12 @@ def alike_rows(picture: CutPicture, data: Dataset) -> pd.DataFrame:
     data : Dataset
         Training rows.
     """
-    assert data.y is not None
     rows = list(picture.left)
     frame = data.frame.iloc[rows].reset_index(drop=True)
     rest = [name for name in frame.columns if name not in picture.columns]
     same = [name for name in rest if frame[name].nunique() == 1]
     order = [*picture.columns, *same, *[name for name in rest if name not in same]]
-    labels = [text.printable(data.classes[k], 24) for k in data.y[rows]]
+    labels = [text.printable(data.classes[k], 24) for k in data.codes[rows]]
     table = frame[order].rename(
         columns={name: f"≠ {name}" for name in picture.columns} | {n: f"= {n}" for n in same}
     )

@@ -149,8 +149,7 @@ def fit_one(
     accuracy = None
     if check_rows:
         rest = data.subset(np.array(check_rows, dtype=np.int64))
-        assert rest.y is not None
-        accuracy = metrics.accuracy(run.tree, run.encoding.transform(rest.frame), rest.y)
+        accuracy = metrics.accuracy(run.tree, run.encoding.transform(rest.frame), rest.codes)
     fit = Fit(
         candidate,
         outer,

@@ -75,9 +75,7 @@ class OneVsRest:
         "this class"; a tree that is a single leaf gives infinite distances.
         """
         columns = []
-        for run in self.runs:
-            assert run.tree is not None
-            assert run.train is not None
+        for run in (given.needed for given in self.runs):
             X = np.asarray(run.encoding.transform(frame), dtype=float)
             positive = list(run.classes).index(run.train.positive_class)
             columns.append(signed_distance(run.tree, X, positive))
@@ -185,6 +183,5 @@ def solve_one_vs_rest(
 
 
 def _accuracy(model: OneVsRest, data: Dataset) -> float:
-    assert data.y is not None
     predicted = model.distances(data.frame).argmax(axis=1)
-    return float((predicted == data.y).mean())
+    return float((predicted == data.codes).mean())

@@ -174,23 +174,21 @@ def solve_selected(
             **weights,
             **settings,
         )
-        assert run.tree is not None
-        accuracy = _accuracy(run, run.tree, train)
+        tree = run.final_tree
+        accuracy = _accuracy(run, tree, train)
         history.append(accuracy)
         if best is None or accuracy > best.accuracy:
             claimed = _with_claim(run, selection)
-            held_out = None if test is None else _accuracy(run, run.tree, test)
+            held_out = None if test is None else _accuracy(run, tree, test)
             best = SelectedRun(
-                claimed, run.tree, accuracy, selection, (), 0.0, select_seconds, held_out
+                claimed, tree, accuracy, selection, (), 0.0, select_seconds, held_out
             )
         if run.stop_reason == "cancelled":
             break
         if turn + 1 < rounds:
             X = np.asarray(run.encoding.transform(train.frame), dtype=float)
             left = time_limit - (time.perf_counter() - start)
-            selection = select_again(
-                problem, run.tree, X, thresholds, max(0.0, SELECTION_SHARE * left)
-            )
+            selection = select_again(problem, tree, X, thresholds, max(0.0, SELECTION_SHARE * left))
     assert best is not None
     return replace(best, rounds=tuple(history), seconds=time.perf_counter() - start)
 
@@ -213,8 +211,7 @@ def check_formulation(key: str) -> None:
 
 
 def _accuracy(run: Run, tree: Tree, data: Dataset) -> float:
-    assert data.y is not None
-    return metrics.accuracy(tree, run.encoding.transform(data.frame), data.y)
+    return metrics.accuracy(tree, run.encoding.transform(data.frame), data.codes)
 
 
 def _with_claim(run: Run, selection: Selection) -> Run:

@@ -175,8 +175,7 @@ def tune(
     plans = {candidate: _settings(fixed, candidate) for candidate in candidates}
     for plan in plans.values():
         check_against_data(check_settings(**plan), data)
-    assert data.y is not None
-    splits = get_protocol(protocol).make(data.y, seed)
+    splits = get_protocol(protocol).make(data.codes, seed)
     runner = Runner(data, plans, n_jobs, backend, on_fit, cancel, _count(splits, candidates))
     jobs = [
         (candidate, o, i, fit_rows, check_rows)

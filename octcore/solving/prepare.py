@@ -73,13 +73,12 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
             "numbers; use QT-5 or QB-5.",
             "encoding",
         )
-    assert train.y is not None
-    weights = class_weights(settings.constraints, train.y, train.classes)
+    weights = class_weights(settings.constraints, train.codes, train.classes)
     if sample_weight is not None:
         weights = weights * sample_weight
     problem = Problem(
         X=X.astype(np.uint8, copy=False) if is_binary else X,
-        y=train.y,
+        y=train.codes,
         weights=weights,
         n_classes=train.n_classes,
         depth=settings.depth,
@@ -138,7 +137,6 @@ def split_rows(
     """
     if test_size == 0.0:
         return data, None, ()
-    assert data.y is not None
     n_test = int(np.ceil(test_size * data.n_samples))
     if n_test >= data.n_samples:
         raise SettingsError(
@@ -146,15 +144,15 @@ def split_rows(
             f"test_size {test_size:g} of {data.n_samples} rows leaves no training row.",
             "test_size",
         )
-    counts = np.bincount(data.y, minlength=data.n_classes)
-    movable = np.flatnonzero(counts[data.y] > 1)
+    counts = np.bincount(data.codes, minlength=data.n_classes)
+    movable = np.flatnonzero(counts[data.codes] > 1)
     n_test = min(n_test, len(movable) - 1)
     if n_test < 1:
         raise SettingsError(
             "NO_TEST_ROWS", "Every class has one row only; no row can be held out.", "test_size"
         )
-    n_classes = len(np.unique(data.y[movable]))
-    stratify = data.y[movable] if min(n_test, len(movable) - n_test) >= n_classes else None
+    n_classes = len(np.unique(data.codes[movable]))
+    stratify = data.codes[movable] if min(n_test, len(movable) - n_test) >= n_classes else None
     # Not above: scikit-learn takes a second to import, and most solves hold nothing out.
     from sklearn.model_selection import train_test_split
 
@@ -182,9 +180,8 @@ def _context(
             "positive_class.",
             "positive_class",
         )
-    assert train.y is not None
     return ConstraintContext(
-        X, train.y, encoding.groups, encoding.raw_features, train.classes, attributes, positive
+        X, train.codes, encoding.groups, encoding.raw_features, train.classes, attributes, positive
     )
 
 

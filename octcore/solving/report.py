@@ -126,9 +126,7 @@ def run_html(run: Run) -> str:
 
 def run_rules(run: Run) -> tuple[Rule, ...]:
     """Every leaf as a rule, with its training rows."""
-    if run.tree is None:
-        raise ModelFileError("NO_TREE", "This run has no tree to word.")
-    return rules(run.tree, run.encoding, *_rows(run))
+    return rules(run.final_tree, run.encoding, *_rows(run))
 
 
 def explain_row(run: Run, row: Mapping[str, Any] | pd.Series | pd.DataFrame) -> Rule:
@@ -152,9 +150,7 @@ def explain_row(run: Run, row: Mapping[str, Any] | pd.Series | pd.DataFrame) -> 
     if len(frame) != 1:
         raise DataError("NOT_ONE_ROW", f"One row can be explained at a time, not {len(frame)}.")
     found = {rule.leaf: rule for rule in run_rules(run)}
-    prepared = run.train.prepare(frame) if run.train is not None else frame
-    assert run.tree is not None  # run_rules refused it otherwise
-    return found[int(run.tree.apply(run.encoding.transform(prepared))[0])]
+    return found[int(run.final_tree.apply(run.encoding.transform(run.prepared(frame)))[0])]
 
 
 def _number(value: float | None) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,40 @@ float or None
     classes: tuple[Any, ...] = ()
     sample_weight: np.ndarray | None = None
 
+    @cached_property
+    def solved(self) -> SolvedRun | None:
+        """The same run, known to have its tree and its training rows; None where it lacks one."""
+        if self.tree is None or self.train is None:
+            return None
+        return SolvedRun(**{part.name: getattr(self, part.name) for part in fields(self)})
+
+    @property
+    def needed(self) -> SolvedRun:
+        """`solved`, where tree and training rows must be there.
+
+        Raises
+        ------
+        ModelFileError
+            If one is missing.
+        """
+        if self.solved is None:
+            what = "no tree" if self.tree is None else "come without its training rows"
+            raise ModelFileError("NO_TREE", f"This run has {what}.")
+        return self.solved
+
+    @property
+    def final_tree(self) -> Tree:
+        """`tree`, where there must be one.
+
+        Raises
+        ------
+        ModelFileError
+            If the run has no tree.
+        """
+        if self.tree is None:
+            raise ModelFileError("NO_TREE", "This run has no tree.")
+        return self.tree
+
     @property
     def formulation(self) -> str:
         """Key of the formulation."""
@@ -217,10 +252,11 @@ float or None
         ModelFileError
             If the run has no tree.
         """
-        if self.tree is None:
-            raise ModelFileError("NO_TREE", "This run has no tree to predict with.")
-        prepared = self.train.prepare(frame) if self.train is not None else frame
-        return self.tree.predict(self.encoding.transform(prepared))
+        return self.final_tree.predict(self.encoding.transform(self.prepared(frame)))
+
+    def prepared(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Raw rows with the columns and kinds of the training rows, as far as those are here."""
+        return frame if self.train is None else self.train.prepare(frame)
 
     def __repr__(self) -> str:
         return report.run_line(self)
@@ -344,3 +380,11 @@ float or None
             classes=tuple(record.get("classes", ())),
             sample_weight=None if weights is None else np.asarray(weights, dtype=float),
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SolvedRun(Run):
+    """A run that has its tree and its training rows; see `Run.solved`."""
+
+    tree: Tree = field(kw_only=True)
+    train: Dataset = field(kw_only=True)

@@ -175,14 +175,19 @@ def _answer(
 
 
 def _import_for(settings: Mapping[str, Any]) -> None:
-    """Import what a model needs before its clock starts: that is start-up and no part of a race."""
-    from octcore.capabilities import MODELS
+    """Load what a model and its starts need: that is start-up and no part of a race."""
     from octcore.formulations.base import get_formulation
+    from octcore.solving.solve import BUILDS_MODEL
 
     key = str(settings.get("formulation", ""))
-    if key and MODELS & set(get_formulation(key).info.capabilities):
+    if key and BUILDS_MODEL & set(get_formulation(key).info.capabilities):
+        from numba.core.registry import cpu_target
+
         for name in IMPORTS:
             importlib.import_module(name)
+        # What the first compiled kernel of a process loads, about a second.
+        cpu_target.typing_context.refresh()
+        cpu_target.target_context.refresh()
 
 
 def _tell_part(channel: Channel, part: Mapping[str, Any]) -> None:

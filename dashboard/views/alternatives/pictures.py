@@ -132,12 +132,11 @@ def _rows_table(record: Alternatives, train: Dataset) -> None:
     )
     if not len(order):
         return
-    assert train.y is not None
     classes = np.array([text.printable(label, 30) for label in train.classes], object)
     table = pd.DataFrame(
         {
             "row": order,
-            "class": classes[train.y[order]],
+            "class": classes[train.codes[order]],
             "most trees say": classes[record.favourite[order]],
             "others": record.disagreement[order],
         }

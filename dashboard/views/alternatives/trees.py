@@ -223,10 +223,9 @@ def _compare(run_id: str, kept: str | None) -> None:
 
 
 def _downloads(context: Context, record: Alternatives, shown: list[Alternative]) -> None:
-    assert context.train.y is not None
     rows = Rows(
         record.encoding.transform(context.train.frame, "uint8"),
-        context.train.y,
+        context.train.codes,
         record.encoding,
         tuple(context.train.classes),
     )

@@ -83,8 +83,8 @@ def common_words(record: Comparison) -> str:
 def trees(runs: Sequence[Finished]) -> None:
     """Draw the trees; a click on a node opens nothing here, the Explore page has the details."""
     groups = same_trees(runs)
-    drawn = [group[0] for group in groups if group[0].run.tree is not None]
-    shown = [run_summary.known_view(entry.id, entry.run) for entry in drawn]
+    drawn = [(group[0].id, group[0].run.solved) for group in groups]
+    shown = [run_summary.known_view(key, run) for key, run in drawn if run is not None]
     for entry, place in _places([group[0] for group in groups]):
         group = next(group for group in groups if group[0] is entry)
         with place():

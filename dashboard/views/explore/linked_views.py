@@ -10,7 +10,7 @@ from dashboard.widgets import chart, run_summary
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data, usage_figure
 from octcore.plotting.plane_plot import default_axes
-from octcore.solving.run import Run
+from octcore.solving.run import SolvedRun
 from octcore.tree.tree import Tree
 
 DEEPEST_BESIDE, LEAVES_BESIDE = 3, 5
@@ -18,7 +18,7 @@ DEEPEST_BESIDE, LEAVES_BESIDE = 3, 5
 NODE, ROW = "Rows of the node", "Path of one row"
 
 
-def draw(run_id: str, run: Run) -> None:
+def draw(run_id: str, run: SolvedRun) -> None:
     """Draw the linked views; a click redraws them alone and not the page.
 
     Parameters
@@ -32,9 +32,7 @@ def draw(run_id: str, run: Run) -> None:
     st.fragment(_views)(run_id, run)
 
 
-def _views(run_id: str, run: Run) -> None:
-    assert run.tree is not None
-    assert run.train is not None
+def _views(run_id: str, run: SolvedRun) -> None:
     axes = default_axes(run.tree, run.encoding, run.train)
     is_wide = needs_width(run.tree)
     path = row_panel.path_nodes(run_id, run)
@@ -56,7 +54,7 @@ def needs_width(tree: Tree) -> bool:
     return tree.max_depth > DEEPEST_BESIDE or tree.n_leaves > LEAVES_BESIDE
 
 
-def _panel(run_id: str, run: Run) -> None:
+def _panel(run_id: str, run: SolvedRun) -> None:
     """Draw what belongs to the selection: the rows of the node, or the path of the row."""
     key = session.widget_key("panel", run_id)
     st.session_state[key] = ROW if session.is_row_shown(run_id) else NODE
@@ -76,8 +74,7 @@ def _panel(run_id: str, run: Run) -> None:
         node_panel.draw(run_id, run)
 
 
-def _usage(run_id: str, run: Run) -> None:
-    assert run.tree is not None
+def _usage(run_id: str, run: SolvedRun) -> None:
     if not run.tree.splits:
         st.caption("The tree is a single leaf; it tests no feature.")
         return

@@ -13,13 +13,12 @@ from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.confusion import confusion_data, confusion_figure
 from octcore.plotting.tree_view import component_data
-from octcore.solving.run import Run
+from octcore.solving.run import Run, SolvedRun
 from octcore.tree.wording import rules
 
 
-def draw(run: Run) -> None:
+def draw(run: SolvedRun) -> None:
     """Draw accuracy and confusion of training and held-out rows."""
-    assert run.tree is not None
     parts = [("training rows", run.train, run.accuracy, run.balanced_accuracy)]
     if run.test is not None:
         parts.append(("held-out rows", run.test, run.test_accuracy, run.test_balanced_accuracy))
@@ -48,24 +47,21 @@ def draw(run: Run) -> None:
         )
 
 
-def greedy(run_id: str, run: Run) -> None:
+def greedy(run_id: str, run: SolvedRun) -> None:
     """Draw CART beside the run: in numbers, and its tree on the numbers themselves."""
     result.beside_greedy(run_id, run)
     found = cached.greedy_baseline(run_id, run, result.ON_NUMBERS)
-    if not isinstance(found, str) and found.tree is not None:
+    if not isinstance(found, str):
         palette = session.palette()
         view = run_summary.tree_view(found)
         data = component_data(view, palette, run_summary.accent(palette), 0, run_id)
         show_tree(data, session.widget_key("cart_tree", run_id), lambda _: None)
 
 
-def rules_table(run: Run) -> None:
+def rules_table(run: SolvedRun) -> None:
     """List the leaves as IF-THEN rules in raw units."""
-    assert run.tree is not None
-    assert run.train is not None
-    assert run.train.y is not None
     X = run.encoding.transform(run.train.frame)
-    found = rules(run.tree, run.encoding, X, run.train.y)
+    found = rules(run.tree, run.encoding, X, run.train.codes)
     rows = [
         {
             "leaf": rule.leaf,
@@ -85,8 +81,7 @@ def rules_table(run: Run) -> None:
     )
 
 
-def _right_share(counts: tuple[int, ...], run: Run, leaf: int) -> str:
-    assert run.tree is not None
+def _right_share(counts: tuple[int, ...], run: SolvedRun, leaf: int) -> str:
     total = sum(counts)
     return text.percent(counts[run.tree.labels[leaf]] / total) if total else "–"
 

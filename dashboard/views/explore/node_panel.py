@@ -11,13 +11,13 @@ from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.plotting import text
 from octcore.plotting.row_path import class_shares
-from octcore.solving.run import Run
+from octcore.solving.run import SolvedRun
 from octcore.tree.wording import path_words
 
 ROWS_SHOWN = 200
 
 
-def draw(run_id: str, run: Run) -> None:
+def draw(run_id: str, run: SolvedRun) -> None:
     """Draw the panel of the node that is selected in a run.
 
     Parameters
@@ -27,8 +27,6 @@ def draw(run_id: str, run: Run) -> None:
     run : Run
         With tree and training rows.
     """
-    assert run.tree is not None
-    assert run.train is not None
     node = session.selected_node(run_id)
     if node not in run.tree.nodes:
         node = 1
@@ -62,7 +60,7 @@ def draw(run_id: str, run: Run) -> None:
     )
 
 
-def draw_shares(run_id: str, run: Run, node: int) -> None:
+def draw_shares(run_id: str, run: SolvedRun, node: int) -> None:
     """Draw the classes at a node: at a leaf, how sure its prediction is.
 
     Parameters
@@ -74,8 +72,6 @@ def draw_shares(run_id: str, run: Run, node: int) -> None:
     node : int
         Node number.
     """
-    assert run.tree is not None
-    assert run.train is not None
     tree, train = run.tree, run.train
     shares = cached.once_per_run(
         run_id, "class shares", lambda: class_shares(tree, run.encoding, train, run.test)
@@ -101,15 +97,14 @@ def draw_shares(run_id: str, run: Run, node: int) -> None:
     )
 
 
-def _title(run: Run, node: int) -> str:
-    assert run.tree is not None
+def _title(run: SolvedRun, node: int) -> str:
     if node in run.tree.labels:
         label = run.classes[run.tree.labels[node]] if run.classes else run.tree.labels[node]
         return f"Leaf {node}: predicts {text.markdown(label)}"
     return "Root: all training rows" if node == 1 else f"Node {node}"
 
 
-def node_rows(run: Run, data: Dataset, node: int) -> pd.DataFrame:
+def node_rows(run: SolvedRun, data: Dataset, node: int) -> pd.DataFrame:
     """Rows of a data set that visit a node, wrong ones first, with line, class and prediction.
 
     Parameters
@@ -121,19 +116,17 @@ def node_rows(run: Run, data: Dataset, node: int) -> pd.DataFrame:
     node : int
         Node number.
     """
-    assert run.tree is not None
-    assert data.y is not None
     X = run.encoding.transform(data.frame)
     rows = run.tree.node_rows(X)[node]
     predicted = run.tree.predict_codes(X)[rows]
-    wrong = predicted != data.y[rows]
+    wrong = predicted != data.codes[rows]
     order = np.argsort(~wrong, kind="stable")
     rows, predicted, wrong = rows[order], predicted[order], wrong[order]
     labels = np.array([str(label) for label in data.classes], dtype=object)
     about = pd.DataFrame(
         {
             "line": data.row_lines[rows],
-            "true": labels[data.y[rows]],
+            "true": labels[data.codes[rows]],
             "predicted": labels[predicted],
             "right": np.where(wrong, "✗", "✓"),
         }

@@ -28,7 +28,7 @@ from octcore.plotting.replay import (
     replay_data,
 )
 from octcore.plotting.tree_view import component_data
-from octcore.solving.run import Run
+from octcore.solving.run import Run, SolvedRun
 
 SECONDS_PER_TREE = 1.5
 SLACK = 0.2
@@ -36,7 +36,7 @@ SLACK = 0.2
 GAP_HEIGHT = 250
 
 
-def draw(run_id: str, run: Run) -> None:
+def draw(run_id: str, run: SolvedRun) -> None:
     """Draw the replay of a finished run.
 
     Parameters
@@ -46,9 +46,7 @@ def draw(run_id: str, run: Run) -> None:
     run : Run
         With tree and training rows.
     """
-    assert run.train is not None
-    assert run.train.y is not None
-    train, y = run.train, run.train.y
+    train, y = run.train, run.train.codes
     X = cached.once_per_run(run_id, "encoded", lambda: run.encoding.transform(train.frame))
     frames = cached.once_per_run(run_id, "frames", lambda: replay_data(run.trace, X, y))
     if not frames:
@@ -117,7 +115,7 @@ def _position(run_id: str, frames: tuple[Frame, ...]) -> int:
     )
 
 
-def _frames(run_id: str, run: Run, frames: tuple[Frame, ...]) -> None:
+def _frames(run_id: str, run: SolvedRun, frames: tuple[Frame, ...]) -> None:
     position = 0
     if len(frames) > 1:
         position = _position(run_id, frames)
@@ -134,8 +132,6 @@ def _frames(run_id: str, run: Run, frames: tuple[Frame, ...]) -> None:
     with right:
         absolute = convergence.scale_switch()
     _gap(run_id, run, frame, absolute)
-    assert run.train is not None
-    assert run.tree is not None
     axes = default_axes(run.tree, run.encoding, run.train)
     is_beside = axes and not any(linked_views.needs_width(frame.tree) for frame in frames)
     left, right = st.columns([3, 2], gap="medium") if is_beside else [st.container()] * 2
@@ -146,8 +142,7 @@ def _frames(run_id: str, run: Run, frames: tuple[Frame, ...]) -> None:
             _plane(run_id, run, frames, position, axes)
 
 
-def _tree(run_id: str, run: Run, frames: tuple[Frame, ...], position: int) -> None:
-    assert run.train is not None
+def _tree(run_id: str, run: SolvedRun, frames: tuple[Frame, ...], position: int) -> None:
     frame, is_last = frames[position], position == len(frames) - 1
     proven = is_last and run.is_optimal and run.certificate.proven
     words = run_summary.badge_words(run) if is_last else f"{frame.source}; not the last one"
@@ -163,9 +158,8 @@ def _tree(run_id: str, run: Run, frames: tuple[Frame, ...], position: int) -> No
 
 
 def _plane(
-    run_id: str, run: Run, frames: tuple[Frame, ...], position: int, axes: tuple[str, str]
+    run_id: str, run: SolvedRun, frames: tuple[Frame, ...], position: int, axes: tuple[str, str]
 ) -> None:
-    assert run.train is not None
     frame = frames[position]
     palette, train = session.palette(), run.train
     record = cached.once_per_run(
@@ -195,7 +189,7 @@ def _gap(run_id: str, run: Run, frame: Frame, absolute: bool) -> None:
     )
 
 
-def _cuts(run_id: str, run: Run, pictures: tuple[CutPicture, ...]) -> None:
+def _cuts(run_id: str, run: SolvedRun, pictures: tuple[CutPicture, ...]) -> None:
     counts = cut_counts(run.trace)
     end = run.trace.events[-1].seconds
     chosen = _choose(run_id, pictures)
@@ -234,7 +228,7 @@ def _choose(run_id: str, pictures: tuple[CutPicture, ...]) -> CutPicture | None:
     return pictures[position]
 
 
-def _picture(run_id: str, run: Run, chosen: CutPicture) -> None:
+def _picture(run_id: str, run: SolvedRun, chosen: CutPicture) -> None:
     palette = session.palette()
     accent = run_summary.accent(palette)
     key = session.widget_key("cut_picture", run_id)
@@ -243,8 +237,6 @@ def _picture(run_id: str, run: Run, chosen: CutPicture) -> None:
         figure = cut_tree_figure(chosen, depth, palette, accent)
         chart.show(figure, key=key, alt=f"Tree of depth {depth} with the cut marked")
         return
-    assert run.tree is not None
-    assert run.train is not None
     if not chosen.right:
         st.dataframe(
             alike_rows(chosen, run.train),
@@ -266,7 +258,7 @@ def _picture(run_id: str, run: Run, chosen: CutPicture) -> None:
 
 def _mark(
     figure: go.Figure,
-    run: Run,
+    run: SolvedRun,
     axes: tuple[str, str],
     rows: tuple[int, ...],
     symbol: str,
@@ -275,7 +267,6 @@ def _mark(
 ) -> None:
     if not rows:
         return
-    assert run.train is not None
     # The first point once more closes the line around three and more of them.
     frame = run.train.frame.iloc[[*rows, *(rows[:1] if len(rows) > 2 else ())]]
     figure.add_scatter(

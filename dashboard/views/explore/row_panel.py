@@ -22,25 +22,24 @@ from octcore.plotting.row_path import (
     typed_row,
     used_columns,
 )
-from octcore.solving.run import Run
+from octcore.solving.run import Run, SolvedRun
 
 INPUTS_ACROSS = 3
 
 
-def path_nodes(run_id: str, run: Run) -> tuple[int, ...]:
+def path_nodes(run_id: str, run: SolvedRun) -> tuple[int, ...]:
     """Nodes on the path of the chosen row; empty without one."""
     row = session.chosen_row(run_id)
     return () if row is None else _path(run, row).nodes
 
 
-def choose_first(run_id: str, run: Run) -> None:
+def choose_first(run_id: str, run: SolvedRun) -> None:
     """Show the path of the row that was chosen last, at first the first training row."""
     session.show_row(run_id, True)
-    assert run.train is not None
     _choose(run_id, run, session.chosen_row(run_id) or row_of(run.train, 0, "training"))
 
 
-def draw(run_id: str, run: Run) -> None:
+def draw(run_id: str, run: SolvedRun) -> None:
     """Draw the choice of the row, its path and the confidence of its leaf.
 
     Parameters
@@ -52,8 +51,6 @@ def draw(run_id: str, run: Run) -> None:
     """
     row = session.chosen_row(run_id)
     assert row is not None
-    assert run.tree is not None
-    assert run.train is not None
     _choice(run_id, run, row)
     path = _path(run, row)
     tree, train = run.tree, run.train
@@ -97,16 +94,15 @@ def _part(run: Run, source: str) -> Dataset | None:
     return {"training": run.train, "held-out": run.test}.get(source)
 
 
-def _path(run: Run, row: ChosenRow) -> RowPath:
-    assert run.tree is not None
+def _path(run: SolvedRun, row: ChosenRow) -> RowPath:
     return row_path_data(run.tree, run.encoding, row.frame, run_summary.node_words(run))
 
 
-def _choose(run_id: str, run: Run, row: ChosenRow) -> None:
+def _choose(run_id: str, run: SolvedRun, row: ChosenRow) -> None:
     session.choose_row(run_id, row, _path(run, row).leaf)
 
 
-def _choice(run_id: str, run: Run, row: ChosenRow) -> None:
+def _choice(run_id: str, run: SolvedRun, row: ChosenRow) -> None:
     """Draw where the row comes from, and which one it is."""
     source_key = session.widget_key("row_source", run_id)
     st.session_state[source_key] = row.source
@@ -136,7 +132,7 @@ def _choice(run_id: str, run: Run, row: ChosenRow) -> None:
             _number(run_id, run, row, part)
 
 
-def _number(run_id: str, run: Run, row: ChosenRow, part: Dataset) -> None:
+def _number(run_id: str, run: SolvedRun, row: ChosenRow, part: Dataset) -> None:
     key = session.widget_key("row_number", run_id, row.source)
     st.session_state[key] = row.position + 1
 
@@ -157,16 +153,13 @@ def _typed_key(run_id: str, name: str) -> str:
     return session.widget_key("typed", run_id, name)
 
 
-def _forget_typed(run_id: str, run: Run) -> None:
-    assert run.train is not None
+def _forget_typed(run_id: str, run: SolvedRun) -> None:
     for name in run.train.feature_names:
         st.session_state.pop(_typed_key(run_id, name), None)
 
 
-def _typed(run_id: str, run: Run, row: ChosenRow) -> None:
+def _typed(run_id: str, run: SolvedRun, row: ChosenRow) -> None:
     """Draw one input for every column that the tree tests."""
-    assert run.tree is not None
-    assert run.train is not None
     train = run.train
     names = used_columns(run.tree, run.encoding)
 

@@ -15,12 +15,12 @@ from octcore.models.file import StoredModel, load_model, model_to_dict
 from octcore.models.scoring import Scored, score
 from octcore.plotting import text
 from octcore.plotting.row_path import node_counts
-from octcore.solving.run import Run
+from octcore.solving.run import SolvedRun
 
 ROWS_SHOWN = 200
 
 
-def draw(run_id: str, run: Run) -> None:
+def draw(run_id: str, run: SolvedRun) -> None:
     """Draw the uploader, and what the tree says about the rows of the file.
 
     Parameters
@@ -51,9 +51,8 @@ def draw(run_id: str, run: Run) -> None:
     _show(run_id, scored, upload.name)
 
 
-def _model(run: Run) -> tuple[StoredModel, Mapping[int, tuple[int, ...]]]:
+def _model(run: SolvedRun) -> tuple[StoredModel, Mapping[int, tuple[int, ...]]]:
     """The model as `octcore predict` reads it, and the training rows by class of its leaves."""
-    assert run.tree is not None
     return load_model(model_to_dict(run)), node_counts(run.tree, run.encoding, run.train)
 
 

@@ -10,13 +10,13 @@ import streamlit as st
 from dashboard import session
 from dashboard.views.explore.node_panel import node_rows
 from octcore.data.export import frame_to_csv
-from octcore.solving.run import Run
+from octcore.solving.run import SolvedRun
 from octcore.tree.export.dot import to_graphviz
 from octcore.tree.export.svg import to_svg
 from octcore.tree.export.text import to_text
 
 
-def draw(run_id: str, run: Run) -> None:
+def draw(run_id: str, run: SolvedRun) -> None:
     """Draw one button for every form; the files are made when they are asked for.
 
     Parameters
@@ -26,11 +26,8 @@ def draw(run_id: str, run: Run) -> None:
     run : Run
         With tree and training rows.
     """
-    assert run.tree is not None
-    assert run.train is not None
     tree, encoding, train = run.tree, run.encoding, run.train
-    assert train.y is not None
-    y = np.asarray(train.y)
+    y = np.asarray(train.codes)
 
     def encoded() -> np.ndarray:
         return encoding.transform(train.frame)

@@ -34,12 +34,12 @@ def draw(run_id: str, name: str, run: Run) -> None:
         ("Tree (SVG)", "tree.svg", "image/svg+xml", lambda: export_tree(run, "svg")),
         ("Tree (DOT)", "tree.dot", "text/vnd.graphviz", lambda: export_tree(run, "dot")),
     ]
-    train = run.train
-    if train is not None:
-        forms.insert(
-            1,
-            ("Rows (CSV)", "rows.csv", "text/csv", lambda: frame_to_csv(node_rows(run, train, 1))),
-        )
+    solved = run.solved
+    if solved is not None:
+        train = solved.train
+        rows = ("Rows (CSV)", "rows.csv", "text/csv",
+                lambda: frame_to_csv(node_rows(solved, train, 1)))  # fmt: skip
+        forms.insert(1, rows)
     for label, file_name, mime, make in forms:
         st.download_button(
             label,
@@ -83,9 +83,9 @@ def report_button(run_id: str, name: str, run: Run) -> None:
 
 def _report(run_id: str, name: str, run: Run) -> str:
     greedy = None
-    if run.train is not None and run.certificate.method != "heuristic":
-        greedy = cached.greedy_baseline(run_id, run, ON_NUMBERS)
-    return report_html(run, name, greedy if isinstance(greedy, Run) else None)
+    if run.solved is not None and run.certificate.method != "heuristic":
+        greedy = cached.greedy_baseline(run_id, run.solved, ON_NUMBERS)
+    return report_html(run, name, None if isinstance(greedy, str) else greedy)
 
 
 def _json(run_id: str, run: Run) -> str:

@@ -82,8 +82,8 @@ def _one(entry: Entry) -> None:
         st.warning(text.markdown(entry.error, 500), icon=":material/bolt:")
     if run is not None:
         run_summary.headline(run)
-        if run.tree is not None:
-            run_summary.small_tree(entry.id, run)
+        if run.solved is not None:
+            run_summary.small_tree(entry.id, run.solved)
         run_summary.proof(run)
 
 

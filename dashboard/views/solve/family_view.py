@@ -62,7 +62,7 @@ def _family(run_id: str, was_done: bool) -> None:
         key=session.widget_key("family", family.runs[0]),
         alt="The trees of all classes",
     )  # fmt: skip
-    runs = [view.run for view in views if view.run is not None and view.run.tree is not None]
+    runs = [view.solved for view in views if view.solved is not None]
     if len(runs) == len(family.runs) and done:
         train, test = cached.once_per_run(run_id, "together", lambda: family.accuracy(runs))
         held = "" if test is None else f", {text.percent(test)} of the held-out rows"

@@ -93,8 +93,15 @@ def _phase_words(view: JobView) -> str:
         return f"waiting, place {view.position} in the queue"
     if view.state == "stopping":
         return "stopping"
+    if is_checking(view):
+        return "the search has ended; its proof is being checked"
     words = {"build": "building the model", "compile": "compiling the model", "solve": "solving"}
     return text.markdown(words.get(view.phase, view.phase))
+
+
+def is_checking(view: JobView) -> bool:
+    """Whether the search has ended and only its verification goes on."""
+    return bool(len(view.trace)) and view.trace.events[-1].kind == "finished"
 
 
 def _numbers(view: JobView) -> None:
@@ -115,6 +122,9 @@ def _incumbent_tree(view: JobView) -> None:
     part = cached.training_part(view.data, cached.data_token(view.data), view.settings)
     if part is not None:
         words = f"best so far, found by {found[-1].source}; not proven"
+        if is_checking(view):
+            closed = view.trace.events[-1].source == "optimal"
+            words = "proven optimal, being checked" if closed else "best found, being checked"
         run_summary.incumbent_tree(view.id, found[-1].tree, *part, words)
 
 
@@ -137,7 +147,7 @@ def _chart(view: JobView) -> None:
         st.caption("The chart starts with the first tree and the first bound.")
         return
     st.altair_chart(
-        live_chart([record], session.palette(), absolute),
+        live_chart([record], session.palette(), absolute, 0.0 if view.is_final else view.elapsed),
         width="stretch",
         key=session.widget_key("live", view.id),
         alt="Relative gap over time" if not absolute else "Incumbent and bound over time",
@@ -152,8 +162,8 @@ def _finished(view: JobView) -> None:
         if view.error is None:
             st.info("The solve was stopped before there was a tree.")
         return
-    if view.run.tree is None:
+    if view.solved is None:
         run_summary.badge(view.run)
         run_summary.statements(view.run)
     else:
-        result.draw(view, view.run, lambda: _chart(view))
+        result.draw(view, view.solved, lambda: _chart(view))

@@ -14,7 +14,7 @@ from dashboard.views.solve import advice
 from dashboard.views.solve.advice import Step
 from dashboard.widgets import run_summary, start, verification
 from octcore.plotting import text
-from octcore.solving.run import Run
+from octcore.solving.run import SolvedRun
 from octcore.tree import metrics
 
 PAGES = Path(__file__).parents[2]
@@ -23,7 +23,7 @@ ON_NUMBERS = "raw"
 STEPS_PER_LINE = 3
 
 
-def draw(view: JobView, run: Run, chart: Callable[[], None]) -> None:
+def draw(view: JobView, run: SolvedRun, chart: Callable[[], None]) -> None:
     """Draw a finished run that has a tree.
 
     Parameters
@@ -81,7 +81,7 @@ def _step(run_id: str, step: Step, position: int) -> None:
         st.rerun()
 
 
-def beside_greedy(run_id: str, run: Run) -> None:
+def beside_greedy(run_id: str, run: SolvedRun) -> None:
     """Compare with CART on the numbers and, where they differ, on the features of the run.
 
     Parameters
@@ -89,7 +89,7 @@ def beside_greedy(run_id: str, run: Run) -> None:
     run_id, run : str, Run
         A run with a tree.
     """
-    if run.certificate.method == "heuristic" or run.train is None:
+    if run.certificate.method == "heuristic":
         return
     numbers = cached.greedy_baseline(run_id, run, ON_NUMBERS)
     if isinstance(numbers, str):
@@ -116,7 +116,7 @@ def beside_greedy(run_id: str, run: Run) -> None:
 FACTS = ("accuracy, held out", "accuracy, training", "errors, training", "leaves")
 
 
-def facts(run: Run, rows_of: Run) -> list[str]:
+def facts(run: SolvedRun, rows_of: SolvedRun) -> list[str]:
     """Held-out and training accuracy, errors and leaves, on the rows of another run.
 
     Parameters
@@ -126,7 +126,6 @@ def facts(run: Run, rows_of: Run) -> list[str]:
     rows_of : Run
         Run whose held-out rows count.
     """
-    assert run.tree is not None
     held_out = None
     if rows_of.test is not None and rows_of.test.y is not None:
         X = run.encoding.transform(rows_of.test.frame)

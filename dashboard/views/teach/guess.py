@@ -83,20 +83,18 @@ def guessed_tree(data: Dataset, cuts: dict[int, tuple[str, float]]) -> Tree:
     cuts : dict of int to (str, float)
         Axis and place of the cut by branch node.
     """
-    assert data.y is not None
     names = list(data.feature_names)
     splits = {node: Split.on_feature(names.index(axis), at) for node, (axis, at) in cuts.items()}
     leaves = [child for node in cuts for child in (2 * node, 2 * node + 1) if child not in cuts]
     tree = Tree(splits, dict.fromkeys(leaves, 0), len(names), data.n_classes)
     X = fit_encoding("raw", data).transform(data.frame)
-    return tree.with_labels(metrics.majority_labels(tree, X, data.y)).named(data.classes, names)
+    return tree.with_labels(metrics.majority_labels(tree, X, data.codes)).named(data.classes, names)
 
 
 def errors_of(tree: Tree, data: Dataset) -> int:
     """Points that a tree on x and y gets wrong, by routing."""
-    assert data.y is not None
     X = fit_encoding("raw", data).transform(data.frame)
-    return round((1 - metrics.accuracy(tree, X, data.y)) * data.n_samples)
+    return round((1 - metrics.accuracy(tree, X, data.codes)) * data.n_samples)
 
 
 def _compare(lesson: Lesson, own: int, n_leaves: int) -> None:
@@ -126,8 +124,8 @@ def _others(lesson: Lesson, keys: Mapping[str, str], was_live: bool) -> None:
     if was_live and all(view is None or view.is_final for view in views.values()):
         st.rerun()
     for place, (name, view) in zip(st.columns(2), views.items(), strict=True):
-        run = None if view is None or not view.is_final else view.run
-        if run is None or run.tree is None or run.train is None:
+        run = None if view is None or not view.is_final else view.solved
+        if run is None:
             place.caption(f"{name}: growing …" if was_live else f"{name}: there is no tree.")
             continue
         numbers = lesson_trees.numbers_of(run)

@@ -196,8 +196,8 @@ def _board(lesson: Lesson, live: JobView | None) -> None:
 
 
 def _plane_of(live: JobView | None) -> PlaneRecord | None:
-    run = live.run if live is not None and live.is_final else None
-    if run is None or run.tree is None or run.train is None:
+    run = live.solved if live is not None and live.is_final else None
+    if run is None:
         return None
     return lesson_plane(run.tree, run.encoding, run.train)
 

@@ -27,7 +27,7 @@ from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.plane_plot import PlaneRecord, plane_figure
-from octcore.solving.run import Run
+from octcore.solving.run import SolvedRun
 
 SECONDS_BETWEEN = 0.8
 PER_LINE = 3
@@ -126,13 +126,13 @@ def _one(lesson: Lesson, key: str, was_live: bool) -> None:
     left, right = st.columns(2, gap="medium")
     with right:
         st.subheader(text.markdown(words.name), anchor=False)
-        shown = view.run if view.is_final else None
-        if shown is not None and shown.tree is not None:
+        shown = view.solved if view.is_final else None
+        if shown is not None:
             _numbers(numbers_of(shown))
             run_summary.badge(shown)
             run_summary.small_tree(view.id, shown)
         st.markdown(words.idea)
-        if shown is not None and shown.tree is not None:
+        if shown is not None:
             if words.look:
                 st.markdown(f":material/visibility: {words.look}")
             if not lesson_bar.is_presenting():
@@ -166,9 +166,9 @@ def _all(lesson: Lesson, was_live: bool) -> None:
                 name = get_formulation(key).info.teaching_text.name
                 st.subheader(text.markdown(name), anchor=False)
                 _picture(lesson, key, view, height=400)
-                if view.is_final and view.run is not None and view.run.tree is not None:
-                    _numbers(numbers_of(view.run), ("Right", "Errors", "Margin"))
-                    run_summary.badge(view.run)
+                if view.is_final and view.solved is not None:
+                    _numbers(numbers_of(view.solved), ("Right", "Errors", "Margin"))
+                    run_summary.badge(view.solved)
 
 
 def _legend(lesson: Lesson) -> None:
@@ -187,8 +187,8 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
             icon=":material/hourglass_top:",
         )
         return
-    run = view.run
-    if run is None or run.tree is None or run.train is None:
+    run = view.solved
+    if run is None:
         message = view.error.message if view.error else "This ended without a tree."
         st.warning(text.markdown(message, 400))
         return
@@ -229,10 +229,8 @@ def _words(key: str, record: PlaneRecord) -> str:
     )
 
 
-def numbers_of(run: Run) -> LessonNumbers:
+def numbers_of(run: SolvedRun) -> LessonNumbers:
     """Accuracy, errors, leaves and margin of a finished tree of a lesson, by routing."""
-    assert run.tree is not None
-    assert run.train is not None
     return lesson_numbers(run.tree, run.encoding, run.train, run.timings)
 
 

@@ -31,8 +31,8 @@ from octcore.plotting.difference import (
     price_words,
 )
 from octcore.plotting.root_values import RootValue, root_values_data, root_values_figure
-from octcore.plotting.tree_view import component_data
-from octcore.solving.run import Run
+from octcore.plotting.tree_view import TreeView, beside, component_data
+from octcore.solving.run import Run, SolvedRun
 
 SECONDS_BETWEEN = 0.8
 COMPILING = "compiling kernels"
@@ -60,15 +60,15 @@ def draw(view: JobView, run: Run) -> None:
     base = reference
     if _needs_base(run, answer):
         base = _started("base", view.id, data, what_if.comparison_settings(run, data))
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns([2, 3], gap="large")
     with left:
         st.fragment(_question)(view.id)
     with right:
+        if answer is not None:  # first: the answer is seen without scrolling
+            is_final = answer.is_final and (base is None or base.is_final)
+            pace = None if is_final else SECONDS_BETWEEN
+            st.fragment(_answer, run_every=pace)(view.id, is_final)
         st.fragment(_values, run_every=_pace(reference))(view.id, reference.is_final)
-    if answer is not None:
-        is_final = answer.is_final and (base is None or base.is_final)
-        pace = None if is_final else SECONDS_BETWEEN
-        st.fragment(_answer, run_every=pace)(view.id, is_final)
 
 
 def _needs_base(run: Run, answer: JobView | None) -> bool:
@@ -106,12 +106,12 @@ def _follower(what: str, run_id: str) -> JobView | None:
     return jobs.view(jobs.followers().get((what, run_id)))
 
 
-def _run_of(run_id: str) -> tuple[Run, Dataset]:
+def _run_of(run_id: str) -> tuple[SolvedRun, Dataset]:
     view = jobs.view(run_id)
     data = None if view is None else what_if.rows_of(view)
-    if view is None or view.run is None or data is None:
+    if view is None or view.solved is None or data is None:
         st.rerun()
-    return view.run, data
+    return view.solved, data
 
 
 def _known_values(run_id: str, run: Run) -> tuple[RootValue, ...]:
@@ -133,14 +133,14 @@ def _question(run_id: str) -> None:
     _ask(run_id, run, data, asked)
 
 
-def _before(run_id: str, run: Run) -> Run | None:
+def _before(run_id: str, run: SolvedRun) -> SolvedRun | None:
     """The tree that prices count from: an optimum under the run's own constraints."""
     answer = jobs.view(session.side_run("answer", run_id))
     if what_if.is_comparable(run, "" if answer is None else str(answer.settings["formulation"])):
         return run
     what = "base" if _needs_base(run, answer) else "reference"
     view = _follower(what, run_id)
-    return view.run if view is not None and view.is_final else None
+    return view.solved if view is not None and view.is_final else None
 
 
 def _ask(run_id: str, run: Run, data: Dataset, asked: dict[str, Any]) -> None:
@@ -237,19 +237,18 @@ def _answer(run_id: str, was_final: bool) -> None:
     if answer is None or (is_final and not was_final):
         st.rerun()
     run, _ = _run_of(run_id)
-    st.divider()
     if not is_final:
         _waiting([view for view in (base, answer) if view is not None and not view.is_final])
         return
-    after, before = answer.run, _before(run_id, run)
-    if after is not None and after.status == "infeasible":
+    after, before = answer.solved, _before(run_id, run)
+    if answer.run is not None and answer.run.status == "infeasible":
         st.error("No tree of this depth can keep to these conditions; this is proven.")
         return
-    if after is None or after.tree is None:
+    if after is None:
         message = answer.error.message if answer.error else "There is no tree to compare with yet."
         st.warning(text.markdown(message, 400))
         return
-    if before is None or before.tree is None:
+    if before is None:
         st.warning("There is no optimum under your run's own constraints to count the price from.")
         return
     asked = json.loads(session.side_run("asked", run_id) or "{}")
@@ -280,22 +279,21 @@ def _price(run: Run, before: Run, after: Run, asked: dict[str, Any]) -> None:
     st.caption(text.markdown(what_if.compared_words(run, before, after, asked), 600))
 
 
-def _trees(run_id: str, before: Run, after: Run, answer_id: str) -> None:
-    assert before.tree is not None
-    assert after.tree is not None
-    assert before.train is not None
+def _trees(run_id: str, before: SolvedRun, after: SolvedRun, answer_id: str) -> None:
     difference = difference_data(
         (before.tree, before.encoding), (after.tree, after.encoding), before.train
     )
     _difference_words(difference)
-    left, right = st.columns(2, gap="medium")
+    views = [run_summary.tree_view(run) for run in (before, after)]
+    left, right = st.columns(2, gap="small")
     with left:
         st.markdown("**Without the condition**")
-        _tree(before, difference.before, session.widget_key("whatif_before", run_id))
+        _tree(views, 0, difference.before, session.widget_key("whatif_before", run_id))
     with right:
         st.markdown("**With the condition**")
-        _tree(after, difference.after, session.widget_key("whatif_after", answer_id))
-    _table(before, after)
+        _tree(views, 1, difference.after, session.widget_key("whatif_after", answer_id))
+    with st.expander("Both trees in numbers", icon=":material/table_chart:"):
+        _table(before, after)
 
 
 def _difference_words(difference: Difference) -> None:
@@ -308,22 +306,22 @@ def _difference_words(difference: Difference) -> None:
     )
 
 
-def _tree(run: Run, nodes: frozenset[int], key: str) -> None:
+def _tree(views: list[TreeView], which: int, nodes: frozenset[int], key: str) -> None:
     palette = session.palette()
-    view = run_summary.tree_view(run)
-    data = mark(component_data(view, palette, run_summary.accent(palette), 0, key), nodes)
+    data = component_data(views[which], palette, run_summary.accent(palette), 0, key)
+    data = mark(data, nodes) | {"beside": beside(views)}
     show_tree(data, key, lambda _: None)
 
 
 def _table(before: Run, after: Run) -> None:
     rows = [
-        ("Training accuracy", *(text.percent(r.accuracy) for r in (before, after))),
-        ("Held-out accuracy", *(text.percent(r.test_accuracy) for r in (before, after))),
+        ("Accuracy, held out", *(text.percent(r.test_accuracy) for r in (before, after))),
+        ("Accuracy, training", *(text.percent(r.accuracy) for r in (before, after))),
         ("Balanced accuracy", *(text.percent(r.balanced_accuracy) for r in (before, after))),
         ("Leaves", *(str(r.tree.n_leaves) if r.tree else "–" for r in (before, after))),
         ("Features used", *(_features(r) for r in (before, after))),
-        ("Objective", *(text.number(r.objective) for r in (before, after))),
-        ("Bound", *(text.number(r.bound) for r in (before, after))),
+        ("Objective", *(_fixed(r.objective) for r in (before, after))),
+        ("Bound", *(_fixed(r.bound) for r in (before, after))),
         ("Proof", *(r.badge for r in (before, after))),
     ]
     st.dataframe(
@@ -332,6 +330,10 @@ def _table(before: Run, after: Run) -> None:
         key=session.widget_key("whatif_table"),
         alt="Both trees in numbers",
     )
+
+
+def _fixed(value: float | None) -> str:
+    return "–" if value is None else text.fixed(value)
 
 
 def _features(run: Run) -> str:

@@ -37,8 +37,7 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
     for dataset in SETS:
         load = encoded(folder, dataset, "none")
         data = load()
-        assert data.y is not None
-        splits = get_protocol("repeated").make(data.y, 0)
+        splits = get_protocol("repeated").make(data.codes, 0)
         found += [
             Instance(
                 dataset=dataset,

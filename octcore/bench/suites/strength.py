@@ -77,9 +77,8 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
 @cache
 def _optimum(folder: Path, dataset: str, encoding: str) -> float | None:
     data = partial(encoded(folder, dataset, encoding))()
-    assert data.y is not None
     X = data.frame.to_numpy(dtype="uint8")
-    return path_search(PathProblem(X, data.y, data.n_classes, DEPTH, PENALTY)).objective
+    return path_search(PathProblem(X, data.codes, data.n_classes, DEPTH, PENALTY)).objective
 
 
 SUITE = Suite(

@@ -47,8 +47,7 @@ def loader(folder: Path, dataset: str) -> Callable[[], Dataset]:
 def _load(folder: Path, dataset: str) -> Dataset:
     if dataset in SAMPLES:
         sample = load_sample(dataset)
-        assert sample.y is not None
-        return _numeric(sample.frame, np.asarray(sample.classes)[sample.y], dataset)
+        return _numeric(sample.frame, np.asarray(sample.classes)[sample.codes], dataset)
     if dataset in SEPARATE:
         path = folder / "thresholds" / f"{dataset}.txt.xz"
         table = pd.read_csv(path, header=None, sep=r"\s+")
@@ -82,8 +81,7 @@ def _load_binary(folder: Path, dataset: str) -> Dataset:
     data = _load(folder, dataset)
     encoding = fit_encoding("QT-5", data)
     X = pd.DataFrame(encoding.transform(data.frame), columns=list(encoding.names)).astype(int)
-    assert data.y is not None
-    return Dataset.from_arrays(X, np.asarray(data.classes)[data.y], name=dataset)
+    return Dataset.from_arrays(X, np.asarray(data.classes)[data.codes], name=dataset)
 
 
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
