@@ -10,9 +10,10 @@ from html import escape
 import numpy as np
 
 from octcore.plotting import text
-from octcore.plotting.gap_plot import GAP_FLOOR, Convergence
+from octcore.plotting.gap_plot import GAP_FLOOR, TIME_TITLE, Convergence
 from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, LIGHT, Palette
 from octcore.plotting.plane_plot import PlaneRecord
+from octcore.plotting.race import TIME_TITLE as RACE_TIME_TITLE
 from octcore.plotting.race import Race
 from octcore.tree.polygons import Polygon
 
@@ -171,7 +172,7 @@ def convergence_svg(record: Convergence, absolute: bool, palette: Palette = LIGH
     title = record.objective if absolute else "relative gap"
     legend = [(name, colour, "line") for name, _, colour, _ in lines] if absolute else []
     return _svg(
-        frame, parts, f"{title} over time", "time since the call (s)", title, palette,
+        frame, parts, f"{title} over time", TIME_TITLE, title, palette,
         labels=None if absolute else _gap_label, legend=legend,
     )  # fmt: skip
 
@@ -209,7 +210,7 @@ def race_svg(race: Race, palette: Palette = LIGHT) -> str:
     drawn = dict.fromkeys((s.label, CLASS_COLOURS[s.index % len(CLASS_COLOURS)], "line")
                           for s in race.series)  # fmt: skip
     return _svg(
-        frame, parts, f"{race.title} over time", "time since the call of each run (s)", race.title,
+        frame, parts, f"{race.title} over time", RACE_TIME_TITLE, race.title,
         palette, labels=_gap_label if is_gap else None, legend=list(drawn),
     )  # fmt: skip
 

@@ -18,7 +18,8 @@ h2 { font-size: 1.35rem !important; }
 h3 { font-size: 1.15rem !important; padding: 0 !important; }
 [data-testid="stMetricValue"] { font-size: 1.35rem; }
 [data-testid="stMetric"] { padding: 0; }
-[data-testid="stCaptionContainer"] { color: #5a6270; }
+[data-testid="stCaptionContainer"] { color: #5a6270; opacity: 1; }
+[data-testid="stCaptionContainer"] > * { opacity: 1; }
 </style>
 """
 

@@ -14,6 +14,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
 from octcore.plotting import text
+from octcore.plotting.gap_plot import TIME_TITLE
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import CLASS_COLOURS, CLASS_MARKERS, Palette
 from octcore.plotting.plane_plot import PlaneRecord
@@ -130,7 +131,7 @@ def counts_figure(
         )
     if at is not None:
         figure.add_vline(x=at, line={"color": palette.text, "width": 1, "dash": "dot"})
-    figure.update_xaxes(title_text="time since the call (s)", range=[0, 1.04 * max(end, 1e-3)])
+    figure.update_xaxes(title_text=TIME_TITLE, range=[0, 1.04 * max(end, 1e-3)])
     figure.update_yaxes(title_text="cuts added so far", rangemode="tozero")
     figure.update_layout(showlegend=True)
     return figure

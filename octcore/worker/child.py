@@ -186,8 +186,9 @@ def _import_for(settings: Mapping[str, Any]) -> None:
         for name in IMPORTS:
             importlib.import_module(name)
         # What the first compiled kernel of a process loads, about a second.
-        cpu_target.typing_context.refresh()
-        cpu_target.target_context.refresh()
+        target: Any = cpu_target
+        target.typing_context.refresh()
+        target.target_context.refresh()
 
 
 def _tell_part(channel: Channel, part: Mapping[str, Any]) -> None:

@@ -49,7 +49,7 @@ def _points(
 def live_chart(
     records: Sequence[Convergence], palette: Palette, absolute: bool = False, now: float = 0.0
 ) -> alt.Chart:
-    """Draw the live chart: steps over the seconds since the call.
+    """Draw the live chart: steps over the seconds of the solve.
 
     Parameters
     ----------

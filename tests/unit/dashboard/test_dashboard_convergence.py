@@ -1,6 +1,6 @@
 import pytest
 
-from dashboard.views.solve.live_gap import MOST_POINTS, live_chart, live_rows
+from dashboard.views.solve.live_gap import MOST_POINTS, gap_ticks, live_chart, live_rows
 from octcore.engines.events import Event
 from octcore.engines.trace import Trace
 from octcore.plotting.gap_plot import GAP_FLOOR, convergence_data, convergence_figure
@@ -23,7 +23,7 @@ def test_gap_figure_draws_steps_and_labels_the_proof(trace):
     record = convergence_data(trace, "run", "accuracy")
     figure = convergence_figure([record], LIGHT)
     assert figure.layout.yaxis.type == "log"
-    assert figure.layout.xaxis.title.text == "time since the call (s)"
+    assert figure.layout.xaxis.title.text == "time since encoding began (s)"
     line = figure.data[0]
     assert line.line.shape == "hv"
     assert min(v for v in line.y if v is not None) == GAP_FLOOR
@@ -75,3 +75,19 @@ def test_live_rows_keep_the_last_point_and_stay_few(trace):
         "incumbent",
         "bound",
     }
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0909, 0.388), (1e-4, 3.0), (0.38, 0.39), (0.2, 0.2)])
+def test_ticks_of_a_live_gap_have_one_digit_and_enclose_it(low, high):
+    ticks = gap_ticks(low, high)
+    assert ticks[0] <= low * 1.001
+    assert ticks[-1] >= high * 0.999
+    assert len(ticks) >= 2
+    assert all(len(f"{100 * tick:g}".replace("0", "").replace(".", "")) == 1 for tick in ticks)
+
+
+def test_the_live_axis_reaches_now(trace):
+    record = convergence_data(Trace(trace.events[:7]), "gap")
+    chart = live_chart([record], LIGHT, now=42.0).to_dict()
+    rows = next(iter(chart["datasets"].values()))
+    assert max(row["seconds"] for row in rows) == 42.0

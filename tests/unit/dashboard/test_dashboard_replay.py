@@ -71,7 +71,7 @@ def test_cuts_are_counted_by_family():
     assert counts == {"benders": ((0.5, 0.7), (5, 8)), "path-bound": ((0.5,), (1,))}
     figure = counts_figure(counts, LIGHT, 1.0, at=0.5)
     assert [trace.name for trace in figure.data] == ["Benders cuts", "path bound cuts"]
-    assert figure.layout.xaxis.title.text == "time since the call (s)"
+    assert figure.layout.xaxis.title.text == "time since encoding began (s)"
 
 
 def test_pictures_say_what_the_cut_says(univariate):
