@@ -102,13 +102,13 @@ def _once(run_id: str, what: str, _make: Callable[[], Any]) -> Any:
 
 @st.cache_resource(max_entries=2 * KEEP, show_spinner=False)
 def _greedy(run_id: str, encoding: str, _run: SolvedRun) -> SolvedRun | str:
-    penalty = _run.settings.get("params", {}).get("leaf_penalty")
+    penalty = _run.params.get("leaf_penalty")
     try:
         return solve(
             _run.train,
             formulation=baseline().key,
             encoding=encoding,
-            depth=_run.settings["depth"],
+            depth=_run.depth,
             params={} if penalty is None else {"leaf_penalty": penalty},
             time_limit=20,
         ).needed

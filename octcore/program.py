@@ -102,6 +102,16 @@ class Problem:
         banned = [context.raw_index(name) for name in self.constraints.forbidden_features]
         return np.isin(self.groups, banned)
 
+    @property
+    def class_weights(self) -> np.ndarray:
+        """Weight of the rows of every class, shape ``(n_classes,)``."""
+        return np.bincount(self.y, self.weights, self.n_classes)
+
+    @property
+    def majority_leaf(self) -> Tree:
+        """The tree that predicts the class of largest weight."""
+        return Tree.leaf(int(self.class_weights.argmax()), self.n_features, self.n_classes)
+
     def admits(self, tree: Tree) -> bool:
         """Whether a tree keeps the depth and all side constraints."""
         if tree.max_depth > self.depth:

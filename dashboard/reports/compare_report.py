@@ -55,7 +55,7 @@ def comparison_html(
 
 
 def _head(runs: Sequence[Run], labels: Sequence[str]) -> str:
-    data = {str(dict(run.settings.get("data") or {}).get("name", "data")) for run in runs}
+    data = {str(run.about_data.get("name", "data")) for run in runs}
     badges = "".join(
         f"<li><b>{escaped(label)}</b> "
         f'<span class="badge{" proven" if run.is_optimal and run.certificate.proven else ""}">'

@@ -100,4 +100,5 @@ def count(number: int, noun: str) -> str:
     if number == 1:
         return f"1 {noun}"
     ending = "es" if noun.endswith("s") else "s"
-    return f"{number:,} {noun}{ending}"
+    stem = "leave" if noun == "leaf" else noun
+    return f"{number:,} {stem}{ending}"

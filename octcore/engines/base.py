@@ -28,20 +28,6 @@ class StopReason(StrEnum):
     ERROR = "error"
 
 
-class Status(StrEnum):
-    """What there is after a solve."""
-
-    OPTIMAL = "optimal"
-    """A tree with a proof."""
-    FEASIBLE = "feasible"
-    """A tree without a complete proof."""
-    INFEASIBLE = "infeasible"
-    NO_SOLUTION = "no_solution"
-    CANCELLED = "cancelled"
-    """Stopped by the caller before there was a tree."""
-    ERROR = "error"
-
-
 class TimeUpError(Exception):
     """The time limit passed while the model was being built."""
 

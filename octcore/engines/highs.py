@@ -125,7 +125,6 @@ class HighsModel:
         self._highs = highspy.Highs()
         self._set("output_flag", False)
         self._is_mip = bool(compiled.integer.any()) and not relaxed
-        self._n_columns = len(compiled.cost)
         if self._highs.passModel(_highs_lp(compiled, relaxed)) == highspy.HighsStatus.kError:
             raise EngineError("SOLVER_REFUSED", "HiGHS refused the model; please report the data.")
 

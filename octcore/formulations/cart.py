@@ -100,7 +100,7 @@ def _grow(problem: Problem) -> Tree:
     constraints = problem.constraints
     allowed = np.flatnonzero(~problem.forbidden_columns)
     if len(allowed) == 0 or constraints.leaf_limit == 1:
-        return _majority(problem)
+        return problem.majority_leaf
     model = DecisionTreeClassifier(
         criterion=str(problem.params["criterion"]),  # type: ignore[arg-type]
         max_depth=problem.depth,
@@ -110,11 +110,6 @@ def _grow(problem: Problem) -> Tree:
     )
     model.fit(problem.X[:, allowed].astype(np.float64), problem.y, problem.weights)
     return from_sklearn(model, allowed, problem.n_features, problem.n_classes)
-
-
-def _majority(problem: Problem) -> Tree:
-    shares = np.bincount(problem.y, problem.weights, problem.n_classes)
-    return Tree.leaf(int(shares.argmax()), problem.n_features, problem.n_classes)
 
 
 def from_sklearn(

@@ -213,7 +213,7 @@ def _train(run: Run) -> Dataset:
 
 
 def _objective(run: Run) -> str:
-    return get_formulation(run.formulation).info.objective_of(run.settings["params"])[1]
+    return get_formulation(run.formulation).info.objective_of(run.params)[1]
 
 
 def _problem(run: Run) -> str:

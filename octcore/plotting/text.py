@@ -9,6 +9,7 @@ import html
 import re
 from collections.abc import Sequence
 
+from octcore.data.findings import count as count
 from octcore.tree.wording import shorten
 
 _LINKS = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp|www)(?=[:.])|(?<=\S)@(?=\S)")
@@ -94,12 +95,3 @@ def seconds(value: float | None) -> str:
         return f"{value:.1f} s"
     minutes, rest = divmod(round(value), 60)
     return f"{minutes} min {rest:02d} s"
-
-
-def count(value: int, noun: str) -> str:
-    """Write a number with its noun: ``1 row``, ``1,200 rows``, ``3 classes``."""
-    if value == 1:
-        return f"1 {noun}"
-    ending = "es" if noun.endswith("s") else "s"
-    stem = "leave" if noun == "leaf" else noun
-    return f"{value:,} {stem}{ending}"

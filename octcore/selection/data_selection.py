@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from octcore.data.dataset import Dataset
+from octcore.data.distinct import distinct_rows
 from octcore.errors import CancelledError, SettingsError
 from octcore.numerics.hull_membership import balanced_choice, split_hull
 from octcore.program import Problem
@@ -229,8 +230,7 @@ class _Picker:
 
     def from_cluster(self, tree: Tree, leaf: int, rows: np.ndarray) -> _Chosen:
         X = np.asarray(self.problem.X[rows], dtype=np.float64)
-        _, first = np.unique(X, axis=0, return_index=True)
-        rows = rows[np.sort(first)]
+        rows = rows[distinct_rows(X)[0]]
         X = np.asarray(self.problem.X[rows], dtype=np.float64)
         try:
             return (

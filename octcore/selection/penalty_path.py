@@ -53,11 +53,6 @@ class PathStep:
     high: float | None
     tree: Tree
 
-    @property
-    def is_on_path(self) -> bool:
-        """Whether some penalty makes this tree optimal."""
-        return self.low is not None
-
 
 @dataclass(frozen=True, eq=False)
 class PenaltyPath:

@@ -22,7 +22,6 @@ from octcore.solving.finish import finish
 from octcore.solving.prepare import Prepared, prepare, split_rows
 from octcore.solving.run import Run
 from octcore.solving.settings import check_settings
-from octcore.tree.tree import Tree
 
 
 def run_from_incumbent(
@@ -99,9 +98,7 @@ def read_back(record: Mapping[str, Any], data: Dataset, events: Sequence[Event])
 def _majority_leaf(
     prepared: Prepared, program: Program, sent: tuple[Event, ...], seconds: float
 ) -> tuple[Event, ...]:
-    problem = prepared.problem
-    shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes)
-    leaf = Tree.leaf(int(shares.argmax()), problem.n_features, problem.n_classes)
+    leaf = prepared.problem.majority_leaf
     objective = program.evaluate(leaf)
     if objective is None:
         return ()

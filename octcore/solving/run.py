@@ -203,6 +203,26 @@ float or None
         return str(self.settings["formulation"])
 
     @property
+    def params(self) -> Mapping[str, Any]:
+        """Hyperparameters of the formulation."""
+        return self.settings.get("params") or {}
+
+    @property
+    def constraints(self) -> Mapping[str, Any]:
+        """Side constraints, by name."""
+        return self.settings.get("constraints") or {}
+
+    @property
+    def depth(self) -> int:
+        """Largest depth that was allowed."""
+        return int(self.settings["depth"])
+
+    @property
+    def about_data(self) -> Mapping[str, Any]:
+        """What the settings say of the data: name, source, digest."""
+        return self.settings.get("data") or {}
+
+    @property
     def is_optimal(self) -> bool:
         """Whether optimality is proven."""
         return self.status == "optimal"

@@ -198,23 +198,17 @@ def _refuse_too_large(program: Program, engine: Engine, prepared: Prepared) -> N
     # Such an engine has this module loaded already; searches go without any solver.
     from octcore.engines.model_run import check_size
 
-    objective = program.evaluate(_majority_leaf(prepared))
+    objective = program.evaluate(prepared.problem.majority_leaf)
     gap = relative_gap(objective, program.bound)
     if gap is None or gap > program.tolerance + 1e-9:  # else no model is built
         check_size(program.size, getattr(engine, "memory_budget", None))
-
-
-def _majority_leaf(prepared: Prepared) -> Tree:
-    problem = prepared.problem
-    shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes)
-    return Tree.leaf(int(shares.argmax()), problem.n_features, problem.n_classes)
 
 
 def _offer_starts(
     program: Program, prepared: Prepared, recorder: Recorder, cancel: Callable[[], bool]
 ) -> None:
     """Evaluate the formulation's own starts; the single leaf comes first and always."""
-    _offer(program, _majority_leaf(prepared), "warm start", recorder)
+    _offer(program, prepared.problem.majority_leaf, "warm start", recorder)
     if prepared.settings.warm_start == "none" or cancel():
         return
     for source, tree in program.starts():

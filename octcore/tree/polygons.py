@@ -86,14 +86,5 @@ def centre(polygon: Sequence[Point]) -> Point:
     return math.fsum(p[0] for p in polygon) / n, math.fsum(p[1] for p in polygon) / n
 
 
-def contains(polygon: Sequence[Point], point: Point, slack: float = 0.0) -> bool:
-    """Say whether a point lies in a convex polygon given counter-clockwise, or near its edge."""
-    for (x1, y1), (x2, y2) in zip(polygon, (*polygon[1:], polygon[0]), strict=True):
-        cross = (x2 - x1) * (point[1] - y1) - (y2 - y1) * (point[0] - x1)
-        if cross < -slack * math.hypot(x2 - x1, y2 - y1):
-            return False
-    return True
-
-
 def _between(start: Point, end: Point, share: float) -> Point:
     return (start[0] + share * (end[0] - start[0]), start[1] + share * (end[1] - start[1]))

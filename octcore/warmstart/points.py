@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from octcore.data.distinct import distinct_rows
 from octcore.numerics.hulls import Gap, widest_gap
 from octcore.tree.planes import drop_pass_through, tree_from_planes
 from octcore.tree.tree import Tree
@@ -60,14 +61,10 @@ class ClassCounts:
 def count_classes(X: np.ndarray, y: np.ndarray, weights: np.ndarray, n_classes: int) -> ClassCounts:
     """Merge identical rows into points with class counts; points keep the order of the rows."""
     X = np.asarray(X, float)
-    _, first, point_of = np.unique(X, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    point_of = rank[point_of.ravel()]
+    first, point_of = distinct_rows(X)
     counts = np.zeros((len(first), n_classes))
     np.add.at(counts, (point_of, y), weights)
-    return ClassCounts(X[first[order]], counts, point_of)
+    return ClassCounts(X[first], counts, point_of)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,10 +21,11 @@ from octcore.tree.export import node_records, to_graphviz, to_svg, to_text
 from octcore.tree.geometry import leaf_regions
 from octcore.tree.margins import node_margins, split_lines
 from octcore.tree.plane_view import PlaneView
-from octcore.tree.polygons import area, contains
+from octcore.tree.polygons import area
 from octcore.tree.raw_units import left_condition, raw_plane
 from octcore.tree.tree import Split, Tree
 from octcore.tree.wording import RawTerm, rules, split_words
+from tests.regions import contains
 
 SEEDS = st.integers(0, 2**32 - 1)
 KEYS = st.sampled_from(["QB-3", "QT-4", "class-change", "scaled"])

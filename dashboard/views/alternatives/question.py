@@ -44,7 +44,7 @@ def search_settings(run: Run, data: Dataset, tolerance: float) -> dict[str, Any]
         What is asked.
     """
     settings = base_settings(run, data)
-    given = dict(run.settings.get("constraints", {}))
+    given = dict(run.constraints)
     return {
         **settings,
         "encoding": settings["encoding"] if run.encoding.is_binary else FALLBACK_ENCODING,
@@ -65,7 +65,7 @@ def _penalty(params: Mapping[str, Any], n_rows: int) -> float:
 
 def left_out(run: Run) -> tuple[str, ...]:
     """Constraints of the run under which trees cannot be counted."""
-    return tuple(sorted(set(run.settings.get("constraints", {})) - CONSTRAINTS))
+    return tuple(sorted(set(run.constraints) - CONSTRAINTS))
 
 
 def task_settings(search: Mapping[str, Any], conditions: Conditions) -> dict[str, Any]:

@@ -112,7 +112,7 @@ RESULTS: tuple[tuple[str, str, str, Show], ...] = (
 
 def _settings_facts(runs: Sequence[Run]) -> list[Fact]:
     flat = [flat_settings(run.settings) for run in runs]
-    data: list[Mapping[str, Any]] = [dict(run.settings.get("data") or {}) for run in runs]
+    data: list[Mapping[str, Any]] = [run.about_data for run in runs]
     facts = [
         Fact("setting", "data", tuple(text.printable(d.get("name", DASH)) for d in data)),
         Fact("setting", "training rows", tuple(f"{run.n_train:,}" for run in runs)),

@@ -233,7 +233,7 @@ def _picture(run_id: str, run: SolvedRun, chosen: CutPicture) -> None:
     accent = run_summary.accent(palette)
     key = session.widget_key("cut_picture", run_id)
     if chosen.nodes:
-        depth = int(run.settings["depth"])
+        depth = run.depth
         figure = cut_tree_figure(chosen, depth, palette, accent)
         chart.show(figure, key=key, alt=f"Tree of depth {depth} with the cut marked")
         return

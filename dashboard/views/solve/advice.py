@@ -217,7 +217,7 @@ def _as_program(run: Run) -> tuple[Step, ...]:
         return ()
     depth = run.tree.max_depth
     encoding = str(run.settings["encoding"]) if is_binary(run) else "class-change"
-    if run.n_train * len(run.encoding.columns) > MODEL_WORK or run.settings.get("constraints"):
+    if run.n_train * len(run.encoding.columns) > MODEL_WORK or run.constraints:
         return ()
     columns = len(
         run.encoding.columns if is_binary(run) else fit_encoding(encoding, run.train).columns

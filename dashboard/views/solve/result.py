@@ -20,7 +20,6 @@ from octcore.tree import metrics
 PAGES = Path(__file__).parents[2]
 ON_NUMBERS = "raw"
 """Columns of numbers as they are, texts as 0/1 columns: what CART is usually given."""
-STEPS_PER_LINE = 3
 
 
 def draw(view: JobView, run: SolvedRun, chart: Callable[[], None]) -> None:

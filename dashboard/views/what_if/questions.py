@@ -105,7 +105,7 @@ def reference_settings(run: Run, data: Dataset) -> dict[str, Any]:
     if not on_all_thresholds(run):
         settings["params"] = {**settings["params"], "exact_root_values": True}
     able = referee.constraints
-    given = dict(run.settings.get("constraints", {}))
+    given = dict(run.constraints)
     return settings | {
         "formulation": referee.key,
         "time_limit": 2 * TIME_LIMIT,
@@ -116,7 +116,7 @@ def reference_settings(run: Run, data: Dataset) -> dict[str, Any]:
 def left_out(run: Run) -> dict[str, Any]:
     """Constraints of the run that the search of the root values cannot express."""
     able = _referee(run).constraints
-    given = dict(run.settings.get("constraints", {}))
+    given = dict(run.constraints)
     return {name: value for name, value in given.items() if name not in able}
 
 
@@ -125,14 +125,14 @@ def comparison_settings(run: Run, data: Dataset) -> dict[str, Any] | None:
 
     It keeps to all constraints of the run.  None when no formulation can express them.
     """
-    given = dict(run.settings.get("constraints", {}))
-    able = candidates(given, min(int(run.settings["depth"]), 5))
+    given = dict(run.constraints)
+    able = candidates(given, min(run.depth, 5))
     return variant_settings(run, data, {}, able[0]) if able else None
 
 
 def same_objective(before: Run, after: Run) -> bool:
     """Whether objectives can be subtracted: class weights make them another scale."""
-    weights = [run.settings.get("constraints", {}).get("class_weight") for run in (before, after)]
+    weights = [run.constraints.get("class_weight") for run in (before, after)]
     return json.dumps(weights[0], default=str) == json.dumps(weights[1], default=str)
 
 
@@ -161,7 +161,7 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
             f"depth, {_percent(before.accuracy)} right ({_proof(before)})"
         )
     words = f"{first} and the best tree under the condition ({_proof(after)})."
-    kept = {n: v for n, v in run.settings.get("constraints", {}).items() if n not in asked}
+    kept = {n: v for n, v in run.constraints.items() if n not in asked}
     if kept:
         words += f" Both keep to what your run asked for: {constraint_words(kept)}."
     else:
@@ -201,7 +201,7 @@ def able_for(run: Run, constraints: Mapping[str, Any]) -> tuple[str, ...]:
     """Formulations that can express all constraints at the depth of a run, best first."""
     if on_all_thresholds(run) and set(constraints) <= _referee(run).constraints:
         return (run.formulation,)
-    return candidates(constraints, min(int(run.settings["depth"]), 5))
+    return candidates(constraints, min(run.depth, 5))
 
 
 def candidates(constraints: Mapping[str, Any], depth: int) -> tuple[str, ...]:
@@ -228,7 +228,7 @@ def variant_settings(
 
 def together(run: Run, asked: Mapping[str, Any]) -> dict[str, Any]:
     """The run's own constraints and the asked ones; lists are joined, floors taken together."""
-    given = dict(run.settings.get("constraints", {}))
+    given = dict(run.constraints)
     joined = {**given, **asked}
     for name in ("forbidden_features", "forbidden_pairs"):
         if name in given and name in asked:

@@ -80,7 +80,7 @@ class PersistentLp:
         self.n_base = len(data.row_lower)
         self.row_ids = np.arange(self.n_base)
         self._next_id = self.n_base
-        self.solves = self.iterations = 0
+        self.solves = 0
         self.value = -np.inf
         self.x = np.zeros(self.n_columns)
         self._highs = _new_solver(threads, seed)
@@ -176,7 +176,6 @@ class PersistentLp:
             highs.setOptionValue("time_limit", highs.getRunTime() + min(left, SLICE_SECONDS))
             run(highs)
             self.solves += 1
-            self.iterations += max(0, highs.getInfo().simplex_iteration_count)
             status = highs.getModelStatus()
             if status == highspy.HighsModelStatus.kOptimal:
                 self.value = highs.getInfo().objective_function_value

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from octcore.data.distinct import distinct_rows
 from octcore.numerics.node_qp.plane import solve_node_plane
 from octcore.program import Problem
 from octcore.search.margot.records import Planes, RoutingProblem, Variant
@@ -106,10 +107,9 @@ class MargotFamily:
     @cached_property
     def conflict_cost(self) -> float:
         """What identical rows of both classes cost any tree: two slacks per level and pair."""
-        _, group = np.unique(self.problem.X, axis=0, return_inverse=True)
-        n_groups = int(group.max()) + 1
+        first, group = distinct_rows(self.problem.X)
         by_sign = [
-            np.bincount(group.ravel(), self.problem.weights * (self.signs == sign), n_groups)
+            np.bincount(group, self.problem.weights * (self.signs == sign), len(first))
             for sign in (-1.0, 1.0)
         ]
         paired = float(np.minimum(*by_sign).sum())

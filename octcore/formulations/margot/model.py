@@ -52,8 +52,7 @@ def make_program(family: MargotFamily) -> Program:
 def _decided_program(family: MargotFamily) -> Program:
     """Make the program of rows that no plane tells apart: its bound is what a single leaf costs."""
     problem = family.problem
-    shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes)
-    leaf = Tree.leaf(int(shares.argmax()), problem.n_features, problem.n_classes)
+    leaf = problem.majority_leaf
     return Program(
         sense=Sense.MINIMISE,
         capabilities=(

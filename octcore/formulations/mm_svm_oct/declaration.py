@@ -110,7 +110,7 @@ def build(problem: Problem) -> Program:
     judge = MMSVMTrees(problem)
     model = MMSVMModel(judge)
     # One class, or no column: no plane tells rows apart and a single leaf is the optimum.
-    leaf = judge.single_leaf if judge.is_decided else None
+    leaf = problem.majority_leaf if judge.is_decided else None
     return Program(
         sense=Sense.MINIMISE,
         n_features=problem.n_features,

@@ -30,8 +30,6 @@ LEAST_SHARE = 1e-3
 """Smallest share of a node in the norm term; its margin hardly matters any more."""
 
 Planes = dict[int, tuple[np.ndarray, float]]
-Sides = dict[int, np.ndarray]
-"""By upper node that splits: which of all rows go right there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +70,6 @@ class MMSVMTrees:
     def is_decided(self) -> bool:
         """Whether there is nothing to separate: one class only, or no column."""
         return self.problem.n_features == 0 or len(np.unique(self.problem.y)) < 2
-
-    @property
-    def single_leaf(self) -> Tree:
-        """The tree that predicts the class of largest weight."""
-        problem = self.problem
-        shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes)
-        return Tree.leaf(int(shares.argmax()), problem.n_features, problem.n_classes)
 
     def is_last(self, node: int) -> bool:
         """Whether a branch node is on the last level."""

@@ -13,6 +13,7 @@ from octcore.constraints import Constraints, violations
 from octcore.formulations.oct_h.fixed_routing import fewest_features
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import terminals
+from octcore.formulations.shared.error_weights import majority_errors
 from octcore.formulations.shared.rows import MergedRows
 from octcore.formulations.shared.univariate import drop_idle_splits
 from octcore.program import Problem
@@ -81,9 +82,7 @@ class OCTHTrees:
     @cached_property
     def majority_errors(self) -> float:
         """L-hat: weight that the majority rule gets wrong; 1 if there is none."""
-        shares = np.bincount(self.problem.y, self.problem.weights, self.problem.n_classes)
-        wrong = float(shares.sum() - shares.max())
-        return wrong if wrong > 0 else 1.0
+        return majority_errors(self.problem)
 
     @cached_property
     def reach(self) -> float:

@@ -16,7 +16,7 @@ def tree_errors(problem: Problem, tree: Tree) -> float:
 
 def majority_errors(problem: Problem) -> float:
     """L-hat of OCT: weight that the majority rule misclassifies; 1 if there is none."""
-    shares = np.bincount(problem.y, problem.weights, problem.n_classes)
+    shares = problem.class_weights
     wrong = float(shares.sum() - shares.max())
     return wrong if wrong > 0 else 1.0
 

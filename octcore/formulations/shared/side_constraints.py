@@ -20,6 +20,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.constraints import parity_cells
+from octcore.data.distinct import distinct_rows
 from octcore.formulations.shared.constraint_kinds import (
     PREDICTION,
     ROUTED,
@@ -277,7 +278,7 @@ def routing_size(problem: Problem) -> tuple[int, int, int]:
     """Rows, columns and non-zeros of (FR), for the estimate before building."""
     if not needs_routing(problem):
         return 0, 0, 0
-    n, k = len(np.unique(problem.X, axis=0)), problem.n_classes
+    n, k = len(distinct_rows(problem.X)[0]), problem.n_classes
     branch, nodes = 2**problem.depth - 1, 2 ** (problem.depth + 1) - 1
     rows = n * (1 + nodes + 2 * branch + nodes + nodes * k)
     columns = n * nodes * (1 + k)

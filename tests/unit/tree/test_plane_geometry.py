@@ -12,9 +12,9 @@ from octcore.errors import SettingsError
 from octcore.tree.geometry import leaf_regions, node_cells
 from octcore.tree.margins import node_margins, split_lines
 from octcore.tree.plane_view import PlaneView
-from octcore.tree.polygons import Line, area, box, clip, clip_segment, contains
+from octcore.tree.polygons import Line, area, box, clip, clip_segment
 from octcore.tree.tree import Split, Tree
-from tests.regions import region_of
+from tests.regions import contains, region_of
 
 SQUARE = box((0.0, 1.0), (0.0, 1.0))
 UNITS = Encoding("none", (EncodedColumn("x", "value"), EncodedColumn("y", "value")), ("x", "y"))
