@@ -15,7 +15,7 @@ HTML = """
     <button data-act="undo" title="Take the last change back (Ctrl + Z)">Undo</button>
     <button data-act="clear" title="Remove all points">Clear</button>
   </div>
-  <svg tabindex="0" role="application" viewBox="-70 -20 1110 1110"
+  <svg tabindex="0" role="application" viewBox="-100 -20 1140 1110"
     aria-label="Drawing board. Arrow keys move the cursor, Enter adds a point, Space picks the
     nearest point up and puts it down, Delete removes it, 1 and 2 choose the class."></svg>
   <div class="hint">Click adds a point, dragging moves it, a right click removes it. Keyboard: arrow

@@ -20,12 +20,15 @@ h3 { font-size: 1.15rem !important; padding: 0 !important; }
 [data-testid="stMetric"] { padding: 0; }
 [data-testid="stCaptionContainer"] { color: #5a6270; opacity: 1; }
 [data-testid="stCaptionContainer"] > * { opacity: 1; }
+[data-testid="stCaptionContainer"] code { color: inherit; }
+[data-has-shortcut] * { color: inherit; opacity: 1; }
 </style>
 """
 
 DARK_STYLE = """
 <style>
 button[kind^="primary"], button[kind^="primary"] p { color: #0b1118 !important; }
+[data-tag], [data-tag] * { color: #0b1118 !important; }
 [data-testid="stCaptionContainer"] { color: #a9b2bf; }
 </style>
 """
