@@ -51,7 +51,7 @@ class ThresholdSearchEngine:
             program.method,
             seconds={"solve": result.search_seconds},
             claims=(PLAIN_CLAIM,) if result.plain else (),
-            values=root_values(program, result),
+            values=root_values(program, result) | open_thresholds(program, result),
         )
 
 
@@ -67,3 +67,18 @@ def root_values(program: Program, result: ThresholdResult) -> dict[str, object]:
         "root_values_exact": [bool(flag) for flag in result.root_exact],
         "leaf_value": None if leaf is None else program.scale * leaf + program.shift,
     }
+
+
+def open_thresholds(program: Program, result: ThresholdResult) -> dict[str, object]:
+    """Where a better root could still lie, at some moments of the search, as plain data."""
+    moments = [
+        {
+            "seconds": moment.seconds,
+            "value": program.scale * moment.value + program.shift,
+            "bound": program.scale * moment.bound + program.shift,
+            "root": None if moment.root is None else list(moment.root),
+            "open": {str(j): [list(run) for run in runs] for j, runs in moment.open.items()},
+        }
+        for moment in result.moments
+    ]
+    return {"open_thresholds": moments} if moments else {}

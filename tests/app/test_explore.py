@@ -134,3 +134,19 @@ def test_optimum_that_another_run_proved_is_drawn_for_one_that_did_not(server):
     words = shown(app)
     assert "as the run the exact one proves" in words
     assert "optimum" in words or "is optimal" in words
+
+
+def test_the_replay_shows_which_thresholds_were_still_open(server):
+    data, settings = load_sample("iris"), {"formulation": "threshold-search", "depth": 3}
+    run = solve(data, **settings)
+    run_id = server.store.begin(data, settings, "all thresholds", "me")
+    server.store.append(run_id, run.trace.events)
+    server.store.finish(run_id, StoreState.DONE, run)
+    app = open_page("explore", run=run_id)
+    app.session_state["explore_tabs"] = "Replay"
+    app.run()
+    assert "A better tree may still begin with" in shown(app)
+    moments = next(s for s in app.select_slider if s.label.startswith("Moments"))
+    moments.set_value(len(moments.options) - 1).run()
+    assert not app.exception
+    assert "can begin a better tree any more" in shown(app)

@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from octcore.search.thresholds.depth_two import INFINITE, NO_ROOT, Terms, depth_two
+from octcore.search.thresholds.moments import Moments
 from octcore.search.thresholds.node import Node, open_node, search
 from octcore.search.thresholds.plan import Grower, Nested
 from octcore.search.thresholds.problem import ThresholdProblem
@@ -33,6 +34,8 @@ FIRST_STEPS = 24
 errors, the best tree is often among them."""
 PIECE_SECONDS = 0.03
 """Time between two reports, where the kernel chooses what to solve."""
+GROWTH = 2.0
+"""How much longer than the last piece the next one may be: the first ones are worth a picture."""
 WIDE_WORK = 20_000_000
 """Rows times squared columns from which depth two is searched column by column, with events."""
 KINDS = {2: (np.int16, 2**15 - 2), 4: (np.int32, 2**30), 8: (np.int64, 2**62)}
@@ -141,6 +144,7 @@ class CompiledSearch:
         self.reached = np.full(n_columns, INFINITE)
         self.known = INFINITE
         self.grower = Grower(self.rows, self.terms, self.smallest)
+        self.moments, self.begin = Moments(table), time.perf_counter()
         self.steps = 1
         self._pool: ThreadPoolExecutor | None = None
 
@@ -254,6 +258,7 @@ class CompiledSearch:
         question = self.question
         self.node = open_node(self.rows, question.price, self.depth, self.leaves, self.smallest)
         self.node.bound[~self.is_root[self.node.column]] = INFINITE
+        self._remember()
         is_large = self.work[1] >= LARGE_WORK[min(4, self.depth)]
         alone = FIRST_STEPS if is_large else None
         while not question.stop[0]:
@@ -266,6 +271,7 @@ class CompiledSearch:
             if question.stop[0]:
                 return
             self._take_over(self.node)
+            self._remember()
             self._tell()
             if not going:
                 return
@@ -282,7 +288,7 @@ class CompiledSearch:
             self.score, -1, steps, self.plan,
         )  # fmt: skip
         share = PIECE_SECONDS / max(1e-4, time.perf_counter() - begin)
-        self.steps = max(1, int(steps * min(4.0, share)))
+        self.steps = max(1, int(steps * min(GROWTH, share)))
         return bool(self.node.bound.min() < self.best - self.question.slack)
 
     def _round(self) -> bool:
@@ -314,6 +320,14 @@ class CompiledSearch:
         np.minimum.at(lower, node.column, node.bound)
         np.minimum.at(reached, node.column, node.reached)
         self.lower, self.reached = lower, reached
+
+    def _remember(self) -> None:
+        """Keep what is open now for the pictures."""
+        lower = min(self.best, float(self.node.bound.min(initial=INFINITE)))
+        self.moments.add(
+            time.perf_counter() - self.begin, self.node, self.best, lower,
+            self.question.slack, self.plan,
+        )  # fmt: skip
 
     def _tell(self, finished: bool = False) -> None:
         """Report the state, with the tree if it is a new one."""

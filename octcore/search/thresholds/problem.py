@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -124,6 +125,30 @@ class ThresholdEvent:
     subtrees: int = 0
 
 
+@dataclass(frozen=True)
+class Moment:
+    """The search at one moment.
+
+    Parameters
+    ----------
+    seconds : float
+        Since the search began.
+    value, bound : float
+        Objective of the best tree; no tree has a larger one than the bound.
+    root : (int, float) or None
+        Column of the problem and threshold with which the best tree begins.
+    open : mapping of int to tuple of (float, float)
+        By column of the problem: between which thresholds, both included, the root of a better tree
+        may still lie.  Of many columns only those that stay open longest are told at all.
+    """
+
+    seconds: float
+    value: float
+    bound: float
+    root: tuple[int, float] | None
+    open: Mapping[int, tuple[tuple[float, float], ...]]
+
+
 @dataclass(frozen=True, eq=False)
 class ThresholdResult:
     """Best tree, proof and by-products.
@@ -148,6 +173,9 @@ class ThresholdResult:
         Wall-clock time.
     plain : bool
         Whether plain array operations did the search, without compiled kernels.
+    moments : tuple of Moment
+        What was open while the root was searched, at some moments; none up to depth two, where the
+        root is searched in one go.
     """
 
     status: Status
@@ -160,3 +188,4 @@ class ThresholdResult:
     compile_seconds: float = 0.0
     search_seconds: float = 0.0
     plain: bool = False
+    moments: tuple[Moment, ...] = ()

@@ -10,6 +10,7 @@ import numpy as np
 
 from octcore import kernels
 from octcore.search.thresholds import compiled, plain
+from octcore.search.thresholds.moments import Moments
 from octcore.search.thresholds.plan import Nested
 from octcore.search.thresholds.problem import (
     Status,
@@ -80,6 +81,7 @@ class _Search:
         self.exact = np.zeros(len(self.table.values), bool)
         self.subtrees = 0
         self.plain = False
+        self.moments: Moments | None = None
         self.last_event = time.perf_counter()
         self.compile_seconds = self.search_seconds = 0.0
 
@@ -178,7 +180,9 @@ class _Search:
 
         roots = None if problem.root_columns is None else root_mask(problem, table)
         question = compiled.Question(table, problem, self.price, self.slack, roots, self.stop)
-        yield from compiled.CompiledSearch(question, report).pieces()
+        search = compiled.CompiledSearch(question, report)
+        self.moments = search.moments
+        yield from search.pieces()
 
     def _plain(self) -> Iterator[None]:
         """The search in plain array operations, all in one piece."""
@@ -234,22 +238,21 @@ class _Search:
             same = table.twin == root
             values[same], exact[same] = self._value(self.cost), True
         counts = np.bincount(table.y, table.weight, problem.n_classes)
-        leaf = (
-            None
-            if problem.root_columns
-            else 1.0 - (self.total - counts.max() + self.price) / self.total
-        )
+        leaf = None
+        if problem.root_columns is None:
+            leaf = 1.0 - (self.total - counts.max() + self.price) / self.total
         return ThresholdResult(
             status,
             self.tree,
             self._value(self.lower),
             values,
             exact,
-            leaf if problem.root_columns is None else None,
+            leaf,
             self.subtrees,
             self.compile_seconds,
             self.search_seconds,
             self.plain,
+            self.moments.of_columns() if self.moments else (),
         )
 
 

@@ -106,7 +106,7 @@ def make_table(problem: ThresholdProblem) -> Table:
         shape = len(rank), len(merged.first)
         order = merged.place[order[stays]].reshape(shape)
         sorted_rank = sorted_rank[stays].reshape(shape)
-        rank = np.take(rank, merged.first, axis=1)  # in the order of C, which indexing would not keep
+        rank = np.take(rank, merged.first, axis=1)  # row by row; an index would not keep that
         y = y[merged.first]
     sequence = order.astype(np.int32) << 1
     sequence[:, :-1] |= sorted_rank[:, 1:] > sorted_rank[:, :-1]

@@ -1,0 +1,141 @@
+"""Where the root of a better tree may still cut a column, while the exact search goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from octcore.data.dataset import Dataset
+from octcore.encoding.base import Encoding
+from octcore.plotting import text
+from octcore.plotting.encoding_plot import EncodingPlot, encoding_plot_data, encoding_plot_figure
+from octcore.plotting.palette import Palette
+
+OPEN_OPACITY = 0.22
+
+
+@dataclass(frozen=True)
+class OpenMoment:
+    """One column at one moment of the search.
+
+    Parameters
+    ----------
+    seconds : float
+        Since the search began.
+    value, bound : float
+        Objective of the best tree, and its bound.
+    open : tuple of (float, float)
+        Between which thresholds, both included, the root of a better tree may still lie.
+    root : float or None
+        Threshold of the best tree's root, where it tests this column.
+    """
+
+    seconds: float
+    value: float
+    bound: float
+    open: tuple[tuple[float, float], ...]
+    root: float | None
+
+
+@dataclass(frozen=True)
+class OpenThresholds:
+    """A numeric column over the course of a search.
+
+    Parameters
+    ----------
+    rows : EncodingPlot
+        The training rows by class along the column.
+    moments : tuple of OpenMoment
+        In their order.
+    """
+
+    rows: EncodingPlot
+    moments: tuple[OpenMoment, ...]
+
+
+def open_columns(values: Mapping[str, Any], encoding: Encoding, data: Dataset) -> tuple[str, ...]:
+    """Numeric raw columns whose thresholds a search looked into, those open longest first.
+
+    Parameters
+    ----------
+    values : mapping
+        `Run.values` of the search over all thresholds: ``open_thresholds``.
+    encoding : Encoding
+        Of the columns.
+    data : Dataset
+        Training rows.
+    """
+    moments: dict[str, int] = {}
+    for moment in values.get("open_thresholds", ()):
+        for j in moment["open"]:
+            column = encoding.columns[int(j)]
+            if column.kind == "value" and data.column(column.raw).kind == "numeric":
+                moments[column.raw] = moments.get(column.raw, 0) + 1
+    return tuple(sorted(moments, key=lambda raw: -moments[raw]))
+
+
+def open_thresholds_data(
+    values: Mapping[str, Any], encoding: Encoding, data: Dataset, column: str
+) -> OpenThresholds:
+    """Collect the moments of one raw column.
+
+    Parameters
+    ----------
+    values, encoding
+        As in `open_columns`.
+    data : Dataset
+        Training rows.
+    column : str
+        One of `open_columns`.
+    """
+    own = next(j for j, c in enumerate(encoding.columns) if c.raw == column)
+    moments = []
+    for moment in values["open_thresholds"]:
+        runs = tuple((float(low), float(high)) for low, high in moment["open"].get(str(own), ()))
+        root = moment["root"]
+        moments.append(
+            OpenMoment(
+                float(moment["seconds"]),
+                float(moment["value"]),
+                float(moment["bound"]),
+                runs,
+                float(root[1]) if root is not None and root[0] == own else None,
+            )
+        )
+    return OpenThresholds(encoding_plot_data(data, None, column), tuple(moments))
+
+
+def open_thresholds_figure(record: OpenThresholds, position: int, palette: Palette) -> go.Figure:
+    """Draw the rows of the column, what is open at one moment shaded, the best root as a line."""
+    figure = encoding_plot_figure(record.rows, palette)
+    moment = record.moments[position]
+    figure.update_layout(uirevision=record.rows.column)
+    for low, high in moment.open:
+        # A single open threshold is a band without width, so it has an edge.
+        figure.add_vrect(
+            x0=low,
+            x1=high,
+            fillcolor=palette.incumbent,
+            opacity=OPEN_OPACITY,
+            line={"color": palette.incumbent, "width": 1.5},
+            layer="above",
+        )
+    if moment.root is not None:
+        figure.add_vline(x=moment.root, line={"color": palette.text, "width": 3})
+    return figure
+
+
+def open_words(record: OpenThresholds, position: int) -> str:
+    """Say in a sentence what a moment shows."""
+    moment, column = record.moments[position], record.rows.column
+    known = f"objective {text.number(moment.value)}, bound {text.number(moment.bound)}"
+    if not moment.open:
+        return f"No threshold of {column} can begin a better tree any more; {known}."
+    spans = ", ".join(
+        f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}" for low, high in moment.open[:3]
+    )
+    more = f" and {len(moment.open) - 3} more spans" if len(moment.open) > 3 else ""
+    return f"A better tree may still begin with {column} at {spans}{more}; {known}."

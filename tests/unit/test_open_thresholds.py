@@ -1,0 +1,68 @@
+"""What is open in a search over thresholds only shrinks, and holds the root that is best."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+import octcore
+from octcore.plotting.open_thresholds import (
+    open_columns,
+    open_thresholds_data,
+    open_thresholds_figure,
+    open_words,
+)
+from octcore.plotting.palette import LIGHT
+from octcore.search.thresholds.problem import ThresholdProblem
+from octcore.search.thresholds.search import threshold_search
+
+
+def holds(spans, threshold: float) -> bool:
+    return any(low - 1e-9 <= threshold <= high + 1e-9 for low, high in spans)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_better_roots_are_open_and_spans_shrink(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 20, (60, 3)).astype(float), rng.integers(0, 2, 60)
+    max_leaves = (None, 6)[seed % 2]
+    problem = ThresholdProblem(X, y, 2, 3, min_samples_leaf=1 + seed, max_leaves=max_leaves)
+    result = threshold_search(problem)
+    moments = result.moments
+    if result.plain:
+        pytest.skip("the kernels are not compiled yet, and plain operations keep no moments")
+    assert result.status == "optimal"
+    assert not moments[-1].open
+    for before, after in itertools.pairwise(moments):
+        assert before.value <= after.value
+        assert before.bound >= after.bound
+        for column, spans in after.open.items():
+            for low, high in spans:
+                assert holds(before.open[column], low)
+                assert holds(before.open[column], high)
+    column, threshold = moments[-1].root
+    for moment in moments:
+        if moment.value < moments[-1].value - 1e-9:
+            assert holds(moment.open[column], threshold)
+
+
+def test_a_column_is_drawn_from_a_stored_run() -> None:
+    data = octcore.load_sample("wine")
+    run = octcore.solve(data, depth=3, params={"leaf_penalty": 0.01}, verify=False)
+    if "open_thresholds" not in run.values:
+        pytest.skip("the kernels are not compiled yet, and plain operations keep no moments")
+    values = json.loads(json.dumps(dict(run.values)))
+    columns = open_columns(values, run.encoding, run.train)
+    record = open_thresholds_data(values, run.encoding, run.train, columns[0])
+    figure = open_thresholds_figure(record, 0, LIGHT)
+    spans = record.moments[0].open
+    bands = [s for s in figure.layout.shapes if s.type == "rect"]
+    assert [(s.x0, s.x1) for s in bands] == list(spans)
+    assert columns[0] in open_words(record, 0)
+    last = len(record.moments) - 1
+    assert "any more" in open_words(record, last)
+    assert not [s for s in open_thresholds_figure(record, last, LIGHT).layout.shapes
+                if s.type == "rect"]  # fmt: skip
