@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import delayed
 
 from octcore.bench.counters import COUNTERS, run_counter
 from octcore.bench.instance import COLUMNS, Instance, Line
 from octcore.bench.peers import PEERS, run_peer
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError, SettingsError
+from octcore.selection.fits import in_parallel
 from octcore.selection.selected_training import solve_selected
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
@@ -40,6 +42,7 @@ def run_suite(
     output: Path | None = None,
     on_line: Callable[[Line, int, int], None] | None = None,
     solver: Solver | None = None,
+    backend: str | None = None,
 ) -> list[Line]:
     """Solve what the output file does not hold yet.
 
@@ -57,6 +60,10 @@ def run_suite(
         ``(line, done, total)`` after every solve, for progress.
     solver : callable or None
         `in_child` (the default) or `in_this_process`.
+    backend : str or None
+        A backend of joblib, such as ``"dask"`` for the cluster of the client made last: solves many
+        at once, each in a worker's own process, and lines come as they are done.  Data files and
+        peers must be where the workers are.
 
     Returns
     -------
@@ -72,13 +79,21 @@ def run_suite(
     known = existing_keys(output)
     open_ = [i for i in instances if _blank(suite, i, limit).key not in known]
     lines: list[Line] = []
-    for instance in open_:
-        line = _solve(suite, instance, limit, solver)
+    for line in _solved(suite, open_, limit, solver, backend):
         lines.append(line)
         _append(output, line)
         if on_line is not None:
             on_line(line, len(instances) - len(open_) + len(lines), len(instances))
     return lines
+
+
+def _solved(
+    suite: str, instances: Sequence[Instance], limit: float, solver: Solver, backend: str | None
+) -> Iterator[Line]:
+    if backend is None:
+        return (_solve(suite, instance, limit, solver) for instance in instances)
+    calls = [delayed(_solve)(suite, instance, limit, in_this_process) for instance in instances]
+    return in_parallel(calls, -1, backend)
 
 
 def existing_keys(output: Path | None) -> set[tuple[str, ...]]:
@@ -296,9 +311,3 @@ def _filled(blank: Line, run: Run, test: Dataset | None) -> Line:
 
 def _words(params: dict[str, Any]) -> str:
     return " ".join(f"{name}={value}" for name, value in params.items())
-
-
-def read_lines(path: Path) -> list[dict[str, str]]:
-    """Read the complete lines of an output as plain texts."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        return [row for row in csv.DictReader(stream) if is_complete(row)]

@@ -15,6 +15,7 @@ from octcore.bench.peers import PEERS
 from octcore.bench.runner import in_child, in_this_process, run_suite
 from octcore.bench.suite import Suite, get_suite, list_suites, pick
 from octcore.bench.summary import summary
+from octcore.cli.cluster import add_scheduler, connected
 from octcore.cli.progress import CLEAR, progress_text
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
@@ -38,6 +39,7 @@ def add_commands(commands: Any) -> None:
         action="store_true",
         help="no child process per solve: for many short solves; no hard deadline",
     )
+    add_scheduler(parser)
     parser.set_defaults(run=run_bench)
 
 
@@ -52,7 +54,9 @@ def run_bench(arguments: argparse.Namespace) -> int:
     chosen = pick(suite.instances(folder, study, formulations), _count(arguments.instances))
     output = None if arguments.output is None else Path(arguments.output)
     solver = in_this_process if arguments.in_process else in_child(_progress())
-    lines = run_suite(suite.key, chosen, limit, output, _show, solver)
+    with connected(arguments.scheduler) as backend:
+        print(f"{len(chosen)} lines, of {limit:g} s each at most", file=sys.stderr)
+        lines = run_suite(suite.key, chosen, limit, output, _show, solver, backend)
     if len(lines) < len(chosen):
         print(f"{len(chosen) - len(lines)} lines were in {output} already.")
     print(summary(lines))

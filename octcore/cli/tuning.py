@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import importlib
 import json
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from octcore.cli.cluster import add_scheduler, connected
 from octcore.cli.options import add_data_options, add_solve_options, read_data, solve_settings
 from octcore.cli.output import write_text
 from octcore.errors import SettingsError
@@ -19,7 +17,6 @@ from octcore.formulations.base import get_formulation
 from octcore.selection.protocols import PROTOCOLS
 from octcore.selection.tuning import Fit, TuneResult, tune
 
-CONNECT_SECONDS = 10
 IGNORED = ("gap", "node_limit", "threads", "warm_start", "test_size")
 """A protocol holds rows out itself, and every training is a plain one."""
 
@@ -35,9 +32,7 @@ def add_commands(commands: Any) -> None:
     parser.add_argument("--protocol", metavar="KEY", default="k-fold", help=", ".join(PROTOCOLS))
     parser.add_argument("--choice", metavar="KEY", default="accuracy", help="accuracy or features")
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="trainings at once")
-    parser.add_argument(
-        "--scheduler", metavar="ADDRESS", help="of a Dask cluster that trains (octcore[cluster])"
-    )
+    add_scheduler(parser)
     parser.add_argument("--json", metavar="FILE|-", help="write every fit as JSON")
     parser.set_defaults(run=run_tune)
 
@@ -47,7 +42,7 @@ def run_tune(arguments: argparse.Namespace) -> int:
     settings = solve_settings(arguments)
     grid = parse_grid(arguments.grid, settings["formulation"])
     data = read_data(arguments)
-    with _cluster(arguments.scheduler) as backend:
+    with connected(arguments.scheduler) as backend:
         result = tune(
             data,
             grid=grid,
@@ -63,30 +58,6 @@ def run_tune(arguments: argparse.Namespace) -> int:
     if arguments.json != "-":
         print(tune_report(result))
     return 0
-
-
-@contextlib.contextmanager
-def _cluster(address: str | None) -> Iterator[str | None]:
-    """Connect to a Dask scheduler for the time of a search; yields the backend's name."""
-    if address is None:
-        yield None
-        return
-    try:
-        distributed = importlib.import_module("distributed")
-    except ImportError as error:
-        raise SettingsError(
-            "NO_BACKEND",
-            "--scheduler needs the extra: pip install 'octcore[cluster]'.",
-            "scheduler",
-        ) from error
-    try:
-        client = distributed.Client(address, timeout=CONNECT_SECONDS)
-    except (OSError, ValueError) as error:
-        raise SettingsError(
-            "NO_CLUSTER", f"No Dask scheduler answers at {address!r}.", "scheduler"
-        ) from error
-    with client:
-        yield "dask"
 
 
 def parse_grid(texts: list[str], formulation: str) -> dict[str, list[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,13 +97,33 @@ class Runner:
             for job in jobs:
                 yield fit_one(self.data, self.plans[job[0]], job, keep_runs, self.cancel)
             return
-        with _backend(self.backend):
-            parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
-            calls = (
-                delayed(fit_one)(self.data, self.plans[job[0]], job, keep_runs) for job in jobs
-            )
-            finished: Any = parallel(calls)
-        yield from finished
+        yield from in_parallel(
+            [delayed(fit_one)(self.data, self.plans[job[0]], job, keep_runs) for job in jobs],
+            self.n_jobs,
+            self.backend,
+        )
+
+
+def in_parallel(calls: Iterable[Any], n_jobs: int, backend: str | None) -> Iterator[Any]:
+    """Run joblib's delayed calls; yields every result when it is there, in any order.
+
+    Parameters
+    ----------
+    calls : iterable
+        From `joblib.delayed`.
+    n_jobs : int
+        Calls at once, -1 for all that there is room for.
+    backend : str or None
+        As for `octcore.tune`.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such backend, or its library or cluster is missing.
+    """
+    with _backend(backend):
+        finished: Any = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls)
+    yield from finished
 
 
 def _backend(name: str | None) -> contextlib.AbstractContextManager[Any]:
