@@ -102,6 +102,9 @@ class PersistentLp:
 
     def add_rows(self, matrix: csr_matrix, rhs: np.ndarray) -> np.ndarray:
         """Append rows ``matrix @ x <= rhs`` and return their identities."""
+        # HiGHS takes no row that names a column twice; older versions of scipy leave such rows.
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
         count = len(rhs)
         self._highs.addRows(
             count,
