@@ -4,18 +4,19 @@ For a *split set* S of features, rows that agree outside S form an equivalent-po
 that never separates J gives all of J one label, so only one of its classes is correct.  Whether J
 is separated is an expression beta_J >= that indicator, in one of three strengths:
 
-basic       sum of b[m, f] over all nodes and f in S
-chain       one term per node m: S is tested at m, and the path to m is the way of J
-recursive   alpha(m) = sum_S b[m, f] + for both sides min(flow of J to the child, alpha(child))
+basic       (16): sum of b[m, f] over all nodes and f in S
+chain       (18), (19): one term per node m: S is tested at m, and the path to m is the way of J
+recursive   (20), (21): alpha(m) = sum_S b[m, f] + for both sides min(flow of J to the child,
+            alpha(child))
 
-and beta_J enters a bound on the hits of J (largest class), or the choice of one class (group
-selection).  The published rows have auxiliary variables; `EquivalentPointCuts` projects them out:
-the smallest beta at a point is found by one walk over the nodes, and the minima that were taken
-say which sums over b make the violated row.
+and beta_J enters a bound on the hits of J (largest class, (17)), or the choice of one class (group
+selection, (22)).  The published rows have auxiliary variables; `EquivalentPointCuts` projects them
+out: the smallest beta at a point is found by one walk over the nodes, and the minima that were
+taken say which sums over b make the violated row.
 
 References
 ----------
-Keegan, Forbes, "Accelerated BendOCT": equivalent points.
+Keegan, Forbes, "Accelerated BendOCT": (14) to (22).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 References
 ----------
-Keegan, Forbes, "Accelerated BendOCT": equivalent points.
+Keegan, Forbes, "Accelerated BendOCT": equivalent-point sets (13).
 """
 
 from __future__ import annotations

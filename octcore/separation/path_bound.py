@@ -18,7 +18,8 @@ tree.
 
 References
 ----------
-Keegan, Forbes, "Accelerated BendOCT": path bound cutting planes.  The objective form is ours.
+Keegan, Forbes, "Accelerated BendOCT": relax (23), basic (24), negative samples (25) and
+structure (26).  The objective form is ours.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ every branch node t::
 
     sum_{i in I, lambda_i = left} w_i,2t + sum_{i in I, lambda_i = right} w_i,2t+1 <= |I| - 1
 
-where ``w`` says which rows visit a node.  Minimal sets have at most p + 2 points.  A set found at
+where ``w`` says which rows visit a node: (13) of Boutilier, Michini and Zhou, found as (17) at a
+point whose system (16) has no solution.  Minimal sets have at most p + 2 points.  A set found at
 one node holds at all nodes, and with the sides exchanged.
 """
 

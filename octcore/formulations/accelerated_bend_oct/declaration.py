@@ -5,6 +5,9 @@ inequalities (`eqp`), path bound cutting planes (`path_bound_cuts`), solution po
 strengthened Benders cuts (off by default, as in the paper's best setting).  Four switches are
 ours: a start from exact search, value rows, and the fixing of root features and of pairs.
 
+Equation numbers are the paper's: master (4), Benders cuts (9), (10), strengthened (12), equivalent
+points (13) to (22), path bounds (23) to (26).
+
 Differences from the paper: HiGHS' linear programs under an own branch and cut instead of Gurobi;
 equivalent-point rows are separated with their auxiliary variables projected out; where a side
 constraint couples subtrees, path bound cuts take a form that stays valid (`objective form`).

@@ -136,7 +136,9 @@ def _add_conflicts(model: Any, tools: Tools) -> None:
         return gained <= float(weight.max())
 
     model.conflicts = pyo.Constraint(
-        range(len(groups)), rule=conflict, doc="rows with equal features get one class"
+        range(len(groups)),
+        rule=conflict,
+        doc="(17), (22) with beta = 0: rows with equal features get one class",
     )
 
 

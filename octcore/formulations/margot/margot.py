@@ -11,6 +11,9 @@ xi     slack of a row at a node that it passes
 z      row i reaches last-level node t
 =====  ===============================================================
 
+Equation numbers are the paper's: assignment (5), (6), margins (7), (8), routing (9), (10), feature
+selection (11), (12); objective and budgets have none.
+
 The leaves are signs: below a last-level node the left leaf is the first class, the right leaf the
 second.  What differs from the paper: nodes are numbered from 1; equal rows are merged with
 weights; the default engine is an exact search over routings, with the mixed-integer quadratic

@@ -203,13 +203,13 @@ class MargotModel:
             family.T,
             features,
             rule=lambda _, t, j: model.w[t, j] <= box * model.s[t, j],
-            doc="(13) w_tj <= M_w s_tj",
+            doc="(11) w_tj <= M_w s_tj",
         )
         model.use_below = pyo.Constraint(
             family.T,
             features,
             rule=lambda _, t, j: -box * model.s[t, j] <= model.w[t, j],
-            doc="(13) -M_w s_tj <= w_tj",
+            doc="(11) -M_w s_tj <= w_tj",
         )
         if family.variant == "sfs":
             model.u = pyo.Var(family.T, domain=pyo.NonNegativeReals, doc="u_t: features beyond B_t")
@@ -219,7 +219,7 @@ class MargotModel:
                 pyo.quicksum(model.s[t, j] for j in features)
                 <= (family.budget(t) or 0) + (model.u[t] if family.variant == "sfs" else 0.0)
             ),
-            doc="(14) features per plane within the budget",
+            doc="(section 4) features per plane within the budget B_t, plus u_t where it is soft",
         )
 
     def _objective(self, model: Any) -> None:
@@ -248,7 +248,7 @@ class MargotModel:
         model.objective = pyo.Objective(
             expr=size + slack + price,
             sense=pyo.minimize,
-            doc="(4) half the squared norms plus the slacks at the levels' prices",
+            doc="(section 3) half the squared norms plus the slacks at the levels' prices",
         )
 
     def read_tree(self, model: Any, point: Point) -> Tree:

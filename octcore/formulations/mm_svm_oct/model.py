@@ -108,19 +108,19 @@ class MMSVMModel:
             rule=lambda _, t: (
                 pyo.quicksum(0.5 * model.w[t, j] ** 2 for j in features) - model.delta <= 0
             ),
-            doc="(M1) 1/2 ||w_t||^2 <= delta",
+            doc="1/2 ||w_t||^2 <= delta",
         )
         model.plane_above = pyo.Constraint(
             self.T,
             features,
             rule=lambda _, t, j: model.w[t, j] <= box * model.d[t],
-            doc="(M3) w_tj <= M_w d_t",
+            doc="w_tj <= M_w d_t",
         )
         model.plane_below = pyo.Constraint(
             self.T,
             features,
             rule=lambda _, t, j: model.w[t, j] >= -box * model.d[t],
-            doc="(M3) w_tj >= -M_w d_t",
+            doc="w_tj >= -M_w d_t",
         )
         model.plane_below_plane = pyo.Constraint(
             self.inner, rule=lambda _, t: model.d[t] <= model.d[t // 2], doc="d_t <= d_parent"
@@ -151,14 +151,14 @@ class MMSVMModel:
             range(n),
             self.T,
             rule=lambda _, i, t: margin(i, t, float(self.signs[i]), 1.0),
-            doc="(M2) y_i s_it >= 1 - e_it - M (1 - z_it) - M r_it",
+            doc="y_i s_it >= 1 - e_it - M (1 - z_it) - M r_it",
         )
         if self.relabels:
             model.flipped = pyo.Constraint(
                 range(n),
                 self.T,
                 rule=lambda _, i, t: margin(i, t, -float(self.signs[i]), -1.0),
-                doc="(M2) -y_i s_it >= 1 - e_it - M (1 - z_it) - M (1 - r_it)",
+                doc="-y_i s_it >= 1 - e_it - M (1 - z_it) - M (1 - r_it)",
             )
 
     def _routing(self, model: Any, guard: Callable[[], None], big_m: float) -> None:
@@ -189,24 +189,24 @@ class MMSVMModel:
                 return None, linear(values, variables), high - 1.0
             return None, linear([*values, 1.0], [*variables, model.z[i, parent]]), high
 
-        model.go_right = pyo.Constraint(range(n), self.upper, rule=right, doc="(M5) s >= -M (1-th)")
-        model.go_left = pyo.Constraint(range(n), self.upper, rule=left, doc="(M5) s <= M th")
+        model.go_right = pyo.Constraint(range(n), self.upper, rule=right, doc="s >= -M (1-th)")
+        model.go_left = pyo.Constraint(range(n), self.upper, rule=left, doc="s <= M th")
         model.one_per_level = pyo.Constraint(
             range(n),
             levels,
             rule=lambda _, i, k: (
                 pyo.quicksum(model.z[i, t] for t in range(2**k, 2 ** (k + 1))) == 1
             ),
-            doc="(M4) a row passes one node of every level",
+            doc="a row passes one node of every level",
         )
         model.below_parent = pyo.Constraint(
             range(n),
             [t for t in self.inner if t > 3],
             rule=lambda _, i, t: model.z[i, t] <= model.z[i, t // 2],
-            doc="(M4) z_it <= z_i,parent",
+            doc="z_it <= z_i,parent",
         )
         model.turned = pyo.Constraint(
-            range(n), self.inner, rule=turned, doc="(M6) z_i,parent - z_it <= th or 1 - th"
+            range(n), self.inner, rule=turned, doc="z_i,parent - z_it <= th or 1 - th"
         )
 
     def _objective(self, model: Any) -> None:

@@ -110,30 +110,30 @@ class OCTHModel:
         model.norm = pyo.Constraint(
             B,
             rule=lambda _, m: pyo.quicksum(size[m, j] for j in J) <= d[m],
-            doc="(H5) sum_j |a_mj| <= d_m",
+            doc="sum_j |a_mj| <= d_m",
         )
         model.size_above = pyo.Constraint(
-            B, J, rule=lambda _, m, j: size[m, j] >= a[m, j], doc="(H5) |a_mj| >= a_mj"
+            B, J, rule=lambda _, m, j: size[m, j] >= a[m, j], doc="|a_mj| >= a_mj"
         )
         model.size_below = pyo.Constraint(
-            B, J, rule=lambda _, m, j: size[m, j] >= -a[m, j], doc="(H5) |a_mj| >= -a_mj"
+            B, J, rule=lambda _, m, j: size[m, j] >= -a[m, j], doc="|a_mj| >= -a_mj"
         )
         model.use = pyo.Constraint(
-            B, J, rule=lambda _, m, j: size[m, j] <= s[m, j], doc="(H5) |a_mj| <= s_mj"
+            B, J, rule=lambda _, m, j: size[m, j] <= s[m, j], doc="|a_mj| <= s_mj"
         )
         model.use_of_split = pyo.Constraint(
-            B, J, rule=lambda _, m, j: s[m, j] <= d[m], doc="(H5) s_mj <= d_m"
+            B, J, rule=lambda _, m, j: s[m, j] <= d[m], doc="s_mj <= d_m"
         )
         model.split_uses = pyo.Constraint(
             B,
             rule=lambda _, m: pyo.quicksum(s[m, j] for j in J) >= d[m],
-            doc="(H5) sum_j s_mj >= d_m",
+            doc="sum_j s_mj >= d_m",
         )
         model.threshold_above = pyo.Constraint(
-            B, rule=lambda _, m: b[m] <= self.judge.reach * d[m], doc="(H5) b_m <= d_m"
+            B, rule=lambda _, m: b[m] <= self.judge.reach * d[m], doc="b_m <= d_m"
         )
         model.threshold_below = pyo.Constraint(
-            B, rule=lambda _, m: b[m] >= -self.judge.reach * d[m], doc="(H5) b_m >= -d_m"
+            B, rule=lambda _, m: b[m] >= -self.judge.reach * d[m], doc="b_m >= -d_m"
         )
 
     def _structure(self, model: Any) -> None:
@@ -141,19 +141,19 @@ class OCTHModel:
         model.split_below_split = pyo.Constraint(
             [m for m in self.B if m > 1],
             rule=lambda _, m: d[m] <= d[m // 2],
-            doc="(H6) d_m <= d_parent",
+            doc="d_m <= d_parent",
         )
         model.one_terminal = pyo.Constraint(
             range(len(self.rows)),
             rule=lambda _, i: (1.0, linear([1.0] * len(self.L), [z[i, t] for t in self.L]), 1.0),
-            doc="(H3) sum_t z_it = 1",
+            doc="sum_t z_it = 1",
         )
         model.one_label = pyo.Constraint(
             self.L,
             rule=lambda _, t: (
                 pyo.quicksum(c[t, k] for k in range(self.problem.n_classes)) == model.l[t]
             ),
-            doc="(H2) sum_k c_tk = l_t",
+            doc="sum_k c_tk = l_t",
         )
         limit = self.problem.constraints.leaf_limit
         if limit is not None:
@@ -186,10 +186,10 @@ class OCTHModel:
 
         I = range(len(self.rows))
         model.go_left = pyo.Constraint(
-            I, self.B, rule=left, doc="(H4) a_m.x_i + mu <= b_m + (M_i + mu)(1 - sum_t z_it)"
+            I, self.B, rule=left, doc="a_m.x_i + mu <= b_m + (M_i + mu)(1 - sum_t z_it)"
         )
         model.go_right = pyo.Constraint(
-            I, self.B, rule=right, doc="(H4) a_m.x_i >= b_m - M_i (1 - sum_t z_it)"
+            I, self.B, rule=right, doc="a_m.x_i >= b_m - M_i (1 - sum_t z_it)"
         )
 
     # --- reading and starting --------------------------------------------------------------

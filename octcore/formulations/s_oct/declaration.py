@@ -13,8 +13,13 @@ z_ht   leaf t classifies h correctly; c_tk: leaf t predicts class k
 d_t    node t splits; only where splits are counted
 =====  ===========================================================================
 
-What differs from the paper: every plane must leave a gap of epsilon, in the big-M rows and in the
-inequalities alike, so that all variants have one optimum; lazy variants look for inequalities at
+Equation numbers are the paper's.  (1a) to (1l) are the routing model, and (1m) says that every
+split is a plane: by the big-M rows (5) and (6) with the constants (7), or by the shattering
+inequalities (13), which are found as (17) from a point of the dual of (16).
+
+What differs from the paper: (1b) stands at the root, which is the same by (1c); every plane must
+leave a gap of epsilon, in the big-M rows and in the inequalities alike, where (16) leaves the scale
+of the plane free, so that all variants have one optimum; lazy variants look for inequalities at
 all nodes, those with big-M rows too; what is found at one node is used at all of them, mirrored
 too; initial cuts are found with the big-M rows present; cuts for the solver's own tree ("user") are
 run as root rounds, because the solver takes none.
@@ -43,7 +48,7 @@ CORRECT_ROWS = "correctly classified rows"
 
 
 def _objective(params: Mapping[str, Any]) -> tuple[str, str]:
-    """Sense and words: objective A without a price of splits, B with one."""
+    """Sense and words: (1a) without a price of splits, the one of section 2.2 with one."""
     if not float(params.get("alpha") or 0.0) > 0:
         return "max", CORRECT_ROWS
     return "min", "share of errors + alpha x splits"

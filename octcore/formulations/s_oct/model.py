@@ -143,24 +143,24 @@ class SOct:
             return 0.0, linear((1.0, -1.0, -1.0), (w[i, t], w[i, 2 * t], w[i, 2 * t + 1])), 0.0
 
         model.routing = pyo.Constraint(
-            points, self.B, rule=conservation, doc="(S1), (S2) w_it = w_i,2t + w_i,2t+1, w_i1 = 1"
+            points, self.B, rule=conservation, doc="(1b), (1c) w_it = w_i,2t + w_i,2t+1, w_i1 = 1"
         )
         model.leaf_label = pyo.Constraint(
             self.L,
             rule=lambda _, t: pyo.quicksum(c[t, k] for k in self.K) == 1,
-            doc="(S3) a leaf predicts one class",
+            doc="(1d) a leaf predicts one class",
         )
         model.correct_if_there = pyo.Constraint(
             hits,
             self.L,
             rule=lambda _, h, t: (None, linear((1.0, -1.0), (z[h, t], w[self.hits[h][0], t])), 0.0),
-            doc="(S4) z_ht <= w_it",
+            doc="(1e) z_ht <= w_it",
         )
         model.correct_if_label = pyo.Constraint(
             hits,
             self.L,
             rule=lambda _, h, t: (None, linear((1.0, -1.0), (z[h, t], c[t, self.hits[h][1]])), 0.0),
-            doc="(S5) z_ht <= c_tk",
+            doc="(1f) z_ht <= c_tk",
         )
         if self.counts_splits:
             self._splits(model)
@@ -183,23 +183,23 @@ class SOct:
             points,
             self.B,
             rule=lambda _, i, t: (None, linear((1.0, -1.0), (w[i, 2 * t + 1], d[t])), 0.0),
-            doc="(S6) without a split everything goes left",
+            doc="(1g) without a split everything goes left",
         )
         model.split_limit = pyo.Constraint(
             rule=lambda _: pyo.quicksum(d[t] for t in self.B) <= self.objective.max_splits,
-            doc="(S7) at most beta splits",
+            doc="(1h) at most beta splits",
         )
         model.split_below_split = pyo.Constraint(
             [t for t in self.B if t > 1],
             rule=lambda _, t: d[t] <= d[t // 2],
-            doc="no split below an unsplit node: the subtree could move up",
+            doc="(ours) no split below an unsplit node: the subtree could move up",
         )
 
     def _symmetry(self, model: Any) -> None:
         """Order sibling leaves by label, and fix the side of the first point above them."""
         if self.problem.depth > 1:
             model.first_point_left = pyo.Constraint(
-                expr=model.w[0, 2] == 1, doc="the first point goes left at the root"
+                expr=model.w[0, 2] == 1, doc="(ours) the first point goes left at the root"
             )
         pairs = sibling_leaves(self.problem.depth)
         model.label_order = pyo.Constraint(
@@ -207,7 +207,7 @@ class SOct:
             rule=lambda m, r: (
                 pyo.quicksum(k * (m.c[pairs[r][0], k] - m.c[pairs[r][1], k]) for k in self.K) <= 0
             ),
-            doc="of two sibling leaves the left one has the smaller label",
+            doc="(ours) of two sibling leaves the left one has the smaller label",
         )
 
     def _objective(self, model: Any) -> None:
@@ -220,7 +220,7 @@ class SOct:
             model.objective = pyo.Objective(
                 expr=linear(weights, variables),
                 sense=pyo.maximize,
-                doc="A: weight of the points classified correctly",
+                doc="(1a) weight of the points classified correctly",
             )
             return
         terms = [(-weight / total, variable) for weight, variable in terms]
@@ -229,7 +229,7 @@ class SOct:
         model.objective = pyo.Objective(
             expr=1.0 + linear(weights, variables),
             sense=pyo.minimize,
-            doc="B: share of errors plus alpha per split",
+            doc="(section 2.2) share of errors plus alpha per split",
         )
 
     def leaves(self, model: Any, point: Point) -> IntArray:

@@ -3,7 +3,8 @@
 Sets: branch nodes B, all nodes N of the perfect tree, features F, classes K, hits H (groups of
 rows with equal features and class).  Variables (letters of the paper): ``b[m, f]`` node m tests f,
 ``p[m]`` node m is a leaf, ``w[m, k]`` leaf m predicts k, ``theta[h]`` hit h is classified
-correctly; ``s[m] = sum_f b[m, f]`` is ours and only makes rows sparser.
+correctly; ``s[m] = sum_f b[m, f]`` is ours and only makes rows sparser.  Equation numbers are those
+of Keegan and Forbes: objective (4a), tree (3b) to (3d), theta at most 1 (4b), Benders cuts (4c).
 
 With a recall floor or a fairness limit the model needs to know what *wrong* rows are predicted
 too.  Then hits are all pairs of a pattern and a class and the hits of a pattern sum to one, which
@@ -188,15 +189,15 @@ def add_master(model: Any, variables: TreeVariables) -> None:
         return pyo.quicksum(model.w[m, k] for k in classes) == model.p[m]
 
     model.branching_mass = pyo.Constraint(
-        pyo.RangeSet(1, layout.n_branch), rule=mass, doc="s_m = sum_f b_mf"
+        pyo.RangeSet(1, layout.n_branch), rule=mass, doc="(ours) s_m = sum_f b_mf"
     )
     model.one_decision = pyo.Constraint(
         pyo.RangeSet(1, layout.n_nodes),
         rule=decision,
-        doc="(a'), (b') as differences: p_m + s_m = s_parent; every path has exactly one leaf",
+        doc="(3b), (3d) as differences: p_m + s_m = s_parent; every path has exactly one leaf",
     )
     model.one_label = pyo.Constraint(
-        pyo.RangeSet(1, layout.n_nodes), rule=label, doc="(c') sum_k w_mk = p_m"
+        pyo.RangeSet(1, layout.n_nodes), rule=label, doc="(3c) sum_k w_mk = p_m"
     )
 
 
@@ -206,7 +207,9 @@ def add_objective(model: Any, instance: Instance, penalty: float) -> None:
         float(weight) * model.theta[h] for h, weight in enumerate(instance.weight) if weight
     )
     model.count_value = pyo.Objective(
-        expr=gained - penalty * pyo.quicksum(model.p.values()), sense=pyo.maximize
+        expr=gained - penalty * pyo.quicksum(model.p.values()),
+        sense=pyo.maximize,
+        doc="(4a) weight of hits minus the penalties, on the scale of counts",
     )
 
 

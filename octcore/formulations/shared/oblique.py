@@ -246,8 +246,8 @@ def add_big_m(
 ) -> None:
     """Add planes ``a_t, b_t`` and the rows that make routed points keep to their sides.
 
-    The constants are as small as columns in [0, 1] allow: ``|a.x_i| <= max_j x_ij`` when the 1-norm
-    of ``a`` is at most 1, and ``|b| <= 1``.
+    Equations (5) and (6) of S-OCT.  The constants (7) are as small as columns in [0, 1] allow:
+    ``|a.x_i| <= max_j x_ij`` when the 1-norm of ``a`` is at most 1, and ``|b| <= 1``, (5d).
 
     Parameters
     ----------
@@ -275,13 +275,13 @@ def add_big_m(
     model.unit_norm = pyo.Constraint(
         nodes,
         rule=lambda m, t: pyo.quicksum(m.a_size[t, j] for j in features) <= 1,
-        doc="(S8) ||a_t||_1 <= 1",
+        doc="(5a) ||a_t||_1 <= 1",
     )
     model.size_above = pyo.Constraint(
-        nodes, features, rule=lambda m, t, j: m.a_size[t, j] >= m.a[t, j], doc="(S8)"
+        nodes, features, rule=lambda m, t, j: m.a_size[t, j] >= m.a[t, j], doc="(5b)"
     )
     model.size_below = pyo.Constraint(
-        nodes, features, rule=lambda m, t, j: m.a_size[t, j] >= -m.a[t, j], doc="(S8)"
+        nodes, features, rule=lambda m, t, j: m.a_size[t, j] >= -m.a[t, j], doc="(5c)"
     )
 
     def left(m: Any, i: int, t: int) -> Any:
@@ -295,10 +295,10 @@ def add_big_m(
         return epsilon - most, linear([*rows[i], -1.0, -most], terms), None
 
     model.left_side = pyo.Constraint(
-        points, nodes, rule=left, doc="(S8) a_t.x_i <= b_t + M_i (1 - w_i,2t)"
+        points, nodes, rule=left, doc="(6a) a_t.x_i <= b_t + M_i (1 - w_i,2t)"
     )
     model.right_side = pyo.Constraint(
-        points, nodes, rule=right, doc="(S8) a_t.x_i - eps >= b_t - (M_i + eps)(1 - w_i,2t+1)"
+        points, nodes, rule=right, doc="(6b) a_t.x_i - eps >= b_t - (M_i + eps)(1 - w_i,2t+1)"
     )
 
 

@@ -81,16 +81,16 @@ def add_class_size_rows(
     model.largest_class = pyo.Constraint(
         leaves,
         rule=lambda _, leaf: wrong >= inside(leaf) - float(sizes[-1]),
-        doc="(P1) a leaf gets no more right than the largest class",
+        doc="(proposition 1) a leaf gets no more right than the largest class",
     )
     if spare >= 0:
         model.smallest_class = pyo.Constraint(
             leaves,
             rule=lambda _, leaf: wrong + inside(leaf) >= float(sizes[0]) * (spare + 1),
-            doc="(P2) the other leaves leave Y - 2^D + 1 classes without a leaf",
+            doc="(proposition 1) the other leaves leave Y - 2^D + 1 classes without a leaf",
         )
     if spare > 0:
         model.classes_without_leaf = pyo.Constraint(
             expr=wrong >= float(sum(sizes[:spare])),
-            doc="(P3) Y - 2^D classes have no leaf",
+            doc="(proposition 1) Y - 2^D classes have no leaf",
         )
