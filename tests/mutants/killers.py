@@ -43,7 +43,7 @@ def first_failing_test(names: list[str]) -> str | None:
 
     listener = Listener()
     # The faults are in this very process: no options that would start others.
-    alone = ["-q", "-x", "-p", "no:cacheprovider", "-o", "addopts="]
+    alone = ["-q", "-x", "-p", "no:cacheprovider", "-o", "addopts=", "-W", "ignore::RuntimeWarning"]
     code = pytest.main([*alone, *names], plugins=[listener])
     return listener.said or (None if code == 0 else f"pytest ended with {int(code)}")
 

@@ -171,8 +171,7 @@ def build(problem: Problem) -> Program:
         evaluate=judge.evaluate,
         size=model.size,
         build=model.build,
-        # a row kept up to this costs its weight and alpha1 times as much
-        feasibility=float(np.clip(1e-3 / max(1.0, judge.dearest), 1e-9, 1e-6)),
+        feasibility=judge.feasibility,
         starts=judge.starts,
         improve=judge.improve,
         bound=max(float(least), unnamed_classes(shares, 2**problem.depth)),

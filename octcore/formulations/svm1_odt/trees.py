@@ -101,9 +101,16 @@ class SVM1Trees:
         return self.prices.missing * self.prices.margin
 
     @property
-    def dearest(self) -> float:
-        """Price of the margin of the heaviest row."""
-        return float(self.prices.missing * self.rows.weights.max())
+    def feasibility(self) -> float:
+        """Tolerance of the solver, so small that the objective does not see it.
+
+        A row kept up to it costs its weight and alpha1 times as much; a side taken up to it moves
+        scores by M times as much, and the norms, at alpha2, with them.
+        """
+        prices = self.prices
+        by_margins = 1e-3 / max(1.0, prices.missing * float(self.rows.weights.max()))
+        by_norms = 1e-6 / max(1.0, prices.norm * prices.big_m)
+        return float(np.clip(min(by_margins, by_norms), 1e-9, 1e-6))
 
     def refuse_free_rows(self) -> None:
         """Refuse prices at which the published model is cheaper than all trees.

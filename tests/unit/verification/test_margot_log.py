@@ -159,6 +159,18 @@ def test_wrong_multipliers_are_refuted(proof, tmp_path, factor):
     assert tried
 
 
+def test_slack_is_not_charged_beyond_its_penalty(tmp_path):
+    """Two rows at distance 1 cost 2 where slack is dear, here 0.2 at most."""
+    data = MargotData(
+        np.array([[0.0], [1.0]]), np.array([-1.0, 1.0]), np.ones(2), 1, 1.0, 0.1, 0.01
+    )
+    head = b'octcore MARGOT proof 1\n{"rows": 2, "depth": 1}\n'
+    paths, codes = bytes(2), bytes([2 | 2 << 2])
+    for multiplier, claimed, said in ((0.1, 0.19, Verdict.CONFIRMED), (2.0, 2.0, Verdict.REFUTED)):
+        state = bytearray(paths + codes + np.full(2, multiplier).astype("<f8").tobytes())
+        assert check_log(data, rewritten(tmp_path, head, [state]), claimed).status == said
+
+
 def test_slack_is_not_charged_where_the_path_is_open(proof, tmp_path):
     problem, bound, path = proof
     head, states = records(path, problem)
