@@ -50,13 +50,6 @@ class Entry:
 def entries(supervisor: Supervisor, session: str) -> tuple[Entry, ...]:
     """Runs of a browser, newest first.
 
-    Parameters
-    ----------
-    supervisor : Supervisor
-        Of this server.
-    session : str
-        Name of the browser.
-
     Raises
     ------
     OctError

@@ -34,13 +34,7 @@ def _continue(data: Dataset, settings: Mapping[str, Any]) -> None:
 
 
 def strip(view: JobView) -> None:
-    """Say when a run was made from other data than those that are loaded, and offer them.
-
-    Parameters
-    ----------
-    view : JobView
-        The run that the page shows.
-    """
+    """Say when a run was made from other data than those that are loaded, and offer them."""
     if jobs.family(view.id) is not None:
         return
     data = _rows(view)
@@ -60,13 +54,7 @@ def strip(view: JobView) -> None:
 
 
 def button(view: JobView) -> None:
-    """Draw the button that loads the data and settings of a run.
-
-    Parameters
-    ----------
-    view : JobView
-        The run.
-    """
+    """Draw the button that loads the data and settings of a run."""
     if not st.button(
         "Continue with these data",
         key=session.widget_key("continue", view.id),

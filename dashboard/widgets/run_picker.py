@@ -8,16 +8,14 @@ from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.widgets import data_thread
+from dashboard.widgets.start import SOLVE_PAGE, start_button
+from octcore.plotting import text
+from octcore.solving.run import SolvedRun
 
 
-def draw(current: str | None) -> JobView | None:
-    """Draw the choice when there is one; returns the chosen run.
-
-    Parameters
-    ----------
-    current : str or None
-        The run in the URL.
-    """
+def draw() -> JobView | None:
+    """Draw the choice when there is one; returns the chosen run, at first that in the URL."""
+    current = session.run_id()
     if current is not None and jobs.view(current) is None:
         st.warning(
             "This link names a run that is not on this server (any more).",
@@ -42,6 +40,24 @@ def draw(current: str | None) -> JobView | None:
     chosen = known[ids.index(current)] if current in ids else known[0]
     data_thread.strip(chosen)
     return chosen
+
+
+def solved(view: JobView | None, none_yet: str, goes_on: str) -> SolvedRun | None:
+    """The run with its tree; without one, draw why and where to go, in the page's own words."""
+    if view is None:
+        st.info(none_yet)
+        start_button("Find an optimal tree", key="start_from_page")
+        return None
+    if view.is_final and view.solved is not None:
+        return view.solved
+    label = "Solve again" if view.is_final else "Watch it"
+    if view.is_final:
+        message = view.error.message if view.error else "This run ended without a tree."
+        st.warning(text.markdown(message, 500))
+    else:
+        st.info(goes_on)
+    st.page_link(SOLVE_PAGE, label=label, query_params=session.run_query())
+    return None
 
 
 def label(view: JobView, number: int) -> str:

@@ -36,15 +36,7 @@ MOST_REQUIRED, MOST_GROUPS = 4, 10
 
 
 def draw(view: JobView, run: Run) -> None:
-    """Draw question and answer for a finished run.
-
-    Parameters
-    ----------
-    view : JobView
-        The run.
-    run : Run
-        Its result, with a tree.
-    """
+    """Draw question and answer for a finished run."""
     data = rows_of(view)
     if data is None or data.y is None:
         st.warning("The rows of this run are gone; load the data and solve again.")

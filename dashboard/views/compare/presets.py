@@ -127,13 +127,7 @@ def start_order(entrants: Sequence[Settings]) -> list[int]:
 
 
 def short_labels(settings: Sequence[Settings]) -> tuple[str, ...]:
-    """Name runs by what differs between them; equal ones get a number.
-
-    Parameters
-    ----------
-    settings : sequence of mapping
-        Keywords of `octcore.solve`.
-    """
+    """Name runs by what differs between them; equal ones get a number."""
     flat = [flat_settings(entry) for entry in settings]
     names = dict.fromkeys(name for entry in flat for name in entry)
     differing = [n for n in names if len({str(entry.get(n)) for entry in flat}) > 1]

@@ -30,13 +30,7 @@ FREE = Preset(
 
 
 def draw(data: Dataset) -> None:
-    """Draw the form; the button starts all runs and compares them from then on.
-
-    Parameters
-    ----------
-    data : Dataset
-        The current data.
-    """
+    """Draw the form; the button starts all runs and compares them from then on."""
     if data.y is None:
         st.warning("Choose the column to predict on the Data page first.")
         return

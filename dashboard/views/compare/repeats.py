@@ -118,11 +118,6 @@ def _submit(entry: Finished, split: int, share: float) -> str:
 def rows_of(run_id: str) -> Dataset:
     """All rows that a run was given, from memory or from the history.
 
-    Parameters
-    ----------
-    run_id : str
-        The run.
-
     Raises
     ------
     OctError

@@ -18,15 +18,7 @@ SAME = 1e-6
 
 
 def draw(run_id: str, run: Run) -> None:
-    """Draw gap or incumbent and bound over time, and where the time went.
-
-    Parameters
-    ----------
-    run_id : str
-        The run.
-    run : Run
-        Finished.
-    """
+    """Draw gap or incumbent and bound over time, and where the time went."""
     absolute = scale_switch()
     optimum, by = known_optimum(run_id, run)
     record = convergence_data(

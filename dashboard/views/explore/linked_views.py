@@ -19,15 +19,7 @@ NODE, ROW = "Rows of the node", "Path of one row"
 
 
 def draw(run_id: str, run: SolvedRun) -> None:
-    """Draw the linked views; a click redraws them alone and not the page.
-
-    Parameters
-    ----------
-    run_id : str
-        The run.
-    run : Run
-        With tree and training rows.
-    """
+    """Draw the linked views; a click redraws them alone and not the page."""
     run_summary.headline(run)
     st.fragment(_views)(run_id, run)
 

@@ -18,15 +18,7 @@ ROWS_SHOWN = 200
 
 
 def draw(run_id: str, run: SolvedRun) -> None:
-    """Draw the panel of the node that is selected in a run.
-
-    Parameters
-    ----------
-    run_id : str
-        The run.
-    run : Run
-        With tree and training rows.
-    """
+    """Draw the panel of the node that is selected in a run."""
     node = session.selected_node(run_id)
     if node not in run.tree.nodes:
         node = 1
@@ -61,17 +53,7 @@ def draw(run_id: str, run: SolvedRun) -> None:
 
 
 def draw_shares(run_id: str, run: SolvedRun, node: int) -> None:
-    """Draw the classes at a node: at a leaf, how sure its prediction is.
-
-    Parameters
-    ----------
-    run_id : str
-        The run.
-    run : Run
-        With tree and training rows.
-    node : int
-        Node number.
-    """
+    """Draw the classes at a node: at a leaf, how sure its prediction is."""
     tree, train = run.tree, run.train
     shares = cached.once_per_run(
         run_id, "class shares", lambda: class_shares(tree, run.encoding, train, run.test)
@@ -105,17 +87,7 @@ def _title(run: SolvedRun, node: int) -> str:
 
 
 def node_rows(run: SolvedRun, data: Dataset, node: int) -> pd.DataFrame:
-    """Rows of a data set that visit a node, wrong ones first, with line, class and prediction.
-
-    Parameters
-    ----------
-    run : Run
-        With a tree.
-    data : Dataset
-        Rows with a target.
-    node : int
-        Node number.
-    """
+    """Rows of a data set that visit a node, wrong ones first, with line, class and prediction."""
     X = run.encoding.transform(data.frame)
     rows = run.tree.node_rows(X)[node]
     predicted = run.tree.predict_codes(X)[rows]

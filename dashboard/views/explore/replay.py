@@ -43,15 +43,7 @@ GAP_HEIGHT = 250
 
 
 def draw(run_id: str, run: SolvedRun) -> None:
-    """Draw the replay of a finished run.
-
-    Parameters
-    ----------
-    run_id : str
-        The run.
-    run : Run
-        With tree and training rows.
-    """
+    """Draw the replay of a finished run."""
     train, y = run.train, run.train.codes
     X = cached.once_per_run(run_id, "encoded", lambda: run.encoding.transform(train.frame))
     frames = cached.once_per_run(run_id, "frames", lambda: replay_data(run.trace, X, y))

@@ -40,15 +40,7 @@ def choose_first(run_id: str, run: SolvedRun) -> None:
 
 
 def draw(run_id: str, run: SolvedRun) -> None:
-    """Draw the choice of the row, its path and the confidence of its leaf.
-
-    Parameters
-    ----------
-    run_id : str
-        The run.
-    run : Run
-        With tree and training rows.
-    """
+    """Draw the choice of the row, its path and the confidence of its leaf."""
     row = session.chosen_row(run_id)
     assert row is not None
     _choice(run_id, run, row)

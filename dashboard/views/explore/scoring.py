@@ -21,15 +21,7 @@ ROWS_SHOWN = 200
 
 
 def draw(run_id: str, run: SolvedRun) -> None:
-    """Draw the uploader, and what the tree says about the rows of the file.
-
-    Parameters
-    ----------
-    run_id : str
-        The run.
-    run : Run
-        With tree and training rows.
-    """
+    """Draw the uploader, and what the tree says about the rows of the file."""
     model, counts = cached.once_per_run(run_id, "stored model", lambda: _model(run))
     names = ", ".join(text.markdown(column.name, 40) for column in model.needed[:12])
     more = f" and {len(model.needed) - 12} more" if len(model.needed) > 12 else ""

@@ -1,4 +1,4 @@
-"""A run of the history to take away, the report included."""
+"""A run to take away in every form, the report included."""
 
 from __future__ import annotations
 
@@ -15,33 +15,23 @@ from dashboard.views.solve.result import ON_NUMBERS
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
 from octcore.solving.report import export_tree
-from octcore.solving.run import Run
+from octcore.solving.run import Run, SolvedRun
 
 
-def draw(run_id: str, name: str, run: Run) -> None:
-    """Draw one button for every form; files are made when they are asked for.
-
-    Parameters
-    ----------
-    run_id, name : str
-        The run.
-    run : Run
-        With a tree.
-    """
-    forms: list[tuple[str, str, str, Callable[[], str]]] = [
+def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
+    """Draw one button for every form, so many in a row; files are made when they are asked for."""
+    forms: tuple[tuple[str, str, str, Callable[[], str]], ...] = (
         ("Report (HTML)", "report.html", "text/html", lambda: _report(run_id, name, run)),
+        ("Rows (CSV)", "rows.csv", "text/csv", lambda: frame_to_csv(node_rows(run, run.train, 1))),
         ("Everything (JSON)", "run.json", "application/json", lambda: _json(run_id, run)),
         ("Tree (SVG)", "tree.svg", "image/svg+xml", lambda: export_tree(run, "svg")),
         ("Tree (DOT)", "tree.dot", "text/vnd.graphviz", lambda: export_tree(run, "dot")),
-    ]
-    solved = run.solved
-    if solved is not None:
-        train = solved.train
-        rows = ("Rows (CSV)", "rows.csv", "text/csv",
-                lambda: frame_to_csv(node_rows(solved, train, 1)))  # fmt: skip
-        forms.insert(1, rows)
-    for label, file_name, mime, make in forms:
-        st.download_button(
+        ("Tree (text)", "tree.txt", "text/plain", lambda: export_tree(run, "txt")),
+        ("Trace (JSON lines)", "trace.jsonl", "application/json", run.trace.to_json_lines),
+    )
+    places = st.columns(across)
+    for position, (label, file_name, mime, make) in enumerate(forms):
+        places[position % across].download_button(
             label,
             data=make,
             file_name=file_name,
@@ -58,16 +48,8 @@ def draw(run_id: str, name: str, run: Run) -> None:
     )
 
 
-def report_button(run_id: str, name: str, run: Run) -> None:
-    """Draw the button for the report alone.
-
-    Parameters
-    ----------
-    run_id, name : str
-        The run.
-    run : Run
-        With a tree.
-    """
+def report_button(run_id: str, name: str, run: SolvedRun) -> None:
+    """Draw the button for the report alone."""
     st.download_button(
         "Report for others",
         data=lambda: _report(run_id, name, run),
@@ -81,10 +63,10 @@ def report_button(run_id: str, name: str, run: Run) -> None:
     )
 
 
-def _report(run_id: str, name: str, run: Run) -> str:
+def _report(run_id: str, name: str, run: SolvedRun) -> str:
     greedy = None
-    if run.solved is not None and run.certificate.method != "heuristic":
-        greedy = cached.greedy_baseline(run_id, run.solved, ON_NUMBERS)
+    if run.certificate.method != "heuristic":
+        greedy = cached.greedy_baseline(run_id, run, ON_NUMBERS)
     return report_html(run, name, None if isinstance(greedy, str) else greedy)
 
 

@@ -94,13 +94,7 @@ class Line:
 
 
 def fold(entries: Sequence[Entry]) -> tuple[Line, ...]:
-    """Put runs on repeated splits into one line, in the place of the newest.
-
-    Parameters
-    ----------
-    entries : sequence of Entry
-        Newest first.
-    """
+    """Put runs on repeated splits into one line, in the place of the newest."""
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         groups.setdefault(_group(entry), []).append(entry)
@@ -157,13 +151,7 @@ def _percent(value: float | None) -> float | None:
 
 
 def draw(entries: Sequence[Entry]) -> list[Entry]:
-    """Draw the table; returns the selected runs.
-
-    Parameters
-    ----------
-    entries : sequence of Entry
-        Newest first.
-    """
+    """Draw the table; returns the selected runs."""
     lines = fold(entries)
     if len(lines) < len(entries) and not st.toggle(
         "Runs on repeated splits as one line, with the mean over the splits",

@@ -57,6 +57,7 @@ def _one(entry: Entry) -> None:
     st.caption(f"{text.markdown(state_words(entry), 100)} · started {when(entry.created)} UTC")
     view = None if entry.is_open else jobs.view(entry.id)
     run = None if view is None else view.run
+    solved = None if view is None else view.solved
     first, second, third, fourth = st.columns(4)
     page, label = (SOLVE_PAGE, "Watch it") if entry.is_open else (EXPLORE_PAGE, "Open in Explore")
     if first.button(
@@ -66,11 +67,9 @@ def _one(entry: Entry) -> None:
         st.switch_page(page, query_params=session.run_query())
     with second.popover("Rename", icon=":material/edit:", width="stretch"):
         _rename(entry)
-    with third.popover(
-        "Export", icon=":material/download:", width="stretch", disabled=not run or not run.tree
-    ):
-        if run is not None and run.tree is not None:
-            exports.draw(entry.id, name_of(entry), run)
+    with third.popover("Export", icon=":material/download:", width="stretch", disabled=not solved):
+        if solved is not None:
+            exports.draw(entry.id, name_of(entry), solved)
     if fourth.button(
         "Delete", key="delete_run", icon=":material/delete:", width="stretch",
         disabled=entry.is_open,
@@ -82,8 +81,8 @@ def _one(entry: Entry) -> None:
         st.warning(text.markdown(entry.error, 500), icon=":material/bolt:")
     if run is not None:
         run_summary.headline(run)
-        if run.solved is not None:
-            run_summary.small_tree(entry.id, run.solved)
+        if solved is not None:
+            run_summary.small_tree(entry.id, solved)
         run_summary.proof(run)
 
 
@@ -149,13 +148,7 @@ def _delete(entries: Sequence[Entry]) -> None:
 
 
 def storage_line(supervisor: Supervisor) -> None:
-    """Say how much is kept on disk.
-
-    Parameters
-    ----------
-    supervisor : Supervisor
-        Of this server.
-    """
+    """Say how much is kept on disk."""
     try:
         size = history.size(supervisor)
     except OctError as error:

@@ -38,13 +38,7 @@ CHART = "path_chart"
 
 
 def draw(data: Dataset) -> None:
-    """Draw settings and result.
-
-    Parameters
-    ----------
-    data : Dataset
-        With a target.
-    """
+    """Draw settings and result."""
     settings, encodings, pressed = _form(data)
     keys = {name: _key(data, {**settings, "encoding": name}) for name in encodings}
     if pressed:

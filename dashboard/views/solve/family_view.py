@@ -14,13 +14,7 @@ SECONDS_BETWEEN = 1.0
 
 
 def draw(view: JobView) -> None:
-    """Draw what belongs to a run above it; nothing for most.
-
-    Parameters
-    ----------
-    view : JobView
-        The run that the page shows.
-    """
+    """Draw what belongs to a run above it; nothing for most."""
     family = jobs.family(view.id)
     if family is None:
         return

@@ -81,13 +81,7 @@ def _step(run_id: str, step: Step, position: int) -> None:
 
 
 def beside_greedy(run_id: str, run: SolvedRun) -> None:
-    """Compare with CART on the numbers and, where they differ, on the features of the run.
-
-    Parameters
-    ----------
-    run_id, run : str, Run
-        A run with a tree.
-    """
+    """Compare with CART on the numbers and, where they differ, on the features of the run."""
     if run.certificate.method == "heuristic":
         return
     numbers = cached.greedy_baseline(run_id, run, ON_NUMBERS)

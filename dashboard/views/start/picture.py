@@ -26,13 +26,7 @@ def draw() -> None:
 
 
 def picture(palette: Palette) -> str:
-    """Make the picture: an illustration, not a result.
-
-    Parameters
-    ----------
-    palette : Palette
-        Colours.
-    """
+    """Make the picture: an illustration, not a result."""
     line = f'stroke="{palette.text}" stroke-width="2.5"'
     parts = [
         f'<rect x="12" y="16" width="{SIDE}" height="{LOW - 6}" rx="8" fill="{palette.surface}"/>',

@@ -33,13 +33,7 @@ FAINTEST, LEVELS = 0.15, 5
 
 
 def draw(lesson: Lesson) -> None:
-    """Draw the question, and the answer when it is there.
-
-    Parameters
-    ----------
-    lesson : Lesson
-        Points and settings.
-    """
+    """Draw the question, and the answer when it is there."""
     points = st.select_slider(
         "Trees within so many points of the best one",
         POINTS,

@@ -27,13 +27,7 @@ PLACES = {1: "First cut", 2: "Then, left of it or below", 3: "Then, right of it 
 
 
 def draw(lesson: Lesson) -> None:
-    """Draw the cuts to choose, the plane, and on request the trees beside it.
-
-    Parameters
-    ----------
-    lesson : Lesson
-        Points and settings.
-    """
+    """Draw the cuts to choose, the plane, and on request the trees beside it."""
     try:
         data = lessons.lesson_data(lesson)
     except OctError as error:

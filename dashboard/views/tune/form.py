@@ -36,11 +36,6 @@ PROTOCOLS = ("k-fold", "10-fold", "repeated", "nested", "75/25", "80/20")
 def draw(data: Dataset) -> Plan | None:
     """Draw the form.
 
-    Parameters
-    ----------
-    data : Dataset
-        The current data.
-
     Returns
     -------
     Plan or None
