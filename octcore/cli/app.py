@@ -17,6 +17,15 @@ def add_commands(commands: Any) -> None:
     parser = commands.add_parser("app")
     parser.add_argument("--port", metavar="N", type=int, default=8501)
     parser.add_argument("--headless", action="store_true", help="do not open a browser")
+    parser.add_argument("--address", metavar="IP", help="listen there, not on this machine alone")
+    parser.add_argument(
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="name by which browsers reach the app; with --address",
+    )
+    parser.add_argument("--base-path", metavar="PATH", help="sub-path behind a proxy")
     parser.set_defaults(run=run_app)
 
 
@@ -33,6 +42,11 @@ def run_app(arguments: argparse.Namespace) -> int:
     flags = {**server_flags(), "server.port": arguments.port}
     if arguments.headless:
         flags["server.headless"] = True
+    if arguments.address:
+        flags["server.address"] = arguments.address
+    if arguments.base_path:
+        flags["server.baseUrlPath"] = arguments.base_path
+    flags["server.allowedHosts"] = [*flags["server.allowedHosts"], *arguments.allow_host]
     command += [f"--{name}={text}" for name, value in flags.items() for text in _texts(value)]
     # In this very process, so that no server is left when it is ended.
     sys.argv = command

@@ -229,6 +229,14 @@ def test_the_app_is_started_with_the_settings_of_the_checkout(
     assert len(flags["server.allowedHosts"]) >= 2
     assert flags["server.port"] == ["9123"]
     assert flags["server.headless"] == ["true"]
+    others = ["--address", "0.0.0.0", "--allow-host", "trees.example.org", "--base-path", "trees"]
+    assert cli.main(["app", *others]) == 0
+    given = [part for part in started[1] if part not in command]
+    assert set(given) >= {
+        "--server.address=0.0.0.0",
+        "--server.allowedHosts=trees.example.org",
+        "--server.baseUrlPath=trees",
+    }
 
 
 def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -1,0 +1,20 @@
+"""The pages of the documentation inside the app."""
+
+from __future__ import annotations
+
+from octcore.docs import library
+from tests.app.history_case import open_page, shown
+
+
+def test_every_page_of_the_documentation_can_be_read_in_the_app() -> None:
+    app = open_page("about")
+    app.session_state["about_tabs"] = "Documentation"
+    app.run()
+    pages = next(s for s in app.selectbox if s.label == "Page")
+    titles = {library.title_of(text) for text in library.written_pages().values()}
+    assert titles <= set(pages.options)
+    for name in ("reference.md", "tutorials/good-trees.md", "measured.md"):
+        next(s for s in app.selectbox if s.label == "Page").set_value(name).run()
+        assert not app.exception
+        assert not any(":::" in m.value or "](" in m.value for m in app.markdown)
+    assert "Measured results" in shown(app)
