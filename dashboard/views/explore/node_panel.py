@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
+from dashboard.views.explore import split_actions
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.plotting import text
@@ -30,6 +31,7 @@ def draw(run_id: str, run: SolvedRun) -> None:
         st.caption(
             "Reached when " + " and ".join(text.markdown(text.words(c), 200) for c in conditions)
         )
+    split_actions.draw(run_id, run, node)
     draw_shares(run_id, run, node)
     st.dataframe(
         frame.head(ROWS_SHOWN),

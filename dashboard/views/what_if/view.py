@@ -35,6 +35,7 @@ from octcore.plotting.tree_view import TreeView, beside, component_data
 from octcore.solving.run import Run, SolvedRun
 
 SECONDS_BETWEEN = 0.8
+MOST_LEAVES_BESIDE = 3
 COMPILING = "compiling kernels"
 """What a worker says while it does what is needed once per installation; takes up to a minute."""
 
@@ -277,7 +278,9 @@ def _trees(run_id: str, before: SolvedRun, after: SolvedRun, answer_id: str) -> 
     )
     _difference_words(difference)
     views = [run_summary.tree_view(run) for run in (before, after)]
-    left, right = st.columns(2, gap="small")
+    # Beside each other only where the words in the boxes stay large enough to be read.
+    is_small = max(run.tree.n_leaves for run in (before, after)) <= MOST_LEAVES_BESIDE
+    left, right = st.columns(2, gap="small") if is_small else (st.container(), st.container())
     with left:
         st.markdown("**Without the condition**")
         _tree(views, 0, difference.before, session.widget_key("whatif_before", run_id))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dashboard.views.explore.plane_panel import band_words
+from dashboard.views.explore.split_actions import cut_of, moved_accuracy
 from octcore.data.dataset import Dataset
 from octcore.encoding import fit_encoding
 from octcore.plotting.palette import LIGHT
@@ -16,6 +17,7 @@ from octcore.plotting.plane_plot import (
     typical_values,
 )
 from octcore.tree.polygons import area
+from octcore.tree.raw_units import left_condition
 from octcore.tree.tree import Split, Tree
 from tests.regions import region_of
 from tests.unit.dashboard.hostile import HOSTILE
@@ -152,3 +154,14 @@ def test_rows_outside_the_slice_are_faded():
     figure = plane_figure(record, LIGHT, "red")
     opacity = np.concatenate([t.marker.opacity for t in figure.data if t.customdata is not None])
     assert (opacity < 0.5).sum() == record.dots.outside.sum()
+
+
+def test_a_moved_threshold_is_judged_by_routing(univariate):
+    tree, encoding, data = univariate
+    cut = cut_of(left_condition(tree.splits[1], encoding))
+    assert cut is not None
+    assert cut.raw == "width"
+    assert moved_accuracy(tree, encoding, data, 1, cut, cut.value) == 1.0
+    # All rows on one side: half of them meet the labels of the other side.
+    assert moved_accuracy(tree, encoding, data, 1, cut, 99.0) == 0.5
+    assert cut_of(None) is None
