@@ -19,8 +19,8 @@ from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.worker import Job, Request, WorkerPool
 from tests.bench.figures import Figure, spread
-from tests.unit.store_kills import kill_writers
-from tests.unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, rows
+from tests.unit.store.kills import kill_writers
+from tests.unit.worker.case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, rows
 
 HARD = {"formulation": "flow-oct", "encoding": "QT-5", "depth": 4, "time_limit": 600.0}
 RUN_CLI = "import sys; from octcore.cli import main; sys.exit(main())"

@@ -12,8 +12,8 @@ from octcore.errors import StoreError
 from octcore.solving.solve import solve
 from octcore.store import RunStore, RunWriter, StoreState, default_path
 from octcore.store import database as database_module
-from tests.unit.store_kills import kill_writers, start_writer
-from tests.unit.worker_case import SETTINGS, rows
+from tests.unit.store.kills import kill_writers, start_writer
+from tests.unit.worker.case import SETTINGS, rows
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from octcore.store import RunStore, StoreState
 
-WRITER = Path(__file__).with_name("store_writer.py")
+WRITER = Path(__file__).with_name("killed_writer.py")
 
 
 @dataclass

@@ -17,7 +17,11 @@ from dashboard.server.supervisor import QUEUED_PER_SESSION, Supervisor, fair_ord
 from octcore.errors import SettingsError, StoreError
 from octcore.store import RunStore, StoreState
 from octcore.worker import WorkerPool
-from tests.unit.worker_case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
+from tests.unit.worker.case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
+
+
+PATIENCE = 180.0
+"""Seconds to wait for what takes one on a quiet machine."""
 
 
 @pytest.fixture
@@ -35,7 +39,7 @@ def state_of(supervisor: Supervisor, job_id: str) -> str:
 
 
 def wait_for_tree(supervisor: Supervisor, job_id: str) -> None:
-    wait_until(lambda: supervisor.get(job_id).incumbent is not None, 30)
+    wait_until(lambda: supervisor.get(job_id).incumbent is not None, PATIENCE)
 
 
 def test_a_solve_ends_in_memory_and_in_the_history(tmp_path):
@@ -43,7 +47,7 @@ def test_a_solve_ends_in_memory_and_in_the_history(tmp_path):
     supervisor = Supervisor(cores=1, store=tmp_path / "runs.db", pool=pool)
     job_id = supervisor.submit("me", rows("behave"), SETTINGS, "my run")
     assert str(uuid.UUID(job_id)) == job_id
-    assert supervisor.wait(job_id, 30)
+    assert supervisor.wait(job_id, PATIENCE)
     view = supervisor.get(job_id)
     assert view.state == "done"
     assert view.run.tree is not None
@@ -64,7 +68,7 @@ def test_no_more_than_the_cores_run_and_the_queue_is_fair(supervisor):
     assert [supervisor.get(j).position for j in (*greedy, modest)] == [0, 0, 2, 3, 1]
     wait_for_tree(supervisor, greedy[0])
     supervisor.stop(greedy[0], wait=True)
-    wait_until(lambda: state_of(supervisor, modest) == "running", 10)
+    wait_until(lambda: state_of(supervisor, modest) == "running", PATIENCE)
     assert state_of(supervisor, greedy[2]) == "queued"
     supervisor.stop(greedy[3])
     assert state_of(supervisor, greedy[3]) == "stopped"
@@ -74,7 +78,7 @@ def test_no_more_than_the_cores_run_and_the_queue_is_fair(supervisor):
 
 def test_a_dead_worker_leaves_the_server_up_and_its_tree_in_the_history(supervisor):
     job_id = supervisor.submit("me", rows("kill"), SETTINGS)
-    assert supervisor.wait(job_id, 30)
+    assert supervisor.wait(job_id, PATIENCE)
     view = supervisor.get(job_id)
     assert view.state == "failed"
     assert "SIGKILL" in view.error.message
@@ -103,13 +107,13 @@ def test_it_goes_on_without_a_history(tmp_path):
     assert supervisor.store is None
     assert "without history" in supervisor.history_problem
     job_id = supervisor.submit("me", rows("kill"), SETTINGS)
-    assert supervisor.wait(job_id, 30)
+    assert supervisor.wait(job_id, PATIENCE)
     assert supervisor.load(job_id).tree is not None
     with pytest.raises(StoreError):
         supervisor.load("unknown")
     # Moved away, as the sentence advises: a new one takes what happened meanwhile.
     path.rename(tmp_path / "essay.db")
-    wait_until(lambda: supervisor.history_problem == "", 30)
+    wait_until(lambda: supervisor.history_problem == "", PATIENCE)
     assert supervisor._writer.drain()
     assert supervisor.store.load(job_id).to_dict() == supervisor.load(job_id).to_dict()
     supervisor.close()
@@ -131,7 +135,7 @@ def test_trouble_with_the_history_ends_no_solve_and_loses_no_run(supervisor, mon
     monkeypatch.setattr("octcore.store.writer.PASSING", frozenset({"READ_ONLY"}))
     later = supervisor.submit("me", rows("sleep"), SETTINGS, "meanwhile")
     wait_for_tree(supervisor, later)
-    wait_until(lambda: supervisor.history_problem != "", 10)
+    wait_until(lambda: supervisor.history_problem != "", PATIENCE)
     assert "tried again" in supervisor.history_problem
     for job_id in (begun, later):
         supervisor.stop(job_id, wait=True)
@@ -139,7 +143,7 @@ def test_trouble_with_the_history_ends_no_solve_and_loses_no_run(supervisor, mon
     assert supervisor._writer.is_waiting(later)
     assert {info.name for info in supervisor.store.list()} == {"before"}
     _set_query_only(supervisor, "OFF")
-    wait_until(lambda: supervisor.history_problem == "", 10)
+    wait_until(lambda: supervisor.history_problem == "", PATIENCE)
     assert supervisor._writer.drain()
     for job_id in (begun, later):
         assert supervisor.store.info(job_id).state is StoreState.STOPPED
@@ -166,7 +170,7 @@ def test_a_run_that_the_history_lacks_is_not_forgotten(supervisor, monkeypatch):
     _set_query_only(supervisor, "ON")
     ids = [supervisor.submit("me", rows("kill"), SETTINGS) for _ in range(4)]
     for job_id in ids:
-        assert supervisor.wait(job_id, 30)
+        assert supervisor.wait(job_id, PATIENCE)
     assert all(supervisor.load(job_id).tree is not None for job_id in ids)
 
 
@@ -201,7 +205,7 @@ SERVER = """
 import sys, time
 from dashboard.server.supervisor import Supervisor
 from octcore.worker import WorkerPool
-from tests.unit.worker_case import FAKE_COMMAND, SETTINGS, rows
+from tests.unit.worker.case import FAKE_COMMAND, SETTINGS, rows
 supervisor = Supervisor(2, sys.argv[1], WorkerPool(idle=1, command=FAKE_COMMAND))
 finished = supervisor.submit("me", rows("kill"), SETTINGS)
 supervisor.wait(finished, 60)
@@ -217,7 +221,7 @@ time.sleep(600)
 
 def kill_a_server(path: Path, delay: float = 0.0) -> dict[str, object]:
     """Kill a server with two running solves and a waiting one; say what came of them."""
-    tests = str(Path(__file__).parent.parent)
+    tests = str(Path(__file__).parents[3])
     search = os.pathsep.join(filter(None, (tests, os.environ.get("PYTHONPATH"))))
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(path)],

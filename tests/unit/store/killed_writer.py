@@ -12,7 +12,7 @@ from octcore.engines.events import Event
 from octcore.store import RunStore
 from octcore.store.records import StoreState
 from octcore.tree.tree import Split, Tree
-from tests.unit.worker_case import SETTINGS, rows
+from tests.unit.worker.case import SETTINGS, rows
 
 
 def main(path: str, hold: int = 0) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from octcore.data.dataset import Dataset
 
-FAKE_COMMAND = (sys.executable, str(Path(__file__).with_name("fake_worker.py")))
-ODD_COMMAND = (sys.executable, str(Path(__file__).with_name("odd_worker.py")))
+FAKE_COMMAND = (sys.executable, str(Path(__file__).with_name("fake.py")))
+ODD_COMMAND = (sys.executable, str(Path(__file__).with_name("odd.py")))
 SETTINGS = {"formulation": "cart", "encoding": "none", "depth": 1, "time_limit": 60.0}
 
 
