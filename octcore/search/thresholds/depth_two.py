@@ -29,7 +29,6 @@ from octcore.search.thresholds.rows import (
     count_rows,
     inner,
     outer,
-    restrict,
     sum_and_most,
     zeros,
 )
@@ -85,12 +84,15 @@ class Terms(NamedTuple):
 
 
 @inner
-def stumps(rows, n_classes, smallest, errors, places):
-    """Least errors of one split on every column, and after which position; -1 where none fits."""
+def shallow(rows, terms, total, leaves, smallest, roots, free, errors, places, plan):
+    """Cost of the best leaf (if `free`) or single split, the latter written into ``plan[1]``.
+
+    Filled: least errors of one split on every column, and after which position; -1 where none fits.
+    """
+    n_classes = terms.n_classes
     n_columns, m = rows.sequence.shape
     after = np.empty((m if n_classes > 2 else 1, 2), np.int64)
     counts = zeros(n_classes)
-    total = class_weights(rows, n_classes)
     n_rows = count_rows(rows)
     for h in range(n_columns):
         if n_classes == 2:
@@ -122,6 +124,16 @@ def stumps(rows, n_classes, smallest, errors, places):
                 if wrong < best:
                     best, place = wrong, k
         errors[h], places[h] = best, place
+    weight, most = sum_and_most(total)
+    cost = weight - most + terms.price if free != 0 else INFINITE
+    for h in range(n_columns):
+        if leaves > 1 and places[h] >= 0 and roots[h]:
+            here = errors[h] + 2 * terms.price
+            if here < cost - terms.slack:
+                cost = here
+                plan[1, 0], plan[1, 1] = h, rows.rank[h, rows.sequence[h, places[h]] >> 1]
+                plan[1, 2], plan[1, 3] = 1, 1
+    return cost
 
 
 @inner
@@ -420,22 +432,6 @@ def ascending(values):
     return order
 
 
-@inner
-def shallow(rows, terms, total, leaves, smallest, roots, free, errors, places, plan):
-    """Cost of the best leaf (if `free`) or single split; the best of every column is filled in."""
-    stumps(rows, terms.n_classes, smallest, errors, places)
-    weight, most = sum_and_most(total)
-    best = weight - most + terms.price if free != 0 else INFINITE
-    for h in range(len(places)):
-        if leaves > 1 and places[h] >= 0 and roots[h]:
-            here = errors[h] + 2 * terms.price
-            if here < best - terms.slack:
-                best = here
-                plan[1, 0], plan[1, 1] = h, rows.rank[h, rows.sequence[h, places[h]] >> 1]
-                plan[1, 2], plan[1, 3] = 1, 1
-    return best
-
-
 @outer
 def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
     """Best tree of depth two at most, if it costs less than `cutoff`.
@@ -500,16 +496,3 @@ def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
     if best <= cutoff and lower >= best - 2 * slack:
         lower = best
     return best, min(best, lower)
-
-
-@outer
-def best_split(rows, terms, keep, size, smallest, plan):
-    """Best leaf or single split on the rows that are kept; fills ``plan[1]`` like `depth_two`."""
-    child = restrict(rows, keep, size)
-    n_columns = rows.sequence.shape[0]
-    roots, score = np.empty(n_columns, np.uint8), np.empty(n_columns)
-    for g in range(n_columns):
-        roots[g] = 1
-    # Literals would make second specialisations, which cost time and break the cache.
-    leaves, free = np.int64(2), np.int64(1)
-    return depth_two(child, terms, leaves, smallest, INFINITE, roots, free, score, plan)[0]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.search.thresholds.depth_two import NO_ROOT, Terms, best_split
-from octcore.search.thresholds.rows import Rows
+from octcore.search.thresholds.depth_two import INFINITE, NO_ROOT, Terms, depth_two
+from octcore.search.thresholds.rows import Rows, restrict
 
 Nested = tuple[int, int, "Nested", "Nested"] | int
 """``(column, rank, left, right)``: ranks up to this one go left; or the label of a leaf."""
@@ -63,7 +63,9 @@ class Grower:
         )
 
     def _best_split(self, inside: np.ndarray) -> np.ndarray:
+        """Column and rank of the best single split, as in a plan; column -1 for a leaf."""
+        child = restrict(self.rows, inside.view(np.uint8), int(np.count_nonzero(inside)))
         found = np.full((2, 4), NO_ROOT, np.int32)
-        size = int(np.count_nonzero(inside))
-        best_split(self.rows, self.terms, inside.view(np.uint8), size, self.smallest, found)
+        roots, score = np.ones(len(child.sequence), np.uint8), np.empty(len(child.sequence))
+        depth_two(child, self.terms, 2, self.smallest, INFINITE, roots, 1, score, found)
         return found[1]

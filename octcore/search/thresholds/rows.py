@@ -75,7 +75,7 @@ def count_rows(rows):
     return n_rows
 
 
-@inner
+@outer
 def restrict(rows, keep, m):
     """The m rows that are kept, renumbered.
 
