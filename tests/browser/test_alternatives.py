@@ -107,11 +107,17 @@ def test_two_pinned_trees_differ_where_it_is_marked(visit, solved):
 def test_a_recall_floor_leaves_fewer_listed_trees(visit, solved):
     watched = visit()
     page = opened(watched, solved, "Trees")
+    words = page.get_by_text(re.compile("of the .* listed;"))
+    everything = words.inner_text()
     page.get_by_role("combobox", name="Recall of").click()
     page.get_by_role("option", name="versicolor").click()
+    page.wait_for_function(
+        "before => !document.body.innerText.includes(before)",
+        arg=everything,
+        timeout=SOLVE_MILLISECONDS,
+    )
     watched.settle()
-    words = page.get_by_text(re.compile("of the .* listed;")).inner_text()
-    numbers = [int(n.replace(",", "")) for n in re.findall(r"[\d,]+", words)]
+    numbers = [int(n.replace(",", "")) for n in re.findall(r"[\d,]+", words.inner_text())]
     assert 0 <= numbers[0] < numbers[1]
     watched.assert_clean()
 
