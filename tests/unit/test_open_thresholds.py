@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import octcore
+from octcore import kernels
 from octcore.plotting.open_thresholds import (
     OpenThresholds,
     open_columns,
@@ -19,6 +20,13 @@ from octcore.plotting.open_thresholds import (
 from octcore.plotting.palette import LIGHT
 from octcore.search.thresholds.problem import ThresholdProblem
 from octcore.search.thresholds.search import threshold_search
+from octcore.search.thresholds.warm_up import sets
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _kernels() -> None:
+    """Plain operations, which answer while kernels are not compiled, keep no moments."""
+    kernels.require(*sets(2, True))
 
 
 def holds(spans, threshold: float) -> bool:
@@ -33,8 +41,6 @@ def test_better_roots_are_open_and_spans_shrink(seed: int) -> None:
     problem = ThresholdProblem(X, y, 2, 3, min_samples_leaf=1 + seed, max_leaves=max_leaves)
     result = threshold_search(problem)
     moments = result.moments
-    if result.plain:
-        pytest.skip("the kernels are not compiled yet, and plain operations keep no moments")
     assert result.status == "optimal"
     assert not moments[-1].open
     for before, after in itertools.pairwise(moments):
@@ -54,8 +60,6 @@ def test_better_roots_are_open_and_spans_shrink(seed: int) -> None:
 def test_a_column_is_drawn_from_a_stored_run() -> None:
     data = octcore.load_sample("wine")
     run = octcore.solve(data, depth=3, params={"leaf_penalty": 0.01}, verify=False)
-    if "open_thresholds" not in run.values:
-        pytest.skip("the kernels are not compiled yet, and plain operations keep no moments")
     values = json.loads(json.dumps(dict(run.values)))
     train = run.train
     assert train is not None
