@@ -121,7 +121,7 @@ class Stopwatch:
     @property
     def elapsed(self) -> float:
         """Seconds on the clock."""
-        return time.monotonic() - self.begin
+        return max(0.0, time.monotonic() - self.begin)
 
     def start(self) -> None:
         """Start the clock, once."""

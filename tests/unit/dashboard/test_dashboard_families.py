@@ -10,12 +10,15 @@ import pytest
 from dashboard.reports.compare_report import comparison_html
 from dashboard.server.families import Family, one_for_every_class, takes_too_few_classes
 from dashboard.server.history import Entry
+from dashboard.server.supervisor import Supervisor
 from dashboard.views.compare.own_presets import MOST, OwnPresets
 from dashboard.views.runs.history_table import fold, history_frame
 from octcore.data.samples import load_sample
 from octcore.formulations.base import get_formulation
 from octcore.plotting.race import Entrant
 from octcore.solving.solve import solve
+from octcore.worker import WorkerPool
+from tests.unit.worker.case import FAKE_COMMAND, rows
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +39,27 @@ def test_one_tree_for_every_class_shares_the_held_out_rows(iris):
     shares = family.accuracy(runs)
     assert 0.6 < shares[0] <= 1.0
     assert shares[1] == pytest.approx(round(30 * shares[1]) / 30)
+
+
+def test_a_family_is_the_same_after_a_restart_of_the_server(iris, tmp_path):
+    settings = {"formulation": "cart", "depth": 1}
+    with WorkerPool(idle=0, command=FAKE_COMMAND) as pool:
+        server = Supervisor(cores=1, store=tmp_path / "runs.db", pool=pool)
+        run_id = server.submit("me", rows("kill"), settings)
+        assert server.wait(run_id, 180)
+        server.keep_family(Family(iris, (run_id,), 0.2, 3, n_selected=10))
+        server.close()
+    again = Supervisor(cores=1, store=tmp_path / "runs.db", pool=WorkerPool(idle=0))
+    try:
+        family = again.family(run_id)
+        assert family is not None
+        assert (family.runs, family.test_size, family.seed, family.n_selected) == (
+            (run_id,), 0.2, 3, 10,
+        )  # fmt: skip
+        assert family.parts[1].n_samples == 30
+        assert again.family("another") is None
+    finally:
+        again.close()
 
 
 def test_only_formulations_for_two_classes_ask(iris):
