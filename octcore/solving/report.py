@@ -23,21 +23,22 @@ if TYPE_CHECKING:
 
 
 def run_report(run: Run) -> str:
-    """Tree, numbers and certificate of a run as text."""
+    """Tree, numbers and certificate of a run as text, in the order and the words of the app."""
     lines = []
     if run.tree is not None:
         lines += [_tree_text(run), ""]
-    lines += [
-        f"{run.formulation}: {run.status} ({run.badge}), stopped by {run.stop_reason}",
-        f"objective {_number(run.objective)}  bound {_number(run.bound)}  gap {_percent(run.gap)}",
-        f"accuracy {_percent(run.accuracy)} of {run.n_train} training rows"
-        f"  (ceiling {_percent(run.accuracy_ceiling)},"
-        f" always the largest class {_percent(run.majority_accuracy)})",
-    ]
     if run.n_test:
-        lines.append(f"accuracy {_percent(run.test_accuracy)} of {run.n_test} held-out rows")
+        lines.append(f"accuracy, held out: {_right(run.test_accuracy, run.n_test)}")
+    lines.append(
+        f"accuracy, training: {_right(run.accuracy, run.n_train)}; always guessing the largest "
+        f"class {_percent(run.majority_accuracy)}, no tree beyond {_percent(run.accuracy_ceiling)}"
+    )
     if run.tree is not None:
-        lines.append(f"{run.tree.n_leaves} leaves, {run.tree.n_splits} splits")
+        lines.append(f"leaves: {run.tree.n_leaves}")
+    lines += [
+        f"proof: {run.badge} ({run.formulation}, stopped by {run.stop_reason})",
+        f"objective {_number(run.objective)}  bound {_number(run.bound)}  gap {_percent(run.gap)}",
+    ]
     spent = (f"{name.replace('_', ' ')} {seconds:.2f}" for name, seconds in run.timings.items())
     lines.append("seconds " + "  ".join(spent))
     if run.model_size:
@@ -47,6 +48,13 @@ def run_report(run: Run) -> str:
         remarks += [f.message for f in run.train.findings if f.severity == "warning"]
     lines += [f"- {text}" for text in remarks]
     return "\n".join(lines)
+
+
+def _right(share: float | None, rows: int) -> str:
+    """Say how many rows are right, and how many are not."""
+    if share is None:
+        return "-"
+    return f"{_percent(share)}, errors: {round((1 - share) * rows):,} of {rows:,}"
 
 
 def _tree_text(run: Run) -> str:

@@ -168,6 +168,7 @@ def draw(entries: Sequence[Entry]) -> list[Entry]:
         frame,
         hide_index=True,
         height=min(420, 38 + 35 * len(lines)),
+        placeholder="–",
         key="history_table",
         on_select="rerun",
         selection_mode="multi-row",
