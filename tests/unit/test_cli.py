@@ -121,7 +121,7 @@ def test_one_versus_rest_and_class_versus_rest(
     iris: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     common = ["solve", iris, "--target", "species", "--formulation", "margot", "--depth", "1"]
-    common += ["--time-limit", "20"]
+    common += ["--time-limit", "120"]
     assert main([*common, "--classes", "one-vs-rest", "--test-size", "0.2", "--json", "-"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert len(record["runs"]) == len(record["classes"]) == 3
@@ -140,7 +140,7 @@ def test_one_versus_rest_and_class_versus_rest(
 
 def test_training_on_selected_rows(iris: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["solve", iris, "--target", "species", "--formulation", "s-oct", "--depth", "2"]
-    arguments += ["--time-limit", "20", "--param", "start_seconds=1", "--gap", "1"]
+    arguments += ["--time-limit", "60", "--param", "start_seconds=5", "--gap", "1"]
     selecting = ["--select-rows", "hull", "--select-rounds", "2", "--json", "-"]
     assert main([*arguments, *selecting]) == 0
     record = json.loads(capsys.readouterr().out)
