@@ -41,7 +41,17 @@ TABLES = {
     "cleveland": ("cleveland.data", -1, False, (), ","),
 }
 """File, position of the class, whether it is headed, columns to leave out, separator."""
-FIELDS: tuple[str, ...] = ("set", "method", "rows", "columns", "accuracy", "train", "leaves", "proven", "seconds")
+FIELDS: tuple[str, ...] = (
+    "set",
+    "method",
+    "rows",
+    "columns",
+    "accuracy",
+    "train",
+    "leaves",
+    "proven",
+    "seconds",
+)
 
 
 def loaders(folder: Path) -> dict[str, Callable[[], Dataset]]:
