@@ -505,7 +505,7 @@ class SVM1ODTClassifier(OptimalTreeClassifier):
     norm_price : a number in [0, 1000]
         Price in errors of a plane whose margin is as wide as a column; it replaces alpha2.
     strict : true or false
-        Keep right-goers off the plane; as published, a row on it may go either way.
+        Keep right-goers off the plane; as published, a row on it may go either way, which needs alpha1 x epsilon of 1 or more.
     labels : one of 'binary', 'published'
         'published' multiplies leaf labels and routing, 'binary' has one variable per leaf and class and better bounds.
     categorical : one of 'subsets', 'one-hot'

@@ -213,26 +213,39 @@ def check(case: Case) -> None:
             )
     must(run.certificate.verified is not False, "the package's own check refutes the run")
     trees = [event.tree for event in run.trace.events if event.tree is not None]
+    check_margins(case, trees[-1])
     if case.key in MARGOT:
         check_nodes(case, trees[-1], judged)
 
 
-def check_nodes(case: Case, tree: octcore.Tree, judged: Judged) -> None:
-    """Compare every node of a tree with its own problem, and margins, supports and slacks."""
+def check_margins(case: Case, tree: octcore.Tree) -> None:
+    """Compare what is shown of every node, its margin, supports and slacks, with its rows."""
     X, y = case.encoded.X, signs(case)
     routed = route(tree.to_dict(), X)
     shown = node_margins(tree, X, case.codes, 1)
-    for node, (weights, _) in routed.splits.items():
-        rows = routed.rows[node]
-        offset = tree.splits[node].solved_offset
-        score = y[rows] * (X[rows] @ weights + offset)
-        if node in shown:
-            margin = shown[node]
-            width = 2 / np.linalg.norm(weights)
-            must(bool(abs(margin.width - width) <= 1e-9 * width), f"margin of node {node}")
-            must(bool((margin.support == (score <= 1 + 1e-6)).all()), f"supports of node {node}")
-            slack = np.maximum(0.0, 1 - score)
-            must(bool(np.allclose(margin.slack, slack, atol=1e-9)), f"slacks of node {node}")
+    expected = {node for node, (weights, _) in routed.splits.items() if weights.any()}
+    must(set(shown) == {node for node in expected if len(routed.rows[node])}, "nodes with margins")
+    for node, margin in shown.items():
+        rows, (weights, threshold) = routed.rows[node], routed.splits[node]
+        must(bool((np.sort(margin.rows) == np.sort(rows)).all()), f"rows of node {node}")
+        rows, length = margin.rows, float(np.linalg.norm(weights))
+        score, slack = X[rows] @ weights, np.zeros(len(rows))
+        if tree.splits[node].unit_margin:
+            value = y[rows] * (score + tree.splits[node].solved_offset)
+            width, support, slack = 2 / length, value <= 1 + 1e-6, np.maximum(0.0, 1 - value)
+        else:
+            right = score > threshold
+            edges = score[~right].max(initial=-np.inf), score[right].min(initial=np.inf)
+            width, near = (edges[1] - edges[0]) / length, 1e-6 * max(1.0, length)
+            support = np.where(right, score <= edges[1] + near, score >= edges[0] - near)
+        must(bool(np.isclose(margin.width, width, rtol=1e-9, atol=1e-12)), f"margin of {node}")
+        must(bool((margin.support == support).all()), f"supports of node {node}")
+        must(bool(np.allclose(margin.slack, slack, atol=1e-9)), f"slacks of node {node}")
+
+
+def check_nodes(case: Case, tree: octcore.Tree, judged: Judged) -> None:
+    """Compare every node of a tree of the MARGOT family with its own problem."""
+    routed = route(tree.to_dict(), case.encoded.X)
     if set(routed.splits) != set(range(1, 2**case.depth)):
         return
     referee = margot_referee(case)
