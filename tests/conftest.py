@@ -9,11 +9,27 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from octcore.search.thresholds import warm_up as thresholds
+from octcore.search.univariate import warm_up as paths
+
+_SEARCHES = (*thresholds.ALL[:2], *paths.ALL)
+
 settings.register_profile(
     "quick", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("long", max_examples=500, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile all kernels beside the first tests, which need none, not in front of others."""
+    if not hasattr(session.config, "workerinput"):
+        from octcore import kernels
+        from octcore.search.margot import search as routing
+
+        for names in (routing.ALL, _SEARCHES):
+            if not kernels.are_ready(*names):
+                kernels.prepare_later(*names)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -38,10 +54,8 @@ def compiled_kernels() -> None:
     """Compile the search kernels once, so that no test waits for it."""
     from octcore import kernels
     from octcore.search.margot import search as routing
-    from octcore.search.thresholds import warm_up as thresholds
-    from octcore.search.univariate import warm_up as paths
 
-    kernels.require(*thresholds.ALL[:2], *paths.ALL, *routing.ALL)
+    kernels.require(*_SEARCHES, *routing.ALL)
 
 
 @pytest.fixture(scope="session")

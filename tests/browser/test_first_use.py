@@ -8,7 +8,7 @@ import pytest
 
 from tests.browser.conftest import SOLVE_MILLISECONDS
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 
 def test_two_clicks_from_opening_to_a_proven_tree(visit):
@@ -32,7 +32,6 @@ def test_two_clicks_from_opening_to_a_proven_tree(visit):
     watched.assert_clean()
 
 
-@pytest.mark.long
 def test_a_click_on_a_node_moves_every_view(visit, solved):
     watched = visit()
     page = watched.open("/explore" + solved)
@@ -51,7 +50,6 @@ def test_a_click_on_a_node_moves_every_view(visit, solved):
     watched.assert_clean()
 
 
-@pytest.mark.long
 def test_a_click_on_a_row_selects_its_leaf(visit, solved):
     watched = visit(viewport={"width": 1280, "height": 1000})
     page = watched.open("/explore" + solved)
@@ -70,7 +68,6 @@ def test_a_click_on_a_row_selects_its_leaf(visit, solved):
     watched.assert_clean()
 
 
-@pytest.mark.long
 def test_keyboard_moves_selects_and_folds(visit, solved):
     watched = visit()
     page = watched.open("/explore" + solved)
@@ -91,7 +88,6 @@ def test_keyboard_moves_selects_and_folds(visit, solved):
     watched.assert_clean()
 
 
-@pytest.mark.long
 def test_reload_and_a_second_session_find_the_run(visit, solved):
     for path in ("/explore", "/solve"):
         watched = visit()
@@ -102,7 +98,6 @@ def test_reload_and_a_second_session_find_the_run(visit, solved):
         assert solved[1:] in page.url
 
 
-@pytest.mark.long
 def test_stop_keeps_the_best_tree(visit):
     watched = visit()
     page = watched.open()
@@ -124,7 +119,6 @@ def test_stop_keeps_the_best_tree(visit):
     watched.assert_clean()
 
 
-@pytest.mark.long
 def test_tree_is_saved_as_svg_in_the_browser(visit, solved, tmp_path):
     watched = visit()
     page = watched.open("/explore" + solved)
@@ -142,7 +136,6 @@ def test_tree_is_saved_as_svg_in_the_browser(visit, solved, tmp_path):
     assert "script" not in {element.tag.rsplit("}", 1)[-1] for element in root.iter()}
 
 
-@pytest.mark.long
 def test_own_file_to_a_tree_in_its_own_words(visit, tmp_path):
     path = tmp_path / "fruit.csv"
     rows = [
@@ -160,7 +153,6 @@ def test_own_file_to_a_tree_in_its_own_words(visit, tmp_path):
     watched.assert_clean()
 
 
-@pytest.mark.long
 def test_a_link_brings_data_and_form_of_a_run_and_its_node(visit, tmp_path):
     path = tmp_path / "plants.csv"
     rows = [f"{i % 9},{i * 7 % 13},{'ripe' if i % 9 > 4 else 'raw'}" for i in range(60)]
@@ -185,7 +177,6 @@ def test_a_link_brings_data_and_form_of_a_run_and_its_node(visit, tmp_path):
     other.assert_clean()
 
 
-@pytest.mark.long
 def test_a_dead_link_says_so(visit):
     page = visit().open("/explore?run=00000000-0000-0000-0000-000000000000")
     page.get_by_text("not on this server").wait_for()

@@ -22,13 +22,19 @@ from octcore.docs.library import (
 from octcore.docs.site import with_results
 
 PAGES = [FOLDER / name for name in written_pages()]
+LONG = {"good-trees"}
+"""Pages whose blocks take longer than a quarter of a minute."""
 
 
 def _blocks(page: Path) -> list[tuple[str, str]]:
     return re.findall(r"```(\w*)\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, marks=[pytest.mark.long] if p.stem in LONG else []) for p in PAGES],
+    ids=lambda page: page.stem,
+)
 def test_every_block_runs(
     page: Path,
     tmp_path: Path,

@@ -39,6 +39,7 @@ def best_start(problem, program) -> float:
     return best
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in (BLOOD, "iris")])
 def test_starts_attain_the_conflict_bound_and_the_published_optimum(reference, name):
     problem, program = program_of(reference, name, 2, epsilon=1e-5, start_seconds=20.0)

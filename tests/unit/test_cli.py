@@ -117,6 +117,7 @@ def test_compare_prints_one_line_per_formulation(
     assert [line.split()[0] for line in lines[1:]] == ["cart", "path-search"]
 
 
+@pytest.mark.long
 def test_one_versus_rest_and_class_versus_rest(
     iris: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -138,6 +139,7 @@ def test_one_versus_rest_and_class_versus_rest(
     assert "none of the classes" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_training_on_selected_rows(iris: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["solve", iris, "--target", "species", "--formulation", "s-oct", "--depth", "2"]
     arguments += ["--time-limit", "60", "--param", "start_seconds=5", "--gap", "1"]

@@ -132,6 +132,7 @@ def test_named_and_general_class_agree(rows: tuple[np.ndarray, np.ndarray]) -> N
     assert named.get_n_leaves() == len(set(named.apply(X)))
 
 
+@pytest.mark.long
 def test_pickled_models_predict_in_another_process(
     rows: tuple[np.ndarray, np.ndarray], tmp_path: Any
 ) -> None:
@@ -195,10 +196,14 @@ def test_sample_weight_is_routed_through_a_pipeline(rows: tuple[np.ndarray, np.n
     assert share == pytest.approx(np.average(model.predict(X) == y, weights=weights))
 
 
+SLOW = {"svm1-odt", "oct-h"}
 WEIGHTED = [info.key for info in list_formulations() if "class_weight" in info.constraints]
 
 
-@pytest.mark.parametrize("key", WEIGHTED)
+@pytest.mark.parametrize(
+    "key",
+    [pytest.param(k, marks=[pytest.mark.long] if k in SLOW else []) for k in WEIGHTED],
+)
 def test_weights_are_the_same_as_repeated_rows(key: str) -> None:
     rng = np.random.default_rng(8)
     X = rng.integers(0, 2, (14, 3)).astype(float)

@@ -101,6 +101,7 @@ def test_a_training_under_way_stops_when_asked() -> None:
     assert len(asked) < 30  # asked again after the first yes only to wind up
 
 
+@pytest.mark.long
 def test_tuning_on_a_small_dask_cluster_is_the_tuning_of_one_process() -> None:
     distributed = pytest.importorskip("distributed", reason="needs the extra octcore[cluster]")
     data, grid = octcore.load_sample("iris"), {"depth": [1, 2], "leaf_penalty": [0.0, 0.4]}

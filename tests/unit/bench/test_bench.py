@@ -206,6 +206,7 @@ def test_files_are_read_as_the_papers_read_them(tmp_path):
     assert words.n_samples == 3
 
 
+@pytest.mark.long
 def test_selected_rows_are_trained_on_and_all_rows_judged() -> None:
     small = replace(
         svm1_odt.instances(Path(), "selection", ("svm1-odt",))[0],
