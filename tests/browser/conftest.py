@@ -172,7 +172,7 @@ class Watched:
                 if shown.first.is_visible():
                     return
                 self.page.wait_for_timeout(250)
-        shown.first.wait_for()
+        raise AssertionError(f"{shown} never came; the page says: {self.page.inner_text('body')}")
 
     def assert_clean(self) -> None:
         """No script error, no dialog, no request to anybody else."""

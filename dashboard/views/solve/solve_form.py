@@ -172,5 +172,6 @@ def copy_as(settings: Mapping[str, Any], rows: Rows) -> None:
     """Offer the settings as Python and as a command line."""
     with st.expander("Copy as Python or command line", icon=":material/content_copy:"):
         choice, asked = session.choice(), rows.to_copy(settings)
-        st.code(python_recipe(choice, asked), language="python")
-        st.code(command_line(choice, asked), language="bash")
+        # Without colours: those of the highlighter are too weak on a light ground.
+        st.code(python_recipe(choice, asked), language=None)
+        st.code(command_line(choice, asked), language=None)
