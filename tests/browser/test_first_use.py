@@ -149,7 +149,7 @@ def test_own_file_to_a_tree_in_its_own_words(visit, tmp_path):
     watched.settle()
     page.get_by_role("button", name="Find an optimal tree").click()
     page.get_by_role("button", name="Explore this tree").wait_for(timeout=SOLVE_MILLISECONDS)
-    assert page.locator("g.node", has_text="days on sill").count() >= 1
+    page.locator("g.node", has_text="days on sill").first.wait_for()
     watched.assert_clean()
 
 
