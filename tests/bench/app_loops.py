@@ -122,6 +122,7 @@ def start_solve(session: AppSession, formulation: str, depth: int, seconds: floa
 def hard_session(address: str) -> AppSession:
     """Open a session whose rows keep FlowOCT at depth 4 busy for hours."""
     session = AppSession(address)
+    session.go("data")
     session.set("selectbox", "Sample data", {"string_value": HARD_SAMPLE})
     return session
 
