@@ -11,7 +11,7 @@ from octcore.data.dataset import Dataset
 from octcore.solving.solve import solve
 from octcore.tree import topology
 from tests.browser.conftest import SOLVE_MILLISECONDS
-from tests.unit.dashboard.hostile import HOSTILE
+from tests.unit.hostile import HOSTILE
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 

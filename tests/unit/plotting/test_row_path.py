@@ -16,7 +16,7 @@ from octcore.plotting.row_path import (
     used_columns,
 )
 from octcore.tree.raw_units import raw_plane
-from tests.unit.dashboard.hostile import HOSTILE
+from tests.unit.hostile import HOSTILE
 
 
 def path_of(case, frame):

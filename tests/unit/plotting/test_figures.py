@@ -17,7 +17,7 @@ from octcore.plotting.node_histogram import node_histograms
 from octcore.plotting.palette import CLASS_MARKERS, DARK, LIGHT, ink_on, palette_for, translucent
 from octcore.plotting.tree_view import beside, component_data, tree_view_data
 from octcore.tree.tree import Split, Tree
-from tests.unit.dashboard.hostile import HOSTILE
+from tests.unit.hostile import HOSTILE
 
 
 def test_usage_of_a_univariate_tree_is_one_feature_a_node(univariate):

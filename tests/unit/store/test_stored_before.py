@@ -12,7 +12,7 @@ from octcore.solving.settings import check_settings
 from octcore.solving.solve import solve
 from octcore.store import RunStore
 
-DUMP = Path(__file__).parent / "stored" / "runs_november_2026.sql"
+DUMP = Path(__file__).with_name("runs_november_2026.sql")
 ACCURACY = {"old path-search": 0.8271604938271605, "old flow-oct": 0.6851851851851852}
 
 

@@ -8,7 +8,7 @@ import pytest
 from octcore.search.enumeration import best_tree, tree_value
 from octcore.search.univariate.depth_two import DepthTwo
 from octcore.search.univariate.tree import Branch, Leaf
-from tests.unit.search.depth_two_reference import reference_scores
+from tests.unit.search.univariate.depth_two_reference import reference_scores
 
 
 def random_set(

@@ -17,7 +17,7 @@ from dashboard.reports.run_report import report_html
 from dashboard.reports.summary import Score, headline_words, summary
 from octcore.data.dataset import Dataset
 from octcore.solving.solve import solve
-from tests.unit.dashboard.hostile import HOSTILE
+from tests.unit.hostile import HOSTILE
 
 
 def table(names=("width", "colour"), classes=("no", "yes")) -> Dataset:

@@ -11,7 +11,7 @@ from octcore.encoding import fit_encoding
 from octcore.engines.events import Event
 from octcore.engines.trace import Trace
 from octcore.tree.tree import Split, Tree
-from tests.unit.dashboard.hostile import HOSTILE
+from tests.unit.hostile import HOSTILE
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from octcore.plotting.heat_map_runs import heat_map_data, heat_map_figure
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.profile_plot import profile_data, profile_figure
 from octcore.solving.solve import solve
-from tests.unit.dashboard.hostile import HOSTILE
+from tests.unit.hostile import HOSTILE
 
 HEADER = "suite,dataset,encoding,formulation,depth,parameters,status,objective,bound,gap,seconds"
 

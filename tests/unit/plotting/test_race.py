@@ -24,7 +24,7 @@ from octcore.plotting.race import (
     ran_together,
 )
 from octcore.solving.settings import check_settings
-from tests.unit.dashboard.hostile import HOSTILE
+from tests.unit.hostile import HOSTILE
 
 
 def entrant(label, trace=None, **fields) -> Entrant:

@@ -21,7 +21,7 @@ from octcore.plotting.replay import (
     replay_data,
 )
 from octcore.tree.tree import Tree
-from tests.unit.dashboard.hostile import HOSTILE
+from tests.unit.hostile import HOSTILE
 
 
 @pytest.fixture

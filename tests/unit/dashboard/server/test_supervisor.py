@@ -220,7 +220,7 @@ time.sleep(600)
 
 def kill_a_server(path: Path, delay: float = 0.0) -> dict[str, object]:
     """Kill a server with two running solves and a waiting one; say what came of them."""
-    tests = str(Path(__file__).parents[3])
+    tests = str(Path(__file__).parents[4])
     search = os.pathsep.join(filter(None, (tests, os.environ.get("PYTHONPATH"))))
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(path)],

@@ -20,7 +20,7 @@ from octcore.tree.polygons import area
 from octcore.tree.raw_units import left_condition
 from octcore.tree.tree import Split, Tree
 from tests.regions import region_of
-from tests.unit.dashboard.hostile import HOSTILE
+from tests.unit.hostile import HOSTILE
 
 
 def test_regions_fill_the_box_and_agree_with_routing(oblique):
