@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from octcore.formulations.base import list_formulations as formulations
     from octcore.models.file import load_model
     from octcore.selection.binarization import BinarizationPath, binarization_path
+    from octcore.selection.comparing import compare
     from octcore.selection.data_selection import select_rows
     from octcore.selection.near_optimal import NearOptimalTrees, near_optimal
     from octcore.selection.one_vs_rest import solve_one_vs_rest
@@ -70,6 +71,7 @@ _HOME = {
     "Tree": "octcore.tree.tree",
     "binarization_path": "octcore.selection.binarization",
     "class_versus_rest": "octcore.data.grouping",
+    "compare": "octcore.selection.comparing",
     "list_samples": "octcore.data.samples",
     "load_model": "octcore.models.file",
     "load_sample": "octcore.data.samples",
@@ -117,6 +119,7 @@ __all__ = [
     "Tree",
     "binarization_path",
     "class_versus_rest",
+    "compare",
     "formulations",
     "list_samples",
     "load_model",

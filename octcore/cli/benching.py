@@ -54,9 +54,9 @@ def run_bench(arguments: argparse.Namespace) -> int:
     chosen = pick(suite.instances(folder, study, formulations), _count(arguments.instances))
     output = None if arguments.output is None else Path(arguments.output)
     solver = in_this_process if arguments.in_process else in_child(_progress())
-    with connected(arguments.scheduler) as backend:
-        print(f"{len(chosen)} lines, of {limit:g} s each at most", file=sys.stderr)
-        lines = run_suite(suite.key, chosen, limit, output, _show, solver, backend)
+    with connected(arguments.scheduler) as workers:
+        workers.announce(len(chosen), limit)
+        lines = run_suite(suite.key, chosen, limit, output, _show, solver, workers.backend)
     if len(lines) < len(chosen):
         print(f"{len(chosen) - len(lines)} lines were in {output} already.")
     print(summary(lines))

@@ -5,12 +5,49 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import math
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from octcore.errors import SettingsError
 
 CONNECT_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who does the work.
+
+    Parameters
+    ----------
+    backend : str or None
+        Backend of joblib; None for this machine.
+    at_once : int
+        Solves that run at the same time.
+    """
+
+    backend: str | None
+    at_once: int
+
+    @property
+    def n_jobs(self) -> int:
+        """What joblib is asked for: on a cluster, all that there is room for."""
+        return self.at_once if self.backend is None else -1
+
+    def announce(self, solves: int, limit: float) -> None:
+        """Say before the start what the work takes at most, here and on more workers."""
+        counts = sorted({1, self.at_once, 2 * self.at_once})
+        times = ", ".join(f"{_duration(math.ceil(solves / k) * limit)} on {k}" for k in counts)
+        print(
+            f"{solves} solves of {limit:g} s each at most, {self.at_once} at once; "
+            f"by the number of workers at most {times}.",
+            file=sys.stderr,
+        )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:.3g} min"
 
 
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
@@ -21,18 +58,20 @@ def add_scheduler(parser: argparse.ArgumentParser) -> None:
 
 
 @contextlib.contextmanager
-def connected(address: str | None) -> Iterator[str | None]:
+def connected(address: str | None, jobs: int = 1) -> Iterator[Workers]:
     """Connect to a Dask scheduler for the time of the work.
 
     Parameters
     ----------
     address : str or None
         Of the scheduler; None for no cluster.
+    jobs : int
+        Solves at once without a cluster; -1 for one a core.
 
     Yields
     ------
-    str or None
-        Backend of joblib; None without a cluster.
+    Workers
+        Of the cluster, or of this machine.
 
     Raises
     ------
@@ -40,7 +79,11 @@ def connected(address: str | None) -> Iterator[str | None]:
         If the extra is missing, or no scheduler answers.
     """
     if address is None:
-        yield None
+        from joblib import effective_n_jobs
+
+        if not jobs:
+            raise SettingsError("BAD_OPTION", "--jobs needs 1 or more, or -1.", "--jobs")
+        yield Workers(None, effective_n_jobs(jobs))
         return
     try:
         distributed = importlib.import_module("distributed")
@@ -57,6 +100,4 @@ def connected(address: str | None) -> Iterator[str | None]:
             "NO_CLUSTER", f"No Dask scheduler answers at {address!r}.", "scheduler"
         ) from error
     with client:
-        threads = sum(client.nthreads().values())
-        print(f"The cluster has room for {threads} at once.", file=sys.stderr)
-        yield "dask"
+        yield Workers("dask", max(1, sum(client.nthreads().values())))

@@ -6,9 +6,11 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from octcore.cli.cluster import Workers, add_scheduler, connected
 from octcore.cli.options import add_data_options, add_solve_options, read_data, solve_settings
 from octcore.cli.output import reserved, write_files, write_text
 from octcore.cli.progress import ProgressLine
@@ -24,10 +26,10 @@ from octcore.data.grouping import class_versus_rest
 from octcore.errors import SettingsError
 from octcore.models.file import model_to_dict
 from octcore.parameters import unknown_name
-from octcore.reports.tables import comparison_table
+from octcore.reports.tables import comparison_table, repeats_table
 from octcore.solving.report import EXPORTS, export_tree, run_report
 from octcore.solving.run import Run
-from octcore.solving.settings import ONE_VS_REST
+from octcore.solving.settings import ONE_VS_REST, check_settings
 from octcore.worker import solve_in_child
 
 NO_TREE = 3
@@ -50,6 +52,11 @@ def add_commands(commands: Any) -> None:
     add_data_options(compare)
     compare.add_argument("--formulations", metavar="KEY,KEY,...", required=True)
     add_solve_options(compare, without={"formulation"})
+    compare.add_argument(
+        "--repeats", metavar="N", type=int, default=1, help="splits of the rows, with --test-size"
+    )
+    compare.add_argument("--jobs", metavar="N", type=int, default=1, help="trainings at once")
+    add_scheduler(compare)
     compare.add_argument("--json", metavar="FILE|-", help="write all results as JSON")
     compare.set_defaults(run=run_compare)
 
@@ -112,16 +119,36 @@ def run_compare(arguments: argparse.Namespace) -> int:
     keys = [key.strip() for key in arguments.formulations.split(",") if key.strip()]
     if not keys:
         raise SettingsError("NO_FORMULATIONS", "--formulations names none.", "formulations")
-    plans = {key: solve_settings(arguments, key) for key in keys}
+    plans = [solve_settings(arguments, key) for key in dict.fromkeys(keys)]
     data = read_data(arguments)
-    with reserved(arguments.json):
-        runs = [_solve(data, settings, 0.0) for settings in plans.values()]
+    with (
+        reserved(arguments.json),
+        connected(arguments.scheduler, arguments.jobs) as workers,
+    ):
+        groups = _compared(data, plans, arguments.repeats, workers)
+        runs = [run for group in groups for run in group]
         if arguments.json:
             records = [run.to_dict() for run in runs]
             write_text(arguments.json, json.dumps(records, allow_nan=False) + "\n")
     if arguments.json != "-":
-        print(comparison_table(runs).to_string(index=False))
+        table = comparison_table(runs) if arguments.repeats == 1 else repeats_table(groups)
+        print(table.to_string(index=False))
     return 0 if any(run.tree is not None for run in runs) else NO_TREE
+
+
+def _compared(
+    data: Dataset, plans: Sequence[Mapping[str, Any]], repeats: int, workers: Workers
+) -> Sequence[Sequence[Run]]:
+    """Train all of them: one after the other in child processes, or many at once."""
+    # Not above: it needs the libraries of a search over settings.
+    from octcore.selection.comparing import compare, repetitions
+
+    wanted = [repetitions(plan, repeats) for plan in plans]
+    if len(wanted) * repeats > 1:
+        workers.announce(len(wanted) * repeats, max(check_settings(**p).time_limit for p in plans))
+    if workers.backend is None and workers.at_once == 1:
+        return [[_solve(data, settings, 0.0) for settings in group] for group in wanted]
+    return compare(data, plans, repeats, workers.n_jobs, workers.backend)
 
 
 def _solve(

@@ -14,8 +14,15 @@ from octcore.cli.options import add_data_options, add_solve_options, read_data, 
 from octcore.cli.output import write_text
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.selection.protocols import PROTOCOLS
-from octcore.selection.tuning import Fit, TuneResult, tune
+from octcore.selection.protocols import PROTOCOLS, get_protocol
+from octcore.selection.tuning import (
+    Fit,
+    TuneResult,
+    count_trainings,
+    expand_grid,
+    tune,
+)
+from octcore.solving.settings import check_settings
 
 IGNORED = ("gap", "node_limit", "threads", "warm_start", "test_size")
 """A protocol holds rows out itself, and every training is a plain one."""
@@ -42,14 +49,17 @@ def run_tune(arguments: argparse.Namespace) -> int:
     settings = solve_settings(arguments)
     grid = parse_grid(arguments.grid, settings["formulation"])
     data = read_data(arguments)
-    with connected(arguments.scheduler) as backend:
+    checked = check_settings(**settings)
+    splits = get_protocol(arguments.protocol).make(data.codes, checked.seed)
+    with connected(arguments.scheduler, arguments.jobs) as workers:
+        workers.announce(count_trainings(splits, expand_grid(grid)), checked.time_limit)
         result = tune(
             data,
             grid=grid,
             protocol=arguments.protocol,
             choice=arguments.choice,
-            n_jobs=-1 if backend else arguments.jobs,
-            backend=backend,
+            n_jobs=workers.n_jobs,
+            backend=workers.backend,
             on_fit=_progress if sys.stderr.isatty() else None,
             **settings,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from octcore.solving.run import Run
@@ -31,6 +32,28 @@ def comparison_table(runs: Sequence[Run]) -> pd.DataFrame:
     """One line per run; columns in which all are empty are left out."""
     table = pd.DataFrame([{name: get(run) for name, get in COLUMNS.items()} for run in runs])
     return table.dropna(axis="columns", how="all")
+
+
+def repeats_table(runs: Sequence[Sequence[Run]]) -> pd.DataFrame:
+    """One line per training: means over its repetitions, and the spread of the test accuracy."""
+    lines = []
+    for group in runs:
+        tests = [run.test_accuracy for run in group if run.test_accuracy is not None]
+        trained = [run.accuracy for run in group if run.accuracy is not None]
+        leaves = [run.tree.n_leaves for run in group if run.tree is not None]
+        lines.append(
+            {
+                "formulation": group[0].formulation,
+                "splits": len(group),
+                "proven": sum(run.is_optimal for run in group),
+                "accuracy": float(np.mean(trained)) if trained else None,
+                "test_accuracy": float(np.mean(tests)) if tests else None,
+                "spread": float(np.std(tests)) if tests else None,
+                "leaves": float(np.mean(leaves)) if leaves else None,
+                "seconds": round(sum(run.timings["total"] for run in group), 3),
+            }
+        )
+    return pd.DataFrame(lines)
 
 
 def n_raw_features(run: Run) -> int:

@@ -176,7 +176,9 @@ def tune(
     for plan in plans.values():
         check_against_data(check_settings(**plan), data)
     splits = get_protocol(protocol).make(data.codes, seed)
-    runner = Runner(data, plans, n_jobs, backend, on_fit, cancel, _count(splits, candidates))
+    runner = Runner(
+        data, plans, n_jobs, backend, on_fit, cancel, count_trainings(splits, candidates)
+    )
     jobs = [
         (candidate, o, i, fit_rows, check_rows)
         for o, outer in enumerate(splits)
@@ -222,7 +224,8 @@ def expand_grid(grid: Mapping[str, Sequence[Any]]) -> tuple[Candidate, ...]:
     )
 
 
-def _count(splits: Sequence[OuterSplit], candidates: Sequence[Candidate]) -> int:
+def count_trainings(splits: Sequence[OuterSplit], candidates: Sequence[Candidate]) -> int:
+    """Trainings of a search, the final ones included."""
     return sum(len(outer.inner) for outer in splits) * len(candidates) + len(splits)
 
 

@@ -62,6 +62,8 @@ def _tree_text(run: Run) -> str:
 
 
 EXPORTS = ("txt", "dot", "svg", "json")
+SHOWN_CLASSES = 8
+"""Classes that a notebook names under a tree, as the counts in its boxes follow each other."""
 """Formats of `export_tree`."""
 
 
@@ -123,6 +125,8 @@ def run_html(run: Run) -> str:
         "leaves": "" if run.tree is None else str(run.tree.n_leaves),
         "seconds": f"{run.timings.get('total', 0.0):.2f}",
     }
+    if run.tree is not None and run.train is not None and run.train.n_classes <= SHOWN_CLASSES:
+        facts["rows in a box:"] = " / ".join(map(str, run.train.classes))
     words = " · ".join(f"{name} {escape(value)}" for name, value in facts.items() if value)
     picture = "" if run.tree is None else export_tree(run, "svg")
     return (

@@ -117,6 +117,19 @@ def test_compare_prints_one_line_per_formulation(
     assert [line.split()[0] for line in lines[1:]] == ["cart", "path-search"]
 
 
+def test_compare_repeats_on_further_splits_and_says_first_what_that_takes(
+    iris: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["compare", iris, "--target", "species", "--formulations", "cart"]
+    arguments += ["--repeats", "3", "--time-limit", "20"]
+    assert main(arguments) == 2
+    assert "held out" in capsys.readouterr().err
+    assert main([*arguments, "--test-size", "0.3"]) == 0
+    shown = capsys.readouterr()
+    assert "3 solves of 20 s each at most, 1 at once" in shown.err
+    assert shown.out.splitlines()[1].split()[:2] == ["cart", "3"]
+
+
 @pytest.mark.long
 def test_one_versus_rest_and_class_versus_rest(
     iris: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

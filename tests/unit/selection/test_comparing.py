@@ -1,0 +1,63 @@
+"""Comparisons on repeated splits: the same splits for all, here, in processes or on a cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+import octcore
+from octcore.errors import SettingsError
+from octcore.reports.tables import repeats_table
+from octcore.selection.comparing import compare
+from octcore.solving.run import Run
+
+PLANS = [
+    {"formulation": "cart", "depth": 2, "test_size": 0.3, "seed": 4},
+    {"formulation": "path-search", "depth": 1, "test_size": 0.3, "seed": 4},
+]
+
+
+def test_all_plans_see_the_same_splits_and_the_first_is_that_of_the_seed() -> None:
+    data = octcore.load_sample("iris")
+    seen: list[tuple[int, int]] = []
+    groups = compare(data, PLANS, 3, on_run=lambda run, done, total: seen.append((done, total)))
+    assert seen == [(k, 6) for k in range(1, 7)]
+    assert [[run.formulation for run in group] for group in groups] == [
+        ["cart"] * 3,
+        ["path-search"] * 3,
+    ]
+    held_out = [[_rows(run) for run in group] for group in groups]
+    assert held_out[0] == held_out[1]
+    assert len(set(held_out[0])) == 3
+    assert groups[0][0].tree == octcore.solve(data, **PLANS[0]).tree
+    table = repeats_table(groups)
+    assert list(table["splits"]) == [3, 3]
+    assert list(table["proven"]) == [0, 3]
+    mean = sum(run.test_accuracy or 0.0 for run in groups[1]) / 3
+    assert table["test_accuracy"][1] == pytest.approx(mean)
+
+
+def _rows(run: Run) -> bytes:
+    assert run.train is not None
+    return run.train.frame.to_numpy(dtype=float).tobytes()
+
+
+def test_what_cannot_be_repeated_is_refused_before_the_first_training() -> None:
+    data, seen = octcore.load_sample("iris"), []
+    with pytest.raises(SettingsError, match="held out"):
+        compare(data, [{"formulation": "cart"}], 2)
+    with pytest.raises(SettingsError, match="whole number from 1"):
+        compare(data, PLANS, 0)
+    wrong = [*PLANS, {"formulation": "margot", "test_size": 0.3}]
+    with pytest.raises(SettingsError, match="2 classes"):
+        compare(data, wrong, 2, on_run=lambda *run: seen.append(run))
+    assert not seen
+
+
+@pytest.mark.long
+def test_a_small_dask_cluster_finds_the_same_trees() -> None:
+    distributed = pytest.importorskip("distributed", reason="needs the extra octcore[cluster]")
+    data = octcore.load_sample("iris")
+    with distributed.Client(processes=False, dashboard_address=None):
+        there = compare(data, PLANS, 2, n_jobs=-1, backend="dask")
+    here = compare(data, PLANS, 2)
+    assert [[r.tree for r in g] for g in there] == [[r.tree for r in g] for g in here]
