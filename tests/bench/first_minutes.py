@@ -29,7 +29,7 @@ from octcore.data.samples import sample_bytes
 from octcore.store import RunStore, StoreState
 from tests.browser.conftest import ARGUMENTS, running_app
 
-PATIENCE = 300_000
+PATIENCE = 60_000
 MENU = {"Explore": "Understand", "Size": "Understand", "Runs": "Compare", "Tune": "Compare"}
 BUTTON = "[data-testid=stMain] button:visible"
 READY = "() => !document.querySelector('[data-testid=stStatusWidget], [data-stale=true]')"
@@ -96,7 +96,8 @@ class Visitor:
         """Open a page by the menu; seconds until its heading stands there and nothing is stale."""
         if name in MENU:
             self.page.get_by_text(MENU[name], exact=True).first.click()
-        link = self.page.get_by_role("link", name=name, exact=True).first
+        role = "menuitem" if name in MENU else "link"
+        link = self.page.get_by_role(role, name=name, exact=True).first
         begin = time.perf_counter()
         link.click()
         self.page.get_by_role("heading", name=heading or name, level=1).wait_for()

@@ -52,7 +52,8 @@ class User:
         section = SECTIONS.get(page)
         if section:
             self.click(self.page.get_by_text(section, exact=True).first)
-        self.click(self.page.get_by_role("link", name=page, exact=True).first)
+        role = "menuitem" if section else "link"
+        self.click(self.page.get_by_role(role, name=page, exact=True).first)
 
     def see(self, what: str | re.Pattern, seconds: float = SOLVE_MILLISECONDS / 1000) -> None:
         """Wait for words."""

@@ -155,7 +155,7 @@ class Watched:
     def go(self, section: str, page: str) -> None:
         """Open a page by the menu of its section."""
         self.page.get_by_text(section, exact=True).first.click()
-        self.page.get_by_role("link", name=page, exact=True).first.click()
+        self.page.get_by_role("menuitem", name=page, exact=True).first.click()
 
     def settle(self) -> None:
         """Wait until no script runs."""
