@@ -63,7 +63,7 @@ class UnusableTableError(DataError):
     """
 
     def __init__(self, findings: Iterable[Finding]) -> None:
-        self.findings = tuple(findings)
+        self.findings: tuple[Finding, ...] = tuple(findings)
         first = next(f for f in self.findings if f.severity == "error")
         super().__init__(first.code, first.message, first.line, first.column)
 

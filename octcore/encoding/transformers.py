@@ -45,7 +45,7 @@ class _QuantileTransformer(TransformerMixin, BaseEstimator):
         raw = [f"x{j}" for j in range(numbers.shape[1])] if names is None else list(names)
         columns = tuple(Column(str(name), "numeric") for name in raw)
         frame = pd.DataFrame(numbers, columns=[column.name for column in columns])
-        self.encoding_ = fit_encoding(f"{self._family}-{self.q}", (frame, columns))
+        self.encoding_: Encoding = fit_encoding(f"{self._family}-{self.q}", (frame, columns))
         return self
 
     def transform(self, X: npt.ArrayLike | pd.DataFrame) -> npt.NDArray[np.float64]:

@@ -20,6 +20,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from octcore.data.dataset import Dataset
 from octcore.data.prepare import prepare_rows
+from octcore.encoding.base import Encoding
+from octcore.engines.trace import Trace
 from octcore.errors import EngineError, SettingsError
 from octcore.estimator.judging import (
     feature_losses,
@@ -44,6 +46,7 @@ from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
 from octcore.tree.export.to_sklearn import to_sklearn
+from octcore.tree.tree import Tree
 
 # scikit-learn gives these parameters text defaults, from which type checkers conclude text.
 check_array: Any = validation.check_array
@@ -115,6 +118,20 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         Shape ``(n_features_in_,)``.  The mean loss of the objective when a split is undone, see the
         property.
     """
+
+    tree_: Tree
+    encoding_: Encoding
+    classes_: np.ndarray
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+    objective_: float | None
+    bound_: float | None
+    gap_: float | None
+    status_: str
+    is_optimal_: bool
+    trace_: Trace
+    solve_time_: float
+    run_: Run
 
     def __init__(
         self,
