@@ -29,6 +29,7 @@ KERNELS = (
     "octcore.search.thresholds.warm_up",
     "octcore.search.univariate.warm_up",
     "octcore.search.margot.search",
+    "octcore.search.near_optimal.warm_up",
 )
 """Modules whose ``ALL`` names sets of kernels, those that most solves need first."""
 TASKS = "octcore.selection.tasks"

@@ -30,10 +30,11 @@ from octcore.search.margot.state import (
 )
 
 PRUNED, BRANCH, COMPLETE, AGAIN = 0, 1, 2, 3
-# Samples tried by strong branching, pivots per trial, fruitless trials before it stops.
-_STRONG, _STRONG_PIVOTS, _PATIENCE = 8, 15, 5
-# Pivots spent to confirm that a one-step gain reaches the cutoff.
-_CONFIRM_PIVOTS = 40
+# Samples tried by strong branching, fruitless trials before it stops, pivots per trial, and those
+# spent to confirm that a one-step gain reaches the cutoff.  A plain int handed to a kernel would
+# be a type of its own, and everything below it compiled once more for every value.
+_STRONG, _PATIENCE = 8, 5
+_STRONG_PIVOTS, _CONFIRM_PIVOTS = np.int64(15), np.int64(40)
 _STRIP_MARGIN = 2e-6
 
 

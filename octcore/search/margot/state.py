@@ -31,8 +31,9 @@ from octcore.numerics.node_qp.rows import (
 )
 from octcore.numerics.node_qp.solver import CUTOFF, GAVE_UP, OPTIMAL, PIVOT_LIMIT, solve_node
 
-# Pivots of one solve inside a kernel; beyond it the bound is valid but not yet the best.
-SOLVE_PIVOTS = 500
+# Pivots of one solve inside a kernel; beyond it the bound is valid but not yet the best.  A plain
+# int would be a type of its own, and the solver compiled once more for it.
+SOLVE_PIVOTS = np.int64(500)
 
 
 class SearchData(NamedTuple):

@@ -7,12 +7,15 @@ import numpy as np
 from octcore.search.near_optimal.instance import exact, make_instance
 from octcore.search.near_optimal.tree_set import COUNTING, SHARES, TreeQuery, find_trees_compiled
 
+ALL = (COUNTING, SHARES)
+"""Every set, in the order in which a question needs them."""
+
 
 def warm_up() -> None:
     """Load every kernel; the first time on a machine this compiles."""
     from octcore import kernels
 
-    kernels.require(COUNTING, SHARES)
+    kernels.require(*ALL)
 
 
 def compile_part(part: str) -> None:

@@ -20,8 +20,8 @@ import numpy as np
 from octcore.search.thresholds.depth_two import INFINITE, NO_ROOT, Terms, depth_two
 from octcore.search.thresholds.moments import Moments
 from octcore.search.thresholds.node import Node, open_node, search
-from octcore.search.thresholds.plan import Grower, Nested
-from octcore.search.thresholds.problem import ThresholdProblem
+from octcore.search.thresholds.plan import Nested, nested
+from octcore.search.thresholds.problem import Moment, ThresholdProblem
 from octcore.search.thresholds.rows import Rows
 from octcore.search.thresholds.table import Table
 
@@ -143,8 +143,8 @@ class CompiledSearch:
         self.lower = np.full(n_columns, 2 * question.price)
         self.reached = np.full(n_columns, INFINITE)
         self.known = INFINITE
-        self.grower = Grower(self.rows, self.terms, self.smallest)
-        self.moments, self.begin = Moments(table), time.perf_counter()
+        self.moments: Moments | None = None
+        self.begin = time.perf_counter()
         self.steps = 1
         self._pool: ThreadPoolExecutor | None = None
 
@@ -258,7 +258,8 @@ class CompiledSearch:
         question = self.question
         self.node = open_node(self.rows, question.price, self.depth, self.leaves, self.smallest)
         self.node.bound[~self.is_root[self.node.column]] = INFINITE
-        self._remember()
+        self.moments = moments = Moments(question.table, self.node)
+        self._remember(moments)
         is_large = self.work[1] >= LARGE_WORK[min(4, self.depth)]
         alone = FIRST_STEPS if is_large else None
         while not question.stop[0]:
@@ -271,7 +272,7 @@ class CompiledSearch:
             if question.stop[0]:
                 return
             self._take_over(self.node)
-            self._remember()
+            self._remember(moments)
             self._tell()
             if not going:
                 return
@@ -321,21 +322,23 @@ class CompiledSearch:
         np.minimum.at(reached, node.column, node.reached)
         self.lower, self.reached = lower, reached
 
-    def _remember(self) -> None:
+    def _remember(self, moments: Moments) -> None:
         """Keep what is open now for the pictures."""
         lower = min(self.best, float(self.node.bound.min(initial=INFINITE)))
-        self.moments.add(
-            time.perf_counter() - self.begin, self.node, self.best, lower,
-            self.question.slack, self.plan,
-        )  # fmt: skip
+        seconds = time.perf_counter() - self.begin
+        moments.add(seconds, self.best, lower, self.question.slack, self.plan)
+
+    def recorded(self) -> tuple[Moment, ...]:
+        """What was open at some moments."""
+        return () if self.moments is None else self.moments.of_columns()
 
     def _tell(self, finished: bool = False) -> None:
         """Report the state, with the tree if it is a new one."""
-        nested = None
+        tree = None
         if self.best < self.known - self.question.slack:
             self.known = self.best
-            nested = self.grower.grow(self.plan, self.leaves)
+            tree = nested(self.rows, self.terms, self.leaves, self.smallest, self.plan)
         lower = min(self.best, float(self.lower.min(initial=INFINITE)))
         if finished and lower >= self.best - 4 * self.question.slack:
             lower = self.best
-        self.report(State(self.best, lower, self.lower, self.reached, nested, int(self.work[0])))
+        self.report(State(self.best, lower, self.lower, self.reached, tree, int(self.work[0])))

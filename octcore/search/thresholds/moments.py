@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,69 +17,95 @@ MOST_SPANS = 24
 """Spans of a column at a moment; of more than these the closest ones become one."""
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """A moment as it is kept: spans as positions among the thresholds of the node."""
+
+    seconds: float
+    cost: float
+    lower: float
+    root: tuple[int, int]
+    first: np.ndarray
+    last: np.ndarray
+
+
 class Moments:
-    """Some moments of a search, evenly spread over its pieces.
+    """Some moments of the search of one node, evenly spread over its pieces.
+
+    Keeping one is a matter of microseconds; what it shows is worked out when somebody asks.
 
     Parameters
     ----------
     table : Table
         The rows.
+    node : Node
+        Searched from now on.
     """
 
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self.kept: list[Moment] = []
+    def __init__(self, table: Table, node: Node) -> None:
+        self.table, self.node = table, node
+        self._way = np.repeat(np.arange(len(node.column)), np.diff(node.start))
+        self._kept: list[_Kept] = []
         self._every, self._seen = 1, 0
 
     def add(
-        self, seconds: float, node: Node, cost: float, lower: float, slack: float, plan: np.ndarray
+        self, seconds: float, cost: float, lower: float, slack: float, plan: np.ndarray
     ) -> None:
         """Keep this moment, unless there are enough near it."""
         self._seen += 1
         if self._seen % self._every and lower < cost - slack:
             return
-        if len(self.kept) == MOST_MOMENTS:
-            self.kept, self._every = self.kept[::2], 2 * self._every
-        column, rank = int(plan[1, 0]), int(plan[1, 1])
-        root = None
-        if column >= 0:
-            root = int(self.table.original[column]), self.table.threshold(column, rank)
-        value, bound = (1.0 - number / self.table.total for number in (cost, lower))
-        self.kept.append(Moment(seconds, value, bound, root, self._open(node, cost - slack)))
+        if len(self._kept) == MOST_MOMENTS:
+            self._kept, self._every = self._kept[::2], 2 * self._every
+        first, last = self._spans(cost - slack)
+        root = int(plan[1, 0]), int(plan[1, 1])
+        self._kept.append(_Kept(seconds, cost, lower, root, first, last))
 
-    def _open(self, node: Node, target: float) -> dict[int, tuple[tuple[float, float], ...]]:
-        """Runs of open thresholds by column."""
-        left = np.maximum(node.left, node.own_left)
-        bound = left + np.maximum(node.right, node.own_right)
-        by_column: dict[int, np.ndarray] = {}
-        for way in np.flatnonzero(node.bound < target):
-            part = slice(node.start[way], node.start[way + 1])
-            column = int(node.column[way])
-            is_open = by_column.setdefault(column, np.zeros(part.stop - part.start, bool))
-            is_open |= bound[part] < target  # ways of one column have the same thresholds
-        found = {}
-        for column, flags in by_column.items():
-            edges = np.diff(flags.astype(np.int8), prepend=0, append=0)
-            first, last = np.flatnonzero(edges > 0), np.flatnonzero(edges < 0) - 1
-            if not len(first):
-                continue
-            wide = np.sort(np.argsort(-(first[1:] - last[:-1]), kind="stable")[: MOST_SPANS - 1])
-            first, last = np.append(first[:1], first[1:][wide]), np.append(last[wide], last[-1:])
-            way = int(np.flatnonzero(node.column == column)[0])
-            rank = node.rank[node.start[way] : node.start[way + 1]]
-            lows, highs = (
-                [self.table.threshold(column, int(rank[j])) for j in ends] for ends in (first, last)
-            )
-            found[int(self.table.original[column])] = tuple(zip(lows, highs, strict=True))
-        return found
+    def _spans(self, target: float) -> tuple[np.ndarray, np.ndarray]:
+        """First and last thresholds of all runs of open ones; a run lies within one way."""
+        node, way = self.node, self._way
+        bound = np.maximum(node.left, node.own_left) + np.maximum(node.right, node.own_right)
+        is_open = np.flatnonzero((bound < target) & (node.bound < target)[way])
+        ends = (is_open[1:] != is_open[:-1] + 1) | (way[is_open[1:]] != way[is_open[:-1]])
+        edge = np.ones(min(1, len(is_open)), bool)
+        return is_open[np.append(edge, ends)], is_open[np.append(ends, edge)]
 
     def of_columns(self) -> tuple[Moment, ...]:
         """The moments, with the columns that were open longest."""
         longest: dict[int, int] = {}
-        for moment in self.kept:
-            for column in moment.open:
+        for kept in self._kept:
+            for column in np.unique(self.node.column[self._way[kept.first]]).tolist():
                 longest[column] = longest.get(column, 0) + 1
-        chosen = sorted(longest, key=lambda j: (-longest[j], j))[:MOST_COLUMNS]
-        return tuple(
-            replace(m, open={j: m.open[j] for j in chosen if j in m.open}) for m in self.kept
+        chosen = sorted(longest, key=lambda g: (-longest[g], g))[:MOST_COLUMNS]
+        return tuple(self._moment(kept, chosen) for kept in self._kept)
+
+    def _moment(self, kept: _Kept, chosen: list[int]) -> Moment:
+        table = self.table
+        value, bound = (1.0 - number / table.total for number in (kept.cost, kept.lower))
+        column, rank = kept.root
+        root = None
+        if column >= 0:
+            root = int(table.original[column]), table.threshold(column, rank)
+        spans = {int(table.original[g]): tuple(self._span_values(kept, g)) for g in chosen}
+        return Moment(
+            kept.seconds, value, bound, root, {j: runs for j, runs in spans.items() if runs}
         )
+
+    def _span_values(self, kept: _Kept, column: int) -> Iterator[tuple[float, float]]:
+        """Thresholds between which one column is open; its ways have the same thresholds."""
+        way = self._way[kept.first]
+        inside = self.node.column[way] == column
+        start = self.node.start[way[inside]]
+        runs: list[list[int]] = []
+        for a, z in sorted(zip(kept.first[inside] - start, kept.last[inside] - start, strict=True)):
+            if runs and a <= runs[-1][1] + 1:
+                runs[-1][1] = max(runs[-1][1], int(z))
+            else:
+                runs.append([int(a), int(z)])
+        gaps = sorted(range(1, len(runs)), key=lambda i: runs[i - 1][1] - runs[i][0])
+        begins = [0, *sorted(gaps[: MOST_SPANS - 1])] if runs else []
+        begin = self.node.start[np.flatnonzero(self.node.column == column)[0]]
+        for i, k in enumerate(begins):
+            end = begins[i + 1] - 1 if i + 1 < len(begins) else len(runs) - 1
+            low, high = (int(self.node.rank[begin + j]) for j in (runs[k][0], runs[end][1]))
+            yield self.table.threshold(column, low), self.table.threshold(column, high)

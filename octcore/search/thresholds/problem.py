@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -173,9 +173,8 @@ class ThresholdResult:
         Wall-clock time.
     plain : bool
         Whether plain array operations did the search, without compiled kernels.
-    moments : tuple of Moment
-        What was open while the root was searched, at some moments; none up to depth two, where the
-        root is searched in one go.
+    recorded : callable
+        Makes `moments`.
     """
 
     status: Status
@@ -188,4 +187,12 @@ class ThresholdResult:
     compile_seconds: float = 0.0
     search_seconds: float = 0.0
     plain: bool = False
-    moments: tuple[Moment, ...] = ()
+    recorded: Callable[[], tuple[Moment, ...]] = tuple
+
+    @property
+    def moments(self) -> tuple[Moment, ...]:
+        """What was open while the root was searched, at some moments.
+
+        None up to depth two, where the root is searched in one go.
+        """
+        return self.recorded()

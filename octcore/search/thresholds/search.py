@@ -10,9 +10,9 @@ import numpy as np
 
 from octcore import kernels
 from octcore.search.thresholds import compiled, plain
-from octcore.search.thresholds.moments import Moments
 from octcore.search.thresholds.plan import Nested
 from octcore.search.thresholds.problem import (
+    Moment,
     Status,
     ThresholdEvent,
     ThresholdProblem,
@@ -81,7 +81,7 @@ class _Search:
         self.exact = np.zeros(len(self.table.values), bool)
         self.subtrees = 0
         self.plain = False
-        self.moments: Moments | None = None
+        self.recorded: Callable[[], tuple[Moment, ...]] = tuple
         self.last_event = time.perf_counter()
         self.compile_seconds = self.search_seconds = 0.0
 
@@ -181,7 +181,7 @@ class _Search:
         roots = None if problem.root_columns is None else root_mask(problem, table)
         question = compiled.Question(table, problem, self.price, self.slack, roots, self.stop)
         search = compiled.CompiledSearch(question, report)
-        self.moments = search.moments
+        self.recorded = search.recorded
         yield from search.pieces()
 
     def _plain(self) -> Iterator[None]:
@@ -252,7 +252,7 @@ class _Search:
             self.compile_seconds,
             self.search_seconds,
             self.plain,
-            self.moments.of_columns() if self.moments else (),
+            self.recorded,
         )
 
 

@@ -29,7 +29,8 @@ def compile_part(part: str) -> None:
     """Run the kernels of one set once on a few rows."""
     from octcore.search.thresholds.depth_two import Terms, depth_two
     from octcore.search.thresholds.node import open_node, search
-    from octcore.search.thresholds.rows import Rows, restrict
+    from octcore.search.thresholds.plan import grow
+    from octcore.search.thresholds.rows import Rows
 
     width, _, name = part.partition("-")
     kind = _KINDS[int(width)]
@@ -43,7 +44,7 @@ def compile_part(part: str) -> None:
     plan, score = np.zeros((8, 4), np.int32), np.zeros(1)
     if name == TWO:
         depth_two(rows, terms, 4, 1, 1e300, np.ones(1, np.uint8), 1, score, plan[:4])
-        restrict(rows, np.ones(4, np.uint8), 4)
+        grow(rows, terms, 4, 1, plan, np.empty((16, 3), np.int64))
     else:
         node = open_node(rows, 0.1, 3, 8, 1)
         search(rows, terms, node, 3, 1, 1e300, 1e300, score, -1, -1, plan)
