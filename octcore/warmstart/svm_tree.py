@@ -1,10 +1,10 @@
-"""First trees for oblique formulations: greedy SVM trees, alternating re-assignment, restarts.
+"""First trees for oblique formulations: descent, greedy SVM trees, alternating search, restarts.
 
-After the greedy trees, the alternating search improves one plane at a time against the labels that
-the rest of the tree gives; soft trees (see `soft_tree`) then trade errors for margins, moved on by
-kicks; and both start again from the best trees, perturbed ones, random ones and trees of less
-depth.  All of it optimises correct rows minus a price per split over trees whose node gaps reach
-epsilon.
+Trees of a gradient descent (see `descent`) and greedy trees come first.  The alternating search
+improves one plane at a time against the labels that the rest of the tree gives; soft trees (see
+`soft_tree`) then trade errors for margins, moved on by kicks; and both start again from trees of
+the descent, from the best trees, perturbed ones, random ones and trees of less depth.  All of it
+optimises correct rows minus a price per split over trees whose node gaps reach epsilon.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sklearn.svm import LinearSVC
 
 from octcore.numerics.hulls import soft_margin_plane
 from octcore.tree.tree import Tree
+from octcore.warmstart.descent import LIKELIHOOD_SHARES, Descent
 from octcore.warmstart.plane_search import improve_plane
 from octcore.warmstart.points import (
     FloatArray,
@@ -52,12 +53,14 @@ STALLED_RESTARTS = 200
 """Restarts without a better tree after which the search of the starts ends."""
 KICKS = 8
 """Kicks of a soft tree without gain after which the search starts again."""
+DESCENDED = 4
+"""Trees of a batch of the descent that are gone on with, the best ones."""
 SHALLOWER_SHARE = 0.3
 """Share of the time for trees of one level less, which are starts as well."""
 
 
 class TreeSearch:
-    """Greedy trees, alternating re-assignment and restarts, resumable in slices of time.
+    """Descent, greedy trees, alternating search and restarts, resumable in slices of time.
 
     Parameters
     ----------
@@ -87,6 +90,8 @@ class TreeSearch:
         self._kicked: SoftTree | None = None
         self._idle_kicks = 0
         self._thin: PlaneTree | None = None
+        self._descent = Descent(goal.points, goal.depth, goal.split_limit, goal.epsilon, self.rng)
+        self._descended: list[PlaneTree] = []
         self._shallower = (
             TreeSearch(replace(goal, depth=goal.depth - 1)) if goal.depth > 1 else None
         )
@@ -102,13 +107,20 @@ class TreeSearch:
         return self._kicked is not None
 
     def trees(self, seconds: float) -> Iterator[tuple[str, Tree]]:
-        """Yield trees for `seconds`: greedy ones, improved ones, then restarts.
+        """Yield trees for `seconds`: descended and greedy ones, improved ones, then restarts.
 
         The best tree may come again, so that the caller can look at its clock between restarts.
         """
         deadline = time.perf_counter() + seconds
         greedy = GreedySvmTrees(self.goal)
         grown: list[PlaneTree] = []
+        for _ in LIKELIHOOD_SHARES:
+            self._descended += self._let_descend(deadline)
+            for planes in self._descended[-DESCENDED:]:
+                if self._settle(planes, polish=False):
+                    yield "descent", self.best_tree()
+                if self.is_perfect or time.perf_counter() > deadline:
+                    return
         for criterion in CRITERIA:
             grown.append(greedy.grow(criterion))
             if self._settle(grown[-1]):
@@ -147,15 +159,29 @@ class TreeSearch:
             self._shallower.restart(deadline)
             if self._take_shallower():
                 return True
-        return self._search(self._next_start(), deadline)
+        return self._search(self._next_start(deadline), deadline)
 
-    def _next_start(self) -> PlaneTree:
+    def _let_descend(self, deadline: float) -> list[PlaneTree]:
+        """Best trees of a new batch of the descent, the very best one first."""
+        found = self._descent.trees(deadline)
+        return sorted(found, key=self._note, reverse=True)[:DESCENDED]
+
+    def _next_start(self, deadline: float) -> PlaneTree:
         """Starts of all kinds by turns."""
-        if self._count % 3 == 1:
+        if self._count % 2:
+            if not self._descended:
+                self._descended = self._let_descend(deadline)
+            if self._descended:
+                return self._descended.pop(0)
+        if self._count % 3 == 0:
             grafted = self._grafted()
             if grafted is not None:
                 return grafted
-        return self._perturbed() if self._count % 2 and self.best is not None else self._random()
+        return (
+            self._perturbed()
+            if self.rng.random() < 0.5 and self.best is not None
+            else self._random()
+        )
 
     def improve(self, leaf: IntArray, deadline: float) -> bool:
         """Search from a routing; returns whether there is a new best tree."""
