@@ -18,8 +18,11 @@ FIXED = {
     "models": (univariate.KEYS[3:], 252),
     "planes": ((*oblique.KEYS, *agreement.KEYS), 48),
 }
-"""The same 2,000 cases in every run; cases of models and planes take longer."""
-FRESH_SECONDS = 20.0
+"""The same 2,000 cases in every run of CI; cases of models and planes take longer."""
+SHORT = 5
+"""What the ordinary tests try: the first fifth of them."""
+FRESH_SECONDS = 4.0
+FRESH_SECONDS_OF_CI = 30.0
 LONG_SECONDS = 3600.0
 
 
@@ -29,28 +32,28 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OCTCORE_CHECK", "1")
 
 
+@pytest.mark.parametrize("part", [SHORT, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("subject", FIXED)
-def test_fixed_cases(subject: str) -> None:
-    chosen, cases = FIXED[subject]
+def test_fixed_cases(subject: str, part: int) -> None:
+    chosen, cases = FIXED[subject][0], FIXED[subject][1] // part
     failures: list[str] = []
     tally = campaign(chosen, 0, cases=cases, say=failures.append)
     assert tally.total == cases
     assert tally.is_clean, "\n".join([*failures, tally.report()])
 
 
-def test_fresh_cases() -> None:
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        FRESH_SECONDS,
+        pytest.param(FRESH_SECONDS_OF_CI, marks=pytest.mark.long),
+        pytest.param(LONG_SECONDS, marks=pytest.mark.slow),
+    ],
+)
+def test_fresh_cases(seconds: float) -> None:
     seed = int(os.environ.get("FUZZ_SEED", time.time()))
     print(f"seed {seed}")
     failures: list[str] = []
-    tally = campaign(keys(), seed, seconds=FRESH_SECONDS, say=failures.append)
-    print(tally.report())
-    assert tally.is_clean, "\n".join([*failures, tally.report()])
-
-
-@pytest.mark.slow
-def test_an_hour_of_fresh_cases() -> None:
-    seed = int(os.environ.get("FUZZ_SEED", time.time()))
-    failures: list[str] = []
-    tally = campaign(keys(), seed, seconds=LONG_SECONDS, say=failures.append)
+    tally = campaign(keys(), seed, seconds=seconds, say=failures.append)
     print(tally.report())
     assert tally.is_clean, "\n".join([*failures, tally.report()])

@@ -36,7 +36,15 @@ def test_side_constraints_equal_enumeration_and_bind(name):
     assert binding, "the constraint should matter in one case at least"
 
 
-@pytest.mark.parametrize("name", ["max_features", "min_recall", "statistical_parity", "several"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "max_features",
+        "min_recall",
+        pytest.param("statistical_parity", marks=pytest.mark.long),
+        "several",
+    ],
+)
 def test_depth_three_equals_flow_oct(name):
     rng = np.random.default_rng(SEED)
     X, y = random_rows(rng, 14, 4, 2)

@@ -51,7 +51,7 @@ def test_starts_attain_the_conflict_bound_and_the_published_optimum(reference, n
     assert closed.incumbent.round().eq(value).all()
 
 
-@pytest.mark.parametrize("epsilon", [0.005, 1e-5])
+@pytest.mark.parametrize("epsilon", [0.005, pytest.param(1e-5, marks=pytest.mark.long)])
 def test_iris_is_proven_by_cuts(reference, epsilon):
     problem, program = program_of(reference, "iris", 2, epsilon=epsilon, start_seconds=2.0)
     assert program.bound == 150

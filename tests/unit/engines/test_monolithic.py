@@ -56,9 +56,9 @@ def test_time_limit_during_building_is_a_normal_outcome(problem):
 
 
 def test_time_limit_during_the_solve_keeps_tree_and_bound():
-    X, y = random_rows(np.random.default_rng(7), 400, 12, 4)
+    X, y = random_rows(np.random.default_rng(7), 200, 12, 4)
     program = get_formulation("flow-oct").build(make_problem(X, y, 4, 3))
-    outcome, recorder, _ = solve(program, Clock(6.0), start=Tree.leaf(0, 12, 4))
+    outcome, recorder, _ = solve(program, Clock(3.0), start=Tree.leaf(0, 12, 4))
     assert outcome.stop_reason == "time_limit"
     assert recorder.best_bound >= recorder.objective
 
@@ -67,7 +67,7 @@ def test_cancel_stops_while_building_and_while_solving(problem):
     program = get_formulation("flow-oct").build(problem)
     outcome, _, _ = solve(program, Clock(60.0), cancel=lambda: True)
     assert outcome.stop_reason == "cancelled"
-    X, y = random_rows(np.random.default_rng(7), 400, 12, 4)
+    X, y = random_rows(np.random.default_rng(7), 200, 12, 4)
     program = get_formulation("flow-oct").build(make_problem(X, y, 4, 3))
     clock = Clock(60.0)
     seen = []
@@ -88,7 +88,7 @@ def test_gap_limit_is_not_called_optimal(problem):
 
 
 def test_node_limit(problem):
-    X, y = random_rows(np.random.default_rng(7), 120, 10, 4)
+    X, y = random_rows(np.random.default_rng(7), 60, 10, 4)
     program = get_formulation("flow-oct").build(make_problem(X, y, 4, 2))
     outcome, _, _ = solve(program, Clock(60.0), start=Tree.leaf(0, 10, 4), node_limit=1)
     assert outcome.stop_reason == "node_limit"

@@ -104,7 +104,7 @@ def test_polishing_never_worsens_and_recentring_keeps_the_routing():
 
 def test_a_run_holds_the_recentred_tree_for_the_margins_view():
     run = octcore.solve(
-        octcore.load_sample("xor"), "mm-svm-oct", time_limit=4, params={"start_seconds": 1.0}
+        octcore.load_sample("xor"), "mm-svm-oct", time_limit=2, params={"start_seconds": 0.5}
     )
     stored = Tree.from_dict(json.loads(json.dumps(run.values["recentred"])))
     assert run.tree is not None
@@ -131,7 +131,7 @@ def test_identical_rows_of_two_classes_leave_one_error():
 
 def test_a_solve_names_coding_and_limits():
     data = Dataset.from_arrays(X, np.where(Y == 1, "yes", "no"))
-    found = solve(data, "mm-svm-oct", depth=1, time_limit=10)
+    found = solve(data, "mm-svm-oct", depth=1, time_limit=10, params={"start_seconds": 0.3})
     assert found.accuracy == pytest.approx(
         float(
             (
