@@ -17,7 +17,7 @@ from octcore.numerics.node_qp.solver import solve_node
 # Relative slack of comparisons, above the accuracy of a node value.
 SLACK = 1e-7
 # Pivots of one solve; beyond them its bound is valid but not yet the best.
-_PIVOTS = 2_000
+_PIVOTS = np.int64(2_000)
 
 
 @kernel
