@@ -37,6 +37,7 @@ from octcore.estimator.tables import (
     BRANCH,
     REFUSE,
     Gaps,
+    advised,
     all_numbers,
     as_frame,
     check_missing,
@@ -255,7 +256,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             y = np.asarray(y)
         else:
             names = getattr(X, "columns", None)
-            X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite)
+            with advised():
+                X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite)
             if names is not None:
                 X = pd.DataFrame(X, columns=[str(name) for name in names])
         check_classification_targets(y)
@@ -298,7 +300,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)
             frame = X
         else:
-            array = check_array(X, dtype=np.float64, ensure_all_finite=self._finite)
+            with advised():
+                array = check_array(X, dtype=np.float64, ensure_all_finite=self._finite)
             validate_data(self, X, reset=False, skip_check_array=True)
             frame = pd.DataFrame(array, columns=list(self._columns))
         # Only what stands for "missing" in Python is missing here, not the marks of files.

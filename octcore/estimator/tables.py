@@ -6,7 +6,8 @@ of whole numbers with ten distinct values or fewer holds categories.  An array h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,6 +130,21 @@ def _free_name(name: str, frame: pd.DataFrame) -> str:
     while name in frame.columns:
         name += "*"
     return name
+
+
+@contextlib.contextmanager
+def advised() -> Iterator[None]:
+    """Say what can be done about missing values where scikit-learn refuses them."""
+    try:
+        yield
+    except ValueError as error:
+        first = str(error).partition("\n")[0]
+        if "contains NaN" not in first:
+            raise
+        raise ValueError(
+            f"{first} Fill or drop the missing values, or give them a branch of their own: "
+            f"missing={BRANCH!r}."
+        ) from None
 
 
 def check_missing(choice: Any) -> None:

@@ -26,8 +26,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils import estimator_checks
 
 NUMBERS, CLASSES = load_iris(return_X_y=True)
-FRAME = load_iris(as_frame=True).data
 BITS = (NUMBERS > np.median(NUMBERS, axis=0)).astype(int)
+FRAME = pd.DataFrame(BITS, columns=["a", "b", "c", "d"])
 TWO = (CLASSES > 0).astype(int)
 ANY = np.random.default_rng(0).integers(0, 2, (200, 4))
 CROSSED = ANY[:, 0] ^ ANY[:, 1]
@@ -153,7 +153,7 @@ FEATURES: dict[str, Callable[[Callable[[], Any]], Any]] = {
     "polars": polars_table,
     "columns of text": words,
     "missing values": holes,
-    "three classes": lambda make: fits(make, NUMBERS, CLASSES),
+    "three classes": lambda make: fits(make, BITS, CLASSES),
     "text labels": lambda make: fits(make, BITS, TEXTS),
     "`sample_weight`": weights,
     "`predict_proba`": probabilities,
