@@ -6,6 +6,7 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,19 @@ def test_the_table_of_formulations_is_up_to_date() -> None:
     assert refresh(README) == README, "run python -m octcore.docs.generated README.md"
 
 
-@pytest.mark.parametrize("info", base.list_formulations(), ids=lambda info: info.key)
+def _pages() -> list[Any]:
+    """Every formulation; examples whose first trees take seconds come in the second stage."""
+    return [
+        pytest.param(
+            info,
+            id=info.key,
+            marks=[pytest.mark.long] * any(p.name == "start_seconds" for p in info.hyperparameters),
+        )
+        for info in base.list_formulations()
+    ]
+
+
+@pytest.mark.parametrize("info", _pages())
 def test_the_page_of_a_formulation_is_complete_and_its_example_runs(
     info: base.FormulationInfo, capsys: pytest.CaptureFixture[str]
 ) -> None:

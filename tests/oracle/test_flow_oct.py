@@ -47,7 +47,10 @@ def test_weights_are_optimised_exactly(case):
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
-@pytest.mark.parametrize("regulariser", [{"leaf_penalty": 0.0}, {"split_weight": 0.05}])
+@pytest.mark.parametrize(
+    "regulariser",
+    [{"leaf_penalty": 0.0}, pytest.param({"split_weight": 0.05}, marks=pytest.mark.long)],
+)
 def test_side_constraints_equal_enumeration_and_bind(name, regulariser):
     binding = 0
     for seed in range(SEED, SEED + 3):
