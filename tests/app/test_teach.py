@@ -12,6 +12,8 @@ import dashboard
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
+from octcore import kernels
+from octcore.search.thresholds.warm_up import sets
 from octcore.solving.solve import solve
 
 APP = str(Path(dashboard.__file__).parent / "app.py")
@@ -96,6 +98,16 @@ def test_growing_and_stepping_through_all_trees(solver):
     assert [m.value for m in app.metric if m.label == "Right"] == rights
     assert len(solver) == 3
     press(app, "Back")
+
+
+def test_thresholds_that_were_open_stand_below_their_tree(solver):
+    kernels.require(*sets(2, True))  # plain operations, which answer meanwhile, keep no moments
+    app = press(open_lesson(set="xor", depth="3", show="threshold-search"), "Grow the trees")
+    assert "Which thresholds were still open" in shown(app)
+    moments = next(s for s in app.select_slider if s.label.startswith("Moments of the search"))
+    moments.set_value(len(moments.options) - 1).run()
+    assert not app.exception
+    assert "can begin a better tree any more" in shown(app)
 
 
 def test_a_slider_makes_new_points_that_have_no_trees_yet(solver):

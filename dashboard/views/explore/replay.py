@@ -9,18 +9,12 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.explore import convergence, linked_views
-from dashboard.widgets import chart, run_summary
+from dashboard.widgets import chart, open_thresholds, run_summary
 from dashboard.widgets.tree_component import show_tree
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.cut_tree import cut_tree_figure
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
-from octcore.plotting.open_thresholds import (
-    open_columns,
-    open_thresholds_data,
-    open_thresholds_figure,
-    open_words,
-)
 from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
 from octcore.plotting.replay import (
     CutPicture,
@@ -54,9 +48,9 @@ def draw(run_id: str, run: SolvedRun) -> None:
         _play_button(run_id, len(frames))
     every = SECONDS_PER_TREE if session.playing(run_id) else None
     st.fragment(_frames, run_every=every)(run_id, run, frames)
-    if columns := open_columns(run.values, run.encoding, train):
+    if open_thresholds.has_moments(run):
         st.subheader("What was still open", anchor=False)
-        st.fragment(_open_thresholds)(run_id, run, columns)
+        st.fragment(open_thresholds.draw)(run_id, run)
     counts = cut_counts(run.trace)
     if not counts:
         st.caption(
@@ -187,35 +181,6 @@ def _gap(run_id: str, run: Run, frame: Frame, absolute: bool) -> None:
         key=session.widget_key("replay_gap", run_id),
         alt=f"Convergence with a line at {text.seconds(frame.seconds)}; gap there "
         f"{text.gap(frame.gap)}",
-    )
-
-
-def _open_thresholds(run_id: str, run: SolvedRun, columns: tuple[str, ...]) -> None:
-    """Draw where the root may still cut a column, at a moment of the search."""
-    left, right = st.columns([1, 2], gap="large")
-    column = left.selectbox("Column", columns, key=session.widget_key("open_column", run_id))
-    record = cached.once_per_run(
-        run_id,
-        f"open thresholds {column}",
-        lambda: open_thresholds_data(run.values, run.encoding, run.train, column),
-    )
-    moments, position = record.moments, 0
-    if len(moments) > 1:
-        position = right.select_slider(
-            f"Moments of the search, {len(moments)} of them",
-            range(len(moments)),
-            format_func=lambda k: f"{k + 1}: {text.seconds(moments[k].seconds)}",
-            key=session.widget_key("open_moment", run_id),
-        )
-    words = open_words(record, position)
-    chart.show(
-        open_thresholds_figure(record, position, session.palette()),
-        key=session.widget_key("open_thresholds", run_id),
-        alt=words,
-    )
-    st.caption(
-        f"{text.markdown(words, 400)} Shaded: the search has not ruled out that a better tree "
-        "begins here. The thick line is where the best tree so far begins."
     )
 
 

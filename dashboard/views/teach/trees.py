@@ -22,7 +22,7 @@ from dashboard.teaching.drawing import (
 )
 from dashboard.teaching.lessons import Lesson
 from dashboard.views.teach import bar as lesson_bar
-from dashboard.widgets import chart, run_summary
+from dashboard.widgets import chart, open_thresholds, run_summary
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
@@ -140,6 +140,9 @@ def _one(lesson: Lesson, key: str, was_live: bool) -> None:
     with left:
         _legend(lesson)
         _picture(lesson, key, view, height=lesson_bar.plane_height())
+    if shown is not None and open_thresholds.has_moments(shown):
+        st.subheader("Which thresholds were still open", anchor=False)
+        open_thresholds.draw(view.id, shown)
 
 
 def side_by_side(lesson: Lesson) -> None:
