@@ -193,6 +193,11 @@ def task(task_id: str) -> JobView:
     return supervisor().get(task_id) or JobView(task_id, "", {}, "failed", error=gone)
 
 
+def settled(task_id: str, seconds: float) -> bool:
+    """Whether a task has ended, perhaps after some seconds of waiting."""
+    return supervisor().wait(task_id, seconds)
+
+
 def start_task(
     owner: str,
     data: Dataset,

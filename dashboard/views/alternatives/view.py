@@ -28,6 +28,8 @@ from octcore.solving.prepare import split_rows
 from octcore.solving.run import Run
 
 SECONDS_BETWEEN = 0.6
+AT_ONCE_SECONDS = 1.0
+"""How long the page waits for an answer: most conditions take a fraction of that."""
 POINTS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
 FIRST_POINTS = 1.0
 TASK, TASK_SECONDS = "alternatives", 400.0
@@ -47,7 +49,7 @@ def draw(view: JobView, run: Run) -> None:
     task = _task(view.id, data, settings)
     if task is None:
         return
-    is_final = jobs.task(task).is_final
+    is_final = jobs.settled(task, AT_ONCE_SECONDS)
     st.fragment(_answer, run_every=None if is_final else SECONDS_BETWEEN)(
         view.id, task, data, search, is_final
     )
