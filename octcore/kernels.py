@@ -10,6 +10,7 @@ module runs all of them once.  A search calls `require` with the sets that it ne
 Machine code is kept by the sources that it was made from: those of the kernel's module and of all
 that it imports (`sources`).  An edit makes new just what depends on it, and nothing old is taken
 for new; numba itself would look at the one file of a kernel, not at the kernels that it calls.
+What nobody has used for a month is deleted when something new is compiled (`delete_unused`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import importlib
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -41,6 +43,9 @@ PREPARING_AGAIN = (
 PREPARED = "prepared"
 POLL_SECONDS = 0.05
 CACHE_VARIABLE = "NUMBA_CACHE_DIR"
+KEPT_SECONDS = 30 * 24 * 3600.0
+KEPT_ENTRIES = 300
+"""Some six states of all kernels: enough for several versions and Pythons side by side."""
 
 _lock = threading.RLock()
 _loaded: set[str] = set()
@@ -69,7 +74,7 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             return numba.njit(**shared, **options)(function)
         # Numba looks for a writable place while it decorates, and gives up where there is none.
         config: Any = importlib.import_module("numba.core.config")
-        place = folder / _state(function.__module__)
+        place = _place(folder, function.__module__)
         before, config.CACHE_DIR = config.CACHE_DIR, str(place)
         try:
             return numba.njit(cache=True, **shared, **options)(function)
@@ -77,6 +82,15 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             config.CACHE_DIR = before
 
     return decorate
+
+
+@functools.cache
+def _place(folder: Path, module: str) -> Path:
+    """Folder of the machine code of a module, marked as used now."""
+    place = folder / _state(module)
+    with contextlib.suppress(OSError):
+        os.utime(place)
+    return place
 
 
 def inner() -> Callable[[Callable[..., Any]], Any]:
@@ -216,6 +230,10 @@ def _load(name: str) -> None:
     module, _, part = name.partition(":")
     importlib.import_module(module).compile_part(part)
     _loaded.add(name)
+    marker = _marker(name)
+    if marker is not None and marker.exists():
+        with contextlib.suppress(OSError):
+            os.utime(marker)
 
 
 def _marker(name: str) -> Path | None:
@@ -313,8 +331,35 @@ def _alone(marker: Path) -> Iterator[None]:
         lock.unlink(missing_ok=True)
 
 
+def delete_unused(folder: Path) -> None:
+    """Delete machine code that nobody has used for a month, and what is beyond a number.
+
+    Any process may be using the folder: what it misses it compiles again, and what is deleted
+    twice is no error.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        As given by `cache_folder`.
+    """
+    used: dict[Path, float] = {}
+    for entry in folder.iterdir():
+        with contextlib.suppress(OSError):  # gone meanwhile
+            used[entry] = entry.stat().st_mtime
+    newest = sorted(used, key=used.__getitem__, reverse=True)
+    since = time.time() - KEPT_SECONDS
+    for place, entry in enumerate(newest):
+        if place < KEPT_ENTRIES and used[entry] >= since:
+            continue
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):
+                entry.unlink()
+
+
 def main(names: Sequence[str]) -> None:
-    """Compile sets and leave their markers."""
+    """Compile sets and leave their markers; what nobody uses any more goes."""
     for name in names:
         marker = _marker(name)
         if marker is None:
@@ -323,6 +368,7 @@ def main(names: Sequence[str]) -> None:
             if not marker.exists():
                 _load(name)
                 marker.touch()
+                delete_unused(marker.parent)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,21 @@ def test_an_edit_makes_new_what_depends_on_it(
     finally:
         kernels._state.cache_clear()
     assert {name.split(".")[2] for name in changed} == users
+
+
+def test_machine_code_that_nobody_uses_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "KEPT_ENTRIES", 3)
+    now, month = time.time(), kernels.KEPT_SECONDS
+    ages = {"new": 0.0, "recent": month / 2, "older": month / 2 + 9, "old": month - 99}
+    for name, age in {**ages, "ancient": month + 99}.items():
+        (tmp_path / name / "module").mkdir(parents=True)
+        (tmp_path / name / "module" / "code.nbc").write_bytes(b"")
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (now - age, now - age))
+    (tmp_path / "ancient-marker").touch()
+    os.utime(tmp_path / "ancient-marker", (now - month - 99, now - month - 99))
+    kernels.delete_unused(tmp_path)
+    kernels.delete_unused(tmp_path)
+    assert {entry.name for entry in tmp_path.iterdir()} == {"new", "recent", "older"}
