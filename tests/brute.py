@@ -14,9 +14,9 @@ from octcore.engines.registry import get_engine
 from octcore.formulations.base import get_formulation
 from octcore.parameters import check_all
 from octcore.program import Problem
-from octcore.search.enumeration import all_trees
 from octcore.search.univariate.convert import to_tree
 from octcore.tree.tree import Tree
+from tests.enumeration import all_trees
 
 
 def make_problem(

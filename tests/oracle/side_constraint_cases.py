@@ -8,9 +8,9 @@ import pytest
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Problem, Sense
-from octcore.search.enumeration import best_by_leaves
 from octcore.tree.tree import Tree
 from tests.brute import best_objective, make_problem, random_rows, run
+from tests.enumeration import best_by_leaves
 
 SEED = 20240
 TOLERANCE = 1e-9

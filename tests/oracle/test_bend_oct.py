@@ -13,9 +13,9 @@ from octcore.engines.base import StopReason
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.search.enumeration import best_by_leaves
 from octcore.search.univariate.warm_up import warm_up
 from tests.brute import best_objective, every_tree, make_problem, random_rows, run
+from tests.enumeration import best_by_leaves
 
 SAME = 1e-9
 

@@ -17,9 +17,9 @@ from octcore.formulations.shared.fixing import (
 from octcore.formulations.shared.root_values import RootValues
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Problem
-from octcore.search.enumeration import best_by_leaves
 from octcore.search.univariate.warm_up import warm_up
 from tests.brute import best_objective, every_tree, make_problem, random_rows, run
+from tests.enumeration import best_by_leaves
 
 SAME = 1e-9
 LATER = 1e12

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from octcore.data.generate_samples import SAMPLES, write_samples
 from octcore.data.samples import (
     list_samples,
     load_sample,
@@ -13,6 +12,7 @@ from octcore.data.samples import (
     sample_folder,
 )
 from octcore.errors import DataError
+from tests.generate_samples import SAMPLES, write_samples
 
 NAMES = [sample.name for sample in list_samples()]
 PUBLISHED = {"hayes-roth"}

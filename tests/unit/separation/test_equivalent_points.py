@@ -9,10 +9,10 @@ import pytest
 from scipy.optimize import linprog, milp
 from scipy.sparse import csr_matrix, vstack
 
-from octcore.search.enumeration import all_trees
 from octcore.separation.equivalent_points import EquivalentForm, EquivalentPointCuts
 from octcore.separation.equivalent_sets import conflict_groups, find_sets
 from octcore.separation.tree_rows import TreePoint
+from tests.enumeration import all_trees
 from tests.unit.separation.explicit_rows import explicit_rows
 from tests.unit.separation.tree_cases import (
     flat_point,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octcore.search.enumeration import best_by_leaves
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.polishing import Polisher, SubtreeCache
+from tests.enumeration import best_by_leaves
 
 
 def random_tree(rng, depth, features, classes) -> Tree:

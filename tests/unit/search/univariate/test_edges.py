@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from octcore.errors import DataError, SettingsError
-from octcore.search.enumeration import best_tree
 from octcore.search.univariate.problem import PathProblem
 from octcore.search.univariate.search import path_search
 from octcore.search.univariate.tree import (
@@ -19,6 +18,7 @@ from octcore.search.univariate.tree import (
     count_leaves,
     tree_depth,
 )
+from tests.enumeration import best_tree
 
 
 def test_constant_features_and_one_class() -> None:

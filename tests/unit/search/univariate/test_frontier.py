@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from octcore.errors import CancelledError
-from octcore.search.enumeration import best_by_leaves
 from octcore.search.univariate.frontier import optimal_by_leaves, penalty_breakpoints
 from octcore.search.univariate.problem import PathProblem
 from octcore.search.univariate.search import path_search
 from octcore.search.univariate.tree import count_leaves
+from tests.enumeration import best_by_leaves
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from octcore.search.enumeration import best_by_leaves
 from octcore.search.univariate.frontier import optimal_by_leaves
 from octcore.search.univariate.node import LiteralNode
 from octcore.search.univariate.problem import PathEvent, PathProblem
 from octcore.search.univariate.search import path_search
 from octcore.search.univariate.tree import Branch, Leaf
+from tests.enumeration import best_by_leaves
 
 
 def _columns(*rows: str) -> np.ndarray:

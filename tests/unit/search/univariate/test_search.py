@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from octcore.search.enumeration import best_by_leaves
 from octcore.search.univariate.problem import PathEvent, PathProblem
 from octcore.search.univariate.search import path_search
 from octcore.search.univariate.tree import (
@@ -15,6 +14,7 @@ from octcore.search.univariate.tree import (
     Leaf,
     PathTree,
 )
+from tests.enumeration import best_by_leaves
 
 
 def random_problem(rng: np.random.Generator, depth: int, **settings: Any) -> PathProblem:

@@ -1,4 +1,4 @@
-"""Write the files of ``sample_data/`` anew: ``python -m octcore.data.generate_samples FOLDER``.
+"""Write the files of ``sample_data/`` anew: ``python -m tests.generate_samples FOLDER``.
 
 Two runs write the same bytes. Iris, wine and wdbc come from the copies that scikit-learn carries;
 balance-scale, tic-tac-toe and the Monk's problems follow from their rules; the two-dimensional sets
@@ -209,5 +209,5 @@ def write_samples(folder: Path, names: Iterable[str] = tuple(SAMPLES)) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m octcore.data.generate_samples FOLDER")
+        sys.exit("usage: python -m tests.generate_samples FOLDER")
     write_samples(Path(sys.argv[1]))
