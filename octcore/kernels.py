@@ -102,12 +102,14 @@ def inner() -> Callable[[Callable[..., Any]], Any]:
 def cache_folder() -> Path | None:
     """Where machine code is kept; None where nothing can be written.
 
-    The folder of ``NUMBA_CACHE_DIR``, else the user's cache, else a private temporary folder.
+    A folder of its own in ``NUMBA_CACHE_DIR``, where others keep theirs; else the user's cache,
+    else a private temporary folder.
     """
     import platformdirs
 
     named = os.environ.get(CACHE_VARIABLE)
-    places = [Path(named)] if named else [Path(platformdirs.user_cache_dir("octcore")) / "kernels"]
+    kept = Path(platformdirs.user_cache_dir("octcore")) / "kernels"
+    places = [Path(named) / "octcore" if named else kept]
     user = os.getuid() if hasattr(os, "getuid") else "user"
     with contextlib.suppress(FileNotFoundError):  # there may be no temporary folder at all
         places.append(Path(tempfile.gettempdir()) / f"octcore-kernels-{user}")

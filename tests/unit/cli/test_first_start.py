@@ -208,6 +208,13 @@ def test_the_cache_is_a_private_folder_that_can_be_written(
         assert found is not None
         assert found.parent == tmp_path
         assert found.stat().st_mode & 0o077 == 0
+        shared = tmp_path / "numba"
+        monkeypatch.setenv(kernels.CACHE_VARIABLE, str(shared))
+        kernels.cache_folder.cache_clear()
+        own = kernels.cache_folder()
+        assert own is not None
+        assert own.parent == shared  # what others keep beside it is not ours to delete
+        monkeypatch.setenv(kernels.CACHE_VARIABLE, "/proc/nowhere")
         if hasattr(os, "getuid"):
             found.chmod(0o777)  # somebody else could put machine code there
             kernels.cache_folder.cache_clear()
