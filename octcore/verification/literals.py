@@ -18,11 +18,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from octcore.verification.value import equal_rows
+
 Array = np.ndarray
 BLOCK_ENTRIES = 2_000_000
 """Entries of a table of pairs that is held at once; wider ones are made in blocks of columns."""
 MANY_TESTS = 500
 """Beyond it an estimate goes by the mean size of a literal."""
+MANY_ENTRIES = 5_000_000
+"""Rows times tests beyond which an estimate goes by halves of the rows."""
 MOST_LITERALS = 6_000
 """Beyond it the table over pairs of literals alone takes gigabytes."""
 EXACT_IN_SINGLE = 2**24
@@ -84,12 +88,7 @@ def make_rows(X: Array, y: Array, weights: Array, n_classes: int, columns: Array
     for t, (j, v) in enumerate(tests):
         bits[:, t] = X[:, j] > v
     column = np.array([j for j, _ in tests], dtype=int)
-    packed = np.ascontiguousarray(np.packbits(bits, axis=1))
-    if tests:
-        as_bytes = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
-        _, first, merged = np.unique(as_bytes, return_index=True, return_inverse=True)
-    else:
-        first, merged = np.zeros(1, dtype=int), np.zeros(len(y), dtype=int)
+    _, first, merged = np.unique(equal_rows(bits), return_index=True, return_inverse=True)
     by_class = np.zeros((len(first), n_classes))
     np.add.at(by_class, (merged, y), weights)
     whole = bool((weights == np.round(weights)).all()) and weights.sum() < EXACT_IN_SINGLE
@@ -309,6 +308,9 @@ def estimated_seconds(task: Task) -> float:
     if 2 * n_tests > MOST_LITERALS and task.depth > 3:
         return np.inf
     roots = np.arange(n_tests) if task.roots is None else task.roots
+    if rows.bits.size > MANY_ENTRIES:  # counting would take as long; every row is on one side
+        calls = len(roots) * (2.0 * n_tests) ** (task.depth - 3)
+        return float(2 * calls * _call_seconds(rows, len(rows.counts) / 2))
     right = rows.bits.T
     literals = np.stack([right, 1 - right], axis=1).reshape(2 * n_tests, -1)
     first = literals[np.stack([2 * roots, 2 * roots + 1], axis=1).ravel()]

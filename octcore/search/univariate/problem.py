@@ -76,7 +76,7 @@ class PathProblem:
                 f"The search needs X of shape (n, p) and y of shape (n,) with n >= 1, "
                 f"got {X.shape} and {y.shape}; check the data.",
             )
-        if not np.isin(X, (0, 1)).all():
+        if not ((X == 0) | (X == 1)).all():
             raise DataError("NOT_BINARY", "Every feature must be 0 or 1; encode the data first.")
         if y.min() < 0 or y.max() >= self.n_classes:
             raise DataError(
