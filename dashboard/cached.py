@@ -126,4 +126,4 @@ def greedy_baseline(run_id: str, run: SolvedRun, encoding: str | None = None) ->
     encoding : str or None
         Features that CART may split on; None for those of the run.
     """
-    return _greedy(run_id, encoding or str(run.settings["encoding"]), run)
+    return _greedy(run_id, encoding or run.asked.encoding, run)

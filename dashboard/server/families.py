@@ -15,6 +15,7 @@ from octcore.formulations.base import FormulationInfo
 from octcore.selection.one_vs_rest import OneVsRest
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import Run
+from octcore.solving.settings import Asked
 
 SELECT_TASK = "select"
 
@@ -111,6 +112,7 @@ def one_for_every_class(
     tuple
         The rows of every solve, and its settings.
     """
-    train = split_rows(data, float(settings.get("test_size", 0.0)), int(settings.get("seed", 0)))[0]
+    asked = Asked.of(settings)
+    train = split_rows(data, asked.test_size, asked.seed)[0]
     each = {name: value for name, value in settings.items() if name != "test_size"}
     return tuple(class_versus_rest(train, label) for label in train.classes), each

@@ -23,6 +23,7 @@ from octcore.errors import OctError, StoreError
 from octcore.formulations.base import get_formulation, list_formulations
 from octcore.plotting import text
 from octcore.solving.run import Run
+from octcore.solving.settings import Asked
 
 KEEP = 32
 
@@ -266,8 +267,9 @@ def keep_family(
     runs: Sequence[str], whole: Dataset, settings: Mapping[str, Any], n_selected: int = 0
 ) -> None:
     """Keep from which rows those of some solves were made; see `Family`."""
-    share, seed = float(settings.get("test_size", 0.0)), int(settings.get("seed", 0))
-    supervisor().keep_family(Family(whole, tuple(runs), share, seed, n_selected))
+    asked = Asked.of(settings)
+    kept = Family(whole, tuple(runs), asked.test_size, asked.seed, n_selected)
+    supervisor().keep_family(kept)
 
 
 def family(run_id: str) -> Family | None:

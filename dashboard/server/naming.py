@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from octcore.formulations.base import get_formulation
-from octcore.solving.settings import AUTO
+from octcore.solving.settings import AUTO, Asked
 
 HELPER = "(helper) "
 """Beginning of the names of runs that a page needs for itself; lists leave them out."""
@@ -22,22 +21,21 @@ def title_of(settings: Mapping[str, Any], data_name: str) -> str:
     data_name : str
         Name of the data set.
     """
-    title = get_formulation(str(settings["formulation"])).info.title
+    title = Asked.of(settings).info.title
     return ", ".join((f"{title} on {data_name}", *setting_words(settings)))
 
 
 def setting_words(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Say depth, encoding, hyperparameters and constraints, as far as they are not as usual."""
-    info = get_formulation(str(settings["formulation"])).info
-    words = [f"depth {settings.get('depth', 2)}"]
-    encoding = settings.get("encoding", AUTO)
-    if encoding not in (AUTO, info.default_encoding):
-        words.append(str(encoding))
-    usual = {parameter.name: parameter.default for parameter in info.hyperparameters}
-    for name, value in (settings.get("params") or {}).items():
+    asked = Asked.of(settings)
+    words = [f"depth {asked.depth}"]
+    if asked.encoding not in (AUTO, asked.info.default_encoding):
+        words.append(asked.encoding)
+    usual = {parameter.name: parameter.default for parameter in asked.info.hyperparameters}
+    for name, value in asked.params.items():
         if value is not None and usual.get(name) != value:
             words.append(f"{name.replace('_', ' ')} {_short(value)}")
-    words += [_constraint(name, v) for name, v in (settings.get("constraints") or {}).items()]
+    words += [_constraint(name, v) for name, v in asked.constraints.items()]
     return tuple(words)
 
 

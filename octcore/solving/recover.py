@@ -21,7 +21,7 @@ from octcore.program import Program
 from octcore.solving.finish import finish
 from octcore.solving.prepare import Prepared, prepare, split_rows
 from octcore.solving.run import Run
-from octcore.solving.settings import check_settings
+from octcore.solving.settings import Asked, check_settings
 
 
 def run_from_incumbent(
@@ -90,8 +90,8 @@ def read_back(record: Mapping[str, Any], data: Dataset, events: Sequence[Event])
     events : sequence of Event
         The trace.
     """
-    settings = record["settings"]
-    train, test, _ = split_rows(data, settings["test_size"], settings["seed"])
+    asked = Asked.of(record["settings"])
+    train, test, _ = split_rows(data, asked.test_size, asked.seed)
     return Run.from_dict(record, Trace(tuple(events)), train, test)
 
 

@@ -17,6 +17,7 @@ from octcore.errors import ModelFileError
 from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
 from octcore.serial import jsonable, versions
 from octcore.solving import report
+from octcore.solving.settings import Asked
 from octcore.tree.tree import Tree
 from octcore.tree.wording import Rule
 from octcore.verification import Verification, verify
@@ -197,25 +198,30 @@ float or None
             raise ModelFileError("NO_TREE", "This run has no tree.")
         return self.tree
 
+    @cached_property
+    def asked(self) -> Asked:
+        """The settings with their types."""
+        return Asked.of(self.settings)
+
     @property
     def formulation(self) -> str:
         """Key of the formulation."""
-        return str(self.settings["formulation"])
+        return self.asked.formulation
 
     @property
     def params(self) -> Mapping[str, Any]:
         """Hyperparameters of the formulation."""
-        return self.settings.get("params") or {}
+        return self.asked.params
 
     @property
     def constraints(self) -> Mapping[str, Any]:
         """Side constraints, by name."""
-        return self.settings.get("constraints") or {}
+        return self.asked.constraints
 
     @property
     def depth(self) -> int:
         """Largest depth that was allowed."""
-        return int(self.settings["depth"])
+        return self.asked.depth
 
     @property
     def about_data(self) -> Mapping[str, Any]:
@@ -249,7 +255,7 @@ float or None
         if self.objective is None or self.bound is None or self.gap is None:
             return "nothing proven yet"
         info = get_formulation(self.formulation).info
-        by_weight = self.settings.get("params", {}).get("split_weight") is not None
+        by_weight = self.params.get("split_weight") is not None
         if info.objective != COMMON_OBJECTIVE or by_weight:
             return f"gap {100 * self.gap:.1f} %"
         return f"up to {100 * abs(self.bound - self.objective):.1f} points better possible"

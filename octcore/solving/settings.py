@@ -128,6 +128,44 @@ class Settings:
         return record
 
 
+@dataclass(frozen=True)
+class Asked:
+    """Plain settings of a solve read with their types; defaults fill gaps, nothing is checked."""
+
+    formulation: str
+    encoding: str
+    depth: int
+    time_limit: float
+    test_size: float
+    seed: int
+    params: Mapping[str, Any]
+    constraints: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Asked:
+        """Read keywords of `octcore.solve`, or what is stored of them with a run."""
+
+        def value(parameter: Parameter) -> Any:
+            found = settings.get(parameter.name)
+            return parameter.default if found is None else found
+
+        return cls(
+            str(value(FORMULATION)),
+            str(value(ENCODING)),
+            int(value(DEPTH)),
+            float(value(TIME_LIMIT)),
+            float(value(TEST_SIZE)),
+            int(value(SEED)),
+            dict(settings.get("params") or {}),
+            dict(settings.get("constraints") or {}),
+        )
+
+    @property
+    def info(self) -> FormulationInfo:
+        """Declaration of the formulation."""
+        return get_formulation(self.formulation).info
+
+
 def check_settings(
     formulation: str = str(FORMULATION.default),
     params: Mapping[str, Any] | None = None,

@@ -12,7 +12,7 @@ from octcore.data.dataset import Dataset
 from octcore.selection.near_optimal import CONSTRAINTS, run_of_tree
 from octcore.solving.prepare import prepare
 from octcore.solving.run import Run
-from octcore.solving.settings import check_settings
+from octcore.solving.settings import Asked, check_settings
 from octcore.tree.tree import Tree
 
 SEARCHED = (0.005, 0.01, 0.02, 0.03, 0.05)
@@ -44,13 +44,15 @@ def search_settings(run: Run, data: Dataset, tolerance: float) -> dict[str, Any]
         What is asked.
     """
     settings = base_settings(run, data)
-    given = dict(run.constraints)
+    asked = Asked.of(settings)
     return {
         **settings,
-        "encoding": settings["encoding"] if run.encoding.is_binary else FALLBACK_ENCODING,
-        "params": {"leaf_penalty": _penalty(settings["params"], run.n_train)},
-        "depth": min(int(settings["depth"]), MOST_DEPTH),
-        "constraints": {name: value for name, value in given.items() if name in CONSTRAINTS},
+        "encoding": asked.encoding if run.encoding.is_binary else FALLBACK_ENCODING,
+        "params": {"leaf_penalty": _penalty(asked.params, run.n_train)},
+        "depth": min(asked.depth, MOST_DEPTH),
+        "constraints": {
+            name: value for name, value in run.constraints.items() if name in CONSTRAINTS
+        },
         "tolerance": min((step for step in SEARCHED if step > tolerance), default=SEARCHED[-1]),
     }
 

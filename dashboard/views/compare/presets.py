@@ -11,7 +11,7 @@ from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.formulations.base import baseline, get_formulation, list_formulations
-from octcore.solving.settings import TEST_SIZE, check_against_data, check_settings
+from octcore.solving.settings import TEST_SIZE, Asked, check_against_data, check_settings
 
 Settings = Mapping[str, Any]
 
@@ -108,7 +108,7 @@ def fitting_presets(data: Dataset) -> tuple[Preset, ...]:
 
 def _is_quick(settings: Settings) -> bool:
     """Whether a solve ends at once; started first, it does not keep the others waiting."""
-    info = get_formulation(str(settings["formulation"])).info
+    info = Asked.of(settings).info
     return info.capabilities[0] in {Capability.GREEDY, Capability.PATH_SEARCH}
 
 

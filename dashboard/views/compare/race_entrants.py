@@ -17,6 +17,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.formulations.base import objective_words
 from octcore.plotting.race import Entrant
+from octcore.solving.settings import Asked
 from octcore.tree.tree import Tree
 
 COUNTS_FOR_THE_PROBLEM = ("encoding", "depth", "leaf_penalty", "split_weight", "alpha", "test_size")
@@ -86,7 +87,7 @@ def problem_of(view: JobView) -> str:
     train, encoding = part
     record: dict[str, Any] = {name: flat.get(name) for name in COUNTS_FOR_THE_PROBLEM}
     record["objective"] = objective_words(view.settings)
-    record["constraints"] = view.settings.get("constraints") or {}
+    record["constraints"] = Asked.of(view.settings).constraints
     record["columns"] = list(encoding.names)
     record["rows"] = cached.data_token(train)
     return json.dumps(record, sort_keys=True, default=str)

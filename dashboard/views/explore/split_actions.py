@@ -45,8 +45,8 @@ def cut_of(condition: Condition | None) -> Cut | None:
 
 
 def moved_accuracy(
-    tree: Tree, encoding: Encoding, data: Dataset, node: int, cut: Cut, value: float
-) -> float:
+    tree: Tree, encoding: Encoding, data: Dataset, node: int, cut: Cut, *values: float
+) -> tuple[float, ...]:
     """Share of rows that are right when one split cuts elsewhere and all else stays.
 
     Parameters
@@ -59,20 +59,23 @@ def moved_accuracy(
         Whose split is moved.
     cut : Cut
         Its threshold.
-    value : float
-        The new threshold, in raw units.
+    *values : float
+        New thresholds, in raw units; there is one share for each.
     """
     X = encoding.transform(data.frame)
     predicted = tree.predict_codes(X)
     rows = tree.node_rows(X)[node]
-    below = data.frame[cut.raw].to_numpy(dtype=float)[rows] <= value
-    goes_left = below if cut.is_left_below else ~below
-    places = np.where(goes_left, 2 * node, 2 * node + 1)
-    for branch in tree.splits:  # ascending: a parent comes before its children
-        here = places == branch
-        places[here] = 2 * branch + tree.splits[branch].goes_right(X[rows[here]])
-    predicted[rows] = [tree.labels[place] for place in places]
-    return float(np.mean(predicted == data.codes))
+    numbers = data.frame[cut.raw].to_numpy(dtype=float)[rows]
+    shares = []
+    for value in values:
+        goes_left = (numbers <= value) == cut.is_left_below
+        places = np.where(goes_left, 2 * node, 2 * node + 1)
+        for branch in tree.splits:  # ascending: a parent comes before its children
+            here = places == branch
+            places[here] = 2 * branch + tree.splits[branch].goes_right(X[rows[here]])
+        predicted[rows] = [tree.labels[place] for place in places]
+        shares.append(float(np.mean(predicted == data.codes)))
+    return tuple(shares)
 
 
 def draw(run_id: str, run: SolvedRun, node: int) -> None:
@@ -138,8 +141,9 @@ def _move(run_id: str, run: SolvedRun, node: int, cut: Cut) -> None:
     parts = []
     for name, data in (("held out", run.test), ("training", run.train)):
         if data is not None:
-            before = moved_accuracy(run.tree, run.encoding, data, node, cut, cut.value)
-            after = moved_accuracy(run.tree, run.encoding, data, node, cut, value)
+            before, after = moved_accuracy(
+                run.tree, run.encoding, data, node, cut, cut.value, value
+            )
             points = text.minus(f"{100 * (after - before):+.1f}")
             parts.append(f"{name} {text.percent(after)} ({points} points)")
     st.markdown(f"Accuracy with the cut at {text.number(value)}: {', '.join(parts)}")

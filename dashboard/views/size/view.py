@@ -25,6 +25,7 @@ from octcore.plotting.penalty_path import (
 from octcore.plotting.tree_view import component_data, tree_view_data
 from octcore.selection.penalty_path import PenaltyPath
 from octcore.solving.prepare import split_rows
+from octcore.solving.settings import Asked
 
 SECONDS_BETWEEN = 0.8
 TIME_LIMIT = 120.0
@@ -219,7 +220,8 @@ def _chosen(
     step = next(s for s in path.steps if s.leaves == leaves)
     held = "" if point.test_accuracy is None else f", {text.percent(point.test_accuracy)} held out"
     st.markdown(f"**{text.percent(point.accuracy)} right{held}**; {point.range_words}.")
-    train = split_rows(data, float(settings["test_size"]), int(settings["seed"]))[0]
+    asked = Asked.of(settings)
+    train = split_rows(data, asked.test_size, asked.seed)[0]
     view = tree_view_data(
         step.tree,
         path.encoding,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from octcore.formulations.base import (
 )
 from octcore.plotting import text
 from octcore.solving.run import Run
-from octcore.solving.settings import FORMULATION
+from octcore.solving.settings import FORMULATION, Asked
 
 EXPLORE, ALTERNATIVES = "pages/explore.py", "pages/alternatives.py"
 WHAT_IF, SIZE = "pages/whatif.py", "pages/path.py"
@@ -75,9 +76,9 @@ def is_search(info: FormulationInfo) -> bool:
 def common_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings that another formulation of the common objective can take over."""
     kept = {k: settings[k] for k in ("depth", "test_size", "seed") if settings.get(k) is not None}
-    params = dict(settings.get("params") or {})
+    penalty = Asked.of(settings).params.get("leaf_penalty")
     return kept | {
-        "params": {k: v for k, v in params.items() if k == "leaf_penalty" and v is not None},
+        "params": {} if penalty is None else {"leaf_penalty": penalty},
         "time_limit": 60.0,
     }
 
@@ -85,7 +86,7 @@ def common_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 def on_all_thresholds(settings: Mapping[str, Any]) -> dict[str, Any] | None:
     """The exact search on the numbers themselves; None where it cannot express the constraints."""
     info = get_formulation(str(FORMULATION.default)).info
-    constraints = dict(settings.get("constraints") or {})
+    constraints = Asked.of(settings).constraints
     if not set(constraints) <= info.constraints:
         return None
     given = common_settings(settings)
@@ -96,7 +97,7 @@ def on_all_thresholds(settings: Mapping[str, Any]) -> dict[str, Any] | None:
 def on_same_features(settings: Mapping[str, Any], encoding: str) -> dict[str, Any] | None:
     """The exact search on the same 0/1 features; None where it cannot express the constraints."""
     info = of_common_objective()[0]
-    constraints = dict(settings.get("constraints") or {})
+    constraints = Asked.of(settings).constraints
     if not set(constraints) <= info.constraints:
         return None
     given = common_settings(settings)
@@ -170,13 +171,12 @@ def _after_open(run: Run, info: FormulationInfo) -> Advice:
     settings = dict(run.settings)
     steps: list[Step] = []
     if not is_search(info) and info.objective == COMMON_OBJECTIVE:
-        proof = on_same_features(settings, str(settings["encoding"])) if is_binary(run) else None
+        proof = on_same_features(settings, run.asked.encoding) if is_binary(run) else None
         proof = proof or on_all_thresholds(settings)
         if proof is not None:
             label = "Prove it with exact search, about 1 s"
             steps.append(Step(label, ":material/bolt:", settings=proof))
-    limit = float(settings.get("time_limit", 60.0)) + MORE_SECONDS
-    longer = {**given_settings(settings), "time_limit": limit}
+    longer = {**given_settings(settings), "time_limit": run.asked.time_limit + MORE_SECONDS}
     steps.append(Step("2 minutes more", ":material/more_time:", settings=longer))
     steps += [*_coarser(settings), *_shallower(settings)]
     steps.append(LOOK)
@@ -193,7 +193,7 @@ def given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _coarser(settings: Mapping[str, Any]) -> tuple[Step, ...]:
     try:
-        key = parse_encoding_key(settings["encoding"])
+        key = parse_encoding_key(Asked.of(settings).encoding)
     except OctError:
         return ()
     if key.q <= 2:
@@ -203,7 +203,7 @@ def _coarser(settings: Mapping[str, Any]) -> tuple[Step, ...]:
 
 
 def _shallower(settings: Mapping[str, Any]) -> tuple[Step, ...]:
-    depth = int(settings["depth"]) - 1
+    depth = Asked.of(settings).depth - 1
     if depth < 1:
         return ()
     smaller = {**given_settings(settings), "depth": depth}
@@ -216,18 +216,22 @@ def _as_program(run: Run) -> tuple[Step, ...]:
     if not is_search(info) or run.tree is None or not run.tree.splits or run.train is None:
         return ()
     depth = run.tree.max_depth
-    encoding = str(run.settings["encoding"]) if is_binary(run) else "class-change"
+    encoding = run.asked.encoding if is_binary(run) else "class-change"
     if run.n_train * len(run.encoding.columns) > MODEL_WORK or run.constraints:
         return ()
-    columns = len(
-        run.encoding.columns if is_binary(run) else fit_encoding(encoding, run.train).columns
-    )
+    columns = len(run.encoding.columns) if is_binary(run) else _class_changes(run.train)
     if run.n_train * columns * (2**depth - 1) > MODEL_WORK:
         return ()
     program = common_settings(run.settings)
     program |= {"formulation": _program().key, "encoding": encoding, "depth": depth}
     label = "Watch a mixed-integer program prove the same tree"
     return (Step(label, ":material/show_chart:", settings=program),)
+
+
+@functools.lru_cache(maxsize=4)
+def _class_changes(data: Dataset) -> int:
+    """How many 0/1 features the cuts between classes give; asked at every redraw."""
+    return len(fit_encoding("class-change", data).columns)
 
 
 def _program() -> FormulationInfo:
@@ -300,9 +304,10 @@ def before(data: Dataset, settings: Mapping[str, Any], n_columns: int) -> Advice
     n_columns : int
         Encoded columns.
     """
-    info = get_formulation(str(settings["formulation"])).info
-    depth, limit = int(settings.get("depth", 2)), float(settings.get("time_limit", 60.0))
-    rows = data.n_samples * (1 - float(settings.get("test_size", 0.0)))
+    asked = Asked.of(settings)
+    info = asked.info
+    depth, limit = asked.depth, asked.time_limit
+    rows = data.n_samples * (1 - asked.test_size)
     nodes = 2**depth - 1
     if info.capabilities[0] is Capability.GREEDY:
         return None
@@ -331,7 +336,7 @@ def _before_search(
     settings: Mapping[str, Any], depth: int, cells: float, limit: float
 ) -> Advice | None:
     most = SEARCH_CELLS.get(depth, math.inf if depth < 3 else 0)
-    if cells * 60 <= most * limit or settings["formulation"] != FORMULATION.default:
+    if cells * 60 <= most * limit or Asked.of(settings).formulation != FORMULATION.default:
         return None
     return Advice(
         f"A proof within {text.seconds(limit)} is unlikely at depth {depth} on so many numbers; "

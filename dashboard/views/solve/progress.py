@@ -13,8 +13,11 @@ from dashboard.widgets import data_thread, run_summary
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data
+from octcore.solving.settings import Asked
 
-SECONDS_BETWEEN = 1.0
+SECONDS_BETWEEN, QUICK_BETWEEN = 1.0, 0.25
+QUICK_UNTIL = 3.0
+"""Most first trees are proven before that many seconds, and nobody wants to wait for the redraw."""
 
 
 def draw(run_id: str | None) -> None:
@@ -31,8 +34,9 @@ def draw(run_id: str | None) -> None:
         return
     data_thread.strip(view)
     family_view.draw(view)
-    interval = None if view.is_final else SECONDS_BETWEEN
-    st.fragment(_live, run_every=interval)(view.id, view.is_final)
+    is_quick = view.elapsed < QUICK_UNTIL
+    pace = QUICK_BETWEEN if is_quick else SECONDS_BETWEEN
+    st.fragment(_live, run_every=None if view.is_final else pace)(view.id, view.is_final, is_quick)
 
 
 def _nothing_yet(run_id: str | None) -> None:
@@ -49,13 +53,13 @@ def _nothing_yet(run_id: str | None) -> None:
         )
 
 
-def _live(run_id: str, was_final: bool) -> None:
+def _live(run_id: str, was_final: bool, was_quick: bool) -> None:
     view = jobs.view(run_id)
     if view is None:
         st.rerun()
         return
-    if view.is_final and not was_final:
-        # One full run: it ends the polling and opens what needs a finished run.
+    if not was_final and (view.is_final or (was_quick and view.elapsed >= QUICK_UNTIL)):
+        # One full run: it ends the polling, or slows it down, and opens what needs a finished run.
         st.rerun()
     if view.is_final:
         _finished(view)
@@ -77,7 +81,7 @@ def _running(view: JobView) -> None:
         jobs.stop(view.id)
         # Not of the fragment alone: pressed while the page is redrawn, the button is part of that.
         st.rerun()
-    limit = float(view.settings.get("time_limit", 60.0))
+    limit = Asked.of(view.settings).time_limit
     st.progress(
         min(1.0, max(0.0, view.elapsed) / limit),
         text=f":material/autorenew: **{_phase_words(view)}**, {text.seconds(view.elapsed)} "

@@ -19,7 +19,14 @@ from octcore.errors import OctError
 from octcore.formulations.base import FormulationInfo
 from octcore.plotting import text
 from octcore.solving.prepare import split_rows
-from octcore.solving.settings import AUTO, CLASSES, ONE_VS_REST, SELECT_ROWS, TEST_SIZE, TIME_LIMIT
+from octcore.solving.settings import (
+    AUTO,
+    CLASSES,
+    ONE_VS_REST,
+    SELECT_ROWS,
+    TEST_SIZE,
+    Asked,
+)
 
 SECONDS_BETWEEN = 1.0
 SELECT_SECONDS = 300.0
@@ -64,7 +71,7 @@ class Rows:
 
     def to_copy(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Settings and rows for a recipe, where one time limit covers all that is done."""
-        limit = float(settings.get("time_limit", TIME_LIMIT.default))
+        limit = Asked.of(settings).time_limit
         if self.every_class:
             limit *= self.whole.n_classes
         if self.is_selected:  # of which a selection may take half
@@ -86,7 +93,8 @@ def draw(info: FormulationInfo, data: Dataset, settings: Mapping[str, Any]) -> R
     """
     if data.y is not None and families.takes_too_few_classes(info, data):
         return _classes(info, data)
-    encoding = info.default_encoding if settings["encoding"] == AUTO else settings["encoding"]
+    encoding = Asked.of(settings).encoding
+    encoding = info.default_encoding if encoding == AUTO else encoding
     if data.y is not None and info.split_kind == "oblique" and encoding == "scaled":
         return _selection(data, settings)
     return Rows(data, data)
@@ -134,8 +142,9 @@ def _selection(data: Dataset, settings: Mapping[str, Any]) -> Rows:
             label_of(SELECT_ROWS), SELECT_ROWS.options, help=help_of(SELECT_ROWS),
             key="select_rule", persist_state="session",
         )  # fmt: skip
-        depth, seed = settings["depth"], int(settings.get("seed", 0))
-        train, *_ = split_rows(data, float(settings.get("test_size", 0.0)), seed)
+        given = Asked.of(settings)
+        depth, seed = given.depth, given.seed
+        train, *_ = split_rows(data, given.test_size, seed)
         purpose = ("select", jobs.data_token(train), rule, depth, seed)
         task = session.side_run(*purpose)
         if right.button("Select", key="select_start", icon=":material/play_arrow:",

@@ -21,7 +21,7 @@ from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.plotting import text
 from octcore.program import ModelSize
 from octcore.solving.recipe import command_line, python_recipe
-from octcore.solving.settings import SOLVER
+from octcore.solving.settings import SOLVER, Asked
 
 FORMULATION, DEPTH, LIMIT, SHARE = "formulation", "depth", "time_limit", "test_share"
 SOLVER_OWNER = "solver"
@@ -141,8 +141,8 @@ def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
 
 def _caution(data: Dataset, settings: Mapping[str, Any]) -> None:
     """Say before the start that a solve cannot close in its limit, and offer what can."""
-    info = get_formulation(str(settings["formulation"])).info
-    key = str(settings["encoding"])
+    asked = Asked.of(settings)
+    info, key = asked.info, asked.encoding
     key = info.default_encoding if key == AUTO else key
     fitted = cached.encoding(data, cached.data_token(data), key)
     if isinstance(fitted, str):

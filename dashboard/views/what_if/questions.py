@@ -38,10 +38,9 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
     data : Dataset
         From `rows_of`; without the held-out rows nothing is held out again.
     """
-    settings = run.settings
+    asked, params = run.asked, run.params
     binary = all(column.is_binary for column in run.encoding.columns)
     kept_as_is = binary or on_all_thresholds(run)
-    params = dict(settings.get("params", {}))
     kept = {name: params[name] for name in ("leaf_penalty", "split_weight") if params.get(name)}
     if "leaf_penalty" in params and "leaf_penalty" not in kept:
         kept["leaf_penalty"] = params["leaf_penalty"] or 0.0
@@ -49,12 +48,12 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
         kept.pop("leaf_penalty", None)
     has_all = data.n_samples == run.n_train + run.n_test
     return {
-        "encoding": settings["encoding"] if kept_as_is else FALLBACK_ENCODING,
-        "depth": min(int(settings["depth"]), 5),
+        "encoding": asked.encoding if kept_as_is else FALLBACK_ENCODING,
+        "depth": min(asked.depth, 5),
         "params": kept,
         "time_limit": TIME_LIMIT,
-        "test_size": float(settings.get("test_size", 0.0)) if has_all else 0.0,
-        "seed": int(settings.get("seed", 0)),
+        "test_size": asked.test_size if has_all else 0.0,
+        "seed": asked.seed,
     }
 
 

@@ -33,6 +33,7 @@ from octcore.plotting.difference import (
 from octcore.plotting.root_values import RootValue, root_values_data, root_values_figure
 from octcore.plotting.tree_view import TreeView, beside, component_data
 from octcore.solving.run import Run, SolvedRun
+from octcore.solving.settings import Asked
 
 SECONDS_BETWEEN = 0.8
 MOST_LEAVES_BESIDE = 3
@@ -66,7 +67,7 @@ def draw(view: JobView, run: Run) -> None:
 
 def _needs_base(run: Run, answer: JobView | None) -> bool:
     """Whether neither the run nor the search of the root values is what the price counts from."""
-    asked = "" if answer is None else str(answer.settings["formulation"])
+    asked = "" if answer is None else Asked.of(answer.settings).formulation
     if what_if.is_comparable(run, asked):
         return False
     other = what_if.on_all_thresholds(run) and asked not in ("", run.formulation)
@@ -129,7 +130,7 @@ def _question(run_id: str) -> None:
 def _before(run_id: str, run: SolvedRun) -> SolvedRun | None:
     """The tree that prices count from: an optimum under the run's own constraints."""
     answer = jobs.view(session.side_run("answer", run_id))
-    if what_if.is_comparable(run, "" if answer is None else str(answer.settings["formulation"])):
+    if what_if.is_comparable(run, "" if answer is None else Asked.of(answer.settings).formulation):
         return run
     what = "base" if _needs_base(run, answer) else "reference"
     view = _follower(what, run_id)
@@ -255,7 +256,7 @@ def _waiting(views: list[JobView]) -> None:
         what = text.markdown(view.phase or view.state)
         if view.position:
             what = f"place {view.position} in the queue"
-        title = get_formulation(view.settings["formulation"]).info.title
+        title = Asked.of(view.settings).info.title
         st.info(
             f"Solving with {text.markdown(title)}: {what}, {text.seconds(view.elapsed)}",
             icon=":material/hourglass_top:",
