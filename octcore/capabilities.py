@@ -61,8 +61,8 @@ ENGINES = {
         frozenset({Capability.CONVEX_QUADRATIC}),
     ),
     "highs": EngineEntry("monolithic", "HighsEngine", _LINEAR),
-    "scip": EngineEntry("scip", "ScipEngine", _QUADRATIC),
-    "gurobi": EngineEntry("gurobi", "GurobiEngine", _QUADRATIC),
+    "scip": EngineEntry("pyomo_solver", "ScipEngine", _QUADRATIC),
+    "gurobi": EngineEntry("pyomo_solver", "GurobiEngine", _QUADRATIC),
 }
 """All engines by key, in the order of preference: own searches, then free solvers, then others."""
 

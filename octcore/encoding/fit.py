@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,6 @@ from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
 from octcore.data.findings import listing, quote
 from octcore.encoding.base import EncodedColumn, Encoding, as_numbers
-from octcore.encoding.categorical import level_columns, present_levels
 from octcore.encoding.keys import EncodingKey, parse_encoding_key
 from octcore.encoding.quantile import (
     bucket_columns,
@@ -250,3 +249,17 @@ def _without_constants(
             "more quantiles or class-change would."
         )
     return kept
+
+
+def present_levels(values: Iterable[Any], order: Sequence[Any]) -> list[Any]:
+    """Levels that occur, in the column's order; those the order does not know come sorted last."""
+    present = set(pd.unique(pd.Series(values)).tolist())
+    known = [level for level in order if level in present]
+    return known + sorted(present.difference(known))
+
+
+def level_columns(raw: str, levels: Sequence[Any]) -> list[EncodedColumn]:
+    """Make the indicators of the levels: the larger one of two, otherwise every one."""
+    if len(levels) == 2:
+        return [EncodedColumn(raw, "level", level=levels[1], other=levels[0])]
+    return [EncodedColumn(raw, "level", level=level) for level in levels]

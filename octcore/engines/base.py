@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from octcore.engines.events import Clock, Recorder
 from octcore.errors import CancelledError
 from octcore.program import ModelSize, Program
@@ -124,3 +127,29 @@ def make_guard(limits: SolveLimits, cancel: Callable[[], bool]) -> Callable[[], 
             raise TimeUpError()
 
     return guard
+
+
+def root_values(
+    program: Program, values: NDArray[np.float64], exact: NDArray[np.bool_], leaf: float | None
+) -> dict[str, object]:
+    """Objective of the best tree with every column at the root, and whether it is exact.
+
+    Parameters
+    ----------
+    program : Program
+        What was searched.
+    values : numpy.ndarray
+        In the units of the search, shape ``(n_columns,)``; infinite where there is no tree.
+    exact : numpy.ndarray
+        Whether they are exact, shape ``(n_columns,)``.
+    leaf : float or None
+        Value of the best single leaf.
+    """
+    return {
+        "root_values": [
+            program.scale * float(value) + program.shift if np.isfinite(value) else None
+            for value in values
+        ],
+        "root_values_exact": [bool(flag) for flag in exact],
+        "leaf_value": None if leaf is None else program.scale * leaf + program.shift,
+    }

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from octcore.engines.base import Outcome, SolveLimits, StopReason
+from octcore.engines.base import Outcome, SolveLimits, StopReason, root_values
 from octcore.engines.events import Recorder
 from octcore.program import Program
 from octcore.search.univariate.convert import from_tree, to_tree
@@ -103,23 +103,12 @@ def _outcome(
     ):
         recorder.note("The search and the known trees contradict each other; nothing is proven.")
         reason = StopReason.ERROR
+    last = results[-1]
     return Outcome(
         reason,
         program.method,
         seconds={"solve": sum(r.search_seconds for r in results)},
-        values=root_values(program, results[-1]) if len(problems) == 1 else {},
+        values=root_values(program, last.root_values, last.root_exact, last.leaf_value)
+        if len(problems) == 1
+        else {},
     )
-
-
-def root_values(program: Program, result: PathSearchResult) -> dict[str, object]:
-    """Objective of the best tree with every column at the root, and whether it is exact."""
-    values = [
-        program.scale * float(value) + program.shift if np.isfinite(value) else None
-        for value in result.root_values
-    ]
-    leaf = result.leaf_value
-    return {
-        "root_values": values,
-        "root_values_exact": [bool(flag) for flag in result.root_exact],
-        "leaf_value": None if leaf is None else program.scale * leaf + program.shift,
-    }

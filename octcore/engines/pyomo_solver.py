@@ -1,4 +1,4 @@
-"""Optional solvers through Pyomo's own interfaces: no live events, but quadratic objectives.
+"""SCIP and Gurobi as optional engines through Pyomo: no live events, but quadratic objectives.
 
 The Pyomo model goes to the solver as it stands; its point is read, routed and recorded as with
 every other engine.
@@ -6,6 +6,7 @@ every other engine.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,7 @@ _REASONS = {
 
 
 class PyomoSolverEngine:
-    """Base of the optional engines.
+    """Mixed-integer programs with linear or convex quadratic objective.
 
     Parameters
     ----------
@@ -43,13 +44,26 @@ class PyomoSolverEngine:
     title = ""
     method = "mip"
     package = ""
+    interface = ("", "")
+    """Module and class of Pyomo's solver, imported when a solve begins."""
+    seed_option = ""
+    node_option = ""
 
     def __init__(self, memory_budget: float | None = None) -> None:
         self.memory_budget = memory_budget
 
     def make_solver(self, limits: SolveLimits) -> Any:
         """Make the Pyomo solver with threads, seed and node limit set."""
-        raise SettingsError("ENGINE_NOT_INSTALLED", f"{self.title} has no solver.", "engine")
+        module, name = self.interface
+        solver: Any = getattr(
+            importlib.import_module(f"pyomo.contrib.solver.solvers.{module}"), name
+        )()
+        solver.config.threads = limits.threads
+        options = {self.seed_option: limits.seed}
+        if limits.node_limit is not None:
+            options[self.node_option] = limits.node_limit
+        solver.config.solver_options = options
+        return solver
 
     def solve(
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
@@ -73,6 +87,22 @@ class PyomoSolverEngine:
             )
         run = _Run(program, limits, recorder, cancel)
         return run.supervise(lambda: run.solve(solver), self.memory_budget)
+
+
+class ScipEngine(PyomoSolverEngine):
+    """``pip install 'octcore[scip]'``."""
+
+    key, title, package = "scip", "SCIP", "pyscipopt"
+    interface = ("scip.scip_direct", "ScipDirect")
+    seed_option, node_option = "randomization/randomseedshift", "limits/nodes"
+
+
+class GurobiEngine(PyomoSolverEngine):
+    """``pip install 'octcore[gurobi]'`` and a licence."""
+
+    key, title, package = "gurobi", "Gurobi", "gurobipy"
+    interface = ("gurobi.gurobi_direct_minlp", "GurobiDirectMINLP")
+    seed_option, node_option = "Seed", "NodeLimit"
 
 
 @dataclass(eq=False)
@@ -118,7 +148,7 @@ class _Run(ModelRun):
         """Record bound and tree; returns what the solver claims."""
         bound = finite(results.objective_bound)
         if bound is not None:
-            self._see_bound(self.objective(bound))
+            self.prove(self.objective(bound))
         claimed = finite(results.incumbent_objective)
         if claimed is None:
             return None
@@ -127,9 +157,6 @@ class _Run(ModelRun):
         x = np.array([0.0 if (v := found.get(var)) is None else v for var in variables])
         self._offer(built.read_tree(Point(CompiledColumns(variables), x)), "solver")
         return self.objective(claimed)
-
-    def _see_bound(self, bound: float) -> None:
-        self.prove(bound)
 
     def _offer(self, tree: Any, source: str) -> None:
         value = self.program.evaluate(tree)

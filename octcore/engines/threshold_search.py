@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
-from octcore.engines.base import Outcome, SolveLimits, StopReason
+from octcore.engines.base import Outcome, SolveLimits, StopReason, root_values
 from octcore.engines.events import Recorder
 from octcore.program import Program
 from octcore.search.thresholds.problem import ThresholdEvent, ThresholdProblem, ThresholdResult
@@ -51,22 +49,9 @@ class ThresholdSearchEngine:
             program.method,
             seconds={"solve": result.search_seconds},
             claims=(PLAIN_CLAIM,) if result.plain else (),
-            values=root_values(program, result) | open_thresholds(program, result),
+            values=root_values(program, result.root_values, result.root_exact, result.leaf_value)
+            | open_thresholds(program, result),
         )
-
-
-def root_values(program: Program, result: ThresholdResult) -> dict[str, object]:
-    """Objective of the best tree with every column at the root, and whether it is exact."""
-    values = [
-        program.scale * float(value) + program.shift if np.isfinite(value) else None
-        for value in result.root_values
-    ]
-    leaf = result.leaf_value
-    return {
-        "root_values": values,
-        "root_values_exact": [bool(flag) for flag in result.root_exact],
-        "leaf_value": None if leaf is None else program.scale * leaf + program.shift,
-    }
 
 
 def open_thresholds(program: Program, result: ThresholdResult) -> dict[str, object]:

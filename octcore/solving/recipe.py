@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from octcore.constraints import side_constraint
@@ -81,33 +81,27 @@ def _call(function: str, arguments: Mapping[str, Any]) -> str:
     return f"{function}(\n    data{words},\n)\n"
 
 
-def _is_plain_sample(choice: DataChoice) -> bool:
-    if not choice.sample:
-        return False
-    info = sample_info(choice.sample)
-    kinds = dict(choice.kinds) == dict(info.kinds)
-    untouched = not (choice.drop or choice.merge) and choice.missing == "drop-rows"
-    untouched = untouched and choice.positive_class is None and choice.target_bins is None
-    return kinds and untouched and choice.target == info.target
+def _unusual(choice: DataChoice) -> dict[str, Any]:
+    """What is not as usual in how columns are meant, by the names of `octcore.read_csv`."""
+    names = {part.name: part.default for part in fields(choice)}
+    for name in ("sample", "file_name", "target"):
+        del names[name]
+    given = {name: getattr(choice, name) for name in names}
+    return {name: value for name, value in given.items() if value and value != names[name]}
 
 
 def _read_call(choice: DataChoice) -> str:
-    if _is_plain_sample(choice):
-        return f"octcore.load_sample({choice.sample!r})"
+    unusual = _unusual(choice)
+    if choice.sample:
+        info = sample_info(choice.sample)
+        kinds = dict(choice.kinds) == dict(info.kinds)
+        if kinds and choice.target == info.target and set(unusual) <= {"kinds"}:
+            return f"octcore.load_sample({choice.sample!r})"
     name = f"{choice.sample}.csv" if choice.sample else choice.file_name or "data.csv"
     parts = [repr(name), f"target={choice.target!r}"]
-    if choice.drop:
-        parts.append(f"drop={list(choice.drop)!r}")
-    if choice.kinds:
-        parts.append(f"kinds={dict(choice.kinds)!r}")
-    if choice.missing != "drop-rows":
-        parts.append(f"missing={choice.missing!r}")
-    if choice.positive_class is not None:
-        parts.append(f"positive_class={choice.positive_class!r}")
-    if choice.merge:
-        parts.append(f"merge={list(choice.merge)!r}")
-    if choice.target_bins is not None:
-        parts.append(f"target_bins={choice.target_bins}")
+    for name, value in unusual.items():
+        plain = list(value) if isinstance(value, tuple) else value
+        parts.append(f"{name}={dict(value) if isinstance(value, Mapping) else plain!r}")
     return f"octcore.read_csv({', '.join(parts)})"
 
 
@@ -127,18 +121,13 @@ def command_line(choice: DataChoice, settings: Mapping[str, Any]) -> str:
         name = f"{choice.sample}.csv"
         lines.append(shlex.join(["octcore", "samples", choice.sample, "--output", name]))
     words = ["octcore", "solve", name, "--target", str(choice.target)]
-    for column in choice.drop:
-        words += ["--drop", column]
-    for column, kind in choice.kinds.items():
-        words += ["--kind", f"{column}={kind}"]
-    if choice.missing != "drop-rows":
-        words += ["--missing", choice.missing]
-    if choice.positive_class is not None:
-        words += ["--positive-class", str(choice.positive_class)]
-    for column in choice.merge:
-        words += ["--merge", column]
-    if choice.target_bins is not None:
-        words += ["--target-bins", str(choice.target_bins)]
+    for option, value in _unusual(choice).items():
+        if isinstance(value, Mapping):
+            for column, kind in value.items():
+                words += ["--kind", f"{column}={kind}"]
+        else:
+            for each in value if isinstance(value, tuple) else (value,):
+                words += [f"--{option.replace('_', '-')}", str(each)]
     lines.append(_folded(words + setting_words(settings)))
     return "\n".join(lines) + "\n"
 

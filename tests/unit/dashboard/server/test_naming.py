@@ -7,9 +7,8 @@ import pytest
 from dashboard import cached
 from dashboard.server.naming import setting_words, title_of
 from dashboard.views.compare.side_by_side import Finished, same_trees
-from octcore.data.reading import make_dataset
+from octcore.data.reading import make_dataset, table_of
 from octcore.data.samples import load_sample
-from octcore.data.writing import table_of
 from octcore.solving.solve import solve
 
 
