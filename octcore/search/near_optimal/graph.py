@@ -16,7 +16,7 @@ import numpy as np
 
 from octcore.errors import TooLargeError
 from octcore.search.near_optimal.instance import Instance, Work
-from octcore.search.near_optimal.kernels import LARGE, least_cost, score
+from octcore.search.near_optimal.kernels import IMPOSSIBLE, LARGE, least_cost, score
 
 GUARD_EVERY = 64
 """Scored subsets between two looks at the clock."""
@@ -140,6 +140,14 @@ class LeastCosts:
             wanted,
         )
         return int(n_active), int(leaf)
+
+    def leaf_errors(self, subset: np.ndarray) -> int:
+        """Errors of a leaf on a subset, `IMPOSSIBLE` if it has too few rows."""
+        i = self.instance
+        counts = np.bincount(i.word_class, np.bitwise_count(subset), len(i.weight))
+        weight = i.weight * counts
+        is_allowed = counts.sum() >= i.least
+        return int(weight.sum() - weight.max()) if is_allowed else int(IMPOSSIBLE)
 
     def _look_at_clock(self) -> None:
         self.scored += 1
@@ -360,7 +368,7 @@ def build_levels(costs: LeastCosts, budget: int) -> list[Level]:
                 leaf, edges = _edges(costs, subset, depth, room, roots, below)
                 level_edges += edges
             else:
-                leaf = costs.scan(subset, 0)[1]
+                leaf = costs.leaf_errors(subset)
             leaf_errors.append(leaf)
             first_edge.append(len(level_edges))
         levels.append(

@@ -41,11 +41,14 @@ class TreeGraph:
         The graph and what counts in it.
     optimum : Fraction
         Least cost of an allowed tree, in integer weight units.
+    everything : Counted or None
+        The counts where every column may be used; None before they are known.
     """
 
     instance: Instance
     counter: Counter
     optimum: Fraction
+    everything: Counted | None = None
 
 
 def find_trees(
@@ -103,13 +106,12 @@ def find_trees_compiled(
     levels = build_levels(costs, budget)
     report("counting", costs.scored)
     counter = Counter(costs, levels)
-    graph = TreeGraph(instance, counter, Fraction(0))
-    cells = TreeQuery(graph, margin=None).cells
-    if not cells:
+    every = TreeQuery(TreeGraph(instance, counter, Fraction(0)), margin=None)
+    if not every.cells:
         return None
     costs.forget()
-    optimum = min(instance.cost(errors, leaves) for errors, leaves, _ in cells)
-    return TreeGraph(instance, counter, optimum)
+    optimum = min(instance.cost(errors, leaves) for errors, leaves, _ in every.cells)
+    return TreeGraph(instance, counter, optimum, every.counted)
 
 
 def _least_scaled(costs: LeastCosts, roots: np.ndarray | None) -> int:
@@ -164,6 +166,8 @@ class TreeQuery:
     @cached_property
     def counted(self) -> Counted:
         """Counts by which of the required features a tree does without."""
+        if self.graph.everything is not None and not self.required and not self.banned:
+            return self.graph.everything
         return self.graph.counter.count(self._variants())
 
     @cached_property
