@@ -389,6 +389,28 @@ CASES = {
         params={"leaf_penalty": 0.01},
         constraints={"min_samples_leaf": 2},
     ),
+    "no-split-leaves-enough-rows": Case(
+        key="threshold-search",
+        columns={"a": (6, 4, 5, 2, 4, 4, 3, 0, 4, 4, 5, 2, 6)},
+        y=(2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0),
+        depth=1,
+        encoding="raw",
+        params={"leaf_penalty": 0.01},
+        constraints={"min_samples_leaf": 13},
+        weights=(
+            *(1469.8839352582127, 0.0, 0.013407175123724416, 0.002470089541924934),
+            *(667.5817690615096, 0.0, 989.4338229061345, 0.0, 0.0, 0.0, 105.27271374655476),
+            *(0.0009766429260399288, 298.8753053128958),
+        ),
+    ),
+    "equal-rows-of-two-classes": Case(
+        key="threshold-search",
+        columns={"a": (1, 1)},
+        y=(0, 1),
+        depth=1,
+        encoding="raw",
+        params={"leaf_penalty": 0.1},
+    ),
     "sides-taken-up-to-a-tolerance": Case(
         key="svm1-odt",
         columns={"f0": (2.464, 70.198, 1.996)},
