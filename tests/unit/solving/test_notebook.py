@@ -72,6 +72,7 @@ def test_html_is_well_formed_and_escapes_what_users_wrote(hostile: Run, run: Run
     assert all("&lt;script&gt;" in page for page in pages)
     assert run.certificate.badge in run._repr_html_()
     assert f"{run.accuracy:.2%}" in run._repr_html_()
+    assert "rows in a box: setosa / versicolor / virginica" in run._repr_html_()
 
 
 def test_the_table_of_a_data_set_names_its_findings() -> None:
