@@ -101,6 +101,7 @@ class Line:
 
     `seconds` counts from the call; `solve_seconds` leaves out handing the data to the child
     process and loading the formulations there (0.3 to 0.6 s), and is what peers are compared with.
+    `load` is that of the minute before the solve.
     A status of ``"missing"`` or ``"refused"`` has its reason in `note`.
     """
 
@@ -131,6 +132,8 @@ class Line:
     trees: int | None = None
     method: str = ""
     limit: float | None = None
+    load: float | None = None
+    machine: str = ""
     note: str = ""
 
     @property

@@ -14,6 +14,7 @@ from joblib import delayed
 
 from octcore.bench.counters import COUNTERS, run_counter
 from octcore.bench.instance import COLUMNS, Instance, Line
+from octcore.bench.machine import load, machine_words
 from octcore.bench.peers import PEERS, run_peer
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError, SettingsError
@@ -154,7 +155,7 @@ def _blank(suite: str, instance: Instance, limit: float) -> Line:
 
 
 def _solve(suite: str, instance: Instance, limit: float, solver: Solver) -> Line:
-    blank = _blank(suite, instance, limit)
+    blank = replace(_blank(suite, instance, limit), load=load(), machine=machine_words())
     try:
         if instance.formulation in PEERS:
             return run_peer(instance, blank, limit)
@@ -187,6 +188,7 @@ def _solve_selected(blank: Line, instance: Instance, limit: float, solver: Solve
         formulation=instance.formulation,
         test_size=SELECTION_TEST_SIZE,
         solver=on_selected,
+        n_jobs=-1,
         **instance.settings,
     )
     return replace(

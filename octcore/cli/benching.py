@@ -12,6 +12,7 @@ from octcore.bench.counters import COUNTERS
 from octcore.bench.data_files import check_files, data_folder
 from octcore.bench.instance import Instance, Line
 from octcore.bench.peers import PEERS
+from octcore.bench.profiles import read_bench
 from octcore.bench.runner import in_child, in_this_process, run_suite
 from octcore.bench.suite import Suite, get_suite, list_suites, pick
 from octcore.bench.summary import summary
@@ -23,11 +24,18 @@ from octcore.parameters import unknown_name
 from octcore.solving.settings import check_settings
 from octcore.worker import Snapshot
 
+REPORT = "report"
+
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser("bench")
-    parser.add_argument("suite", metavar="SUITE", help=", ".join(list_suites()))
+    parser.add_argument(
+        "suite", metavar="SUITE", help=f"{', '.join(list_suites())}; or report, with files"
+    )
+    parser.add_argument(
+        "files", metavar="FILE.csv", nargs="*", help="of report: outputs of any suites"
+    )
     parser.add_argument("--limit", metavar="S", default="60", help="seconds of every solve")
     parser.add_argument("--instances", metavar="N|all", default="all")
     parser.add_argument("--formulations", metavar="KEY,...", default="")
@@ -44,7 +52,13 @@ def add_commands(commands: Any) -> None:
 
 
 def run_bench(arguments: argparse.Namespace) -> int:
-    """Run a suite and print a line per solve, then medians."""
+    """Run a suite and print a line per solve, then medians; or report what files hold."""
+    if arguments.suite == REPORT:
+        return _report(arguments.files, arguments.output)
+    if arguments.files:
+        raise SettingsError(
+            "BAD_OPTION", "Files are for octcore bench report; a suite takes --output.", "files"
+        )
     suite = get_suite(arguments.suite)
     limit = check_settings(time_limit=arguments.limit).time_limit
     study = _study(suite, arguments.study)
@@ -60,6 +74,28 @@ def run_bench(arguments: argparse.Namespace) -> int:
     if len(lines) < len(chosen):
         print(f"{len(chosen) - len(lines)} lines were in {output} already.")
     print(summary(lines))
+    return 0
+
+
+def _report(files: list[str], output: str | None) -> int:
+    """Write the report of some outputs as HTML and as Markdown."""
+    from octcore.reports.bench_report import as_html, as_markdown, bench_sections
+
+    if not files or output is None:
+        raise SettingsError(
+            "BAD_OPTION", "octcore bench report needs FILE.csv ... and --output NAME.", "files"
+        )
+    sections = bench_sections([cells for file in files for cells in read_bench(file)])
+    for suffix, content in ((".html", as_html(sections)), (".md", as_markdown(sections))):
+        path = Path(output).with_suffix(suffix)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+        except OSError as error:
+            raise SettingsError(
+                "CANNOT_WRITE", f"{path} cannot be written: {error.strerror}.", "output"
+            ) from error
+        print(path)
     return 0
 
 

@@ -1,6 +1,7 @@
 """Training on selected rows: hull vertices of clusters stand for what lies between them.
 
-Clusters are the rows of one class in one leaf of a heuristic tree.  If a leaf of the new tree holds
+Clusters are the rows of one class in one leaf of a heuristic tree, large ones cut at medians: the
+work grows with the product of a cluster's rows and vertices.  If a leaf of the new tree holds
 the vertices of a cluster's hull, it holds the whole cluster, since leaves of oblique trees are
 convex.  Bounds of such a solve hold for the selected rows only.
 """
@@ -12,20 +13,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from joblib import delayed
 
 from octcore.data.dataset import Dataset
 from octcore.data.distinct import distinct_rows
 from octcore.errors import CancelledError, SettingsError
 from octcore.numerics.hull_membership import balanced_choice, split_hull
 from octcore.program import Problem
+from octcore.selection.fits import in_parallel
 from octcore.solving.prepare import prepare
 from octcore.solving.settings import SELECT_ROWS, check_settings
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import grow
 
 RULES = SELECT_ROWS.options
-CHUNK = 60
-"""Largest cluster of the balanced rule, whose program has a column per pair of points."""
+LARGEST = {"hull": 4_000, "balanced": 60}
+"""Largest cluster by rule; the program of the balanced one has a column per pair of points."""
 BALANCED_SECONDS = 5.0
 
 
@@ -99,6 +102,7 @@ def select_rows(
     seed: int = 0,
     time_limit: float | None = None,
     cancel: Callable[[], bool] | None = None,
+    n_jobs: int = 1,
 ) -> Selection:
     """Select rows for a solve of SVM1-ODT (or any tree of hyperplanes).
 
@@ -121,6 +125,8 @@ def select_rows(
         their leaf are kept, and `Selection.unfinished` counts them.
     cancel : callable or None
         Asked often; a true answer ends the work.
+    n_jobs : int
+        Clusters that are looked at at once, each in a process of its own; -1 for one per core.
 
     Returns
     -------
@@ -136,17 +142,27 @@ def select_rows(
         raise SettingsError(
             "UNKNOWN_OPTION", f"rule must be one of {', '.join(RULES)}, not {rule!r}.", "rule"
         )
-    stop = _Stop(None if time_limit is None else time.perf_counter() + time_limit, cancel)
+    stop = _Stop(None if time_limit is None else time.monotonic() + time_limit, cancel)
     problem = scaled_problem(data, depth, encoding, seed)
-    tree = grow(problem)
-    pick = _Picker(problem, thresholds or Thresholds(), rule, stop)
-    kept, records = [], []
-    for leaf, rows in _clusters(problem, tree):
-        chosen = pick.from_cluster(tree, leaf, rows)
-        kept.append(chosen.rows)
-        records.append(chosen.record)
+    tree, X = grow(problem), np.asarray(problem.X, dtype=np.float64)
+    clusters = list(_clusters(problem, tree, LARGEST[rule]))
+    pick = _Picker(seed, thresholds or Thresholds(), rule, stop)
+    if n_jobs == 1:
+        found = (_kept(k, pick, tree, leaf, X[rows]) for k, (leaf, rows) in enumerate(clusters))
+    else:
+        there = replace(pick, stop=_Stop(stop.deadline, None))
+        calls = (
+            delayed(_kept)(k, there, tree, leaf, X[rows]) for k, (leaf, rows) in enumerate(clusters)
+        )
+        found = in_parallel(calls, n_jobs, None)
+    kept, records = [], {}
+    for k, chosen in found:
+        stop.if_cancelled()
+        kept.append(clusters[k][1][chosen.rows])
+        records[k] = chosen.record
     rows = np.sort(np.concatenate(kept))
-    return Selection(rows, np.ones(len(rows)), problem.n_samples, tuple(records))
+    in_order = tuple(records[k] for k in sorted(records))
+    return Selection(rows, np.ones(len(rows)), problem.n_samples, in_order)
 
 
 def scaled_problem(data: Dataset, depth: int, encoding: str = "scaled", seed: int = 0) -> Problem:
@@ -155,14 +171,14 @@ def scaled_problem(data: Dataset, depth: int, encoding: str = "scaled", seed: in
     return prepare(data, settings).problem
 
 
-def _clusters(problem: Problem, tree: Tree) -> Iterator[tuple[int, np.ndarray]]:
-    """Leaf and rows of every class in every leaf."""
+def _clusters(problem: Problem, tree: Tree, largest: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Leaf and rows of every class in every leaf, cut at medians where there are many."""
     leaves = tree.apply(problem.X)
     for leaf in tree.labels:
         for k in range(problem.n_classes):
             rows = np.flatnonzero((leaves == leaf) & (problem.y == k))
-            if len(rows):
-                yield leaf, rows
+            for part in _halves(rows, problem.X, largest):
+                yield leaf, part
 
 
 def select_again(
@@ -174,19 +190,17 @@ def select_again(
 ) -> Selection:
     """All errors, and from the correct rows of every leaf those that stand for the others."""
     wrong = np.flatnonzero(tree.predict_codes(X) != problem.y)
-    own = replace(problem, X=X)
-    stop = _Stop(None if time_limit is None else time.perf_counter() + time_limit, None)
-    pick = _Picker(own, thresholds, "hull", stop, any_multiplier=True)
+    stop = _Stop(None if time_limit is None else time.monotonic() + time_limit, None)
+    pick = _Picker(problem.seed, thresholds, "hull", stop, any_multiplier=True)
     kept, heavy, records = [wrong], [np.zeros(len(wrong), dtype=bool)], []
     leaves = tree.apply(X)
     for leaf, label in tree.labels.items():
-        rows = np.flatnonzero((leaves == leaf) & (problem.y == label))
-        if not len(rows):
-            continue
-        chosen = pick.from_cluster(tree, leaf, rows)
-        kept.append(chosen.rows)
-        heavy.append(chosen.stands_for_others)
-        records.append(chosen.record)
+        own = np.flatnonzero((leaves == leaf) & (problem.y == label))
+        for rows in _halves(own, X, LARGEST["hull"]):
+            chosen = pick.from_cluster(tree, leaf, X[rows])
+            kept.append(rows[chosen.rows])
+            heavy.append(chosen.stands_for_others)
+            records.append(chosen.record)
     rows, is_heavy = np.concatenate(kept), np.concatenate(heavy)
     weights = np.where(is_heavy, len(wrong) + 1.0, 1.0)
     order = np.argsort(rows)
@@ -212,26 +226,29 @@ class _Stop:
     cancel: Callable[[], bool] | None
 
     def __call__(self) -> None:
+        self.if_cancelled()
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise _OutOfTime
+
+    def if_cancelled(self) -> None:
+        """Raise if somebody wants to stop."""
         if self.cancel is not None and self.cancel():
             raise CancelledError("The selection of rows was stopped; no row was chosen.")
-        if self.deadline is not None and time.perf_counter() > self.deadline:
-            raise _OutOfTime
 
 
 @dataclass(frozen=True, eq=False)
 class _Picker:
-    """Keeps some rows of a cluster; of equal rows the first one."""
+    """Keeps some points of a cluster, by position; of equal points the first one."""
 
-    problem: Problem
+    seed: int
     thresholds: Thresholds
     rule: str
     stop: _Stop
     any_multiplier: bool = False
 
-    def from_cluster(self, tree: Tree, leaf: int, rows: np.ndarray) -> _Chosen:
-        X = np.asarray(self.problem.X[rows], dtype=np.float64)
-        rows = rows[distinct_rows(X)[0]]
-        X = np.asarray(self.problem.X[rows], dtype=np.float64)
+    def from_cluster(self, tree: Tree, leaf: int, points: np.ndarray) -> _Chosen:
+        rows = distinct_rows(points)[0]
+        X = points[rows]
         try:
             return (
                 self._balanced(rows, X)
@@ -242,7 +259,7 @@ class _Picker:
             return self._nearest(tree, leaf, rows, X)
 
     def _hull(self, tree: Tree, leaf: int, rows: np.ndarray, X: np.ndarray) -> _Chosen:
-        split = split_hull(X, np.random.default_rng(self.problem.seed), self.stop)
+        split = split_hull(X, np.random.default_rng(self.seed), self.stop)
         least = 0.0 if self.any_multiplier else 1.0 / (X.shape[1] + 1) - 1e-9
         matter = [
             members[shares >= least]
@@ -290,24 +307,29 @@ class _Picker:
         return distance
 
     def _balanced(self, rows: np.ndarray, X: np.ndarray) -> _Chosen:
-        kept = [np.zeros(0, dtype=np.int64)]
-        for chunk in _halves(np.arange(len(X)), X):
-            self.stop()
-            found = balanced_choice(X[chunk], self.thresholds.epsilon, BALANCED_SECONDS)
-            # nothing to gain by any hull: the points stand for themselves
-            kept.append(chunk[found] if len(found) else chunk)
-        chosen = np.sort(np.concatenate(kept))
+        self.stop()
+        found = balanced_choice(X, self.thresholds.epsilon, BALANCED_SECONDS)
+        # nothing to gain by any hull: the points stand for themselves
+        chosen = found if len(found) else np.arange(len(X))
         record = {"size": len(rows), "kept": len(chosen)}
         return _Chosen(rows[chosen], np.ones(len(chosen), dtype=bool), record)
 
 
-def _halves(at: np.ndarray, X: np.ndarray) -> Iterator[np.ndarray]:
-    """Cut a cluster at medians of its widest column until the parts are small."""
-    if len(at) <= CHUNK:
-        yield at
+def _kept(
+    number: int, pick: _Picker, tree: Tree, leaf: int, points: np.ndarray
+) -> tuple[int, _Chosen]:
+    """Choose from one cluster; a module function, so it can travel."""
+    return number, pick.from_cluster(tree, leaf, points)
+
+
+def _halves(at: np.ndarray, X: np.ndarray, largest: int) -> Iterator[np.ndarray]:
+    """Cut a cluster at medians of its widest column until the parts are small; none if empty."""
+    if len(at) <= largest:
+        if len(at):
+            yield at
         return
     j = int(np.ptp(X[at], axis=0).argmax())
     order = at[np.argsort(X[at, j], kind="stable")]
     half = len(order) // 2
-    yield from _halves(order[:half], X)
-    yield from _halves(order[half:], X)
+    yield from _halves(order[:half], X, largest)
+    yield from _halves(order[half:], X, largest)

@@ -104,6 +104,7 @@ def solve_selected(
     test_size: float = 0.0,
     cancel: Callable[[], bool] | None = None,
     solver: Callable[..., Run] = solve,
+    n_jobs: int = 1,
     **settings: Any,
 ) -> SelectedRun:
     """Select rows, train on them, judge on all rows; further rounds select by the last tree.
@@ -131,6 +132,8 @@ def solve_selected(
         Asked often; a true answer stops the selection, or the solve at hand and all later ones.
     solver : callable
         What trains a tree, with the arguments of `octcore.solve`.
+    n_jobs : int
+        Processes of the first selection, as in `select_rows`.
     **settings
         Further settings of `octcore.solve`.
 
@@ -154,7 +157,7 @@ def solve_selected(
     train, test, _ = split_rows(data, test_size, seed)
     problem = scaled_problem(train, depth, seed=seed)
     selection = select_rows(
-        train, depth, rule, thresholds, "scaled", seed, SELECTION_SHARE * time_limit, cancel
+        train, depth, rule, thresholds, "scaled", seed, SELECTION_SHARE * time_limit, cancel, n_jobs
     )
     select_seconds = time.perf_counter() - start
     best: SelectedRun | None = None

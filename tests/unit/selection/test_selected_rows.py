@@ -8,9 +8,9 @@ from scipy.spatial import ConvexHull
 
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
-from octcore.errors import DataError, SettingsError
+from octcore.errors import CancelledError, DataError, SettingsError
 from octcore.numerics.hull_membership import balanced_choice, split_hull
-from octcore.selection.data_selection import Thresholds, select_rows
+from octcore.selection.data_selection import LARGEST, Thresholds, select_rows
 from octcore.selection.one_vs_rest import signed_distance, solve_one_vs_rest
 from octcore.selection.selected_training import CLAIM, solve_selected
 from octcore.tree.tree import Split, Tree
@@ -81,6 +81,26 @@ def test_shares_limit_what_is_kept():
     assert sum(c["size"] for c in few.clusters) == data.n_samples
     assert (few.weights == 1).all()
     assert few.share == len(few.rows) / data.n_samples
+
+
+def test_large_clusters_are_cut(monkeypatch):
+    monkeypatch.setitem(LARGEST, "hull", 40)
+    data = _blobs()
+    found = select_rows(data, depth=2, thresholds=Thresholds(0.1, 0.3))
+    sizes = [cluster["size"] for cluster in found.clusters]
+    assert max(sizes) <= 40
+    assert sum(sizes) == data.n_samples
+    assert len(found.rows) == len(set(found.rows)) == sum(c["kept"] for c in found.clusters)
+
+
+@pytest.mark.long
+def test_processes_select_what_one_selects():
+    data = _blobs()
+    one, two = (select_rows(data, depth=2, n_jobs=n) for n in (1, 2))
+    np.testing.assert_array_equal(one.rows, two.rows)
+    assert one.clusters == two.clusters
+    with pytest.raises(CancelledError):
+        select_rows(data, depth=2, n_jobs=2, cancel=lambda: True)
 
 
 def test_wrong_settings_are_refused():

@@ -1,0 +1,193 @@
+"""One report of several bench files: what ran where, and our figures beside the papers'."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import plotly.graph_objects as go
+
+from octcore.bench.profiles import NOT_RUN, common_lines, instances_against_gap, solved_against_time
+from octcore.bench.suite import list_suites
+from octcore.plotting.palette import LIGHT
+from octcore.plotting.profile_plot import Panels, profile_figure
+from octcore.plotting.published_plot import MEASURES, published_data, published_figure
+
+Cells = Mapping[str, str]
+COLUMNS = {
+    "dataset": "data set",
+    "encoding": "encoding",
+    "formulation": "formulation",
+    "depth": "depth",
+    "parameters": "parameters",
+    "status": "status",
+    "objective": "objective",
+    "reference_objective": "published",
+    "gap": "gap",
+    "reference_gap": "published gap",
+    "test_accuracy": "test accuracy",
+    "reference_accuracy": "published accuracy",
+    "seconds": "seconds",
+    "reference_seconds": "published seconds",
+    "limit": "limit",
+    "load": "load",
+    "note": "note",
+}
+"""Columns of the tables; one that is empty for a suite is left out."""
+STYLE = (
+    "body{font-family:sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}"
+    "table{border-collapse:collapse;font-size:.85rem;display:block;overflow-x:auto}"
+    "td,th{border-bottom:1px solid #ccc;padding:.2rem .5rem;text-align:left}"
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """One suite.
+
+    Parameters
+    ----------
+    title : str
+        Of the suite.
+    machines : tuple of str
+        What its lines ran on.
+    facts : tuple of str
+        Sentences: limits, loads, and what every formulation proved.
+    table : tuple of tuple of str
+        Heading first.
+    figures : tuple of (str, plotly.graph_objects.Figure)
+        Caption and picture.
+    """
+
+    title: str
+    machines: tuple[str, ...]
+    facts: tuple[str, ...]
+    table: tuple[tuple[str, ...], ...]
+    figures: tuple[tuple[str, go.Figure], ...]
+
+
+def bench_sections(lines: Sequence[Cells]) -> tuple[Section, ...]:
+    """Collect what the report says, suite by suite.
+
+    Parameters
+    ----------
+    lines : sequence of mapping
+        From `octcore.bench.profiles.read_bench`, of any suites.
+    """
+    groups: dict[str, list[Cells]] = {}
+    for cells in lines:
+        groups.setdefault(cells.get("suite", ""), []).append(cells)
+    return tuple(_section(key, mine) for key, mine in sorted(groups.items()))
+
+
+def _section(key: str, lines: list[Cells]) -> Section:
+    suite = list_suites().get(key)
+    machines = dict.fromkeys(cells["machine"] for cells in lines if cells.get("machine"))
+    run = [cells for cells in lines if cells["status"] not in NOT_RUN]
+    return Section(
+        suite.title if suite else key,
+        tuple(machines),
+        tuple(_facts(lines, run)),
+        _table(lines),
+        tuple(_figures(run)),
+    )
+
+
+def _facts(lines: Sequence[Cells], run: Sequence[Cells]) -> list[str]:
+    found = []
+    limits = sorted({float(cells["limit"]) for cells in run if cells.get("limit")})
+    loads = sorted(float(cells["load"]) for cells in run if cells.get("load"))
+    if limits:
+        found.append("Limit: " + ", ".join(f"{limit:g} s" for limit in limits) + ".")
+    if loads:
+        found.append(f"Load when solves began: {loads[0]:g} to {loads[-1]:g}.")
+    if run:
+        found.append(_panels(run).words)
+    if len(run) < len(lines):
+        found.append(f"{len(lines) - len(run)} lines did not run; their notes say why.")
+    for measure, (_, _, words) in MEASURES.items():
+        pairs = published_data(run, measure)
+        if measure == "accuracy" and pairs:
+            ours, theirs = (
+                sum(getattr(pair, side) for pair in pairs) / len(pairs)
+                for side in ("ours", "published")
+            )
+            found.append(f"Mean {words}: {ours:.3f}, published {theirs:.3f}.")
+    return found
+
+
+def _panels(run: Sequence[Cells]) -> Panels:
+    common = common_lines(run)
+    shown = common or run
+    return Panels(
+        solved_against_time(shown),
+        instances_against_gap(shown),
+        len(run) - len(shown),
+        bool(common),
+    )
+
+
+def _figures(run: Sequence[Cells]) -> list[tuple[str, go.Figure]]:
+    if not run:
+        return []
+    found = [("Proven within a time, and gaps at the end", profile_figure(_panels(run), LIGHT))]
+    for measure, (_, _, words) in MEASURES.items():
+        pairs = published_data(run, measure)
+        if pairs:
+            caption = f"{words[0].upper()}{words[1:]}: ours and the paper's"
+            found.append((caption, published_figure(pairs, measure, LIGHT)))
+    return found
+
+
+def _table(lines: Sequence[Cells]) -> tuple[tuple[str, ...], ...]:
+    shown = [name for name in COLUMNS if any(cells.get(name) for cells in lines)]
+    rows = [tuple(_short(cells.get(name, "")) for name in shown) for cells in lines]
+    return (tuple(COLUMNS[name] for name in shown), *rows)
+
+
+def _short(cell: str) -> str:
+    """Numbers with five digits, other cells as they are."""
+    try:
+        return f"{float(cell):.5g}"
+    except ValueError:
+        return cell
+
+
+def as_markdown(sections: Sequence[Section]) -> str:
+    """Tables and sentences; the pictures stand in the HTML version."""
+    parts = ["# Benchmarks"]
+    for section in sections:
+        parts += [f"## {section.title}", *section.machines, *section.facts]
+        heading, *rows = section.table
+        table = [heading, tuple("---" for _ in heading), *rows]
+        parts.append("\n".join(f"| {' | '.join(map(_cell, row))} |" for row in table))
+    return "\n\n".join(parts) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def as_html(sections: Sequence[Section]) -> str:
+    """One page that needs no other file: pictures, sentences and tables."""
+    parts = [
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Benchmarks</title>"
+        f"<style>{STYLE}</style></head><body><h1>Benchmarks</h1>"
+    ]
+    has_script = False
+    for section in sections:
+        parts.append(f"<h2>{escape(section.title)}</h2>")
+        parts += [f"<p>{escape(words)}</p>" for words in (*section.machines, *section.facts)]
+        for caption, figure in section.figures:
+            script: bool = not has_script
+            picture = figure.to_html(full_html=False, include_plotlyjs=script)
+            parts.append(f"<h3>{escape(caption)}</h3>{picture}")
+            has_script = True
+        heading, *rows = section.table
+        parts.append("<table><tr>" + "".join(f"<th>{escape(c)}</th>" for c in heading) + "</tr>")
+        parts += [
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        ]
+        parts.append("</table>")
+    return "".join([*parts, "</body></html>\n"])

@@ -1,0 +1,70 @@
+"""One report of several bench files."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from octcore.bench.instance import COLUMNS, Line
+from octcore.cli import main
+from octcore.plotting.palette import LIGHT
+from octcore.plotting.published_plot import published_data, published_figure
+
+CLOSED = Line(
+    "s-oct", "iris", "auto", "s-oct", 2, "cuts=benders-last-1", "optimal", 149.0, 149.0, 0.0, 4.0,
+    reference_objective=149.0, reference_seconds=12.0, root_bound=150.0, limit=30.0, load=0.5,
+    machine="2 cores of a <processor>",
+)  # fmt: skip
+HELD_OUT = Line(
+    "svm1-odt", "Wine", "auto", "svm1-odt", 2, "repeat=0", "feasible", 3.0, None, None, 8.0,
+    test_accuracy=0.98, reference_accuracy=0.95, limit=8.0, load=2.0,
+)  # fmt: skip
+MISSING = Line("s-oct", "wine", "auto", "oct-h", 2, "", "missing", note="not | installed")
+
+
+def write(path, lines):
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, COLUMNS)
+        writer.writeheader()
+        writer.writerows(line.cells() for line in lines)
+    return str(path)
+
+
+def test_files_of_several_suites_become_one_report(tmp_path, capsys):
+    first = write(tmp_path / "a.csv", [CLOSED, MISSING])
+    second = write(tmp_path / "b.csv", [HELD_OUT])
+    assert main(["bench", "report", first, second, "--output", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out.split() == [str(tmp_path / f"out.{x}") for x in ("html", "md")]
+    text = (tmp_path / "out.md").read_text(encoding="utf-8")
+    assert "S-OCT, solver comparison" in text
+    assert "Load when solves began: 0.5 to 0.5." in text
+    assert "Limit: 30 s." in text
+    assert "s-oct cuts=benders-last-1 proves 1 of 1." in text
+    assert "1 lines did not run" in text
+    assert "Mean test accuracy: 0.980, published 0.950." in text
+    assert "| iris | auto | s-oct | 2 | cuts=benders-last-1 | optimal | 149 | 149 | 0 |" in text
+    assert "not \\| installed" in text
+    page = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert "2 cores of a &lt;processor&gt;" in page
+    assert page.count("plotly.js v") == 1  # one script for all pictures
+    assert "Root bound, and the published optimum: ours and the paper&#x27;s" in page
+
+
+def test_report_refuses_in_one_sentence(tmp_path, capsys):
+    file = write(tmp_path / "a.csv", [CLOSED])
+    for arguments in (["report"], ["report", file], ["s-oct", file]):
+        assert main(["bench", *arguments]) != 0
+        assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_repetitions_of_a_data_set_are_averaged():
+    lines = [
+        {**dict.fromkeys(COLUMNS, ""), "dataset": "Wine", "encoding": "auto", "depth": "2",
+         "test_accuracy": ours, "reference_accuracy": "0.95"}
+        for ours in ("0.9", "1.0", "")
+    ]  # fmt: skip
+    (pair,) = published_data(lines, "accuracy")
+    assert (pair.name, pair.ours, pair.published) == ("Wine D=2", pytest.approx(0.95), 0.95)
+    figure = published_figure((pair,), "accuracy", LIGHT)
+    assert [trace.name for trace in figure.data if trace.mode == "markers"] == ["ours", "published"]
