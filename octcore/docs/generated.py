@@ -15,7 +15,6 @@ from octcore.formulations.base import FormulationInfo, list_formulations
 from octcore.parameters import Parameter
 
 START, END = "<!-- generated: formulations -->", "<!-- end -->"
-SENSES = {"max": "maximise", "min": "minimise"}
 SAMPLES = {2: "4-partitions"}
 """Sample for the example of a page, by the largest number of classes."""
 
@@ -67,7 +66,7 @@ def _facts(info: FormulationInfo) -> str:
         "splits": info.split_kind,
         "encoded features": f"{features}; `{info.default_encoding}` by default",
         "classes": classes,
-        "objective": f"{SENSES[info.sense]} {info.objective}",
+        "objective": f"{info.sense.name.lower()} {info.objective}",
         "depth": f"up to {info.max_depth}",
         "engines": ", ".join(f"`{key}`" for key in info.engines),
         "side constraints": ", ".join(f"`{n}`" for n in sorted(info.constraints)) or "none",

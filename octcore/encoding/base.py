@@ -121,14 +121,14 @@ class Encoding:
         Encoded columns in order.
     raw_features : tuple of str
         Names of the raw columns, in the order of the data set; also those that gave no column.
-    notes : tuple of str
+    findings : tuple of str
         Remarks for the user, such as collapsed quantile edges.
     """
 
     key: str
     columns: tuple[EncodedColumn, ...]
     raw_features: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -210,7 +210,7 @@ class Encoding:
         """Return the same encoding for raw columns of other names."""
         columns = tuple(replace(column, raw=names[column.raw]) for column in self.columns)
         raw_features = tuple(names[name] for name in self.raw_features)
-        return Encoding(self.key, columns, raw_features, self.notes)
+        return Encoding(self.key, columns, raw_features, self.findings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -218,7 +218,7 @@ class Encoding:
             "key": self.key,
             "raw_features": list(self.raw_features),
             "columns": [column.to_dict() for column in self.columns],
-            "notes": list(self.notes),
+            "notes": list(self.findings),
         }
 
     @classmethod

@@ -107,12 +107,12 @@ def fit_encoding(
     varying = _varying(frame, columns, labels)
     _refuse_unfit(parsed, varying)
     _refuse_too_large(parsed, varying, len(frame))
-    notes = list(parsed.notes)
-    encoded = _encode(parsed, varying, notes)
+    findings = list(parsed.findings)
+    encoded = _encode(parsed, varying, findings)
     if not keep_constant:
-        encoded = _without_constants(encoded, varying, notes)
+        encoded = _without_constants(encoded, varying, findings)
     names = tuple(column.name for column in columns)
-    return Encoding(parsed.key, tuple(encoded), names, tuple(notes))
+    return Encoding(parsed.key, tuple(encoded), names, tuple(findings))
 
 
 def _varying(frame: pd.DataFrame, columns: Sequence[Column], labels: Labels | None) -> list[_Raw]:
@@ -191,7 +191,7 @@ def _is_plain(raw: _Raw) -> bool:
     return bool(numbers.min() >= 0.0 and numbers.max() <= 1.0)
 
 
-def _encode(key: EncodingKey, varying: Sequence[_Raw], notes: list[str]) -> list[EncodedColumn]:
+def _encode(key: EncodingKey, varying: Sequence[_Raw], findings: list[str]) -> list[EncodedColumn]:
     if key.family == "none":
         return [plain_column(raw.name, raw.numbers()) for raw in varying]
     if key.family == "one-hot":
@@ -218,7 +218,7 @@ def _encode(key: EncodingKey, varying: Sequence[_Raw], notes: list[str]) -> list
     if collapsed:
         shown = ", ".join(collapsed[:5]) + (", …" if len(collapsed) > 5 else "")
         what = "buckets" if key.family == "QB" else "thresholds"
-        notes.append(
+        findings.append(
             f"{key.key}: quantiles coincide, so {len(collapsed)} of the numeric columns have fewer "
             f"{what} than asked for: {shown}."
         )
@@ -232,7 +232,7 @@ def _class_changes(raw: _Raw) -> list[EncodedColumn]:
 
 
 def _without_constants(
-    encoded: Sequence[EncodedColumn], varying: Sequence[_Raw], notes: list[str]
+    encoded: Sequence[EncodedColumn], varying: Sequence[_Raw], findings: list[str]
 ) -> list[EncodedColumn]:
     """Leave out encoded columns with one value on the training rows, and say which were lost."""
     values = {raw.name: raw.values.to_numpy() for raw in varying}
@@ -244,7 +244,7 @@ def _without_constants(
     left = {column.raw for column in kept}
     lost = [raw.name for raw in varying if raw.name not in left]
     if lost:
-        notes.append(
+        findings.append(
             f"No split is possible on {listing(lost)}: its quantiles do not separate any rows; "
             "more quantiles or class-change would."
         )

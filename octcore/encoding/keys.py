@@ -23,13 +23,13 @@ class EncodingKey:
         ``"QB"``, ``"QT"`` or one of the keys without a number.
     q : int
         Number of quantile steps; 0 for keys without one.
-    notes : tuple of str
+    findings : tuple of str
         Remarks for the user.
     """
 
     family: str
     q: int = 0
-    notes: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -67,10 +67,10 @@ def parse_encoding_key(key: object) -> EncodingKey:
             "encoding",
         )
     q = int(digits)
-    return EncodingKey(family, q, _notes(family, q))
+    return EncodingKey(family, q, _findings(family, q))
 
 
-def _notes(family: str, q: int) -> tuple[str, ...]:
+def _findings(family: str, q: int) -> tuple[str, ...]:
     if q <= MANY_QUANTILES:
         return ()
     columns = q if family == "QB" else q - 1

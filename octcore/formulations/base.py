@@ -17,7 +17,7 @@ from typing import Any
 from octcore.capabilities import Capability, engines_for
 from octcore.errors import SettingsError
 from octcore.parameters import Parameter, unknown_name
-from octcore.program import Problem, Program
+from octcore.program import Problem, Program, Sense
 
 COMMON_OBJECTIVE = "accuracy - leaf_penalty x leaves"
 
@@ -80,8 +80,8 @@ class FormulationInfo:
         Side constraints that it can express.
     capabilities : tuple of Capability
         What its programs ask of an engine, one or the other; `engines` follows.
-    sense : str
-        ``"max"`` or ``"min"``.
+    sense : Sense
+        Of the objective.
     objective : str
         The objective in words, for axis titles.
     objective_with : callable or None
@@ -119,7 +119,7 @@ class FormulationInfo:
     hyperparameters: tuple[Parameter, ...]
     constraints: frozenset[str]
     capabilities: tuple[Capability, ...]
-    sense: str = "max"
+    sense: Sense = Sense.MAXIMISE
     objective: str = COMMON_OBJECTIVE
     max_classes: int | None = None
     max_depth: int = 8
@@ -131,7 +131,7 @@ class FormulationInfo:
     class_name: str = ""
     rank: int = 1000
     has_side_margins: bool = False
-    objective_with: Callable[[Mapping[str, Any]], tuple[str, str]] | None = None
+    objective_with: Callable[[Mapping[str, Any]], tuple[Sense, str]] | None = None
 
     def __post_init__(self) -> None:
         """Make the name of the class from the key where none is given."""
@@ -151,8 +151,8 @@ class FormulationInfo:
         """Keys of the engines that can solve it, the default first."""
         return engines_for(self.capabilities)
 
-    def objective_of(self, params: Mapping[str, Any]) -> tuple[str, str]:
-        """Sense (``"max"`` or ``"min"``) and words of the objective under these hyperparameters."""
+    def objective_of(self, params: Mapping[str, Any]) -> tuple[Sense, str]:
+        """Sense and words of the objective under these hyperparameters."""
         if self.objective_with is None:
             return self.sense, self.objective
         return self.objective_with(params)

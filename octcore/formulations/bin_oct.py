@@ -72,7 +72,7 @@ INFO = FormulationInfo(
     constraints=(side.STRUCTURAL | side.ROUTED | side.PREDICTION)
     - {"max_leaves", "max_splits", "feature_once_per_path"},
     capabilities=(Capability.LINEAR,),
-    sense="min",
+    sense=Sense.MINIMISE,
     objective="misclassified rows",
     equations=(
         (r"\min \sum_{q,k} e_{qk}", "misclassified rows"),

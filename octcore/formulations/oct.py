@@ -80,7 +80,7 @@ INFO = FormulationInfo(
     ),
     constraints=side.STRUCTURAL | side.ROUTED | side.PREDICTION,
     capabilities=(Capability.LINEAR,),
-    sense="min",
+    sense=Sense.MINIMISE,
     objective="errors / errors of the majority rule + alpha x splits",
     equations=(
         (r"\min \sum_t L_t / \hat L + \alpha \sum_m d_m", "errors and the price of the splits"),

@@ -72,7 +72,7 @@ class Scored:
         return float((self.right == 1).sum()) / self.n_judged
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def findings(self) -> tuple[str, ...]:
         """What the reader should know about the columns, one sentence each."""
         found = []
         if not self.complete.all():

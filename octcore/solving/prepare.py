@@ -90,8 +90,10 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
         seed=settings.seed,
     )
     seconds = time.perf_counter() - start
-    notes = findings + encoding.notes
-    return Prepared(settings, info, train, test, encoding, problem, seconds, notes, sample_weight)
+    findings += encoding.findings
+    return Prepared(
+        settings, info, train, test, encoding, problem, seconds, findings, sample_weight
+    )
 
 
 def _repeated(train: Dataset, sample_weight: np.ndarray | None) -> Dataset:
@@ -159,8 +161,8 @@ def split_rows(
     _, held = train_test_split(movable, test_size=n_test, random_state=seed, stratify=stratify)
     mask = np.zeros(data.n_samples, dtype=bool)
     mask[held] = True
-    notes = () if stratify is not None else ("The held-out part is too small to be stratified.",)
-    return data.subset(~mask), data.subset(mask), notes
+    findings = () if stratify is not None else ("The held-out part is too small to be stratified.",)
+    return data.subset(~mask), data.subset(mask), findings
 
 
 def _context(

@@ -43,10 +43,10 @@ def run_report(run: Run) -> str:
     lines.append("seconds " + "  ".join(spent))
     if run.model_size:
         lines.append("model " + "  ".join(f"{v:,} {k}" for k, v in run.model_size.items()))
-    remarks = [*run.certificate.sentences, *run.findings]
+    findings = [*run.certificate.sentences, *run.findings]
     if run.train is not None:
-        remarks += [f.message for f in run.train.findings if f.severity == "warning"]
-    lines += [f"- {text}" for text in remarks]
+        findings += [f.message for f in run.train.findings if f.severity == "warning"]
+    lines += [f"- {text}" for text in findings]
     return "\n".join(lines)
 
 

@@ -120,4 +120,4 @@ def test_spambase_buckets_have_38_constant_columns() -> None:
     everything = fit_encoding("QB-5", (frame, columns), keep_constant=True)
     useful = fit_encoding("QB-5", (frame, columns))
     assert len(everything.columns) - len(useful.columns) == 38
-    assert useful.notes
+    assert useful.findings

@@ -50,8 +50,8 @@ def draw() -> None:
         f"{text.markdown(column)} becomes {text.count(record.n_encoded, 'encoded column')}; "
         f"all columns together become {len(fitted.columns):,}."
     )
-    for note in fitted.notes:
-        st.caption(f":material/info: {text.markdown(note, 400)}")
+    for finding in fitted.findings:
+        st.caption(f":material/info: {text.markdown(finding, 400)}")
     binarization.draw(data, column)
 
 

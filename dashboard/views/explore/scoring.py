@@ -66,8 +66,8 @@ def _show(run_id: str, scored: Scored, file_name: str) -> None:
                 help="Share of the predicted class among the training rows of the leaf. Far above "
                 "the share that is right: the file is unlike the training rows.",
             )
-    for remark in scored.remarks:
-        st.warning(text.markdown(remark, 300), icon=":material/info:")
+    for finding in scored.findings:
+        st.warning(text.markdown(finding, 300), icon=":material/info:")
     table = scored.table()
     columns = [*table.columns[-3:], *table.columns[:-3]]
     st.dataframe(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from octcore.capabilities import Capability
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText
 from octcore.parameters import Choice, Flag, FloatRange, IntRange, Parameter
+from octcore.program import Sense
 
 REFERENCE = Reference(
     "D'Onofrio, F., Grani, G., Monaci, M. and Palagi, L.",
@@ -128,7 +129,7 @@ def declare(
         hyperparameters=(*PENALTIES, *extra, EPSILON, BIG_M),
         constraints=frozenset({"class_weight"}),
         capabilities=capabilities,
-        sense="min",
+        sense=Sense.MINIMISE,
         objective="half the squared norms + C x slacks" + price,
         max_classes=2,
         max_depth=4,

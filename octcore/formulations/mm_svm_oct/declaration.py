@@ -76,7 +76,7 @@ INFO = FormulationInfo(
     ),
     constraints=frozenset({"class_weight"}),
     capabilities=(Capability.CONVEX_QUADRATIC,),
-    sense="min",
+    sense=Sense.MINIMISE,
     objective="half the largest squared norm + c1 x slacks + c2 x relabelled + c3 x planes",
     max_classes=2,
     max_depth=4,

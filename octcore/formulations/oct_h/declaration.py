@@ -73,7 +73,7 @@ INFO = FormulationInfo(
         {"min_samples_leaf", "max_leaves", "max_splits", "forbidden_features", "class_weight"}
     ),
     capabilities=(Capability.LINEAR,),
-    sense="min",
+    sense=Sense.MINIMISE,
     objective="errors / errors of the majority rule + alpha x features in splits",
     max_depth=6,
     equations=(

@@ -41,17 +41,17 @@ from octcore.formulations.shared.oblique import (
     describe_in_words,
 )
 from octcore.parameters import Choice, Flag, FloatRange
-from octcore.program import Capability, Problem, Program
+from octcore.program import Capability, Problem, Program, Sense
 from octcore.tree.tree import Tree
 
 CORRECT_ROWS = "correctly classified rows"
 
 
-def _objective(params: Mapping[str, Any]) -> tuple[str, str]:
+def _objective(params: Mapping[str, Any]) -> tuple[Sense, str]:
     """Sense and words: (1a) without a price of splits, the one of section 2.2 with one."""
     if not float(params.get("alpha") or 0.0) > 0:
-        return "max", CORRECT_ROWS
-    return "min", "share of errors + alpha x splits"
+        return Sense.MAXIMISE, CORRECT_ROWS
+    return Sense.MINIMISE, "share of errors + alpha x splits"
 
 
 INFO = FormulationInfo(
@@ -99,7 +99,7 @@ INFO = FormulationInfo(
     ),
     constraints=frozenset({"max_leaves", "max_splits", "class_weight"}),
     capabilities=(Capability.SEPARATION, Capability.LINEAR),
-    sense="max",
+    sense=Sense.MAXIMISE,
     objective=f"{CORRECT_ROWS}; with alpha > 0 minimise share of errors + alpha x splits",
     objective_with=_objective,
     max_depth=6,

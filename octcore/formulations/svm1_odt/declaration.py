@@ -124,7 +124,7 @@ INFO = FormulationInfo(
     ),
     constraints=frozenset({"class_weight"}),
     capabilities=(Capability.LINEAR,),
-    sense="min",
+    sense=Sense.MINIMISE,
     objective="errors + alpha1 x missing margins + alpha2 x 1-norms",
     max_depth=6,
     equations=(

@@ -91,14 +91,14 @@ def test_none_takes_numbers_from_0_to_1_only(mixed: Dataset) -> None:
 def test_constant_bucket_is_kept_on_request_only() -> None:
     data = Dataset.from_arrays(np.array([0.0] * 98 + [1.0, 2.0])[:, None])
     assert fit_encoding("QB-5", data).columns == ()
-    assert "No split is possible" in fit_encoding("QB-5", data).notes[-1]
+    assert "No split is possible" in fit_encoding("QB-5", data).findings[-1]
     kept = fit_encoding("QB-5", data, keep_constant=True)
     assert kept.transform(data.frame).tolist() == [[1.0]] * 100
 
 
 def test_collapsed_quantiles_are_noted() -> None:
     data = Dataset.from_arrays(np.array([0.0] * 8 + [1.0, 2.0, 3.0])[:, None])
-    assert "(2 of 4)" in fit_encoding("QT-5", data).notes[0]
+    assert "(2 of 4)" in fit_encoding("QT-5", data).findings[0]
 
 
 def test_new_rows_beyond_the_edges_fall_into_the_outer_buckets() -> None:

@@ -15,7 +15,7 @@ def test_every_offered_key_is_understood() -> None:
 def test_any_q_from_two_is_taken(key: str) -> None:
     parsed = parse_encoding_key(key)
     assert (parsed.family, parsed.q) == (key[:2], int(key[3:]))
-    assert not parsed.notes
+    assert not parsed.findings
 
 
 @pytest.mark.parametrize(("given", "key"), [("qt-5", "QT-5"), (" QB_3 ", "QB-3"), ("QT7", "QT-7")])
@@ -32,7 +32,7 @@ def test_bad_number_of_quantiles_is_refused(key: str) -> None:
 
 
 def test_many_quantiles_are_accepted_with_a_remark() -> None:
-    assert "499" in parse_encoding_key("QT-500").notes[0]
+    assert "499" in parse_encoding_key("QT-500").findings[0]
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_the_objective_of_s_oct_depends_on_alpha():
     priced = check_settings("s-oct", params={"alpha": 0.01}).to_dict()
     assert objective_words(priced) == "share of errors + alpha x splits"
     info = get_formulation("s-oct").info
-    assert info.objective_of({"alpha": 0.01})[0] == "min"
+    assert info.objective_of({"alpha": 0.01})[0] is Sense.MINIMISE
     problem = prepare(octcore.load_sample("iris"), check_settings(**priced)).problem
     assert get_formulation("s-oct").build(problem).sense is Sense.MINIMISE
     assert objective_words({"formulation": "cart"}) == get_formulation("cart").info.objective

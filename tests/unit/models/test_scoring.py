@@ -38,7 +38,7 @@ def test_training_rows_score_as_the_run_says(finches):
     scored = score(model, raw_rows(run), leaf_counts(run))
     assert scored.accuracy == pytest.approx(run.accuracy)
     assert scored.n_judged == run.n_train
-    assert scored.remarks == ()
+    assert scored.findings == ()
     # A calibrated tree: the mean confidence on its own training rows is its accuracy.
     assert scored.confidence is not None
     assert scored.confidence.mean() == pytest.approx(run.accuracy)
@@ -63,7 +63,7 @@ def test_extra_columns_and_unknown_categories_are_remarks(finches):
     scored = score(model, rows)
     assert scored.extra == ("note",)
     assert scored.unseen == {"habitat": 3}
-    first, second = scored.remarks
+    first, second = scored.findings
     assert "3 rows of column “habitat” have a category" in first
     assert "“note” is not a column of the model" in second
     assert scored.confidence is None
@@ -75,7 +75,7 @@ def test_labels_that_are_unknown_do_not_count(finches):
     rows.loc[:3, run.train.target_name] = ["", "dodo", "?", "dodo"]
     scored = score(model, rows)
     assert scored.n_judged == run.n_train - 4
-    assert "4 rows with no label" in scored.remarks[0]
+    assert "4 rows with no label" in scored.findings[0]
     without = score(model, rows.drop(columns=run.train.target_name))
     assert without.accuracy is None
     assert without.right is None
@@ -116,8 +116,8 @@ def test_rows_with_an_empty_cell_are_refused_or_left_without_a_prediction(finche
         score(model, rows)
     scored = score(model, rows, leaf_counts(run), skip_incomplete=True)
     assert len(scored.labels) == scored.n_judged == len(rows) - 2
-    assert "2 rows without a value" in scored.remarks[0]
-    assert "row 3" in scored.remarks[0]
+    assert "2 rows without a value" in scored.findings[0]
+    assert "row 3" in scored.findings[0]
     table = scored.table()
     assert len(table) == len(rows)
     assert table[["prediction", "confidence", "leaf"]].iloc[[2, 5]].isna().all(axis=None)
