@@ -41,7 +41,7 @@ EDGE_HARDNESS = 3.0
 MOST_TREES = 16
 MOST_ROWS = 4_000
 """Rows drawn for one batch where there are more."""
-MOST_CELLS = 400_000
+MOST_CELLS = 200_000
 """Rows x trees x nodes of a batch."""
 
 
@@ -68,11 +68,14 @@ class Descent:
     rng: np.random.Generator
     batches: int = 0
 
-    def trees(self, deadline: float) -> list[PlaneTree]:
-        """Let one batch descend; none where there is nothing to part, or the time is over."""
+    def trees(self, deadline: float, levels: int | None = None) -> list[PlaneTree]:
+        """Let one batch descend; none where there is nothing to part, or the time is over.
+
+        Splits are on the first `levels` levels, on all of them for None.
+        """
         points = self.points
         present = np.flatnonzero(points.counts.sum(axis=0) > 0)
-        nodes = min(self.split_limit, 2**self.depth - 1)
+        nodes = min(self.split_limit, 2 ** (levels or self.depth) - 1)
         if len(points) < 2 or len(present) < 2 or nodes < 1:
             return []
         rows = np.arange(len(points))

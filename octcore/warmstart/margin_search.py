@@ -3,9 +3,10 @@
 A tree pays for errors, for margins that rows lack on their way and for the norms of its planes.
 One node at a time is refitted: with everything else in place a row has a cost on either side, the
 difference is what it gains on its better side, and linear programs with soft margins at several
-prices make candidates.  What counts is the true cost after routing and after the exact plane for
-the rows as routed.  On the last level the labels of the two leaves are chosen with the plane.
-Passes over all nodes, from given trees, random ones and changes of the best, make the search.
+prices make candidates, the plane at hand one more.  What counts is the true cost after routing and
+after the exact plane for the rows as routed.  On the last level the labels of the two leaves are
+chosen with the plane.  Passes over all nodes, from given trees, those of a descent (see `descent`),
+random ones and changes of the best, make the search.
 
 References
 ----------
@@ -25,6 +26,8 @@ from numpy.typing import NDArray
 
 from octcore.numerics.margin_lp import MarginPrices, margin_plane, soft_plane
 from octcore.tree import topology
+from octcore.warmstart.descent import Descent
+from octcore.warmstart.points import PlaneTree, count_classes, leaf_counts, leaf_labels
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -32,6 +35,8 @@ Plane = tuple[FloatArray, float]
 
 SOFTNESS = (0.03, 0.1, 0.3, 1.0)
 """Price of a margin's width, as shares of what a row gains on its better side."""
+DESCENDED_SHARE = 0.5
+"""Share of the starts that come from a descent."""
 MOST_CLASSES = 4
 """Classes of a node whose pairs are tried as labels."""
 LEAST_GAIN = 1e-9
@@ -105,6 +110,10 @@ class MarginSearch:
         self.goal = goal
         self.rng = np.random.default_rng(goal.seed)
         self.best: MarginTree | None = None
+        points = count_classes(goal.X, goal.y, goal.weights, goal.n_classes)
+        gap = 2 * goal.prices.margin / goal.prices.big_m
+        self._descent = Descent(points, goal.depth, 2**goal.depth - 1, gap, self.rng)
+        self._descended: list[PlaneTree] = []
 
     def search(self, starts: list[MarginTree], seconds: float) -> Iterator[MarginTree]:
         """Yield ever better trees for some seconds.
@@ -115,7 +124,7 @@ class MarginSearch:
         deadline = seen + seconds
         waiting, stalled = list(starts), 0
         while stalled < STALLED and time.perf_counter() < deadline:
-            tree = self.improve(waiting.pop(0) if waiting else self._start(), deadline)
+            tree = self.improve(waiting.pop(0) if waiting else self._start(deadline), deadline)
             is_better = self.best is None or tree.cost < self.best.cost - LEAST_GAIN
             stalled = 0 if is_better else stalled + 1
             if self.best is None or is_better:
@@ -196,7 +205,7 @@ class MarginSearch:
             if labels is not None:
                 trial.labels[2 * node], trial.labels[2 * node + 1] = labels
             left, right = (self._to_go(trial, 2 * node + side, rows) for side in (0, 1))
-            for plane in self._candidates(rows, left, right):
+            for plane in self._candidates(rows, left, right, tree.planes.get(node)):
                 if plane is None:
                     side = int(right.sum() < left.sum())
                     cost = float((right if side else left).sum())
@@ -233,48 +242,74 @@ class MarginSearch:
         return list(combinations(classes, 2))
 
     def _candidates(
-        self, rows: IntArray, left: FloatArray, right: FloatArray
+        self, rows: IntArray, left: FloatArray, right: FloatArray, here: Plane | None
     ) -> Iterator[Plane | None]:
-        """No plane, then planes of soft programs made exact for the rows as they route them."""
+        """No plane, then the plane at hand and soft ones, made exact for the rows as routed."""
         yield None
-        gain = left - right
+        seen: set[bytes] = set()
+        for plane in (here, *self._soft_planes(rows, left - right)):
+            if plane is None or not np.abs(plane[0]).sum() > 0:
+                continue
+            goes_right = self._margins(plane, rows)[1]
+            key = goes_right.tobytes()
+            if key in seen:
+                continue
+            seen.add(key)
+            exact = self._exact(rows, goes_right)
+            if exact is not None:
+                yield exact
+
+    def _soft_planes(self, rows: IntArray, gain: FloatArray) -> Iterator[Plane | None]:
+        """Planes of soft programs for what rows gain on the right."""
         wants = np.flatnonzero(np.abs(gain) > LEAST_GAIN)
         goes_right = gain[wants] > 0
         if not goes_right.any() or goes_right.all():
             return
-        seen: set[bytes] = set()
         X, prices = self.goal.X[rows[wants]], self.goal.prices
         for softness in SOFTNESS:
             costs = softness * np.abs(gain[wants]) / prices.margin
-            plane = soft_plane(X, goes_right, costs, prices)
-            if plane is None or not np.abs(plane[0]).sum() > 0:
-                continue
-            exact, key = self._exact(rows, plane)
-            if key not in seen and exact is not None:
-                seen.add(key)
-                yield exact
+            yield soft_plane(X, goes_right, costs, prices)
 
-    def _exact(self, rows: IntArray, plane: Plane) -> tuple[Plane | None, bytes]:
-        """Plane of least margin cost and norm for rows on the sides where a plane puts them."""
+    def _exact(self, rows: IntArray, right: NDArray[np.bool_]) -> Plane | None:
+        """Plane of least margin cost and norm for rows on given sides; None if there is none."""
         goal = self.goal
-        right = self._margins(plane, rows)[1]
         sides = rows[~right], rows[right]
         if not len(sides[0]) or not len(sides[1]):
-            return None, b""
+            return None
         others = np.delete(goal.X, rows, axis=0)
         weights = goal.weights[sides[0]], goal.weights[sides[1]]
-        found = margin_plane(goal.X[sides[0]], goal.X[sides[1]], weights, others, goal.prices)
-        return found, right.tobytes()
+        return margin_plane(goal.X[sides[0]], goal.X[sides[1]], weights, others, goal.prices)
 
     # -- starts -----------------------------------------------------------------------------
 
-    def _start(self) -> MarginTree:
-        """Return a random tree, or the best one with a part of it drawn again."""
+    def _start(self, deadline: float) -> MarginTree:
+        """Return a descended tree, a random one, or the best one with a part of it drawn again."""
+        if self.rng.random() < DESCENDED_SHARE:
+            self._descended = self._descended or self._descent.trees(deadline)
+            if self._descended:
+                return self._of_planes(self._descended.pop())
         branch = topology.branch_nodes(self.goal.depth)
         if self.best is None or self.rng.random() < 0.5:
             empty = MarginTree({}, np.zeros(2 ** (self.goal.depth + 1), np.int64))
             return self._drawn(empty, 1)
         return self._drawn(self.best.copy(), int(self.rng.integers(1, branch.stop)))
+
+    def _of_planes(self, planes: PlaneTree) -> MarginTree:
+        """Tree with the routing of some planes, each of the least margin cost and norm for it."""
+        depth, points = self.goal.depth, self._descent.points
+        labels = leaf_labels(leaf_counts(points, planes.descend(points.X), depth), depth)
+        tree = MarginTree({}, labels)
+        for node in np.flatnonzero(planes.splitting).tolist():
+            rows = self._rows_at(tree, node)
+            goes_right = self._margins((planes.weights[node], -float(planes.offsets[node])), rows)[
+                1
+            ]
+            found = self._exact(rows, goes_right)
+            if found is not None:
+                tree.planes[node] = found
+            else:
+                tree.sides[node] = int(goes_right.mean() > 0.5) if len(rows) else 0
+        return tree
 
     def _drawn(self, tree: MarginTree, top: int) -> MarginTree:
         """Draw the planes at and below a node: a soft plane between two classes, on some rows."""

@@ -114,8 +114,8 @@ class TreeSearch:
         deadline = time.perf_counter() + seconds
         greedy = GreedySvmTrees(self.goal)
         grown: list[PlaneTree] = []
-        for _ in LIKELIHOOD_SHARES:
-            self._descended += self._let_descend(deadline)
+        for k in range(max(len(LIKELIHOOD_SHARES), self.goal.depth - 1)):
+            self._descended += self._let_descend(deadline, min(2 + k, self.goal.depth))
             for planes in self._descended[-DESCENDED:]:
                 if self._settle(planes, polish=False):
                     yield "descent", self.best_tree()
@@ -161,9 +161,9 @@ class TreeSearch:
                 return True
         return self._search(self._next_start(deadline), deadline)
 
-    def _let_descend(self, deadline: float) -> list[PlaneTree]:
+    def _let_descend(self, deadline: float, levels: int | None = None) -> list[PlaneTree]:
         """Best trees of a new batch of the descent, the very best one first."""
-        found = self._descent.trees(deadline)
+        found = self._descent.trees(deadline, levels)
         return sorted(found, key=self._note, reverse=True)[:DESCENDED]
 
     def _next_start(self, deadline: float) -> PlaneTree:

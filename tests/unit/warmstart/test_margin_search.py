@@ -57,7 +57,7 @@ def test_a_refit_never_costs_more():
     goal = goal_of(5)
     search = MarginSearch(goal)
     for _ in range(5):
-        start = search._start()
+        start = search._start(np.inf)
         before = plain_cost(goal, start)
         better = search.improve(start, time.perf_counter() + 5)
         assert better.cost <= before + 1e-9
