@@ -14,8 +14,7 @@ from typing import Any
 
 from octcore.constraints import side_constraint
 from octcore.data.samples import sample_info
-from octcore.formulations.base import get_formulation
-from octcore.solving.settings import GENERAL, ONE_VS_REST, ROWS
+from octcore.solving.settings import GENERAL, ONE_VS_REST, ROWS, Asked
 
 
 @dataclass(frozen=True)
@@ -145,11 +144,10 @@ def setting_words(settings: Mapping[str, Any]) -> list[str]:
         value = settings.get(parameter.name)
         if value is not None:
             words += [parameter.option, parameter.to_text(value)]
-    if settings.get("params"):
-        info = get_formulation(settings["formulation"]).info
-        for name, value in settings["params"].items():
-            words += ["--param", f"{name}={info.parameter(name).to_text(value)}"]
-    for name, value in (settings.get("constraints") or {}).items():
+    asked = Asked.of(settings)
+    for name, value in asked.params.items():
+        words += ["--param", f"{name}={asked.info.parameter(name).to_text(value)}"]
+    for name, value in asked.constraints.items():
         words += ["--constraint", f"{name}={side_constraint(name).to_text(value)}"]
     return words
 
