@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from octcore import kernels
 from octcore.errors import CancelledError, OctError
 from octcore.worker.channel import Channel, Inbox, Watch
-from octcore.worker.protocol import PROTOCOL, ProtocolError, error_fields
+from octcore.worker.protocol import PROTOCOL, WORKING, ProtocolError, error_fields
 from octcore.worker.rehearsal import rehearse
 
 if TYPE_CHECKING:
@@ -156,7 +156,8 @@ def _answer(
     if request.task:
         work = importlib.import_module(TASKS).TASKS[request.task]
         warmer.ready()
-        return work(request.data, request.settings, partial(_tell_part, channel), cancel)
+        with kernels.announced(partial(_tell_preparing, channel)):
+            return work(request.data, request.settings, partial(_tell_part, channel), cancel)
     if solve is None:
         from octcore.solving.solve import solve
 
@@ -190,6 +191,11 @@ def _import_for(settings: Mapping[str, Any]) -> None:
         target: Any = cpu_target
         target.typing_context.refresh()
         target.target_context.refresh()
+
+
+def _tell_preparing(channel: Channel, words: str) -> None:
+    """Say that a task waits for kernels, and when it works again."""
+    channel.send("warming", what=WORKING if words == kernels.PREPARED else words)
 
 
 def _tell_part(channel: Channel, part: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ from octcore.kernels import PREPARING, PREPARING_AGAIN
 from octcore.solving.recover import read_back, run_from_incumbent
 from octcore.solving.run import Run
 from octcore.worker.process import SolveProcess
-from octcore.worker.protocol import EVENT_KINDS, make_error
+from octcore.worker.protocol import EVENT_KINDS, WORKING, make_error
 from octcore.worker.request import ENDING_SECONDS, Request
 
 POLITE_SECONDS = 2.0
@@ -308,7 +308,9 @@ class Job:
         kind = message["kind"]
         if kind == "ready":
             self._watch.start()
-            self._phase = "working" if self.request.task else ""
+            self._phase = WORKING if self.request.task else ""
+        elif kind == "warming":
+            self._phase = str(message.get("what", ""))
         elif kind in EVENT_KINDS:
             event = Event.from_dict(message["event"])
             with self._lock:

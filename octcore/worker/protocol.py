@@ -5,7 +5,7 @@ Child to parent, each with ``seq`` counting from 1 and ``kind``:
 
 ============ ==================================================================
 hello        the process runs; ``pid``, ``protocol``
-warming      what is being imported or compiled before a request; ``what``
+warming      what is being imported or compiled before a request or in a task; ``what``
 ready        everything is imported; compiled, too, unless the request came before
 built        the event with the model's size
 incumbent    an event with the whole tree
@@ -42,6 +42,8 @@ from octcore.errors import (
 PROTOCOL = 2
 HEARTBEAT_SECONDS = 0.5
 CANCEL = b"cancel\n"
+WORKING = "working"
+"""What a task is at, unless it waits for kernels."""
 EVENT_KINDS = frozenset({"built", "incumbent", "progress"})
 KINDS = EVENT_KINDS | {"hello", "warming", "ready", "part", "heartbeat", "done", "error"}
 

@@ -70,6 +70,11 @@ def write(text: bytes):
     return act
 
 
+def prepare(channel: Channel) -> None:
+    channel.send("warming", what="preparing the search")
+    sleep()
+
+
 ACTIONS = {
     "sleep": sleep,
     "deaf": ignore_everything,
@@ -94,6 +99,8 @@ def main() -> None:
     channel.send("progress", event=event("phase", "warm start"))
     channel.send("incumbent", event=event("incumbent", "warm start", 0.5, [LEAF]))
     channel.send("incumbent", event=event("incumbent", "search", 0.9, BRANCH))
+    if name == "prepare":
+        prepare(channel)
     ACTIONS[name]()
 
 

@@ -130,6 +130,12 @@ def test_a_memory_error_of_the_solve_is_the_same_typed_error(odd_pool):
     assert job.snapshot().error.code == "MEMORY_LIMIT"
 
 
+def test_a_task_that_waits_for_kernels_says_so(pool):
+    job = pool.start(Request(rows("prepare"), {}, task="alternatives", seconds=PATIENCE))
+    wait_until(lambda: job.snapshot().phase == "preparing the search", PATIENCE)
+    job.stop(wait=True)
+
+
 def test_the_hard_deadline_holds_for_a_worker_that_never_ends(pool):
     run = start(pool, "deaf", time_limit=0.5).result(PATIENCE)
     assert run.stop_reason == "time_limit"
