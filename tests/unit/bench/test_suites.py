@@ -221,7 +221,7 @@ def test_selected_rows_are_trained_on_and_all_rows_judged() -> None:
     assert "of 225 rows selected" in line.note
     assert int(line.note.split(" of ")[0]) < 225
     sizes = [i.dataset for i in svm1_odt.instances(Path(), "selection", ("svm1-odt",))]
-    assert sizes == [f"three-regions-{n}x10" for n in (5000, 10000, 20000, 40000)]
+    assert sizes == [f"three-regions-{n}x10" for n in svm1_odt.SIZES]
 
 
 @pytest.mark.parametrize(
@@ -232,6 +232,19 @@ def test_published_tables_travel_with_the_package(name, count):
     rows = published(name)
     assert len(rows) == count
     assert all(None not in row.values() for row in rows)
+
+
+@pytest.mark.reference
+def test_prices_are_chosen_without_test_rows(reference: Path):
+    folder = data_folder(str(reference))
+    plain, tuned = (svm1_odt.instances(folder, study, ("svm1-odt",)) for study in ("sets", "tuned"))
+    for before, now in zip(plain, tuned, strict=True):
+        assert before.rows is not None
+        assert now.rows is not None
+        train, chosen_on, test = now.rows
+        assert test == before.rows[2]
+        assert sorted(train + chosen_on) == list(before.rows[0])
+        assert len(now.grid) == 8
 
 
 def test_profiles_count_what_was_proven():
