@@ -20,7 +20,7 @@ def machine_words() -> str:
     memory = psutil.virtual_memory().total / 2**30
     packages = ", ".join(f"{name} {version}" for name, version in versions().items())
     return (
-        f"{os.cpu_count()} cores of {_processor()}, {memory:.0f} GiB, {platform.system()}; "
+        f"{os.cpu_count()} cores of {_processor()}, {memory:.0f} GiB, {platform.uname().system}; "
         f"{packages}"
     )
 
