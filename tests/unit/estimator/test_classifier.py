@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,32 +25,22 @@ from octcore import estimator
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.tree.export.to_sklearn import SinglePrecisionWarning
-
-KEYS = [info.key for info in list_formulations()]
-WORK = {"max_depth": 1, "time_limit": 3.0}
-"""A small fit; the checks make about three hundred of them."""
-TOO_SMALL = {
-    "check_classifiers_train": "it has three classes, which need three leaves; depth 1 has two"
-}
-SLOW = {"s-oct", "flow-oct", "oct", "oct-binary", "bin-oct", "oct-h", "svm1-odt", "mm-svm-oct"}
-"""Mixed-integer programs: minutes for all checks on a busy machine."""
+from tests.estimator_cases import CASES, Case
 
 
 def _named(key: str, **settings: Any) -> Any:
     return getattr(octcore, get_formulation(key).info.class_name)(**settings)
 
 
-def _failures(model: Any, expected: dict[str, str] | None = None) -> list[str]:
-    """Names and reasons of the checks that did not pass; it also counts that they did run."""
+def _check(model: Any, expected: Mapping[str, str] | None = None) -> None:
+    """Run scikit-learn's checks: those named must fail, all others pass, and they did run."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(model, expected_failed_checks=expected, on_fail=None)
+    failed = [f"{r['check_name']}: {r['exception']}" for r in results if r["status"] == "failed"]
+    assert failed == []
+    assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(expected or ())
     assert sum(result["status"] == "passed" for result in results) >= 40
-    return [
-        f"{result['check_name']}: {result['exception']}"
-        for result in results
-        if result["status"] == "failed"
-    ]
 
 
 @pytest.fixture
@@ -60,47 +51,24 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    "model",
+    "case",
     [
-        octcore.OptimalTreeClassifier(),
-        pytest.param(_named("path-search", time_limit=5.0), marks=pytest.mark.long),
-        # Without a price, a leaf of one ten-millionth of the weight stays; the check of weights
-        # gives scikit-learn's own trees a least weight for the same reason.
-        _named("cart", leaf_penalty=0.001),
-        *[
-            pytest.param(_named(key, max_depth=1), marks=pytest.mark.long)
-            for key in ("margot", "hfs-margot", "sfs-margot")
-        ],
+        pytest.param(case, marks=getattr(pytest.mark, case.cost) if case.cost else ())
+        for case in CASES
     ],
-    ids=lambda model: type(model).__name__,
+    ids=lambda case: case.key,
 )
-def test_every_check_of_scikit_learn_passes(model: Any) -> None:
-    assert _failures(model) == []
+def test_every_check_of_scikit_learn_passes_but_those_named(case: Case) -> None:
+    _check(case.model(), case.expected)
 
 
-@pytest.mark.slow
-def test_every_check_passes_for_the_class_of_s_oct() -> None:
-    """Limited by nodes: seconds would stop two equal fits at different trees."""
-    model = _named("s-oct", time_limit=120.0, node_limit=20, start_seconds=0.0)
-    assert _failures(model) == []
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        pytest.param(key, marks=pytest.mark.slow if key in SLOW else pytest.mark.long)
-        for key in KEYS
-        if key not in {"cart", "path-search", "margot", "hfs-margot", "sfs-margot"}
-    ],
-)
-def test_checks_of_the_other_classes_at_depth_one(key: str) -> None:
-    two_classes = not _named(key).__sklearn_tags__().classifier_tags.multi_class
-    assert _failures(_named(key, **WORK), None if two_classes else TOO_SMALL) == []
+def test_checks_of_the_general_class() -> None:
+    _check(octcore.OptimalTreeClassifier())
 
 
 @pytest.mark.parametrize("encoder", [octcore.QuantileBuckets(), octcore.QuantileThresholds(3)])
 def test_checks_of_the_encoders(encoder: Any) -> None:
-    assert _failures(encoder) == []
+    _check(encoder)
 
 
 def test_every_formulation_has_a_class_with_its_own_parameters() -> None:

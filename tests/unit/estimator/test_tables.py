@@ -97,7 +97,7 @@ def test_missing_values_are_refused_or_a_branch_of_their_own(table: Any) -> None
     y = gone.astype(int)
     with pytest.raises(DataError, match="missing"):
         octcore.OptimalTreeClassifier().fit(holes, y)
-    with pytest.raises(ValueError, match="NaN.*missing='branch'"):
+    with pytest.raises(ValueError, match=r"NaN.*missing='branch'"):
         octcore.OptimalTreeClassifier().fit(holes[["price"]], y)
     for X in (holes, holes[["price"]], holes[["price"]].to_numpy()):
         model = octcore.OptimalTreeClassifier(max_depth=1, missing="branch").fit(X, y)
