@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,17 +181,7 @@ def binarization_path(
     SettingsError
         If a family is unknown or a setting is not allowed.
     """
-    unknown = [family for family in families if family not in FAMILIES]
-    if unknown:
-        raise SettingsError(
-            "UNKNOWN_CHOICE",
-            f"families must be of {', '.join(FAMILIES)}, but {unknown[0]!r} was given.",
-            "families",
-        )
-    parts = tuple(quantiles)
-    # All thresholds come first: every other encoding has its price as soon as it is solved.
-    keys: list[tuple[str, int | None]] = [(ALL, None), *[(CLASS_CHANGE, None)] * class_change]
-    keys += [(f"{f}-{q}", q) for f in families for q in parts]
+    keys = _encodings(tuple(quantiles), tuple(families), class_change)
     points: list[BinarizationPoint] = []
     for key, q in keys:
         if cancel is not None and cancel():
@@ -216,6 +206,21 @@ def binarization_path(
     return BinarizationPath(
         tuple(points), data.name, depth, leaf_penalty, test_size, len(points) == len(keys)
     )
+
+
+def _encodings(
+    quantiles: Sequence[int], families: Sequence[str], class_change: bool
+) -> list[tuple[str, int | None]]:
+    """Keys with their numbers of parts; all thresholds first, so that others have a price."""
+    unknown = [family for family in families if family not in FAMILIES]
+    if unknown:
+        raise SettingsError(
+            "UNKNOWN_CHOICE",
+            f"families must be of {', '.join(FAMILIES)}, but {unknown[0]!r} was given.",
+            "families",
+        )
+    fixed: list[tuple[str, int | None]] = [(ALL, None), *[(CLASS_CHANGE, None)] * class_change]
+    return fixed + [(f"{family}-{q}", q) for family in families for q in quantiles]
 
 
 def _point(encoding: str, q: int | None, run: Run) -> BinarizationPoint:
