@@ -103,12 +103,9 @@ def _outcome(
     ):
         recorder.note("The search and the known trees contradict each other; nothing is proven.")
         reason = StopReason.ERROR
-    last = results[-1]
-    return Outcome(
-        reason,
-        program.method,
-        seconds={"solve": sum(r.search_seconds for r in results)},
-        values=root_values(program, last.root_values, last.root_exact, last.leaf_value)
-        if len(problems) == 1
-        else {},
-    )
+    values: dict[str, object] = {}
+    if len(problems) == 1:
+        only = results[0]
+        values = root_values(program, only.root_values, only.root_exact, only.leaf_value)
+    seconds = {"solve": sum(r.search_seconds for r in results)}
+    return Outcome(reason, program.method, seconds=seconds, values=values)

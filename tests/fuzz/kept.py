@@ -389,6 +389,15 @@ CASES = {
         params={"leaf_penalty": 0.01},
         constraints={"min_samples_leaf": 2},
     ),
+    "no-column-may-be-the-root": Case(
+        key="path-search",
+        columns={"a": (1, 1)},
+        y=(0, 0),
+        depth=1,
+        encoding="none",
+        params={"leaf_penalty": 0.01},
+        constraints={"root_feature": "a"},
+    ),
     "no-split-leaves-enough-rows": Case(
         key="threshold-search",
         columns={"a": (6, 4, 5, 2, 4, 4, 3, 0, 4, 4, 5, 2, 6)},
