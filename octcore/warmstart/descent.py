@@ -76,9 +76,9 @@ class Descent:
         points = self.points
         present = np.flatnonzero(points.counts.sum(axis=0) > 0)
         nodes = min(self.split_limit, 2 ** (levels or self.depth) - 1)
-        if len(points) < 2 or len(present) < 2 or nodes < 1:
+        rows = np.flatnonzero(points.counts.sum(axis=1) > 0)
+        if len(present) < 2 or nodes < 1:
             return []
-        rows = np.arange(len(points))
         if len(rows) > MOST_ROWS:
             rows = np.sort(self.rng.choice(rows, MOST_ROWS, replace=False))
         X, counts = points.X[rows], points.counts[rows]

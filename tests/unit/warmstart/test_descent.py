@@ -41,6 +41,12 @@ def test_one_class_gives_no_tree():
     assert not Descent(points, 2, 3, 0.01, np.random.default_rng(0)).trees(np.inf)
 
 
+def test_rows_without_weight_are_left_out():
+    points = count_classes(np.eye(4), np.array([0, 1, 0, 1]), np.array([1.0, 1.0, 0.0, 0.0]), 2)
+    trees = Descent(points, 1, 1, 0.01, np.random.default_rng(0)).trees(np.inf)
+    assert max(correct(points, tree) for tree in trees) == 2
+
+
 @pytest.mark.parametrize("steepest", [np.inf, 2.0])
 def test_the_slope_is_that_of_the_expected_correct_weight(steepest):
     """Compared with differences; where a plane is steep its norm changes its scores too."""
