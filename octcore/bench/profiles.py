@@ -182,8 +182,8 @@ def _variant(parameters: str) -> list[str]:
     return [
         word
         for word in parameters.split()
-        if not word.startswith(("leaf_penalty=", "repeat=", "80/20", "C_", "c1=", "c3=", "alpha="))
-        and not word.startswith(("budget_", "split_weight="))
+        if not word.startswith(("leaf_penalty=", "repeat=", "seed=", "80/20", "C_", "c1=", "c3="))
+        and not word.startswith(("alpha=", "budget_", "split_weight="))
     ]
 
 

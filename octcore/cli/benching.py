@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ def add_commands(commands: Any) -> None:
     parser.add_argument("--instances", metavar="N|all", default="all")
     parser.add_argument("--formulations", metavar="KEY,...", default="")
     parser.add_argument("--study", metavar="KEY", default="", help="main, ablation, variants, ...")
+    parser.add_argument("--seed", metavar="N", help="of every solve, instead of the suite's own")
     parser.add_argument("--output", metavar="FILE.csv", help="lines are appended; a rerun resumes")
     parser.add_argument("--data", metavar="FOLDER", help="see octcore/bench/README.md")
     parser.add_argument(
@@ -66,6 +68,8 @@ def run_bench(arguments: argparse.Namespace) -> int:
     folder = data_folder(arguments.data) if suite.needs else Path()
     check_files(folder, suite.needs, suite.key)
     chosen = pick(suite.instances(folder, study, formulations), _count(arguments.instances))
+    if arguments.seed is not None:
+        chosen = [_seeded(instance, arguments.seed) for instance in chosen]
     output = None if arguments.output is None else Path(arguments.output)
     solver = in_this_process if arguments.in_process else in_child(_progress())
     with connected(arguments.scheduler) as workers:
@@ -121,6 +125,13 @@ def _count(text: str) -> int | None:
             "BAD_OPTION", f"--instances needs a whole number or all, not {text!r}.", "--instances"
         )
     return int(text)
+
+
+def _seeded(instance: Instance, seed: str) -> Instance:
+    """The same instance with another seed, which its label names."""
+    given = check_settings(seed=seed).seed
+    label = f"{instance.label} seed={given}".strip()
+    return replace(instance, settings={**instance.settings, "seed": given}, label=label)
 
 
 def _show(line: Line, done: int, total: int) -> None:

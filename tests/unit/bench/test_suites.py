@@ -28,6 +28,7 @@ from octcore.bench.suites.accelerated import instances as accelerated
 from octcore.bench.suites.flow_oct import grid
 from octcore.bench.summary import summary
 from octcore.cli import main
+from octcore.cli.benching import _seeded
 from octcore.data.dataset import Dataset
 from octcore.errors import DataError, SettingsError
 from octcore.solving.settings import check_settings
@@ -245,6 +246,15 @@ def test_prices_are_chosen_without_test_rows(reference: Path):
         assert test == before.rows[2]
         assert sorted(train + chosen_on) == list(before.rows[0])
         assert len(now.grid) == 8
+
+
+def test_a_seed_is_named_in_the_line_and_refused_if_it_is_none():
+    plain = svm1_odt.instances(Path(), "selection", ("svm1-odt",))[0]
+    seeded = _seeded(plain, "7")
+    assert seeded.settings["seed"] == 7
+    assert seeded.parameters == f"{plain.parameters} seed=7"
+    with pytest.raises(SettingsError, match="seed"):
+        _seeded(plain, "seven")
 
 
 def test_profiles_count_what_was_proven():
