@@ -2,7 +2,8 @@
 
 Protocol: 50 % training, 25 % validation, 25 % test, five times; the weight of splits is chosen on
 the validation rows, the winner trained again on training and validation rows.  The paper's splits
-are not published, so its figures are comparable in level only.
+are not published, so its figures are comparable in level only.  Exact search solves the problem of
+FlowOCT, so the figure of FlowOCT stands beside it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ SETS = (
     "monk3", "monk1", "monk2", "house-votes-84", "balance-scale", "tic-tac-toe",
     "car_evaluation", "kr-vs-kp",
 )  # fmt: skip
+SAME = {"path-search": "flow-oct"}
+"""Whose figure stands beside a formulation that the paper does not have."""
 DEPTHS = (2, 3, 4, 5)
 WEIGHTS = tuple(round(0.1 * i, 1) for i in range(10))
 
@@ -47,7 +50,7 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
                 load=load,
                 settings={"encoding": "none"},
                 label=f"repeat={repeat}",
-                published=Published(accuracy=figures.get((dataset, depth, key))),
+                published=Published(accuracy=figures.get((dataset, depth, SAME.get(key, key)))),
                 rows=(split.inner[0][0], split.inner[0][1], split.test),
                 grid=grid(key, len(split.inner[0][0])),
             )

@@ -23,6 +23,7 @@ from octcore.bench.instance import Instance, Published
 from octcore.bench.published_figures import published
 from octcore.bench.suite import Suite
 from octcore.data.dataset import Dataset
+from octcore.selection.data_selection import Thresholds
 
 FILES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {
     "Balance-scale": ("raw/balance-scale.data", 0, {}),
@@ -55,6 +56,8 @@ GRID = tuple(
 """Candidates of the study ``"tuned"``."""
 DEPTH, REPEATS = 2, 5
 SIZES, COLUMNS = (5_000, 10_000, 20_000, 40_000, 245_000), 10
+MOST_SELECTED, MOST_SHARE = 8_000, 0.2
+"""Rows that training can use in some minutes, and the largest share of a cluster that is kept."""
 NAMES = {"svm1-odt": "S1O", "oct-h": "OCT-H", "cart": "CART"}
 
 
@@ -94,12 +97,14 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
 
 
 def _on_selected_rows(n_samples: int, formulation: str) -> Instance:
+    share = min(MOST_SHARE, MOST_SELECTED / n_samples)
     return Instance(
         dataset=f"three-regions-{n_samples}x{COLUMNS}",
         encoding="auto",
         formulation=formulation,
         depth=DEPTH,
         load=partial(three_regions, n_samples),
+        settings={"thresholds": Thresholds(beta2=share)},
         label="select=hull",
         select="hull",
     )
