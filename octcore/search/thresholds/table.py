@@ -6,6 +6,7 @@ adds up rows by their ranks, in whole numbers, and never asks for the number of 
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -188,7 +189,7 @@ def _distinct_columns(
     if not len(rank):
         return np.zeros(0, np.int64), twin
     top = rank.max(axis=1)
-    factors = np.random.default_rng(0).integers(1, HASH_FACTOR, rank.shape[1])
+    factors = _factors(rank.shape[1], HASH_FACTOR)
     key = np.einsum("i,hi->h", factors, rank)
     key = np.minimum(key, top * factors.sum() - key)
     known: dict[tuple[int, int], list[int]] = {}
@@ -208,6 +209,12 @@ def _distinct_columns(
             alike.append(h)
         twin[kept[h]] = place[h]
     return np.array(chosen, np.int64), twin
+
+
+@functools.lru_cache(maxsize=4)
+def _factors(n: int, below: int) -> np.ndarray:
+    """Random factors of a hash; drawing them takes longer than a small search."""
+    return np.random.default_rng(0).integers(1, below, n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +242,7 @@ def _merged_rows(cells: np.ndarray, y: np.ndarray, whole: np.ndarray, n_classes:
     n, n_columns = len(y), len(cells)
     group = np.zeros(n, np.int64)
     if n_columns:
-        factors = np.random.default_rng(0).integers(1, 2**63, n_columns, np.uint64) | np.uint64(1)
+        factors = _factors(n_columns, 2**63).astype(np.uint64) | np.uint64(1)
         key = np.zeros(n, np.uint64)
         for h in range(n_columns):
             bits = (cells[h] + 0.0).view(np.uint64)  # the two zeros are equal
