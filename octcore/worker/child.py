@@ -16,7 +16,6 @@ from octcore import kernels
 from octcore.errors import CancelledError, OctError
 from octcore.worker.channel import Channel, Inbox, Watch
 from octcore.worker.protocol import PROTOCOL, WORKING, ProtocolError, error_fields
-from octcore.worker.rehearsal import rehearse
 
 if TYPE_CHECKING:
     from octcore.engines.events import Event
@@ -34,6 +33,8 @@ KERNELS = (
 """Modules whose ``ALL`` names sets of kernels, those that most solves need first."""
 TASKS = "octcore.selection.tasks"
 """Whose ``TASKS`` has what else a worker can do than solve; by name, as it is a layer above."""
+
+REHEARSAL_SECONDS = 5.0
 
 MESSAGE_KINDS = {"model": "built", "incumbent": "incumbent"}
 
@@ -122,7 +123,7 @@ class Warmer:
                 if not self._inbox.has_request:
                     self._load(importlib.import_module(name))
             if self._modules and not self._inbox.has_request:
-                rehearse()
+                _rehearse()
         except CancelledError:
             pass  # a request came
         except Exception:
@@ -174,6 +175,22 @@ def _answer(
     record = run.to_dict()
     record["timings"]["start"] = begins[0] if begins else 0.0
     return record
+
+
+def _rehearse() -> None:
+    """Solve a few rows while idle, so that no real solve waits for what loads on first use."""
+    import numpy as np
+
+    from octcore.data.dataset import Dataset
+    from octcore.serial import jsonable
+    from octcore.solving.solve import solve
+
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random(24), rng.integers(0, 2, (24, 3))])
+    data = Dataset.from_arrays(X, rng.integers(0, 2, 24), name="rehearsal")
+    jsonable(
+        solve(data, formulation="path-search", depth=3, time_limit=REHEARSAL_SECONDS).to_dict()
+    )
 
 
 def _import_for(settings: Mapping[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 
 import graphviz
@@ -11,8 +10,7 @@ import numpy.typing as npt
 
 from octcore.data.findings import count
 from octcore.encoding.base import Encoding
-from octcore.tree.export.colours import LEAF_COLOURS, class_colour
-from octcore.tree.export.records import NodeRecord, node_records
+from octcore.tree.export.records import LEAF_COLOURS, NodeRecord, class_colour, node_records
 from octcore.tree.tree import Tree
 from octcore.tree.wording import shorten
 
@@ -41,13 +39,8 @@ def to_graphviz(
         else:
             graph.node(name, _label(record, max_name))
         if record.parent:
-            graph.edge(str(record.parent), name, label=_escape(record.arrival))
+            graph.edge(str(record.parent), name, label=graphviz.escape(record.arrival))
     return graph
-
-
-def graphviz_svg(graph: graphviz.Digraph) -> str | None:
-    """Lay a graph out as SVG with Graphviz's own program; None where it is not installed."""
-    return graph.pipe(format="svg", encoding="utf-8") if shutil.which("dot") else None
 
 
 def _label(record: NodeRecord, max_name: int | None) -> str:
@@ -55,10 +48,6 @@ def _label(record: NodeRecord, max_name: int | None) -> str:
     if record.n_samples is not None:
         lines.append(count(record.n_samples, "row"))
         lines.append("/".join(map(str, record.class_counts)))
-    # one escape per line, then DOT's own line break; never an HTML-like label
-    return graphviz.nohtml("\\n".join(_escape(line) for line in lines))
-
-
-def _escape(text: str) -> str:
-    """Escape backslashes and HTML-like labels; quotes are the graphviz package's own work."""
-    return graphviz.escape(text)
+    # one escape per line, then DOT's own line break; never an HTML-like label; quotes are the
+    # graphviz package's own work
+    return graphviz.nohtml("\\n".join(graphviz.escape(line) for line in lines))

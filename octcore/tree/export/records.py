@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +14,11 @@ from octcore.tree import topology
 from octcore.tree.metrics import node_summaries
 from octcore.tree.tree import Tree
 from octcore.tree.wording import class_name, split_words
+
+LEAF_COLOURS = (
+    "#9fc9e8", "#f0b490", "#93d6c0", "#e6bcd3", "#f4d48c", "#bfe3f7", "#f7f1a1",
+)  # fmt: skip
+"""Blue, vermilion, green, purple, orange, sky and yellow, light enough for black text."""
 
 
 @dataclass(frozen=True)
@@ -139,3 +144,8 @@ def _counts(tree: Tree, summary: Any) -> dict[str, Any]:
         "majority": class_name(tree, int(np.argmax(counts))) if total else None,
         "confidence": max(counts) / total if total else None,
     }
+
+
+def class_colour(label: int, colours: Sequence[str] = LEAF_COLOURS) -> str:
+    """Colour of a class index; colours repeat when there are more classes."""
+    return colours[label % len(colours)]

@@ -12,8 +12,13 @@ import numpy.typing as npt
 
 from octcore.data.findings import count
 from octcore.encoding.base import Encoding
-from octcore.tree.export.colours import LEAF_COLOURS, class_colour
-from octcore.tree.export.records import NodeRecord, node_records, yes_first
+from octcore.tree.export.records import (
+    LEAF_COLOURS,
+    NodeRecord,
+    class_colour,
+    node_records,
+    yes_first,
+)
 from octcore.tree.tree import Tree
 from octcore.tree.wording import shorten
 
