@@ -24,7 +24,10 @@ def _plane_cost(X):
 
 @pytest.mark.parametrize("labels", ["binary", "published"])
 @pytest.mark.parametrize("cuts", [True, False])
-@pytest.mark.parametrize(("seed", "depth", "classes"), [(0, 1, 3), (1, 2, 2), (2, 2, 3), (3, 1, 4)])
+@pytest.mark.parametrize(
+    ("seed", "depth", "classes"),
+    [(0, 1, 3), (1, 2, 2), pytest.param(2, 2, 3, marks=pytest.mark.long), (3, 1, 4)],
+)
 def test_optimum_equals_enumeration(seed, depth, classes, labels, cuts):
     rng = np.random.default_rng(seed)
     X = rng.random((6, 2))
