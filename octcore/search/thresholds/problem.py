@@ -8,7 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from octcore.errors import DataError, SettingsError
+from octcore.errors import DataError
+from octcore.search.checks import check_ranges, check_rows
 from octcore.tree.tree import Tree
 
 Status = Literal["optimal", "time_limit", "cancelled", "infeasible"]
@@ -65,31 +66,18 @@ class ThresholdProblem:
             If a setting is out of range.
         """
         X, y = np.asarray(self.X), np.asarray(self.y)
-        if X.ndim != 2 or y.shape != (len(X),) or len(X) == 0:
-            raise DataError(
-                "BAD_SHAPE",
-                f"The search needs X of shape (n, p) and y of shape (n,) with n >= 1, "
-                f"got {X.shape} and {y.shape}; check the data.",
-            )
+        check_rows(X, y, self.n_classes)
         if X.dtype.kind == "f" and not np.isfinite(X).all():
             raise DataError("NOT_FINITE", "Every value must be a finite number.")
-        if y.min() < 0 or y.max() >= self.n_classes:
-            raise DataError(
-                "BAD_CLASSES",
-                f"Class indices must be 0..{self.n_classes - 1}, got {y.min()}..{y.max()}.",
-            )
-        ranges = {
-            "depth": (self.depth, 1),
-            "leaf_penalty": (self.leaf_penalty, 0),
-            "min_samples_leaf": (self.min_samples_leaf, 0),
-            "max_leaves": (self.max_leaves, 1),
-            "threads": (self.threads, 1),
-        }
-        for name, (value, low) in ranges.items():
-            if value is not None and not value >= low:
-                raise SettingsError(
-                    "OUT_OF_RANGE", f"{name} must be at least {low}, got {value}.", name
-                )
+        check_ranges(
+            {
+                "depth": (self.depth, 1, np.inf),
+                "leaf_penalty": (self.leaf_penalty, 0, np.inf),
+                "min_samples_leaf": (self.min_samples_leaf, 0, np.inf),
+                "max_leaves": (self.max_leaves, 1, np.inf),
+                "threads": (self.threads, 1, np.inf),
+            }
+        )
 
     @property
     def smallest_leaf(self) -> int:

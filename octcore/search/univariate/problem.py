@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from octcore.errors import DataError, SettingsError
+from octcore.search.checks import check_ranges, check_rows
 from octcore.search.univariate.tree import PathTree, count_leaves, leaf_sizes, predict, tree_depth
 
 Status = Literal["optimal", "time_limit", "cancelled", "infeasible"]
@@ -70,37 +71,21 @@ class PathProblem:
             If a setting is out of range.
         """
         X, y = np.asarray(self.X), np.asarray(self.y)
-        if X.ndim != 2 or y.shape != (len(X),) or len(X) == 0:
-            raise DataError(
-                "BAD_SHAPE",
-                f"The search needs X of shape (n, p) and y of shape (n,) with n >= 1, "
-                f"got {X.shape} and {y.shape}; check the data.",
-            )
+        check_rows(X, y, self.n_classes)
         if not ((X == 0) | (X == 1)).all():
             raise DataError("NOT_BINARY", "Every feature must be 0 or 1; encode the data first.")
-        if y.min() < 0 or y.max() >= self.n_classes:
-            raise DataError(
-                "BAD_CLASSES",
-                f"Class indices must be 0..{self.n_classes - 1}, "
-                f"got {y.min()}..{y.max()}; renumber the classes.",
-            )
         self._check_settings(X.shape[1])
 
     def _check_settings(self, n_features: int) -> None:
-        ranges = {
-            "depth": (self.depth, 0, np.inf),
-            "leaf_penalty": (self.leaf_penalty, 0, np.inf),
-            "min_samples_leaf": (self.min_samples_leaf, 0, np.inf),
-            "max_leaves": (self.max_leaves, 1, np.inf),
-            "root_feature": (self.root_feature, 0, n_features - 1),
-        }
-        for name, (value, low, high) in ranges.items():
-            if value is not None and not low <= value <= high:
-                raise SettingsError(
-                    "OUT_OF_RANGE",
-                    f"{name} must be from {low} to {high}, got {value}; choose a value inside.",
-                    name,
-                )
+        check_ranges(
+            {
+                "depth": (self.depth, 0, np.inf),
+                "leaf_penalty": (self.leaf_penalty, 0, np.inf),
+                "min_samples_leaf": (self.min_samples_leaf, 0, np.inf),
+                "max_leaves": (self.max_leaves, 1, np.inf),
+                "root_feature": (self.root_feature, 0, n_features - 1),
+            }
+        )
         forbidden = self.forbidden_features
         if forbidden is None:
             return
