@@ -11,7 +11,7 @@ view = run_picker.draw()
 run = run_picker.solved(
     view,
     "There is no solved tree yet. Solve one first; here are then all trees as good.",
-    "This run is still going on; look at its alternatives when it has ended.",
+    "This run is still going on; its alternatives open here as soon as it ends.",
 )
 if view is not None and run is not None:
     alternatives_view.draw(view, run)

@@ -6,11 +6,12 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.views.solve import progress, rows_form, solve_form
-from dashboard.widgets.frame import draw_title
+from dashboard.widgets.frame import RESULT_FIRST, draw_title
 
 draw_title("Solve")
 data = session.dataset()
-left, right = st.columns([2, 3], gap="large")
+with st.container(key=RESULT_FIRST):
+    left, right = st.columns([2, 3], gap="large")
 with right:
     # First: what runs is shown before the form estimates the size of the next model.
     progress.draw(session.run_id())

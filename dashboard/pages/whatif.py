@@ -11,7 +11,7 @@ view = run_picker.draw()
 run = run_picker.solved(
     view,
     "There is no solved tree yet. Solve one first; then ask here what a condition costs.",
-    "This run is still going on; ask again when it has ended.",
+    "This run is still going on; the question opens here as soon as it ends.",
 )
 if view is not None and run is not None:
     what_if_view.draw(view, run)

@@ -9,10 +9,18 @@ from dashboard import session
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 
+RESULT_FIRST = "result_first"
+"""Key of a container whose right column, the result, comes first where columns are stacked."""
+
 STYLE = """
 <style>
 .block-container { padding: 4.2rem 2.2rem 2rem 2.2rem; max-width: 1560px; }
-@media (max-width: 640px) { .block-container { padding: 4rem 0.8rem 1.5rem 0.8rem; } }
+@media (max-width: 640px) {
+  .block-container { padding: 4rem 0.8rem 1.5rem 0.8rem; }
+  .st-key-result_first > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {
+    flex-direction: column-reverse; flex-wrap: nowrap;
+  }
+}
 h1 { font-size: 1.75rem !important; padding: 0 0 0.5rem 0 !important; }
 h2 { font-size: 1.35rem !important; }
 h3 { font-size: 1.15rem !important; padding: 0 !important; }

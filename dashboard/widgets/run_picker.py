@@ -12,6 +12,8 @@ from dashboard.widgets.start import SOLVE_PAGE, start_button
 from octcore.plotting import text
 from octcore.solving.run import SolvedRun
 
+SECONDS_BETWEEN = 0.5
+
 
 def draw() -> JobView | None:
     """Draw the choice when there is one; returns the chosen run, at first that in the URL."""
@@ -56,8 +58,16 @@ def solved(view: JobView | None, none_yet: str, goes_on: str) -> SolvedRun | Non
         st.warning(text.markdown(message, 500))
     else:
         st.info(goes_on)
+        st.fragment(_until_it_ends, run_every=SECONDS_BETWEEN)(view.id)
     st.page_link(SOLVE_PAGE, label=label, query_params=session.run_query())
     return None
+
+
+def _until_it_ends(run_id: str) -> None:
+    view = jobs.view(run_id)
+    if view is None or view.is_final:
+        st.rerun()
+    st.caption(text.markdown(view.words))
 
 
 def label(view: JobView, number: int) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from octcore.data.findings import quote
-from octcore.data.numbers import PLAIN, parse_plain
+from octcore.data.numbers import PLAIN, detect_date, parse_plain
 from octcore.data.table import RawColumn, RawTable, counts_rows
 from octcore.data.text import MISSING_MARKS, MISSING_WORDS
 from octcore.errors import DataError, SettingsError
@@ -26,7 +26,7 @@ def likely_target(table: RawTable) -> str | None:
     """Name the column that most likely holds the classes; None where that is a guess.
 
     A usual name decides, else the last column.  A column of many numbers is never taken, and
-    neither is one of names that are nearly all different.
+    neither is one of dates or of names that are nearly all different.
 
     Parameters
     ----------
@@ -46,6 +46,8 @@ def likely_target(table: RawTable) -> str | None:
 
 def _can_hold_classes(column: RawColumn) -> bool:
     n_rows, n_distinct = len(column.codes), len(_present(column))
+    if detect_date(_present(column)):
+        return False
     few = n_distinct <= MOST_CLASSES
     return 2 <= n_distinct and (few or (_numbers(column) is None and 2 * n_distinct <= n_rows))
 

@@ -164,7 +164,9 @@ def encoding_plot_figure(record: EncodingPlot, palette: Palette) -> go.Figure:
             textangle=-90,
             xshift=-8,
             showarrow=False,
-            font={"size": 11, "color": palette.text},
+            font={"size": 12, "color": palette.text},
+            bgcolor=palette.background,
+            borderpad=1,
         )
     _add_others(figure, record, palette)
     figure.update_xaxes(title_text=text.plotly(record.column, 60))

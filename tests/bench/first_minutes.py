@@ -24,7 +24,6 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import octcore
-from octcore.data.dataset import Dataset
 from octcore.data.samples import sample_bytes
 from octcore.store import RunStore, StoreState
 from tests.browser.conftest import ARGUMENTS, running_app
@@ -238,18 +237,42 @@ def nodes(times: int) -> None:
 
 
 def drawing(times: int) -> None:
-    """The search alone for the live tree under 100 points, one of them moved each time."""
-    data = octcore.load_sample("4-partitions")
-    labels = [data.classes[k] for k in data.codes[:100]]
-    seconds = []
-    for turn in range(times + 1):
-        frame = data.frame.head(100).copy()
-        frame.iloc[0, 0] = 0.1 * turn
-        moved = Dataset.from_arrays(frame, labels)
-        begin = time.perf_counter()
-        octcore.solve(moved, formulation="threshold-search", depth=2, verify=False)
-        seconds.append(time.perf_counter() - begin)
-    say("optimal tree under 100 points after one moved (search alone)", seconds[1:], 0.3)
+    """From a move of one of 100 points to the tree that is optimal for it, while it is dragged."""
+    left = [f"{20 + 3 * k}-{20 * k}-0" for k in range(49)]
+    right = [f"{980 - 3 * k}-{20 * k}-1" for k in range(49)]
+    points = "_".join(["300-500-0", "700-500-1", *left, *right])
+    margin = "[data-testid=stCaptionContainer]:has-text('narrowest margin')"
+    for name, formulation in (("thresholds", "path-search"), ("margins", "margot")):
+        with visitors() as visit:
+            page = (visitor := visit()).page
+            page.goto(f"{visitor.address}/teach?set=drawn&points={points}&show={formulation}")
+            page.locator(".octboard > svg").wait_for()
+            visitor.rest()
+            page.locator("[data-testid=stButtonGroup] button").last.click()
+            page.locator(margin).wait_for()
+            visitor.rest()
+            point = page.locator('.octboard g.point[data-index="1"]').bounding_box()
+            board = page.locator(".octboard > svg").bounding_box()
+            assert point is not None
+            assert board is not None
+            x, y = point["x"] + point["width"] / 2, point["y"] + point["height"] / 2
+            page.mouse.move(x, y)
+            page.mouse.down()
+            seconds = []
+            for turn in range(times + 1):
+                before = page.locator(margin).inner_text()
+                begin = time.perf_counter()
+                page.mouse.move(x - board["width"] * (0.05 + 0.02 * turn), y)
+                page.wait_for_function(
+                    "before => ![...document.querySelectorAll("
+                    "'[data-testid=stCaptionContainer]')].some(e => e.innerText === before)",
+                    arg=before,
+                    polling=10,
+                )
+                seconds.append(time.perf_counter() - begin)
+                page.wait_for_timeout(400)
+            page.mouse.up()
+        say(f"optimal tree of {name} under 100 points while one is dragged", seconds[1:], 0.3)
 
 
 def history(times: int) -> None:

@@ -156,6 +156,7 @@ def teacher_with_points_of_their_own(user: User) -> None:
         for x, y in places:
             user.page.mouse.click(box["x"] + x * box["width"], box["y"] + y * box["height"])
             user.clicks += 1
+    user.see("8 points")
     user.click(user.page.get_by_role("button", name="Grow the trees"))
     user.page.locator("g.node").first.wait_for(timeout=SOLVE_MILLISECONDS)
     user.click(user.page.get_by_role("button", name="Present"))

@@ -7,32 +7,42 @@ from pathlib import Path
 import pytest
 
 from octcore.plotting.palette import DARK, LIGHT
+from tests.browser.states import STATES, at_rest, prepare
 
-PAGES = ("/", "/data", "/solve", "/explore", "/alternatives", "/whatif", "/compare", "/tune",
-         "/runs", "/path", "/teach", "/about")  # fmt: skip
+LOOKED_AT = (
+    "start", "data", "data-columns", "data-own-findings", "data-refused", "solve", "solve-planes",
+    "explore-node", "explore-row", "explore-rules", "explore-score", "alternatives-features",
+    "alternatives-trees", "whatif-price", "size", "compare-empty", "compare",
+    "compare-certificates", "tune", "runs", "teach", "teach-guess", "teach-beside", "teach-good",
+    "about",
+)  # fmt: skip
+"""Every page, solved and asked; of the states of `STATES` those with words of their own."""
 
 TOO_WEAK = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def prepared(chromium, server):
+    return prepare(chromium, server)
 
 
 @pytest.mark.browser
 @pytest.mark.long
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_text_of_every_page_can_be_read(visit, solved, theme):
-    watched = visit(color_scheme=theme, viewport={"width": 1280, "height": 1400})
+def test_every_text_of_every_page_can_be_read(visit, prepared, theme):
     found = {}
-    for path in PAGES:
+    for name in LOOKED_AT:
+        watched = visit(color_scheme=theme, viewport={"width": 1280, "height": 1400})
         page = watched.page
-        page.goto(watched.address + path + ("" if path == "/" else solved))
-        page.locator("[data-testid=stMain] button:visible").first.wait_for()
-        watched.settle()
+        STATES[name](page, prepared)
         page.mouse.move(1279, 1399)
-        # Streamlit fades what a rerun has not drawn again yet.
-        page.wait_for_function("() => !document.querySelector('[data-stale=true]')")
+        at_rest(page)
         weak = page.evaluate(TOO_WEAK)
         if weak:
-            found[path] = weak
+            found[name] = weak
+        watched.assert_clean()
+        page.close()
     assert found == {}
-    watched.assert_clean()
 
 
 def luminance(colour: str) -> float:

@@ -121,7 +121,8 @@ SEVERITIES = {
 
 
 def _finding(finding: Finding, mark: str) -> None:
-    place = f" (line {finding.line})" if finding.line else ""
+    place = f"line {finding.line}" if finding.line else ""
+    place = f" ({place})" if place and place not in finding.message else ""
     st.markdown(f"{mark} {text.markdown(finding.message, 600)}{place}")
     if finding.code == "LOOK_ALIKE" and finding.column is not None:
         merge = (*session.choice().merge, finding.column)

@@ -34,8 +34,24 @@ def draw(run_id: str, run: Run) -> None:
     )
     if by and optimum is not None:
         st.caption(text.markdown(f"{optimum_words(run, optimum)}, as the run {by} proves.", 300))
-    spent = [f"{name} {text.seconds(value)}" for name, value in run.timings.items()]
+    spent = [
+        f"{words} {text.seconds(value)}"
+        for name, words in TIMES.items()
+        if (value := run.timings.get(name))
+    ]
     st.caption("Where the time went: " + ", ".join(spent) + ".")
+
+
+TIMES = {
+    "start": "starting a worker",
+    "compile_kernels": "preparing the search, once per installation",
+    "encode": "encoding the columns",
+    "build": "building the model",
+    "solve": "solving",
+    "verify": "checking the proof",
+    "total": "encoding to tree altogether",
+}
+"""What was done, by the names that runs give their times; in the order of a solve."""
 
 
 def known_optimum(run_id: str, run: Run) -> tuple[float | None, str]:

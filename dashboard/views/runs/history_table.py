@@ -174,7 +174,7 @@ def draw(entries: Sequence[Entry]) -> list[Entry]:
         selection_mode="multi-row",
         alt=f"History of {len(entries)} runs",
         column_config={
-            "name": st.column_config.TextColumn(width="medium"),
+            "name": st.column_config.TextColumn(width=330),
             "accuracy": share,
             "held out": share,
             "± held out": st.column_config.NumberColumn(format="%.1f", width="small"),

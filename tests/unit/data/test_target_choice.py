@@ -36,6 +36,12 @@ def test_a_usual_name_and_the_last_column_decide():
     assert likely_target(table(x=NUMBERS, a=WORDS, b=WORDS)) == "b"
 
 
+def test_dates_are_not_classes():
+    days = [f"{1 + i % 9:02d}/02/2024" for i in range(120)]
+    assert likely_target(table(x=NUMBERS, churn=WORDS, since=days)) == "churn"
+    assert likely_target(table(plan=WORDS, churn=WORDS[::-1], since=days)) is None
+
+
 def test_numbers_are_cut_into_classes_of_equal_size_in_their_order():
     read = table(x=NUMBERS, price=NUMBERS[::-1])
     assert is_continuous(read.column("price"))
