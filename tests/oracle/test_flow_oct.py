@@ -16,6 +16,7 @@ from tests.oracle.side_constraint_cases import (
     constrained_problem,
     optimum,
 )
+from tests.stages import later
 
 
 @pytest.mark.parametrize("case", range(50))
@@ -47,10 +48,7 @@ def test_weights_are_optimised_exactly(case):
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
-@pytest.mark.parametrize(
-    "regulariser",
-    [{"leaf_penalty": 0.0}, pytest.param({"split_weight": 0.05}, marks=pytest.mark.long)],
-)
+@pytest.mark.parametrize("regulariser", [{"leaf_penalty": 0.0}, *later({"split_weight": 0.05})])
 def test_side_constraints_equal_enumeration_and_bind(name, regulariser):
     binding = 0
     for seed in range(SEED, SEED + 3):

@@ -17,6 +17,7 @@ from octcore.solving.run import Run
 from octcore.solving.settings import check_settings
 from octcore.tree.planes import drop_pass_through
 from tests.brute import make_problem
+from tests.stages import later
 
 TOLERANCE = 2e-4
 """Both engines close to a relative gap of 1e-4."""
@@ -32,9 +33,7 @@ def solve(data: Dataset, formulation: str, **settings: object) -> Run:
     return octcore.solve(data, formulation, params=params, time_limit=60, **settings)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))]
-)
+@pytest.mark.parametrize("seed", [0, 1, *later(2, 3)])
 @pytest.mark.parametrize("formulation", ["margot", "hfs-margot", "sfs-margot"])
 def test_outer_approximation_equals_the_routing_search(formulation: str, seed: int) -> None:
     params = {} if formulation == "margot" else {"budget_upper": 1, "budget_last": 1}

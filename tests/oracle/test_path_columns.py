@@ -21,6 +21,7 @@ from tests.oracle.side_constraint_cases import (
     constrained_problem,
     optimum,
 )
+from tests.stages import later
 
 SEED = 5150
 
@@ -37,13 +38,7 @@ def test_side_constraints_equal_enumeration_and_bind(name):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "max_features",
-        "min_recall",
-        pytest.param("statistical_parity", marks=pytest.mark.long),
-        "several",
-    ],
+    "name", ["max_features", "min_recall", "several", *later("statistical_parity")]
 )
 def test_depth_three_equals_flow_oct(name):
     rng = np.random.default_rng(SEED)

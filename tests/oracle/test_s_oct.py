@@ -15,6 +15,7 @@ from octcore.numerics.hulls import widest_gap
 from octcore.program import Point, Problem, SearchState
 from octcore.tree import metrics
 from tests.brute import make_problem, run
+from tests.stages import later
 
 EPSILON = 0.1
 """Large, so that it forbids many divisions of a few points."""
@@ -87,7 +88,7 @@ def expected_optimum(seed: int, alpha: float = 0.0, beta: int = 99) -> float:
 
 
 @pytest.mark.parametrize("cuts", ["baseline", "init-1", "benders-last-10", "benders-all-1"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *later(2, 3)])
 def test_optimum_of_all_routings(seed, cuts):
     X, y = tiny(seed)
     expected = expected_optimum(seed)
@@ -121,7 +122,7 @@ def test_limit_of_splits(cuts):
         assert objective == expected_optimum(1, beta=beta)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *later(1, 2)])
 def test_baseline_and_cuts_have_one_optimum(seed):
     rng = np.random.default_rng(100 + seed)
     X, y = rng.random((8, 2)), rng.integers(0, 2, 8)

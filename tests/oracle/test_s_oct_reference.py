@@ -11,6 +11,7 @@ from octcore.formulations.base import get_formulation
 from octcore.tree import metrics
 from tests.brute import make_problem, run
 from tests.oracle.s_oct_reference import NAMES, whole_set
+from tests.stages import later
 
 pytestmark = pytest.mark.reference
 BLOOD = "blood_transfusion"
@@ -51,7 +52,7 @@ def test_starts_attain_the_conflict_bound_and_the_published_optimum(reference, n
     assert closed.incumbent.round().eq(value).all()
 
 
-@pytest.mark.parametrize("epsilon", [0.005, pytest.param(1e-5, marks=pytest.mark.long)])
+@pytest.mark.parametrize("epsilon", [0.005, *later(1e-5)])
 def test_iris_is_proven_by_cuts(reference, epsilon):
     problem, program = program_of(reference, "iris", 2, epsilon=epsilon, start_seconds=2.0)
     assert program.bound == 150
