@@ -21,6 +21,11 @@ Cells = Mapping[str, str]
 NOT_RUN = frozenset({"missing", "refused"})
 GROUPS = ("formulation", "parameters", "encoding", "depth")
 """Columns that can tell curves apart; those that do not make the instances, with the data set."""
+NUMBERS = (
+    "seconds", "gap", "test_accuracy", "root_bound", "limit", "load", "reference_seconds",
+    "reference_objective", "reference_accuracy",
+)  # fmt: skip
+"""Columns that figures and reports read as numbers."""
 NEEDED = ("dataset", *GROUPS, "status", "gap", "seconds")
 
 
@@ -125,8 +130,8 @@ def parse_bench(content: bytes, name: str = "The file") -> list[dict[str, str]]:
             "--output FILE.",
         )
     for number, cells in enumerate(lines, start=2):
-        for column in ("seconds", "gap"):
-            _check_number(cells[column], number, column)
+        for column in NUMBERS:
+            _check_number(cells.get(column, ""), number, column)
     return lines
 
 

@@ -6,9 +6,11 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.widgets import chart
+from octcore.bench.profiles import parse_bench
 from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.plotting.profile_plot import COLUMNS, profile_data, profile_figure
+from octcore.plotting.published_plot import MEASURES, published_data, published_figure
 
 
 def draw() -> None:
@@ -34,3 +36,19 @@ def draw() -> None:
         alt=f"Performance profile of {len(record.proven)} curves on {record.n_instances} instances",
     )
     st.caption(text.markdown(record.words, 600))
+    _beside_the_paper(upload.getvalue())
+
+
+def _beside_the_paper(content: bytes) -> None:
+    """Draw what the file and the paper both report: accuracies, times and root bounds."""
+    lines = parse_bench(content)
+    for measure, (_, _, words) in MEASURES.items():
+        pairs = published_data(lines, measure)
+        if not pairs:
+            continue
+        with st.expander(f"Beside the paper: {words}"):
+            chart.show(
+                published_figure(pairs, measure, session.palette()),
+                key=f"published_{measure}",
+                alt=f"{words} of {len(pairs)} instances, ours and the paper's",
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,14 @@ def test_report_refuses_in_one_sentence(tmp_path, capsys):
     for arguments in (["report"], ["report", file], ["s-oct", file]):
         assert main(["bench", *arguments]) != 0
         assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_a_figure_that_is_no_number_is_refused(tmp_path, capsys):
+    file = write(tmp_path / "a.csv", [CLOSED])
+    broken = Path(file).read_text(encoding="utf-8").replace("12.0", "twelve")
+    Path(file).write_text(broken, encoding="utf-8")
+    assert main(["bench", "report", file, "--output", str(tmp_path / "out")]) == 2
+    assert "Line 2 has 'twelve' as reference_seconds" in capsys.readouterr().err
 
 
 def test_repetitions_of_a_data_set_are_averaged():
