@@ -31,8 +31,8 @@ _CHOICE, _TABLE, _DATA, _PROBLEM = "data_choice", "raw_table", "dataset", "data_
 _RUN, _RUNS, _NODES, _UPLOADS = "run_id", "run_ids", "selected_nodes", "upload_count"
 _TOKEN = "session_token"
 _LESSON, _LESSON_OPENED, _SIDE_RUNS = "lesson", "lesson_opened", "side_runs"
-_BOARD, _PATH_STEP = "board_serials", "path_step"
-_OFFERED_SET = "offered_comparison"
+_BOARD, _PATH_STEP, _MOVING = "board_serials", "path_step", "moving_points"
+_OFFERED_SET, _OFFERED_TUNING = "offered_comparison", "offered_tuning"
 _OFFERED, _TUNING, _TUNINGS = "offered_settings", "tuning_id", "tuning_ids"
 _COMPARED, _REPEATS, _FRAME = "compared_runs", "repeated_splits", "has_frame"
 _CHOSEN_ROWS, _ROW_MODE, _PLAYING = "chosen_rows", "row_mode", "playing"
@@ -204,6 +204,11 @@ def linked_run() -> str | None:
     return linked or (st.query_params.get(COMPARE_PARAMETER) or "").split(",")[0] or None
 
 
+def linked_tuning() -> str | None:
+    """The model selection that the link names."""
+    return st.query_params.get(TUNING_PARAMETER)
+
+
 def look_at(run: str) -> None:
     """Look at a run from now on, and put it into the URL."""
     if st.query_params.get(RUN_PARAMETER) not in (None, run):
@@ -341,6 +346,16 @@ def take_offered_settings() -> dict[str, Any] | None:
     return st.session_state.pop(_OFFERED, None)
 
 
+def offer_tuning(settings: Mapping[str, Any]) -> None:
+    """Have the Tune page open with these settings filled in."""
+    st.session_state[_OFFERED_TUNING] = dict(settings)
+
+
+def take_offered_tuning() -> dict[str, Any] | None:
+    """Settings of a model selection that were offered; None from then on."""
+    return st.session_state.pop(_OFFERED_TUNING, None)
+
+
 def offer_comparison(name: str) -> None:
     """Have the Compare page open with this set of runs."""
     st.session_state[_OFFERED_SET] = name
@@ -408,6 +423,16 @@ def board_serial(origin: str) -> int:
 def keep_board_serial(origin: str, serial: int) -> None:
     """Remember the number of the last change of a drawing board; older echoes are stale."""
     st.session_state[_BOARD] = {origin: serial}
+
+
+def moving_points(origin: str) -> tuple[tuple[int, int, int], ...] | None:
+    """Points of a drawing board while one of them is being moved; None when none is."""
+    return st.session_state.get(_MOVING, {}).get(origin)
+
+
+def keep_moving_points(origin: str, points: tuple[tuple[int, int, int], ...] | None) -> None:
+    """Remember where a point is being moved to, or that it was put down."""
+    st.session_state[_MOVING] = {} if points is None else {origin: points}
 
 
 def side_run(*key: object) -> str | None:

@@ -15,8 +15,13 @@ from octcore.plotting import text
 
 
 def restore() -> None:
-    """Load the data and the settings of a linked run into a session that has none yet."""
+    """Load data and settings of a linked run or tuning into a session that has none yet."""
     if not session.is_new():
+        return
+    tuning = session.linked_tuning()
+    if tuning is not None and (job := jobs.task(tuning)).data is not None:
+        session.adopt(job.data, cached.data_token)
+        session.offer_tuning(job.settings)
         return
     view = jobs.view(session.linked_run())
     data = None if view is None else _rows(view)

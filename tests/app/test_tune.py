@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.server.job_view import JobView
 from octcore.data.samples import load_sample
 from octcore.selection.tuning import tune
-from tests.app.history_case import PATIENCE, button, open_page, shown
+from tests.app.history_case import APP, PATIENCE, button, open_page, shown
 
 
 def finished_task(server, monkeypatch):
@@ -63,6 +63,18 @@ def test_the_best_goes_to_the_solve_form(server, monkeypatch):
     assert app.title[0].value == "Solve"
     assert next(s for s in app.selectbox if s.label == "Formulation").value == "path-search"
     assert next(n for n in app.number_input if n.label == "Depth").value == 2
+
+
+def test_a_link_brings_the_form_of_a_model_selection(server, monkeypatch):
+    finished_task(server, monkeypatch)
+    app = AppTest.from_file(APP, default_timeout=PATIENCE)
+    app.query_params["tuning"] = "t"
+    app.run()
+    app.switch_page("pages/tune.py").run()
+    picked = {box.label: box.value for box in app.multiselect}
+    assert picked["Try several values of"] == ["depth"]
+    assert picked["Depth"] == ["1", "2"]
+    assert next(n.value for n in app.number_input if n.label.startswith("Time limit")) == 10
 
 
 def test_a_link_to_a_model_selection_that_is_gone(server):

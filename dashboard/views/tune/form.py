@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from dashboard.server.tunings import (
     axes_of,
     first_axes,
     suggested,
+    value_words,
     values_of,
     work_of,
 )
@@ -41,6 +43,9 @@ def draw(data: Dataset) -> Plan | None:
     Plan or None
         None while something in it cannot be used; the form says what.
     """
+    offered = session.take_offered_tuning()
+    if offered is not None:
+        session.set_inputs(_inputs_of(offered))
     info = settings_form.formulation_input("tune_formulation", FIRST)
     axes = {axis.name: axis for axis in axes_of(info)}
     varied = st.multiselect(
@@ -72,6 +77,24 @@ def draw(data: Dataset) -> Plan | None:
             st.info("Choose at least one setting to vary.")
         return None
     return Plan(info.key, grid, protocol, choice, depth, encoding, params, seconds, int(number))
+
+
+def _inputs_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs of the form by their keys, as they were when this model selection was started."""
+    formulation, grid = settings["formulation"], settings["grid"]
+    values = {
+        session.widget_key("tune_values", formulation, name): [
+            str(v).lower() if isinstance(v, bool) else value_words(v) for v in tried
+        ]
+        for name, tried in grid.items()
+    }
+    return {
+        "tune_formulation": formulation,
+        session.widget_key("tune_axes", formulation): list(grid),
+        **values,
+        "tune_limit": settings["time_limit"],
+        "tune_seed": settings["seed"],
+    }
 
 
 def _values(axis: Parameter, info: FormulationInfo, problems: list[str]) -> tuple[Any, ...]:
