@@ -30,6 +30,8 @@ from octcore.plotting.race import DASHES, colour_of
 
 COLUMNS = GROUPS
 LEAST_SECONDS = 0.01
+LEAST_GAP = 0.01
+"""Width of the axis of gaps where all are closed."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def profile_figure(record: Panels, palette: Palette) -> go.Figure:
     layout = base_layout(palette, height=380)
     figure.update_layout(layout)
     longest = max((p.x[-1] for p in record.proven if p.x), default=1.0)
-    widest = max((p.x[-1] for p in record.gaps if p.x), default=0.0)
+    widest = max(LEAST_GAP, *(p.x[-1] for p in record.gaps if p.x), 0.0)
     names = text.unique_labels([profile.name for profile in record.proven])
     pairs = zip(record.proven, record.gaps, names, strict=True)
     for index, (proven, gaps, name) in enumerate(pairs):
