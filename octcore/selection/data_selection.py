@@ -27,7 +27,7 @@ from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import grow
 
 RULES = SELECT_ROWS.options
-LARGEST = {"hull": 4_000, "balanced": 60}
+LARGEST = {"hull": 1_000, "balanced": 60}
 """Largest cluster by rule; the program of the balanced one has a column per pair of points."""
 BALANCED_SECONDS = 5.0
 

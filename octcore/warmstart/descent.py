@@ -39,9 +39,9 @@ LARGEST_SCORE = 9.0
 EDGE_HARDNESS = 3.0
 """Largest score of a row that is half of the gap asked for away from a plane."""
 MOST_TREES = 16
-MOST_ROWS = 4_000
+MOST_ROWS = 1_500
 """Rows drawn for one batch where there are more."""
-MOST_CELLS = 200_000
+MOST_CELLS = 100_000
 """Rows x trees x nodes of a batch."""
 
 
@@ -143,12 +143,15 @@ class _Batch:
     def descend(
         self, planes: SomeArray, labels: IntArray, share: float, deadline: float
     ) -> SomeArray | None:
-        """Planes of shape ``(n_features + 1, n_trees, n_nodes)`` after all steps of Adam."""
+        """Planes of shape ``(n_features + 1, n_trees, n_nodes)`` after the steps of Adam.
+
+        None where the time is over too early.
+        """
         first, second = np.zeros_like(planes), np.zeros_like(planes)
         for step in range(STEPS):
-            if time.perf_counter() > deadline:
-                return None
             progress = step / STEPS
+            if time.perf_counter() > deadline:
+                return planes if progress >= LABELLED_SHARE else None
             hardness = HARDNESS[0] * (HARDNESS[1] / HARDNESS[0]) ** progress
             drawn = labels if progress < LABELLED_SHARE else None
             slope = self._slope(planes, np.float32(hardness), drawn, progress < share)

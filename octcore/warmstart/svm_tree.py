@@ -53,7 +53,7 @@ STALLED_RESTARTS = 200
 """Restarts without a better tree after which the search of the starts ends."""
 KICKS = 8
 """Kicks of a soft tree without gain after which the search starts again."""
-DESCENDED = 4
+DESCENDED = 8
 """Trees of a batch of the descent that are gone on with, the best ones."""
 SHALLOWER_SHARE = 0.3
 """Share of the time for trees of one level less, which are starts as well."""
@@ -115,11 +115,19 @@ class TreeSearch:
         greedy = GreedySvmTrees(self.goal)
         grown: list[PlaneTree] = []
         for k in range(max(len(LIKELIHOOD_SHARES), self.goal.depth - 1)):
-            self._descended += self._let_descend(deadline, min(2 + k, self.goal.depth))
-            for planes in self._descended[-DESCENDED:]:
+            batch = self._let_descend(deadline, min(2 + k, self.goal.depth))
+            self._descended += batch
+            for planes in batch:
                 if self._settle(planes, polish=False):
                     yield "descent", self.best_tree()
                 if self.is_perfect or time.perf_counter() > deadline:
+                    return
+            if (
+                batch and self._note(batch[0]) > self.best_value + 1e-9
+            ):  # good, but its gaps are thin
+                if self._search(batch[0], min(deadline, time.perf_counter() + SLICE_SECONDS)):
+                    yield "descent, softened", self.best_tree()
+                if self.is_perfect:
                     return
         for criterion in CRITERIA:
             grown.append(greedy.grow(criterion))
