@@ -1,5 +1,5 @@
 // A board for points of a few classes. Coordinates are thousandths; y grows upwards.
-const NEAR = 28, STEP = 20, FAR = 100, MOST = 400;
+const NEAR = 28, STEP = 20, FAR = 100, MOST = 400, MOVES_MS = 120;
 const clamp = (value, grid) => Math.min(grid, Math.max(0, Math.round(value)));
 
 function place(svg, event, grid) {
@@ -116,6 +116,9 @@ function wireMouse(svg, data, state, act, redraw, report) {
     if (state.held < 0 || !(e.buttons & 1)) return;
     state.moved = true;
     act.move(state.held, ...place(svg, e, data.grid));
+    if (e.timeStamp - state.told < MOVES_MS) return;
+    state.told = e.timeStamp;
+    report(true);
   };
   svg.onpointerup = () => {
     if (state.held < 0 || state.carrying) return;
@@ -156,13 +159,13 @@ function wireKeyboard(svg, data, state, act, redraw, report) {
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const root = parentElement;
-  const fresh = { points: [], past: [], held: -1, carrying: false, moved: false, brush: 0, cursor: [500, 500], origin: null, serial: 0 };
+  const fresh = { points: [], past: [], held: -1, carrying: false, moved: false, brush: 0, cursor: [500, 500], origin: null, serial: 0, told: 0 };
   const state = (root.octBoard = root.octBoard || fresh);
   // An echo of an older change must not undo what was drawn since.
   if (state.origin !== data.origin) Object.assign(state, { points: data.points, past: [], held: -1, carrying: false, origin: data.origin, serial: data.serial });
   else if (data.serial >= state.serial && state.held < 0) state.points = data.points;
   const redraw = () => draw(root, data, state);
-  const report = () => { state.serial += 1; setTriggerValue("change", { serial: state.serial, points: state.points }); };
+  const report = (moving = false) => { state.serial += 1; setTriggerValue("change", { serial: state.serial, points: state.points, moving }); };
   const act = makeActions(root, data, state, redraw, report);
   const svg = root.querySelector(".octboard > svg");
   fillClasses(root, data, state, redraw);

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dashboard.teaching.lessons import Points
 from dashboard.widgets.component import make_component
 
 HTML = """
@@ -27,8 +28,10 @@ HTML = """
 _show = make_component("drawing_board", HTML, "change")
 
 
-def show_board(data: dict[str, Any], key: str, on_points: Callable[[int, list[Any]], None]) -> None:
-    """Draw the board; `on_points` receives the number of the change and all points.
+def show_board(
+    data: dict[str, Any], key: str, on_points: Callable[[int, Points, bool], None]
+) -> None:
+    """Draw the board.
 
     Parameters
     ----------
@@ -37,6 +40,12 @@ def show_board(data: dict[str, Any], key: str, on_points: Callable[[int, list[An
     key : str
         Key of the element.
     on_points : callable
-        Called before the rerun that a change causes.
+        Called before the rerun that a change causes, with the number of the change, all points,
+        and whether one of them is still being moved.
     """
-    _show(data, key, lambda change: on_points(int(change["serial"]), list(change["points"])))
+
+    def changed(change: dict[str, Any]) -> None:
+        points = tuple((int(x), int(y), int(k)) for x, y, k in change["points"])
+        on_points(int(change["serial"]), points, bool(change["moving"]))
+
+    _show(data, key, changed)

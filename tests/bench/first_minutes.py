@@ -28,7 +28,7 @@ from octcore.data.samples import sample_bytes
 from octcore.store import RunStore, StoreState
 from tests.browser.conftest import ARGUMENTS, running_app
 
-PATIENCE = 60_000
+PATIENCE = 120_000
 MENU = {"Explore": "Understand", "Size": "Understand", "Runs": "Compare", "Tune": "Compare"}
 BUTTON = "[data-testid=stMain] button:visible"
 READY = "() => !document.querySelector('[data-testid=stStatusWidget], [data-stale=true]')"

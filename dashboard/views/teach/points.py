@@ -7,21 +7,19 @@ from typing import Any
 import streamlit as st
 
 from dashboard import session
-from dashboard.server import jobs
-from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import Truth, board_data, lesson_plane
-from dashboard.teaching.lessons import CLASSES, MOST_POINTS, Lesson
+from dashboard.teaching.lessons import CLASSES, MOST_POINTS, Lesson, Points
 from dashboard.views.teach import bar as lesson_bar
+from dashboard.views.teach import live
 from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets import run_summary
 from dashboard.widgets.drawing_board import show_board
 from dashboard.widgets.parameter_form import help_of, label_of
 from octcore.errors import OctError
-from octcore.formulations.base import get_formulation
 from octcore.parameters import FloatRange, IntRange, Parameter
 from octcore.plotting import text
-from octcore.plotting.plane_plot import PlaneRecord
+from octcore.solving.run import SolvedRun
 
 LABELS = {
     "n": "Number of points",
@@ -34,7 +32,6 @@ LABELS = {
     "C_upper": "Price of slack, upper lines",
     "C_last": "Price of slack, last lines",
 }
-WAIT_SECONDS = 0.5
 MOST_SLIDER = 400
 """Sliders end here even where a recipe takes more: more points hide each other."""
 
@@ -51,12 +48,13 @@ def draw(lesson: Lesson) -> None:
     if not lesson_bar.is_presenting():
         with right:
             lesson = _settings(lesson)
-    live = _live_tree(lesson)
+    shown = _as_moved(lesson)
+    tree, solve = live.tree(lesson, shown)
     with left:
-        _board(lesson, live)
+        _board(lesson, shown, tree)
     with right:
         _summary(lesson)
-        _watch(lesson, live)
+        live.watch(lesson, tree, solve)
         lesson_trees.grow_button(lesson)
 
 
@@ -124,54 +122,20 @@ def _slider(parameter: Parameter, value: Any, owner: str) -> Any:
     )  # fmt: skip
 
 
-def _live_key(lesson: Lesson) -> str:
-    return session.widget_key("lesson_live", ",".join(lesson.formulations))
+def _origin(lesson: Lesson) -> str:
+    """Where the points of the board come from; its own changes are no other origin."""
+    recipe = sorted(lesson.recipe.items())
+    return session.widget_key(session.lesson_opened(), lesson.key, recipe)
 
 
-def _live_tree(lesson: Lesson) -> JobView | None:
-    """The tree under the points, started anew after every change of them."""
-    key = st.session_state.get(_live_key(lesson))
-    if key is None:
-        return None
-    known = lesson_trees.run_view(lesson, key)
-    if known is None and lesson_trees.can_grow(lesson):
-        before = jobs.view(session.side_run("live"))
-        if before is not None and not before.is_final:
-            jobs.stop(before.id)  # its points have changed
-        if lesson_trees.grow(lesson, (key,)):
-            known = lesson_trees.run_view(lesson, key)
-            session.remember_side_run(known.id if known else "", "live")
-    return known
+def _as_moved(lesson: Lesson) -> Lesson:
+    """The lesson with a point where it is being moved to right now."""
+    moving = session.moving_points(_origin(lesson))
+    return lesson if moving is None else lessons.with_points(lesson, moving)
 
 
-def _watch(lesson: Lesson, live: JobView | None) -> None:
-    """Draw the choice of the tree under the points; looks again until it is there."""
-    names = {key: get_formulation(key).info.teaching_text.name for key in lesson.formulations}
-    st.pills(
-        "Live tree under the points",
-        list(names),
-        format_func=lambda key: names[key],
-        key=_live_key(lesson),
-        persist_state="session",
-        help="Grows again whenever you move a point.",
-    )
-    if live is None:
-        return
-    if live.run is not None and live.is_final:
-        st.caption(f"{text.percent(live.run.accuracy)} right, {live.run.certificate.badge}.")
-    elif not live.is_final:
-        st.fragment(_wait, run_every=WAIT_SECONDS)(live.id)
-
-
-def _wait(run_id: str) -> None:
-    view = jobs.view(run_id)
-    if view is None or view.is_final:
-        st.rerun()
-    st.caption(f"Growing, {text.seconds(view.elapsed)} …")
-
-
-def _board(lesson: Lesson, live: JobView | None) -> None:
-    points, codes = lessons.lesson_points(lesson)
+def _board(lesson: Lesson, shown: Lesson, tree: SolvedRun | None) -> None:
+    points, codes = lessons.lesson_points(shown)
     palette = session.palette()
     truth = lesson_trees.truth_of(lesson) if lesson_trees.shows_truth(lesson) else Truth()
     if len(points) > MOST_POINTS:
@@ -180,7 +144,7 @@ def _board(lesson: Lesson, live: JobView | None) -> None:
             "fewer points to draw."
         )
         return
-    origin = session.widget_key(session.lesson_opened(), lesson.key, sorted(lesson.recipe.items()))
+    origin = _origin(lesson)
     key = session.widget_key("board", session.lesson_opened())
     data = board_data(
         points,
@@ -190,22 +154,21 @@ def _board(lesson: Lesson, live: JobView | None) -> None:
         run_summary.accent(palette),
         origin,
         session.board_serial(origin),
-        _plane_of(live),
+        None if tree is None else lesson_plane(tree.tree, tree.encoding, tree.train),
     )
-    show_board(data, key, lambda serial, drawn: _drawn(lesson, origin, serial, drawn))
+
+    def drawn(serial: int, points: Points, is_moving: bool) -> None:
+        session.keep_board_serial(origin, serial)
+        session.keep_moving_points(origin, points if is_moving else None)
+        if not is_moving:
+            _put_down(lesson, points)
+
+    show_board(data, key, drawn)
 
 
-def _plane_of(live: JobView | None) -> PlaneRecord | None:
-    run = live.solved if live is not None and live.is_final else None
-    if run is None:
-        return None
-    return lesson_plane(run.tree, run.encoding, run.train)
-
-
-def _drawn(lesson: Lesson, origin: str, serial: int, points: list[Any]) -> None:
-    session.keep_board_serial(origin, serial)
+def _put_down(lesson: Lesson, points: Points) -> None:
     try:
-        lesson_bar.keep(lessons.with_points(lesson, tuple(tuple(p) for p in points)))
+        lesson_bar.keep(lessons.with_points(lesson, points))
     except OctError as error:
         st.error(text.markdown(error.message, 300))
 
