@@ -478,6 +478,16 @@ CASES = {
         },
         settings={"warm_start": "none"},
     ),
+    "plane-without-weights": Case(
+        key="oct-h",
+        columns={"f0": (-1.16, -1.0, 0.76), "f1": (-0.8, 0.97, -0.03)},
+        y=(1, 0, 0),
+        depth=2,
+        encoding="scaled",
+        params={"alpha": 0.0, "epsilon": 0.05, "start_seconds": 0.0},
+        settings={"warm_start": "none"},
+        weights=(4.0, 4.0, 5.0),
+    ),
     "strip-of-a-plane": Case(
         key="oct-h",
         columns={"f0": (0.5, 0.75)},

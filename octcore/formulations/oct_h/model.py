@@ -204,9 +204,10 @@ class OCTHModel:
         for m in self.B:
             weights = np.zeros(problem.n_features)
             weights[self.J] = np.where(s[m - 1] > 0.5, a[m - 1], 0.0)
-            splits = d[m - 1] > 0.5 and weights.any()
-            offset = -b[m - 1] + self.judge.epsilon / 2 if splits else 1.0
-            planes[m] = (weights if splits else np.zeros(problem.n_features), float(offset))
+            if d[m - 1] > 0.5:  # without weights too: such a plane sends all rows to one side
+                planes[m] = (weights, float(-b[m - 1] + self.judge.epsilon / 2))
+            else:
+                planes[m] = (np.zeros(problem.n_features), 1.0)
         return self.judge.tree(planes, self.L)
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
