@@ -59,7 +59,7 @@ def count_figure(record: Alternatives, palette: Palette, height: int = 330) -> g
     """Draw the number of trees against the distance, and mark the chosen one."""
     steps = count_steps(record)
     figure = go.Figure(layout=base_layout(palette, height=height))
-    ends = [*(step.loss for step in steps), record.searched]
+    ends = [100 * loss for loss in (*(step.loss for step in steps), record.searched)]
     sizes = sorted({leaves for step in steps for leaves, _ in step.by_leaves})
     figure.add_scatter(
         x=ends,
@@ -67,7 +67,7 @@ def count_figure(record: Alternatives, palette: Palette, height: int = 330) -> g
         mode="lines",
         line={"shape": "hv", "width": 2.6, "color": palette.incumbent},
         name="all trees",
-        hovertemplate="%{y:,} trees within %{x:.4f}<extra></extra>",
+        hovertemplate="%{y:,} trees within %{x:.3~f} points<extra></extra>",
     )
     for k, size in enumerate(sizes):
         counts = [dict(step.by_leaves).get(size, 0) for step in steps]
@@ -75,12 +75,12 @@ def count_figure(record: Alternatives, palette: Palette, height: int = 330) -> g
             x=ends,
             y=[n or None for n in (*counts, counts[-1])],
             mode="lines",
-            line={"shape": "hv", "width": 1.4, "color": palette.class_colour(k), "dash": "dot"},
+            line={"shape": "hv", "width": 1.4, "color": palette.class_colour(k + 1), "dash": "dot"},
             name=text.count(size, LEAF_WORDS),
             hovertemplate=f"%{{y:,}} with {text.count(size, LEAF_WORDS)}<extra></extra>",
         )
-    figure.add_vline(x=record.tolerance, line={"color": palette.bound, "width": 1.6})
-    figure.update_xaxes(title_text="distance from the proven optimum", tickformat=".3~f")
+    figure.add_vline(x=100 * record.tolerance, line={"color": palette.bound, "width": 1.6})
+    figure.update_xaxes(title_text="points below the proven optimum", tickformat=".3~f")
     figure.update_yaxes(title_text="trees", type="log", dtick=1, exponentformat="power")
     return figure
 
@@ -113,21 +113,23 @@ def ranked_features(record: Alternatives) -> tuple[FeatureUse, ...]:
     return tuple(sorted(used, key=lambda f: (-f.trees, -f.at_root, f.name)))
 
 
-def features_words(record: Alternatives) -> tuple[str, str]:
-    """Names of the features that all trees test, and of those that none tests."""
-    every = [f.name for f in record.features if record.count and f.trees == record.count]
-    none = [f.name for f in record.features if not f.trees]
-    return ", ".join(every) or "no feature", ", ".join(none) or "no feature"
+def features_words(record: Alternatives) -> str:
+    """A sentence on the features that all trees test, and on those that none tests; Markdown."""
+    every = ", ".join(f.name for f in record.features if record.count and f.trees == record.count)
+    none = ", ".join(f.name for f in record.features if not f.trees)
+    first = f"In all trees: **{text.markdown(every, 200)}**." if every else "No feature is in all."
+    last = f"In none: {text.markdown(none, 200)}." if none else "Every feature is in some tree."
+    return f"{first} {last}"
 
 
 def features_figure(record: Alternatives, palette: Palette) -> go.Figure:
     """Draw the share of the trees with a feature anywhere and at the root."""
     shown = ranked_features(record)[:SHOWN_FEATURES][::-1]
     names = text.unique_labels([feature.name for feature in shown], 26)
-    figure = go.Figure(layout=base_layout(palette, height=90 + 26 * max(4, len(shown))))
-    for label, numbers, colour in (
-        ("anywhere", [f.trees for f in shown], palette.incumbent),
+    figure = go.Figure(layout=base_layout(palette, height=_features_height(len(shown))))
+    for label, numbers, colour in (  # plotly draws the last bar of a group at the top
         ("at the root", [f.at_root for f in shown], palette.bound),
+        ("anywhere", [f.trees for f in shown], palette.incumbent),
     ):
         figure.add_bar(
             y=names,
@@ -138,18 +140,21 @@ def features_figure(record: Alternatives, palette: Palette) -> go.Figure:
             customdata=[f"{n:,}" for n in numbers],
             hovertemplate="%{y}: %{customdata} trees, %{x:.1%}<extra>" + label + "</extra>",
         )
-    figure.update_layout(barmode="group", bargap=0.25)
+    figure.update_layout(barmode="group", bargap=0.25, legend_traceorder="reversed")
     figure.update_xaxes(title_text="share of the trees", tickformat=".0%", range=[0, 1.02])
     return figure
+
+
+def _features_height(shown: int) -> int:
+    """Pixels for one line per feature: the longest list fits a screen with its axis."""
+    return 90 + 22 * max(4, shown)
 
 
 def reliance_figure(record: Alternatives, palette: Palette) -> go.Figure:
     """Draw the range of the loss when a feature is permuted, over the trees."""
     shown = ranked_features(record)[:SHOWN_FEATURES][::-1]
     names = text.unique_labels([feature.name for feature in shown], 26)
-    figure = go.Figure(
-        layout=base_layout(palette, height=90 + 26 * max(4, len(shown)), has_legend=False)
-    )
+    figure = go.Figure(layout=base_layout(palette, height=_features_height(len(shown))))
     for name, feature in zip(names, shown, strict=True):
         symbol = "circle" if feature.is_exact else "circle-open"
         figure.add_scatter(

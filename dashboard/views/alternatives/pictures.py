@@ -11,6 +11,7 @@ from dashboard.widgets import chart
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 from octcore.plotting.alternatives import (
+    SHOWN_FEATURES,
     count_figure,
     disagreement_figure,
     features_figure,
@@ -51,20 +52,17 @@ def counts(task: str, record: Alternatives) -> None:
 def features(task: str, record: Alternatives) -> None:
     """Draw which features the trees test, and how much they need them."""
     palette = session.palette()
-    every, none = features_words(record)
-    st.markdown(
-        f"In all trees: **{text.markdown(every, 200)}**. In none: {text.markdown(none, 200)}."
-    )
+    st.markdown(features_words(record))
+    used = ranked_features(record)
+    if len(used) > SHOWN_FEATURES:
+        st.caption(f"The {SHOWN_FEATURES} in most trees, of {len(used)} that are used.")
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**Share of the trees with a feature**")
         chart.show(
             features_figure(record, palette),
             key=session.widget_key("alternatives_features", task),
-            alt="; ".join(
-                f"{f.name} in {text.percent(f.trees / record.count)}"
-                for f in ranked_features(record)
-            ),
+            alt="; ".join(f"{f.name} in {text.percent(f.trees / record.count)}" for f in used),
         )
     with right:
         st.markdown(
@@ -78,8 +76,7 @@ def features(task: str, record: Alternatives) -> None:
             reliance_figure(record, palette),
             key=session.widget_key("alternatives_reliance", task),
             alt="; ".join(
-                f"{f.name} from {text.percent(f.low)} to {text.percent(f.high)}"
-                for f in ranked_features(record)
+                f"{f.name} from {text.percent(f.low)} to {text.percent(f.high)}" for f in used
             ),
         )
 

@@ -278,7 +278,8 @@ def _tree(
     number = record.trees.index(entry) + 1
     held = "" if entry.test_accuracy is None else f", {text.percent(entry.test_accuracy)} held out"
     st.markdown(f"**Tree {number}**: {text.percent(entry.accuracy)} right{held}")
-    badge = f"within {entry.loss:.4g} of the proven optimum" if entry.loss else "proven optimal"
+    distance = f"{points_words(entry.loss)} below the proven optimum"
+    badge = distance if entry.loss else "proven optimal"
     view = tree_view_data(
         entry.tree,
         record.encoding,
