@@ -32,7 +32,9 @@
     const [a, b] = [light(shown), light(below)].sort((x, y) => y - x);
     const size = parseFloat(style.fontSize), isLarge = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
     const ratio = (a + 0.05) / (b + 0.05);
-    if (ratio < (isLarge ? 3 : 4.5) - 0.01) weak.push(`${ratio.toFixed(2)}: ${words.slice(0, 60)}`);
+    // Marks without a letter or digit are graphics, for which 3 : 1 is asked.
+    const isGraphic = !/[\p{L}\p{N}]/u.test(words);
+    if (ratio < (isLarge || isGraphic ? 3 : 4.5) - 0.01) weak.push(`${ratio.toFixed(2)}: ${words.slice(0, 60)}`);
   };
   const walk = (root) => {
     for (const element of root.querySelectorAll("*")) {
