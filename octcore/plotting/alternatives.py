@@ -117,7 +117,11 @@ def features_words(record: Alternatives) -> str:
     """A sentence on the features that all trees test, and on those that none tests; Markdown."""
     every = ", ".join(f.name for f in record.features if record.count and f.trees == record.count)
     none = ", ".join(f.name for f in record.features if not f.trees)
-    first = f"In all trees: **{text.markdown(every, 200)}**." if every else "No feature is in all."
+    first = (
+        f"In all trees: **{text.markdown(every, 200)}**."
+        if every
+        else "No feature is in all trees."
+    )
     last = f"In none: {text.markdown(none, 200)}." if none else "Every feature is in some tree."
     return f"{first} {last}"
 
@@ -198,12 +202,16 @@ def sunburst_figure(
         values=[values[key] for key in labels],
         branchvalues="total",
         text=[
-            text.plotly(words, 60) if values[key] >= READABLE * len(trees) else ""
+            _sector_words(words, is_root=not parents[key])
+            if values[key] >= READABLE * len(trees)
+            else ""
             for key, words in labels.items()
         ],
         textinfo="text",
+        textfont={"size": 12},
         marker={"line": {"color": palette.background, "width": 1}},
-        insidetextorientation="radial",
+        leaf={"opacity": 1},
+        insidetextorientation="auto",
         hovertemplate="%{label}<br>%{value:,} trees<extra></extra>",
     )
     colours = [palette.class_colour(k) for k in range(7)]
@@ -212,6 +220,12 @@ def sunburst_figure(
         margin={"l": 0, "r": 0, "t": 4, "b": 4},
     )
     return figure
+
+
+def _sector_words(words: str, is_root: bool) -> str:
+    """Words in lines that fit a sector: a test each, at the narrow middle its threshold apart."""
+    lines = text.plotly(words, 60).replace(" | ", "<br>")
+    return lines.replace(" ≤ ", "<br>≤ ") if is_root else lines
 
 
 def _level_words(tree: Tree, encoding: Encoding, level: int) -> str:

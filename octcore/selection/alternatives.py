@@ -23,6 +23,8 @@ LISTED = 300
 """Best trees that a record holds one by one."""
 RELIANCE_TREES = 500
 """Trees looked at for the reliance on features."""
+ROUNDING = 1e-12
+"""Objectives closer than this are the same number, computed in another order."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class Alternatives:
     @property
     def total(self) -> int:
         """Number of trees within the distance, whatever the conditions."""
-        return sum(n for loss, _, n in self.steps if loss <= self.tolerance + 1e-12)
+        return sum(n for loss, _, n in self.steps if loss <= self.tolerance + ROUNDING)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -300,12 +302,13 @@ class _Judge:
         test_accuracy = None
         if self.X_test is not None and self.test is not None:
             test_accuracy = float((tree.predict_codes(self.X_test) == self.test.y).mean())
+        loss = found.optimum - objective
         used = sorted({int(found.encoding.groups[j]) for j in tree.used_features})
         rates = [float((predicted[rows] == self.positive).mean()) for rows in self.groups]
         return Alternative(
             tree,
             objective,
-            max(0.0, found.optimum - objective),
+            loss if loss > ROUNDING else 0.0,
             float(hit.mean()),
             test_accuracy,
             tuple(found.encoding.raw_features[f] for f in used),

@@ -503,7 +503,7 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
     best = recorder.is_closed
     reason = StopReason.OPTIMAL if best else StopReason.GAP_LIMIT
     recorder.finished(reason.value)
-    distance = max(0.0, optimum - objective)
+    distance = 0.0 if best else optimum - objective
     words = f"within {distance:.4g} of the proven optimum {optimum:.6g}, chosen among good trees"
     outcome = Outcome(reason, "path-search" if best else "near-optimal", claims=(words,))
     return finish(prepared, tuple(events), outcome, seconds, program)

@@ -247,7 +247,7 @@ float or None
             return "Proven optimal" + (", verified" if certificate.verified else "")
         if certificate.method == "near-optimal" and self.objective is not None and self.bound:
             points = 100 * abs(self.bound - self.objective)
-            return f"Within {points:.1f} points of the proven optimum"
+            return f"Within {points:.2g} points of the proven optimum"
         return f"Best found, {self._room_words()}"
 
     def _room_words(self) -> str:

@@ -52,10 +52,9 @@ def counts(task: str, record: Alternatives) -> None:
 def features(task: str, record: Alternatives) -> None:
     """Draw which features the trees test, and how much they need them."""
     palette = session.palette()
-    st.markdown(features_words(record))
     used = ranked_features(record)
-    if len(used) > SHOWN_FEATURES:
-        st.caption(f"The {SHOWN_FEATURES} in most trees, of {len(used)} that are used.")
+    shown = f" Below: the {SHOWN_FEATURES} in most trees." if len(used) > SHOWN_FEATURES else ""
+    st.markdown(features_words(record) + shown)
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**Share of the trees with a feature**")

@@ -286,7 +286,7 @@ def _tree(
         context.train,
         run_summary.split_texts(entry.tree, record.encoding),
         badge,
-        True,
+        not entry.loss,
     )
     palette = session.palette()
     key = session.widget_key("alternative", context.task, number)

@@ -17,7 +17,7 @@ from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.data.samples import sample_bytes
 from octcore.errors import CancelledError, SettingsError
-from octcore.selection.alternatives import meeting
+from octcore.selection.alternatives import alternatives, meeting
 from octcore.selection.model_reliance import model_reliance, tree_reliance
 from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.selection.near_optimal_export import rules_table, timbertrek
@@ -240,6 +240,20 @@ def test_a_chosen_tree_becomes_a_run_that_says_how_far_it_is() -> None:
     best = found.run_of(found.trees(1)[0])
     assert best.is_optimal
     assert best.certificate.proven
+
+
+def test_trees_as_good_as_the_optimum_are_no_rounding_error_away() -> None:
+    data = octcore.load_sample("finches")
+    found = octcore.near_optimal(data, depth=3, encoding="QT-5", tolerance=0.005)
+    shown = alternatives(found).trees
+    assert len(shown) == found.count
+    least, *others = sorted({entry.loss for entry in shown})
+    assert least == 0.0
+    assert len(others) > 0
+    assert min(others) > 1e-4
+    nearly = next(entry for entry in shown if entry.loss == min(others))
+    points = float(found.run_of(nearly.tree).badge.split()[1])
+    assert points == pytest.approx(100 * min(others), rel=0.05)
 
 
 @pytest.mark.parametrize(
