@@ -277,15 +277,14 @@ def _tree(
 ) -> None:
     number = record.trees.index(entry) + 1
     held = "" if entry.test_accuracy is None else f", {text.percent(entry.test_accuracy)} held out"
-    st.markdown(f"**Tree {number}**: {text.percent(entry.accuracy)} right{held}")
-    distance = f"{points_words(entry.loss)} below the proven optimum"
-    badge = distance if entry.loss else "proven optimal"
+    below = f", {points_words(entry.loss)} below the proven optimum" if entry.loss else ""
+    st.markdown(f"**Tree {number}**: {text.percent(entry.accuracy)} right{held}{below}")
     view = tree_view_data(
         entry.tree,
         record.encoding,
         context.train,
         run_summary.split_texts(entry.tree, record.encoding),
-        badge,
+        "near-optimal" if entry.loss else "proven optimal",
         not entry.loss,
     )
     palette = session.palette()
