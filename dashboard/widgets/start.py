@@ -19,6 +19,8 @@ SOLVE_PAGE = "pages/solve.py"
 HELD_OUT = 0.25
 QUICK_CELLS = 250_000
 """Up to about so many numbers in the table, depth 3 is proven within a second or two."""
+QUICK_CLASSES = 10
+"""Every further ten classes cost the search as much as the table once more."""
 
 
 def first_settings(data: Dataset) -> dict[str, Any]:
@@ -27,9 +29,10 @@ def first_settings(data: Dataset) -> dict[str, Any]:
     Parameters
     ----------
     data : Dataset
-        The rows; large ones start with a smaller tree.
+        The rows; large ones, and those of many classes, start with a smaller tree.
     """
-    is_small = data.n_samples * data.n_features <= QUICK_CELLS
+    cells = data.n_samples * data.n_features * max(1.0, data.n_classes / QUICK_CLASSES)
+    is_small = cells <= QUICK_CELLS
     return {
         "formulation": str(FORMULATION.default),
         "encoding": "auto",

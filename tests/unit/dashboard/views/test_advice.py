@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dashboard.views.solve import advice
 from dashboard.widgets.start import first_settings
+from octcore.data.dataset import Dataset
 from octcore.data.samples import load_sample
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
@@ -90,6 +92,17 @@ def test_a_tree_that_does_not_hold_on_new_rows_is_said_to_be_too_large():
 
 def test_a_greedy_tree_leads_to_the_optimal_one():
     assert labels(advice.after(run_of(formulation="cart"), None))[0] == "Find the optimal tree"
+
+
+def test_the_first_tree_is_smaller_on_many_rows_columns_or_classes():
+    def depth(rows: int, columns: int, classes: int) -> int:
+        values = np.zeros((rows, columns))
+        return first_settings(Dataset.from_arrays(values, np.arange(rows) % classes))["depth"]
+
+    assert depth(1_000, 200, 2) == 3
+    assert depth(1_000, 200, 30) == 2
+    assert depth(1_000, 20, 30) == 3
+    assert depth(2_000, 200, 2) == 2
 
 
 def test_only_a_start_that_cannot_close_is_warned_of():
