@@ -1,5 +1,5 @@
 // A board for points of a few classes. Coordinates are thousandths; y grows upwards.
-const NEAR = 28, STEP = 20, FAR = 100, MOST = 400, MOVES_MS = 120;
+const NEAR = 28, STEP = 20, FAR = 100, MOST = 400, REST_MS = 60;
 const clamp = (value, grid) => Math.min(grid, Math.max(0, Math.round(value)));
 
 function place(svg, event, grid) {
@@ -87,13 +87,14 @@ function makeActions(root, data, state, redraw, report) {
       if (index < 0) return;
       act.remember();
       state.points.splice(index, 1);
-      state.held = -1;
+      act.drop();
       say(`Removed; ${state.points.length} points.`);
       redraw(); report();
     },
-    move(index, x, y) { const p = state.points[index]; state.points[index] = [x, y, p[2]]; redraw(); },
-    undo() { if (!state.past.length) return; state.points = state.past.pop(); state.held = -1; redraw(); report(); },
-    clear() { act.remember(); state.points = []; state.held = -1; redraw(); report(); },
+    move(index, x, y) { const p = state.points[index]; state.points[index] = [x, y, p[2]]; redraw(); report(); },
+    undo() { if (!state.past.length) return; state.points = state.past.pop(); act.drop(); redraw(); report(); },
+    clear() { act.remember(); state.points = []; act.drop(); redraw(); report(); },
+    drop() { state.held = -1; state.carrying = false; },
     say,
   };
   return act;
@@ -116,15 +117,13 @@ function wireMouse(svg, data, state, act, redraw, report) {
     if (state.held < 0 || !(e.buttons & 1)) return;
     state.moved = true;
     act.move(state.held, ...place(svg, e, data.grid));
-    if (e.timeStamp - state.told < MOVES_MS) return;
-    state.told = e.timeStamp;
-    report(true);
   };
-  svg.onpointerup = () => {
+  svg.onpointerup = svg.onpointercancel = () => {
     if (state.held < 0 || state.carrying) return;
-    state.held = -1;
+    act.drop();
     redraw();
-    if (state.moved) report(); else state.past.pop();
+    if (!state.moved) state.past.pop();
+    report();
   };
   svg.oncontextmenu = (e) => {
     e.preventDefault();
@@ -146,9 +145,9 @@ function wireKeyboard(svg, data, state, act, redraw, report) {
       redraw();
     } else if (e.key === "Enter") act.add(...state.cursor);
     else if (e.key === " ") {
-      if (state.carrying) { state.carrying = false; state.held = -1; redraw(); report(); }
+      if (state.carrying) { act.drop(); redraw(); report(); }
       else if (here() >= 0) { act.remember(); state.held = here(); state.carrying = true; redraw(); }
-    } else if (e.key === "Delete" || e.key === "Backspace") { state.carrying = false; act.remove(here()); }
+    } else if (e.key === "Delete" || e.key === "Backspace") { act.drop(); act.remove(here()); }
     else if (/^[1-9]$/.test(e.key) && Number(e.key) <= data.classes.length) { state.brush = Number(e.key) - 1; redraw(); }
     else if (e.key === "z" && (e.ctrlKey || e.metaKey)) act.undo();
     else return;
@@ -159,13 +158,23 @@ function wireKeyboard(svg, data, state, act, redraw, report) {
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
   const root = parentElement;
-  const fresh = { points: [], past: [], held: -1, carrying: false, moved: false, brush: 0, cursor: [500, 500], origin: null, serial: 0, told: 0 };
+  const fresh = { points: [], past: [], held: -1, carrying: false, moved: false, brush: 0, cursor: [500, 500], origin: null, serial: 0, answered: 0, untold: false };
   const state = (root.octBoard = root.octBoard || fresh);
+  if (data.serial < state.answered) state.serial = data.serial; // a server that was started again
+  state.answered = data.serial;
   // An echo of an older change must not undo what was drawn since.
-  if (state.origin !== data.origin) Object.assign(state, { points: data.points, past: [], held: -1, carrying: false, origin: data.origin, serial: data.serial });
-  else if (data.serial >= state.serial && state.held < 0) state.points = data.points;
+  if (state.origin !== data.origin) Object.assign(state, { points: data.points, past: [], held: -1, carrying: false, untold: false, origin: data.origin, serial: data.serial });
+  else if (data.serial >= state.serial && state.held < 0 && !state.untold) state.points = data.points;
   const redraw = () => draw(root, data, state);
-  const report = (moving = false) => { state.serial += 1; setTriggerValue("change", { serial: state.serial, points: state.points, moving }); };
+  // One change at a time: the next would interrupt the answer to this one, and would come with the
+  // link of the points before it, which opens them again.
+  const tell = () => {
+    if (!state.untold || state.answered < state.serial) return;
+    state.untold = false;
+    state.serial += 1;
+    setTriggerValue("change", { serial: state.serial, points: state.points, moving: state.held >= 0 });
+  };
+  const report = () => { state.untold = true; tell(); };
   const act = makeActions(root, data, state, redraw, report);
   const svg = root.querySelector(".octboard > svg");
   fillClasses(root, data, state, redraw);
@@ -173,4 +182,5 @@ export default function (component) {
   wireMouse(svg, data, state, act, redraw, report);
   wireKeyboard(svg, data, state, act, redraw, report);
   redraw();
+  setTimeout(tell, REST_MS); // the rest of the page is drawn after the board
 }

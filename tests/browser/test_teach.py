@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.browser.conftest import SOLVE_MILLISECONDS
+from tests.browser.conftest import PATIENCE, SOLVE_MILLISECONDS
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -62,6 +62,37 @@ def test_draw_move_remove_and_grow(visit):
     assert count(page) == 3
     page.get_by_role("button", name="Grow the trees").click()
     page.get_by_text("100.0 %").first.wait_for(timeout=SOLVE_MILLISECONDS)
+    watched.assert_clean()
+
+
+def boundaries(page) -> list[float]:
+    """Where the boundaries of the tree under the points cross the lower edge, from 0 to 1."""
+    return page.locator(f"{BOARD} line").evaluate_all(
+        "lines => lines.map(line => Number(line.getAttribute('x1')) / 1000)"
+    )
+
+
+@pytest.mark.parametrize("name", ["Optimal thresholds", "Optimal margins (MARGOT)"])
+def test_the_tree_follows_a_point_while_it_is_dragged(visit, name):
+    watched = open_lesson(visit, "?set=drawn&points=200-200-0_300-800-0_700-300-1_800-700-1")
+    page = watched.page
+    page.get_by_role("radio", name=name).last.click()  # the first is the step of this tree
+    page.locator(f"{BOARD} line").first.wait_for(state="attached", timeout=SOLVE_MILLISECONDS)
+    page.get_by_text("right, 2 leaves").wait_for(timeout=SOLVE_MILLISECONDS)
+    watched.settle()
+    before = boundaries(page)
+    page.mouse.move(*place(page, 0.7, 0.3))
+    page.mouse.down()
+    for move in range(PATIENCE // 60):
+        page.mouse.move(*place(page, 0.5 + move % 10 / 1000, 0.5))
+        page.wait_for_timeout(20)
+        if boundaries(page) != before:
+            break
+    assert boundaries(page) != before
+    assert page.locator(f"{BOARD} g.held").count() == 1
+    page.mouse.up()
+    wait_for_link(page, r"points=200-200-0_300-800-0_5\d\d-(499|500|501)-1_800-700-1(&|$)")
+    assert count(page) == 4
     watched.assert_clean()
 
 
