@@ -34,10 +34,9 @@ class PathSearchEngine:
         for problem in problems:
             bridge.n_waiting = len(problems) - len(results) - 1
             start = None if recorder.tree is None else from_tree(recorder.tree)
+            asked = replace(problem, start=start, threads=limits.threads)
             remaining = limits.clock.remaining
-            results.append(
-                path_search(replace(problem, start=start), bridge.receive, cancel, remaining)
-            )
+            results.append(path_search(asked, bridge.receive, cancel, remaining))
             bridge.close(results[-1])
             if results[-1].status in {"time_limit", "cancelled"}:
                 break

@@ -214,7 +214,11 @@ class Tree:
         rows = {1: np.arange(len(X))}
         for node in self.splits:
             here = rows[node]
-            right = self.splits[node].goes_right(X[here])
+            split = self.splits[node]
+            if split.is_univariate and split.weights[0][1] == 1.0:  # one column of many
+                right = X[here, split.features[0]] > split.threshold
+            else:
+                right = split.goes_right(X[here])
             left_child, right_child = topology.children(node)
             rows[left_child], rows[right_child] = here[~right], here[right]
         return rows

@@ -16,6 +16,9 @@ from octcore.program import Problem
 from octcore.tree import metrics, topology
 from octcore.tree.tree import Split, Tree
 
+BLOCK = 16_384
+"""Rows converted at a time: what is converted stays in the cache."""
+
 
 @dataclass(frozen=True, eq=False)
 class GreedyRules:
@@ -134,10 +137,13 @@ def _candidates(
     X: np.ndarray, one_hot: np.ndarray, columns: np.ndarray, smallest: int
 ) -> Iterator[tuple[int, float, float]]:
     """Yield column, purity and threshold of the best split of every column that has one."""
-    cells = X[:, columns]
-    if len(cells) and ((cells == 0) | (cells == 1)).all():
-        # All columns of 0 and 1 at once, by one matrix product.
-        right = cells.T.astype(np.float64) @ one_hot
+    cells = X if len(columns) == X.shape[1] else X[:, columns]
+    if len(cells) and _is_binary(cells):
+        # All columns of 0 and 1 at once, by matrix products of some rows at a time.
+        right = np.zeros((len(columns), one_hot.shape[1]))
+        for begin in range(0, len(cells), BLOCK):
+            part = slice(begin, begin + BLOCK)
+            right += cells[part].T.astype(np.float64) @ one_hot[part]
         size = np.count_nonzero(cells, axis=0)
         purity = _purity(right) + _purity(one_hot.sum(axis=0) - right)
         for i in np.flatnonzero(np.minimum(size, len(cells) - size) >= smallest):
@@ -156,6 +162,13 @@ def _candidates(
         place = int(np.argmax(purity))
         low, high = values[ends[place]], values[ends[place] + 1]
         yield int(j), float(purity[place]), float(low + (high - low) / 2)
+
+
+def _is_binary(cells: np.ndarray) -> bool:
+    return all(
+        bool(((part == 0) | (part == 1)).all())
+        for part in (cells[begin : begin + BLOCK] for begin in range(0, len(cells), BLOCK))
+    )
 
 
 def _purity(counts: np.ndarray) -> np.ndarray:

@@ -134,12 +134,16 @@ def _rank(side_cost, order):
 
 
 @kernel()
-def score_literals(rows, pairs, subset, child, penalty, literals, stop):
-    """Run D2S below every literal of a node; return False when stopped early."""
+def score_literals(rows, pairs, subset, child, penalty, literals, stop, first, last):
+    """Run D2S below the literals of a node from `first` to `last`; False when stopped early.
+
+    What it writes for a literal no other literal needs: threads may share the literals out, each
+    with `pairs` and `child` of its own.
+    """
     n_features = rows.bits.shape[1]
     min_leaf = rows.shape[1]
     totals = np.zeros(len(pairs.totals), np.int64)
-    for a in range(2 * n_features):
+    for a in range(first, last):
         if stop[0]:
             return False
         n = filter_rows(subset, len(subset), rows.columns[a >> 1], a & 1, child)

@@ -44,6 +44,8 @@ class PathProblem:
         Objective known to be attainable; only speeds the search up.
     all_root_values : bool
         Continue until the value of every root feature is exact.
+    threads : int
+        Used at depth 3 and more; they change the time and nothing else.
     """
 
     X: np.ndarray
@@ -59,6 +61,7 @@ class PathProblem:
     start: PathTree | None = None
     start_value: float | None = None
     all_root_values: bool = False
+    threads: int = 1
 
     def check(self) -> None:
         """Refuse a problem that makes no sense.
@@ -83,6 +86,7 @@ class PathProblem:
                 "leaf_penalty": (self.leaf_penalty, 0, np.inf),
                 "min_samples_leaf": (self.min_samples_leaf, 0, np.inf),
                 "max_leaves": (self.max_leaves, 1, np.inf),
+                "threads": (self.threads, 1, np.inf),
                 "root_feature": (self.root_feature, 0, n_features - 1),
             }
         )

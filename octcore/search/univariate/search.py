@@ -118,7 +118,9 @@ class _Search:
         )
         self.total = self.reduced.total
         slack = TIE * max(1.0, self.total)
-        self.state = SearchState(self.reduced.rows, problem.leaf_penalty * self.total, slack)
+        self.state = SearchState(
+            self.reduced.rows, problem.leaf_penalty * self.total, slack, problem.threads
+        )
         self.objective: float | None = None
         self.tree: PathTree | None = None
         self.bound = self.reduced.ceiling - problem.leaf_penalty

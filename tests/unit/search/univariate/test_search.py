@@ -270,6 +270,20 @@ def test_same_tree_every_time() -> None:
     assert path_search(problem).tree == path_search(problem).tree
 
 
+def test_threads_change_nothing_but_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("octcore.search.univariate.node._SHARED_OUT", 0)
+    rng = np.random.default_rng(8)
+    for depth in (3, 3, 4, 4):
+        X, y = rng.integers(0, 2, (60, 7)).astype(np.uint8), rng.integers(0, 3, 60)
+        alone, together = (
+            path_search(PathProblem(X, y, 3, depth, 0.01, threads=threads)) for threads in (1, 3)
+        )
+        assert together.tree == alone.tree
+        assert together.bound == alone.bound == alone.objective
+        assert (together.root_values == alone.root_values).all()
+        assert together.runs == alone.runs
+
+
 def test_start_tree_and_claimed_start_value() -> None:
     X, y = parity(3)
     start: PathTree = Branch(0, Leaf(0), Leaf(1))
