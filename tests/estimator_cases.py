@@ -56,6 +56,10 @@ _KNOWN = {
         Case("cart", {"leaf_penalty": 0.001}, cost=""),
         Case("threshold-search", cost=""),
         Case("path-search", {"time_limit": 5.0}),
+        *(
+            Case(key, {"max_depth": 2, **FEW_NODES}, cost="slow")
+            for key in ("flow-oct", "oct-binary")
+        ),
         *(Case(key, {"max_depth": 1}) for key in ("margot", "hfs-margot", "sfs-margot")),
         Case("bin-oct", {"max_depth": 1, **FEW_NODES}, TOO_SMALL | NO_PRICE, "slow"),
         Case("oct", {"max_depth": 1, "alpha": 0.3, **FEW_NODES}, TOO_SMALL, "slow"),

@@ -9,14 +9,17 @@ import pytest
 from octcore.plotting.palette import DARK, LIGHT
 from tests.browser.states import STATES, at_rest, prepare
 
-LOOKED_AT = (
-    "start", "data", "data-columns", "data-own-findings", "data-refused", "solve", "solve-planes",
-    "explore-node", "explore-row", "explore-rules", "explore-score", "alternatives-features",
-    "alternatives-trees", "whatif-price", "size", "compare-empty", "compare",
-    "compare-certificates", "tune", "runs", "teach", "teach-guess", "teach-beside", "teach-good",
-    "about",
+PAGES = (
+    "start", "data", "solve", "explore-node", "alternatives-features", "whatif-price", "size",
+    "compare", "tune", "runs", "teach", "about",
 )  # fmt: skip
-"""Every page, solved and asked; of the states of `STATES` those with words of their own."""
+"""Every page once."""
+STATES_OF_PAGES = (
+    "data-columns", "data-own-findings", "data-refused", "solve-planes", "explore-row",
+    "explore-rules", "explore-score", "alternatives-trees", "compare-empty",
+    "compare-certificates", "teach-guess", "teach-beside", "teach-good",
+)  # fmt: skip
+"""Those of `STATES` with words of their own."""
 
 TOO_WEAK = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
 
@@ -27,11 +30,17 @@ def prepared(chromium, server):
 
 
 @pytest.mark.browser
-@pytest.mark.long
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(PAGES, marks=pytest.mark.long, id="pages"),
+        pytest.param(STATES_OF_PAGES, marks=pytest.mark.slow, id="states"),
+    ],
+)
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_text_of_every_page_can_be_read(visit, prepared, theme):
+def test_every_text_of_every_page_can_be_read(visit, prepared, theme, names):
     found = {}
-    for name in LOOKED_AT:
+    for name in names:
         watched = visit(color_scheme=theme, viewport={"width": 1280, "height": 1400})
         page = watched.page
         STATES[name](page, prepared)
