@@ -35,12 +35,13 @@ h3 { font-size: 1.15rem !important; padding: 0 !important; }
 
 DARK_STYLE = """
 <style>
-button[kind^="primary"], button[kind^="primary"] p { color: #0b1118 !important; }
+button[kind^="primary"]:enabled, button[kind^="primary"]:enabled p { color: #0b1118 !important; }
 [data-tag], [data-tag] * { color: #0b1118 !important; }
 [data-testid="stCaptionContainer"] { color: #a9b2bf; }
 </style>
 """
-"""Words on a light blue button are dark: white on it has a contrast of 2.3 only.  Captions are
+"""Words on a light blue button are dark: white on it has a contrast of 2.3 only; a disabled button
+has no such ground.  Captions are
 plain colours: the faded ones of Streamlit stay below 4.5 : 1."""
 
 

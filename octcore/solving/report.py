@@ -62,9 +62,9 @@ def _tree_text(run: Run) -> str:
 
 
 EXPORTS = ("txt", "dot", "svg", "json")
+"""Formats of `export_tree`."""
 SHOWN_CLASSES = 8
 """Classes that a notebook names under a tree, as the counts in its boxes follow each other."""
-"""Formats of `export_tree`."""
 
 
 def export_tree(run: Run, kind: str) -> str:

@@ -76,18 +76,20 @@ class Split:
             vector[j] = value
         return vector
 
-    def project(self, X: np.ndarray) -> np.ndarray:
-        """``w.x`` of every row, shape ``(n_samples,)``."""
-        if self.is_univariate and self.weights[0][1] == 1.0:
-            return X[:, self.weights[0][0]]
+    def project(self, X: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """``w.x`` of every row, or of some, shape ``(n_samples,)``."""
+        if self.is_univariate and self.weights[0][1] == 1.0:  # no copy of all columns
+            column = X[:, self.weights[0][0]]
+            return column if rows is None else column[rows]
+        X = X if rows is None else X[rows]
         if not self.weights:
             return np.zeros(len(X))
         columns = list(self.features)
         return X[:, columns] @ np.array([value for _, value in self.weights])
 
-    def goes_right(self, X: np.ndarray) -> np.ndarray:
-        """Boolean array: which rows go to the right child."""
-        return self.project(X) > self.threshold
+    def goes_right(self, X: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """Boolean array: which rows, or which of some, go to the right child."""
+        return self.project(X, rows) > self.threshold
 
 
 @dataclass(frozen=True)
@@ -214,11 +216,7 @@ class Tree:
         rows = {1: np.arange(len(X))}
         for node in self.splits:
             here = rows[node]
-            split = self.splits[node]
-            if split.is_univariate and split.weights[0][1] == 1.0:  # one column of many
-                right = X[here, split.features[0]] > split.threshold
-            else:
-                right = split.goes_right(X[here])
+            right = self.splits[node].goes_right(X, here)
             left_child, right_child = topology.children(node)
             rows[left_child], rows[right_child] = here[~right], here[right]
         return rows
