@@ -7,17 +7,35 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+
+from octcore.bench.machine import cpu_seconds
 
 GRACE_SECONDS, GRACE_SHARE = 5.0, 0.1
 IMPORT_SECONDS = 180.0
 MEMORY_BYTES = 8 * 2**30
 
 
-def ask_child(
-    call: Callable[..., None], arguments: tuple[Any, ...], limit: float
-) -> tuple[Any, float]:
-    """Return what a child process says, or in words why it says nothing, and the seconds.
+@dataclass(frozen=True)
+class Reply:
+    """What a child process said, or in words why it said nothing, with its times.
+
+    Parameters
+    ----------
+    answer : object
+        A text where there is no answer.
+    seconds, cpu_seconds : float
+        Wall clock and processor, without imports.
+    """
+
+    answer: Any
+    seconds: float
+    cpu_seconds: float
+
+
+def ask_child(call: Callable[..., None], arguments: tuple[Any, ...], limit: float) -> Reply:
+    """Ask a child process of its own, which is killed at the limit.
 
     Parameters
     ----------
@@ -34,19 +52,23 @@ def ask_child(
     child = context.Process(target=call, args=(theirs, *arguments), daemon=True)
     child.start()
     theirs.close()  # so that the death of the child is the end of the stream
-    start = time.perf_counter()
+    start, before = time.perf_counter(), cpu_seconds()
     try:
         if not ours.poll(IMPORT_SECONDS):
-            return "it could not be imported in time", time.perf_counter() - start
+            return Reply("it could not be imported in time", time.perf_counter() - start, 0.0)
         ours.recv()
-        start = time.perf_counter()
-        if not ours.poll(limit + max(GRACE_SECONDS, GRACE_SHARE * limit)):
-            return "killed at the limit without an answer", time.perf_counter() - start
-        return ours.recv()
+        start, before = time.perf_counter(), cpu_seconds()
+        if ours.poll(limit + max(GRACE_SECONDS, GRACE_SHARE * limit)):
+            answer, seconds = ours.recv()
+        else:
+            answer = "killed at the limit without an answer"
+            seconds = time.perf_counter() - start
+        return Reply(answer, seconds, cpu_seconds() - before)
     except EOFError:
         seconds = time.perf_counter() - start
         child.join(GRACE_SECONDS)
-        return f"its process ended with code {child.exitcode} and no answer", seconds
+        words = f"its process ended with code {child.exitcode} and no answer"
+        return Reply(words, seconds, cpu_seconds() - before)
     finally:
         child.kill()
         child.join()

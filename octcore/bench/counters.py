@@ -168,12 +168,12 @@ def run_counter(instance: Instance, blank: Line, limit: float) -> Line:
         float(params["tolerance"]),
         limit,
     )
-    answer, seconds = ask_child(_call, (instance.formulation, question), limit)
-    blank = replace(blank, method="count", seconds=round(seconds, 4))
-    if isinstance(answer, str):
-        return replace(blank, status="no_solution", note=answer)
-    count, peak = answer
-    notes = [f"cpu {count.cpu_seconds:.3f} s", f"peak {peak / MEGABYTE:.0f} MB", count.note]
+    reply = ask_child(_call, (instance.formulation, question), limit)
+    blank = replace(blank, method="count", seconds=round(reply.seconds, 4))
+    if isinstance(reply.answer, str):
+        return replace(blank, status="no_solution", note=reply.answer)
+    count, peak = reply.answer
+    notes = [f"peak {peak / MEGABYTE:.0f} MB", count.note]
     return replace(
         blank,
         status="optimal" if instance.formulation == "near-optimal" else "feasible",
@@ -182,6 +182,7 @@ def run_counter(instance: Instance, blank: Line, limit: float) -> Line:
         seconds=round(count.seconds, 4),
         solve_seconds=round(count.seconds, 4),
         trees=count.trees,
+        cpu_seconds=round(count.cpu_seconds, 4),
         note="; ".join(note for note in notes if note),
     )
 

@@ -101,7 +101,8 @@ class Line:
 
     `seconds` counts from the call; `solve_seconds` leaves out handing the data to the child
     process and loading the formulations there (0.3 to 0.6 s), and is what peers are compared with.
-    `load` is that of the minute before the solve.
+    `cpu_seconds` is processor time of the same: of all threads and processes, without imports; of a
+    choice among candidates it is the last training.  `load` is that of the minute before the solve.
     A status of ``"missing"`` or ``"refused"`` has its reason in `note`.
     """
 
@@ -133,6 +134,7 @@ class Line:
     method: str = ""
     limit: float | None = None
     load: float | None = None
+    cpu_seconds: float | None = None
     machine: str = ""
     note: str = ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import platform
@@ -28,6 +29,17 @@ def machine_words() -> str:
 def load() -> float:
     """Processes that ran or wanted to, on average over the last minute."""
     return round(psutil.getloadavg()[0], 2)
+
+
+def cpu_seconds() -> float:
+    """Processor seconds of this process and of all its children, ended ones included, so far."""
+    own = psutil.Process()
+    total = 0.0
+    for process in (own, *own.children(recursive=True)):
+        with contextlib.suppress(psutil.Error):  # ended meanwhile: counted by its parent
+            times = process.cpu_times()
+            total += times.user + times.system + times.children_user + times.children_system
+    return total
 
 
 def _processor() -> str:

@@ -79,8 +79,9 @@ def run_peer(instance: Instance, blank: Line, limit: float) -> Line:
     if peer.needs_parity != (question.parity is not None):
         verb = "needs a" if peer.needs_parity else "knows no"
         return replace(blank, status="refused", note=f"{peer.title} {verb} parity limit.")
-    answer, seconds = ask_child(_call, (peer.key, question), question.limit)
-    blank = replace(blank, method="peer", seconds=round(seconds, 4))
+    reply = ask_child(_call, (peer.key, question), question.limit)
+    answer, seconds = reply.answer, round(reply.seconds, 4)
+    blank = replace(blank, method="peer", seconds=seconds, cpu_seconds=round(reply.cpu_seconds, 3))
     if isinstance(answer, str):
         return replace(blank, status="no_solution", note=answer)
     if answer.tree is None:

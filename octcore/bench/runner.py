@@ -14,7 +14,7 @@ from joblib import delayed
 
 from octcore.bench.counters import COUNTERS, run_counter
 from octcore.bench.instance import COLUMNS, Instance, Line
-from octcore.bench.machine import load, machine_words
+from octcore.bench.machine import cpu_seconds, load, machine_words
 from octcore.bench.peers import PEERS, run_peer
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError, SettingsError
@@ -30,6 +30,8 @@ from octcore.worker.process import SolveProcess
 WARM_SECONDS = 180.0
 """The first compilation of all kernels on a machine takes about a minute."""
 POLL_SECONDS = 0.1
+CPU = "cpu"
+"""Among the timings of a run: its processor seconds."""
 SELECTION_TEST_SIZE = 0.25
 """Share of the rows held out where rows are selected, as in the paper."""
 Solver = Callable[[Instance, Dataset, float], Run]
@@ -180,6 +182,7 @@ def _solve_selected(blank: Line, instance: Instance, limit: float, solver: Solve
         within = settings.pop("time_limit")
         return solver(replace(instance, settings=settings), data, within)
 
+    before = cpu_seconds()
     found = solve_selected(
         instance.load(),
         depth=instance.depth,
@@ -196,6 +199,7 @@ def _solve_selected(blank: Line, instance: Instance, limit: float, solver: Solve
         accuracy=found.accuracy,
         test_accuracy=found.test_accuracy,
         seconds=round(found.seconds, 4),
+        cpu_seconds=round(cpu_seconds() - before, 3),
         note=f"{len(found.selection.rows)} of {found.selection.n_samples} rows selected in "
         f"{found.select_seconds:.1f} s, {found.selection.unfinished} clusters unfinished",
     )
@@ -222,7 +226,13 @@ def in_child(on_phase: Callable[[Instance, Snapshot], None] | None = None) -> So
 
 def in_this_process(instance: Instance, data: Dataset, limit: float) -> Run:
     """Solve here: no start of a process per line, but also no hard deadline."""
-    return solve(data, **_settings(instance, limit))
+    before = cpu_seconds()
+    return _timed(solve(data, **_settings(instance, limit)), before)
+
+
+def _timed(run: Run, before: float) -> Run:
+    """The run with the processor seconds since `before`."""
+    return replace(run, timings={**run.timings, CPU: cpu_seconds() - before})
 
 
 def _settings(instance: Instance, limit: float) -> dict[str, Any]:
@@ -245,12 +255,13 @@ def _in_child(
         start = time.monotonic()
         while not process.is_ready and process.is_alive and time.monotonic() - start < WARM_SECONDS:
             time.sleep(POLL_SECONDS)
+        before = cpu_seconds()
         job = Job(request, process)
         while not job.wait(POLL_SECONDS):
             job.check()
             if on_phase is not None:
                 on_phase(instance, job.snapshot())
-        return job.result()
+        return _timed(job.result(), before)
     finally:
         if job is None or not job.is_final:
             process.kill()
@@ -308,6 +319,7 @@ def _filled(blank: Line, run: Run, test: Dataset | None) -> Line:
         binaries=size.get("binaries"),
         nodes=events[-1].nodes if events else None,
         method=run.certificate.method,
+        cpu_seconds=round(run.timings[CPU], 3),
     )
 
 
