@@ -42,8 +42,6 @@ def ask_child(call: Callable[..., None], arguments: tuple[Any, ...], limit: floa
     call : callable
         ``call(channel, *arguments)`` in the child: sends anything when it has imported what it
         needs, and then one pair of an answer and its seconds.
-    arguments : tuple
-        Of the call.
     limit : float
         Seconds for the answer; a little grace is added.
     """

@@ -25,12 +25,8 @@ class Count:
 
     Parameters
     ----------
-    trees : int
-        Number of trees.
     seconds, cpu_seconds : float
         Wall clock and processor, without import and compilation.
-    optimum : float or None
-        Objective of its best tree.
     note : str
         What is different about its question.
     """

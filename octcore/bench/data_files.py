@@ -91,8 +91,6 @@ def table(
         Position of the class, from 0, negative from the end.
     header : bool
         Whether the first line names the columns.
-    drop : tuple of int
-        Columns that identify rows.
     categorical : bool
         Whether all features are nominal; then ``?`` is a value like others.
     separator : str

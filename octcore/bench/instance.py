@@ -37,20 +37,14 @@ class Instance:
 
     Parameters
     ----------
-    dataset, encoding : str
-        Names for the table.
     formulation : str
         Key of a formulation, or of a peer (see `octcore.bench.peers`).
-    depth : int
-        Largest depth.
     load : callable
         Returns the data set; called in the benchmark's own process, once for many instances.
     settings : mapping
         Further keywords of `octcore.solve`: params, constraints, encoding, engine, seed.
     label : str
         What distinguishes the solve beside its params: a variant, a split.
-    published : Published
-        The paper's figures.
     rows : tuple of (tuple of int, tuple of int, tuple of int) or None
         Training, validation and test rows; None trains on all rows.
     grid : tuple of mapping

@@ -44,14 +44,8 @@ class Question:
     ----------
     X, y : numpy.ndarray
         Columns of 0 and 1, or of numbers, of shape ``(n, p)``; class indices of shape ``(n,)``.
-    depth : int
-        Largest depth.
-    leaf_penalty : float
-        Price of a leaf.
     limit : float
         Seconds.
-    parity : Parity or None
-        Side constraint.
     """
 
     X: np.ndarray
@@ -76,8 +70,6 @@ class Answer:
     ----------
     tree : PeerTree or None
         Its tree; None if it found none.
-    proven : bool
-        Whether it claims optimality.
     bound : float or None
         What it proves about our objective.
     note : str

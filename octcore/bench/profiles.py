@@ -107,8 +107,6 @@ def parse_bench(content: bytes, name: str = "The file") -> list[dict[str, str]]:
     ----------
     content : bytes
         CSV in UTF-8; lines cut off by an interruption are left out.
-    name : str
-        What messages call it.
 
     Raises
     ------

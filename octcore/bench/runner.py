@@ -51,8 +51,6 @@ def run_suite(
 
     Parameters
     ----------
-    suite : str
-        Key for the first column.
     instances : sequence of Instance
         What to solve, in this order.
     limit : float

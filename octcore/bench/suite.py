@@ -70,8 +70,6 @@ def pick(instances: Sequence[Instance], cases: int | None) -> list[Instance]:
 
     Parameters
     ----------
-    instances : sequence of Instance
-        In order.
     cases : int or None
         Number of cases (data set, encoding, depth and penalty, or split); None for all.
     """

@@ -16,13 +16,6 @@ LONG_NAME = 100
 def clean_headers(header: Sequence[str], line: int) -> tuple[list[str], list[Finding]]:
     """Make names clean and unique.
 
-    Parameters
-    ----------
-    header : sequence of str
-        Fields of the first line.
-    line : int
-        Its number.
-
     Returns
     -------
     tuple of (list of str, list of Finding)

@@ -88,8 +88,6 @@ def read_table(source: Source, file_name: str | None = None) -> RawTable:
 
     Parameters
     ----------
-    source : path, bytes or file object
-        Where the bytes are.
     file_name : str or None
         Name shown to people, such as the name of an upload; never used as a path.
 

@@ -35,8 +35,6 @@ class RawColumn:
 
     Parameters
     ----------
-    name : str
-        Cleaned and unique.
     codes : ndarray of int64, shape (n_rows,)
         Positions in `values`.
     values : tuple of str
@@ -93,12 +91,6 @@ class RawTable:
     ----------
     file_name, sha256 : str
         Name for people; hash of the bytes.
-    n_bytes : int
-        Size of the file.
-    encoding, delimiter : str
-        How the bytes were read.
-    columns : tuple of RawColumn
-        In file order.
     lines : ndarray of int64, shape (n_rows,)
         Line of the file on which each row starts.
     findings : tuple of Finding

@@ -53,13 +53,7 @@ def _can_hold_classes(column: RawColumn) -> bool:
 
 
 def is_continuous(column: RawColumn) -> bool:
-    """Whether a column holds so many different numbers that they are a measurement.
-
-    Parameters
-    ----------
-    column : RawColumn
-        As it was read.
-    """
+    """Whether a column holds so many different numbers that they are a measurement."""
     many = len(_present(column)) > MOST_CLASSES
     return many and _numbers(column) is not None and not counts_rows(column)
 

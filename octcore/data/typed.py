@@ -35,16 +35,12 @@ class TypedColumn:
 
     Parameters
     ----------
-    raw : RawColumn
-        The texts.
     numbers : ndarray of float64, shape (n_values,), or None
         Number of each distinct value, NaN where missing; None for a text column.
     missing : ndarray of bool, shape (n_values,)
         Which distinct values mean "missing".
     number_format : str
         See `octcore.data.numbers`.
-    findings : tuple of Finding
-        What was noticed.
     """
 
     raw: RawColumn

@@ -32,11 +32,6 @@ def formulation_table() -> str:
 def formulation_page(info: FormulationInfo) -> str:
     """Markdown page of one formulation, all from its declaration.
 
-    Parameters
-    ----------
-    info : FormulationInfo
-        The declaration.
-
     Returns
     -------
     str

@@ -32,8 +32,6 @@ class EncodedColumn:
 
     Parameters
     ----------
-    raw : str
-        Name of the raw column.
     kind : str
         ``"above"`` (1 when the value exceeds `lower`), ``"bucket"`` (1 when ``lower < value <=
         upper``; an end that is None is open), ``"level"`` (1 when the value equals `level`),
@@ -117,8 +115,6 @@ class Encoding:
     ----------
     key : str
         Such as ``"QT-5"``.
-    columns : tuple of EncodedColumn
-        Encoded columns in order.
     raw_features : tuple of str
         Names of the raw columns, in the order of the data set; also those that gave no column.
     findings : tuple of str

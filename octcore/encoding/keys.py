@@ -23,8 +23,6 @@ class EncodingKey:
         ``"QB"``, ``"QT"`` or one of the keys without a number.
     q : int
         Number of quantile steps; 0 for keys without one.
-    findings : tuple of str
-        Remarks for the user.
     """
 
     family: str

@@ -51,8 +51,6 @@ class CompiledModel:
 
     Parameters
     ----------
-    columns : CompiledColumns
-        Where the variables stand.
     sense : Sense
         Direction of the model's own objective.
     cost, offset : numpy.ndarray, float

@@ -62,10 +62,6 @@ class SolverSettings:
         Seconds from now.
     relative_gap, absolute_gap : float
         On the scale of the model's own objective.
-    node_limit : int or None
-        Largest number of nodes.
-    threads, seed : int
-        As in HiGHS.
     feasibility : float
         How closely rows and integrality must be kept.
     """
@@ -111,15 +107,7 @@ class SolverHooks:
 
 
 class HighsModel:
-    """One compiled model inside HiGHS.
-
-    Parameters
-    ----------
-    compiled : CompiledModel
-        The model.
-    relaxed : bool
-        Whether to drop the integrality.
-    """
+    """One compiled model inside HiGHS."""
 
     def __init__(self, compiled: CompiledModel, relaxed: bool = False) -> None:
         self._highs = highspy.Highs()

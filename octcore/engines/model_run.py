@@ -43,12 +43,6 @@ class ModelRun:
 
     Parameters
     ----------
-    program : Program
-        What is solved.
-    limits : SolveLimits
-        Time, gap, nodes, threads.
-    recorder : Recorder
-        Receives incumbents, bounds and phases.
     cancel : callable
         Whether a stop was asked for.
     seconds : dict
@@ -57,8 +51,6 @@ class ModelRun:
         Counted size, once the model is compiled.
     root_bound : float or None
         Bound of the root relaxation, in the program's terms.
-    values : dict
-        Results beside the tree.
     claims : tuple of str
         What the engine adds to the certificate.
     """

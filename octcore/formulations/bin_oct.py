@@ -98,10 +98,6 @@ class Block:
 
     Parameters
     ----------
-    column : int
-        Encoded column j.
-    members : numpy.ndarray
-        Rows of the block.
     leaves_left : bool
         Whether they go right (so none may be left), else left.
     zero_bits, one_bits : tuple of int

@@ -119,12 +119,8 @@ def from_sklearn(
 
     Parameters
     ----------
-    model : DecisionTreeClassifier
-        Fitted on the given columns.
     columns : numpy.ndarray
         Encoded column of every column that the model saw.
-    n_features, n_classes : int
-        Shape of the resulting tree.
     """
     inner = model.tree_
     splits: dict[int, Split] = {}

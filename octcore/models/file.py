@@ -110,16 +110,10 @@ class StoredModel:
 
     Parameters
     ----------
-    columns : tuple of Column
-        Raw columns, as at training.
     encoding : Encoding
         From raw columns to those of the tree.
-    tree : Tree
-        The tree.
     classes : tuple
         Class labels in the order of the tree's indices.
-    target : str or None
-        Name of the class column.
     settings, summary : mapping
         What determined the solve, and what came out.
     """

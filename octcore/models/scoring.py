@@ -27,8 +27,6 @@ class Scored:
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-        The rows as they came.
     complete : ndarray of bool, shape (n_rows,)
         Rows that have all values; only these get a prediction.
     labels : ndarray, shape (n_complete,)
@@ -130,8 +128,6 @@ def score(
 
     Parameters
     ----------
-    model : StoredModel
-        Tree, encoding and columns.
     frame : pandas.DataFrame
         Rows with at least the raw columns that the encoding uses, as numbers or as text.
     leaf_counts : mapping of int to sequence of int, or None

@@ -57,8 +57,6 @@ def split_hull(
     ----------
     X : numpy.ndarray
         Distinct points, shape ``(n_points, n_features)``.
-    rng : numpy.random.Generator
-        For the screening directions.
     stop : callable
         Called between points; raises to end the work.
     """

@@ -29,8 +29,6 @@ class MarginPrices:
         Epsilon, the margin wanted on both sides.
     right : float
         Distance that right-goers must keep from the plane (0 when ties are allowed).
-    big_m : float
-        Largest absolute score.
     """
 
     missing: float

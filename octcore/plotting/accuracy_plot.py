@@ -48,15 +48,7 @@ def spread_data(runs: Sequence[Sequence[Run]], labels: Sequence[str]) -> tuple[S
 
 
 def spread_figure(records: Sequence[Spread], palette: Palette) -> go.Figure:
-    """Draw one line per run: open marks are training rows, filled ones held-out rows.
-
-    Parameters
-    ----------
-    records : sequence of Spread
-        What to draw.
-    palette : Palette
-        Colours.
-    """
+    """Draw one line per run: open marks are training rows, filled ones held-out rows."""
     height = 110 + 56 * len(records)
     figure = go.Figure(layout=base_layout(palette, has_legend=True, height=height))
     names = text.unique_labels([record.label for record in records], 44)

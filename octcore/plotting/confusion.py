@@ -23,8 +23,6 @@ class Confusion:
 
     Parameters
     ----------
-    classes : tuple
-        Labels in index order.
     counts : tuple of tuple of int
         ``counts[true][predicted]``.
     rows : str

@@ -24,10 +24,6 @@ def cut_tree_figure(picture: CutPicture, depth: int, palette: Palette, accent: s
     ----------
     picture : CutPicture
         Speaks of nodes, arcs or a path.
-    depth : int
-        Of the tree.
-    palette : Palette
-        Colours.
     accent : str
         Colour of what the cut speaks of.
     """

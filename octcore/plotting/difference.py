@@ -46,8 +46,6 @@ def difference_data(
 
     Parameters
     ----------
-    before, after : (Tree, Encoding)
-        The trees.
     data : Dataset
         Rows on which predictions are compared.
     """
@@ -81,8 +79,6 @@ def mark(component: dict[str, Any], nodes: frozenset[int]) -> dict[str, Any]:
     ----------
     component : dict
         From `octcore.plotting.tree_view.component_data`.
-    nodes : frozenset of int
-        Nodes that differ.
     """
     marked = [
         {
@@ -104,8 +100,6 @@ class Price:
 
     Parameters
     ----------
-    before, after : float
-        Training accuracies.
     leaves : int
         Leaves of the new tree minus leaves of the old one.
     low, high : float or None

@@ -24,8 +24,6 @@ class EncodingPlot:
 
     Parameters
     ----------
-    column : str
-        Name of the raw column.
     classes : tuple
         Class labels in index order; one unnamed class without a target.
     edges : tuple of float
@@ -68,8 +66,6 @@ def encoding_plot_data(data: Dataset, encoding: Encoding | None, column: str) ->
         Rows; a target is not needed.
     encoding : Encoding or None
         Fitted on these rows; None shows the column alone.
-    column : str
-        Name of the raw column.
     """
     values = data.frame[column].to_numpy()
     y = np.zeros(len(values), dtype=np.int64) if data.y is None else data.y

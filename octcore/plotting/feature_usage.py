@@ -48,8 +48,6 @@ def usage_data(
 
     Parameters
     ----------
-    tree : Tree
-        In encoded columns.
     encoding : Encoding
         Knows the raw column of every encoded one.
     words : mapping or None
@@ -80,10 +78,6 @@ def usage_figure(record: FeatureUsage, palette: Palette, selected: int | None = 
     ----------
     record : FeatureUsage
         What to draw; must have a branch node.
-    palette : Palette
-        Colours.
-    selected : int or None
-        Node to frame.
     """
     labels = [f"node {node}" for node in record.nodes]
     rows = text.unique_labels(record.features)

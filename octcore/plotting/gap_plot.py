@@ -44,19 +44,13 @@ class Convergence:
 
     Parameters
     ----------
-    label : str
-        Name of the run.
     objective : str
         Title of the axis for absolute values.
     seconds, incumbent, bound, gap : tuple
         One entry per change; None where there is no value yet.  Times count from the start of
         encoding.
-    marks : tuple of Mark
-        Incumbents.
     phases : tuple of Phase
         What happened before the search began.
-    optimum : float or None
-        The true optimum, where known.
     """
 
     label: str
@@ -95,8 +89,6 @@ def convergence_data(
         Events so far; the run need not have ended.
     label, objective : str
         Name of the run and title of the axis.
-    optimum : float or None
-        The true optimum, where known.
     closed : bool
         Whether the run proved optimality; its last gap is then 0 (rounding of counts included).
     """
@@ -140,10 +132,6 @@ def convergence_figure(
 
     Parameters
     ----------
-    records : sequence of Convergence
-        One for every run.
-    palette : Palette
-        Colours.
     absolute : bool
         Incumbent and bound on a linear axis instead of the relative gap on a log axis.
     at : float or None

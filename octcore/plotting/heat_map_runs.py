@@ -50,8 +50,6 @@ def heat_map_data(usages: Sequence[FeatureUsage], labels: Sequence[str]) -> Heat
     ----------
     usages : sequence of FeatureUsage
         From `octcore.plotting.feature_usage.usage_data`.
-    labels : sequence of str
-        Short names of the runs.
     """
     totals: dict[str, float] = {}
     for usage in usages:
@@ -74,8 +72,6 @@ def heat_map_figure(record: HeatMap, palette: Palette) -> go.Figure:
     ----------
     record : HeatMap
         What to draw; at least one feature.
-    palette : Palette
-        Colours.
     """
     widths = [max(1, len(panel.nodes)) for panel in record.panels]
     figure = make_subplots(

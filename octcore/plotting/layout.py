@@ -18,14 +18,10 @@ def base_layout(
 
     Parameters
     ----------
-    palette : Palette
-        Colours.
     height : int
         In pixels; Streamlit stretches the width.
     has_legend : bool
         Whether room for a legend is left at the top.
-    extra : object
-        Further entries of the layout.
     """
     axis = {
         "gridcolor": palette.grid,

@@ -46,17 +46,7 @@ class NodeHistogram:
 
 
 def node_histograms(tree: Tree, encoding: Encoding, data: Dataset) -> dict[int, NodeHistogram]:
-    """Count the rows of every branch node that cuts numbers; questions about levels have none.
-
-    Parameters
-    ----------
-    tree : Tree
-        In encoded columns.
-    encoding : Encoding
-        Of these columns.
-    data : Dataset
-        Rows with a target.
-    """
+    """Count the rows of every branch node that cuts numbers; questions about levels have none."""
     X = encoding.transform(data.frame)
     reached = tree.node_rows(X)
     margins = node_margins(tree, X, data.codes)

@@ -23,8 +23,6 @@ class OpenMoment:
 
     Parameters
     ----------
-    seconds : float
-        Since the search began.
     value, bound : float
         Objective of the best tree, and its bound.
     open : tuple of (float, float)
@@ -48,8 +46,6 @@ class OpenThresholds:
     ----------
     rows : EncodingPlot
         The training rows by class along the column.
-    moments : tuple of OpenMoment
-        In their order.
     """
 
     rows: EncodingPlot
@@ -63,10 +59,6 @@ def open_columns(values: Mapping[str, Any], encoding: Encoding, data: Dataset) -
     ----------
     values : mapping
         `Run.values` of the search over all thresholds: ``open_thresholds``.
-    encoding : Encoding
-        Of the columns.
-    data : Dataset
-        Training rows.
     """
     moments: dict[str, int] = {}
     for moment in values.get("open_thresholds", ()):
@@ -86,8 +78,6 @@ def open_thresholds_data(
     ----------
     values, encoding
         As in `open_columns`.
-    data : Dataset
-        Training rows.
     column : str
         One of `open_columns`.
     """

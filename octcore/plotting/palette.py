@@ -43,8 +43,6 @@ class Palette:
         ``"light"`` or ``"dark"``.
     text, muted, grid, surface, background : str
         Ink, weaker ink, grid lines, raised areas and the page.
-    outline : str
-        Line around markers and regions.
     incumbent, bound, optimum, refuted : str
         Lines of the convergence charts; the badge of a refuted claim.
     """

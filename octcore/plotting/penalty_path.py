@@ -19,10 +19,6 @@ class PathPoint:
 
     Parameters
     ----------
-    leaves : int
-        Leaves of the tree.
-    accuracy : float
-        On the training rows.
     test_accuracy : float or None
         On the held-out rows.
     low, high : float or None
@@ -78,8 +74,6 @@ def penalty_path_figure(
     ----------
     record : mapping
         From `penalty_path_data`.
-    palette : Palette
-        Colours.
     selected : (str, int) or None
         Path and number of leaves to mark.
     """

@@ -32,16 +32,6 @@ class Dots:
 
     Parameters
     ----------
-    row : ndarray of int
-        Position in the data set.
-    x, y : ndarray of float
-        Raw coordinates.
-    code : ndarray of int
-        True class.
-    leaf : ndarray of int
-        Leaf that the row reaches.
-    wrong : ndarray of bool
-        Misclassified.
     support : mapping of int to ndarray of bool
         By branch node with a unit margin: its support vectors.
     outside : ndarray of bool
@@ -64,22 +54,12 @@ class PlaneRecord:
 
     Parameters
     ----------
-    x, y : str
-        Raw columns on the axes.
-    x_range, y_range : (float, float)
-        The visible box.
-    classes : tuple
-        Labels in index order.
-    regions : tuple of Region
-        Convex pieces of the leaves.
     cells : mapping of int to tuple of polygons
         Cell of every node.
     lines : mapping of int to SplitLines
         Hyperplanes and margins of branch nodes.
     last_level : frozenset of int
         Branch nodes whose children are both leaves.
-    dots : Dots
-        The rows.
     held : mapping
         Values of the other columns that the tree uses; empty when there are none.
     n_rows : int
@@ -145,14 +125,8 @@ def plane_data(
 
     Parameters
     ----------
-    tree : Tree
-        In encoded columns.
-    encoding : Encoding
-        Of these columns.
     data : Dataset
         Rows with a target, to be shown as dots.
-    x, y : str
-        Raw columns of numbers.
     held : mapping or None
         Values of other columns; typical ones where not given.
     formulation : str
@@ -255,12 +229,8 @@ def plane_figure(
 
     Parameters
     ----------
-    record : PlaneRecord
-        What to draw.
     palette : Palette
         Colours; `accent` frames the cell of the selected node.
-    accent : str
-        CSS colour.
     selected : int
         Selected node; rows that do not visit it are faded.
     all_margins : bool

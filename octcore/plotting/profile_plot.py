@@ -101,15 +101,7 @@ def profile_data(content: bytes, by: str = "formulation") -> Panels:
 
 
 def profile_figure(record: Panels, palette: Palette) -> go.Figure:
-    """Draw both panels.
-
-    Parameters
-    ----------
-    record : Panels
-        What to draw.
-    palette : Palette
-        Colours.
-    """
+    """Draw both panels."""
     figure = make_subplots(rows=1, cols=2, shared_yaxes=True, horizontal_spacing=0.02)
     layout = base_layout(palette, height=380)
     figure.update_layout(layout)

@@ -65,8 +65,6 @@ def published_figure(pairs: tuple[Pair, ...], measure: str, palette: Palette) ->
         What to draw, first on top.
     measure : str
         One of `MEASURES`; seconds get a logarithmic axis.
-    palette : Palette
-        Colours.
     """
     figure = go.Figure()
     figure.update_layout(base_layout(palette, height=120 + 22 * len(pairs)))

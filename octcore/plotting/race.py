@@ -28,12 +28,6 @@ class Entrant:
 
     Parameters
     ----------
-    label : str
-        Short name.
-    trace : Trace
-        Events so far.
-    objective : str
-        What is optimised, in words.
     problem : str
         Equal for solves of the same problem: then an optimum of one is that of the other.
     proven : float or None
@@ -73,16 +67,10 @@ class Race:
     ----------
     scale : str
         ``"gap"``, ``"objective"`` or ``"accuracy"``.
-    title : str
-        Of the vertical axis.
     labels : tuple of str
         All solves, with or without a line yet.
-    series : tuple of Series
-        The lines.
     optimum : float or None
         Proven optimum of the problem that all drawn solves share.
-    proven_by : str
-        Who proved it.
     left_out : tuple of str
         Solves whose objective is of another kind and which are not drawn.
     """
@@ -118,8 +106,6 @@ def race_data(entrants: Sequence[Entrant], scale: Scale = "gap") -> Race:
 
     Parameters
     ----------
-    entrants : sequence of Entrant
-        The solves.
     scale : str
         ``"gap"``: relative gap; ``"objective"``: incumbent and bound, of those with the objective
         of the first; ``"accuracy"``: of the best tree so far, a unit that all share.
@@ -220,15 +206,7 @@ def optimum_words(race: Race) -> str:
 
 
 def race_figure(race: Race, palette: Palette) -> go.Figure:
-    """Draw a race that has ended, in plotly: zoom and hover.
-
-    Parameters
-    ----------
-    race : Race
-        What to draw.
-    palette : Palette
-        Colours.
-    """
+    """Draw a race that has ended, in plotly: zoom and hover."""
     figure = go.Figure(layout=base_layout(palette, height=360))
     for series in race.series:
         _line(figure, series, race, palette)

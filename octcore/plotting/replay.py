@@ -45,18 +45,8 @@ class Frame:
 
     Parameters
     ----------
-    seconds : float
-        Since the call.
-    value, bound, gap : float or None
-        At that moment.
-    source : str
-        Who found it, in words.
     is_start : bool
         Whether it was there before the solver began.
-    tree : Tree
-        The tree.
-    accuracy : float
-        On the training rows.
     """
 
     seconds: float
@@ -74,8 +64,6 @@ def replay_data(trace: Trace, X: np.ndarray, y: np.ndarray) -> tuple[Frame, ...]
 
     Parameters
     ----------
-    trace : Trace
-        Events of the solve.
     X, y : ndarray
         Encoded training rows ``(n_samples, n_features)`` and class indices.
     """
@@ -148,16 +136,10 @@ class CutPicture:
 
     Parameters
     ----------
-    seconds : float
-        When it was added.
-    family : str
-        Key of its family.
     words : str
         What it says, in one or two sentences.
     nodes : tuple of int
         Nodes that it speaks of; empty when it speaks of rows alone.
-    arcs : tuple of (int, int)
-        Arcs that are its capacity.
     path : tuple of (int, int, str)
         Branch nodes of a path, the side taken (0 is left) and the condition for going left.
     left, right : tuple of int
@@ -184,14 +166,8 @@ def cut_pictures(
 
     Parameters
     ----------
-    trace : Trace
-        Events of the solve.
-    encoding : Encoding
-        Names of the encoded columns.
     X : ndarray of shape (n_samples, n_features)
         Encoded training rows.
-    classes : tuple
-        Labels in index order.
     """
     distinct = np.flatnonzero(~pd.DataFrame(X).duplicated().to_numpy())
     found = []
@@ -212,8 +188,6 @@ def alike_rows(picture: CutPicture, data: Dataset) -> pd.DataFrame:
     ----------
     picture : CutPicture
         Speaks of rows that look the same.
-    data : Dataset
-        Training rows.
     """
     rows = list(picture.left)
     frame = data.frame.iloc[rows].reset_index(drop=True)

@@ -24,8 +24,6 @@ class RootValue:
 
     Parameters
     ----------
-    feature : str
-        Raw column.
     value : float
         Best objective over its columns, or a bound on it.
     is_exact : bool
@@ -51,8 +49,6 @@ def root_values_data(values: Mapping[str, Any], encoding: Encoding) -> tuple[Roo
     ----------
     values : mapping
         `Run.values` of an exact search: ``root_values`` and ``root_values_exact`` by column.
-    encoding : Encoding
-        Of the columns.
     """
     by_feature: dict[str, tuple[float, bool, int]] = {}
     columns = zip(values.get("root_values", ()), values.get("root_values_exact", ()), strict=True)
@@ -82,10 +78,6 @@ def root_values_figure(
 
     Parameters
     ----------
-    record : tuple of RootValue
-        Best first.
-    palette : Palette
-        Colours.
     chosen : str or None
         Feature that the current tree starts with.
     """

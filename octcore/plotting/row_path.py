@@ -51,14 +51,8 @@ class Step:
 
     Parameters
     ----------
-    node : int
-        Branch node.
     question : str
         Its split in raw units; yes goes left.
-    value : str
-        What the row has there.
-    is_yes : bool
-        The answer.
     """
 
     node: int
@@ -101,8 +95,6 @@ def row_path_data(
     ----------
     tree, encoding : Tree, Encoding
         The tree and the encoding of its columns.
-    frame : pandas.DataFrame
-        One row in raw columns.
     words : mapping of int to str
         Wording of every split.
     """
@@ -145,8 +137,6 @@ def class_shares(
     ----------
     tree, encoding : Tree, Encoding
         The tree and the encoding of its columns.
-    train : Dataset
-        Training rows.
     test : Dataset or None
         Held-out rows.
     """
@@ -185,8 +175,6 @@ def typed_row(data: Dataset, values: Mapping[str, Any]) -> ChosenRow:
 
     Parameters
     ----------
-    data : Dataset
-        Training rows.
     values : mapping
         Raw values by column.
     """

@@ -24,16 +24,10 @@ class NodeView:
 
     Parameters
     ----------
-    node : int
-        Number in the tree.
     words : str
         The split in raw units, or the class of a leaf.
     detail : str
         Second line: rows and correctness, or rows and margin.
-    n_samples : int
-        Rows that visit the node.
-    counts : tuple of int
-        Rows by class.
     leaf_class : int or None
         Class index of a leaf, None for a branch node.
     is_swapped : bool
@@ -82,18 +76,12 @@ def tree_view_data(
 
     Parameters
     ----------
-    tree : Tree
-        In encoded columns.
-    encoding : Encoding
-        Applied to the rows.
     data : Dataset
         Rows with a target, usually the training rows.
     words : mapping of int to str
         Question of every split in raw units.
     badge : str
         What is proven, in a phrase.
-    proven : bool
-        Whether it is proven optimal.
     margins : mapping of int to float or None
         Margin width of split nodes, where the formulation has margins.
     """
@@ -130,13 +118,7 @@ def _detail(summary: metrics.NodeSummary, label: int | None, margin: float | Non
 
 
 def beside(views: Sequence[TreeView]) -> dict[str, Any]:
-    """What trees drawn beside each other share, so that boxes and scales are equal.
-
-    Parameters
-    ----------
-    views : sequence of TreeView
-        All trees of one line.
-    """
+    """What trees drawn beside each other share, so that boxes and scales are equal."""
     nodes = [node for view in views for node in view.nodes]
     return {
         "leaves": max(sum(n.leaf_class is not None for n in view.nodes) for view in views),
@@ -152,12 +134,8 @@ def component_data(
 
     Parameters
     ----------
-    view : TreeView
-        What to draw.
     palette : Palette
         Colours; `accent` marks the selected node and its path.
-    accent : str
-        CSS colour.
     selected : int
         Selected node; 0 for none.
     token : str

@@ -49,10 +49,6 @@ class TuningPlot:
         Candidates that were judged at least once.
     across : str
         Setting on the horizontal axis; empty when every candidate gets a line of its own.
-    values : tuple
-        Its values in order.
-    best : Candidate or None
-        Marked by a star.
     """
 
     scores: tuple[Score, ...]
@@ -76,8 +72,6 @@ def tuning_data(fits: Sequence[Fit], best: Candidate | None) -> TuningPlot:
     ----------
     fits : sequence of Fit
         Trainings so far; final ones are left out.
-    best : Candidate or None
-        The choice.
     """
     found: dict[Candidate, list[float]] = {}
     for fit in fits:
@@ -123,8 +117,6 @@ def tuning_figure(record: TuningPlot, palette: Palette) -> go.Figure:
     ----------
     record : TuningPlot
         From `tuning_data`.
-    palette : Palette
-        Colours.
     """
     figure = _lines(record, palette) if record.across else _marks(record, palette)
     return figure

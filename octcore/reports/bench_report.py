@@ -48,16 +48,8 @@ class Section:
 
     Parameters
     ----------
-    title : str
-        Of the suite.
-    machines : tuple of str
-        What its lines ran on.
     facts : tuple of str
         Sentences: limits, loads, and what every formulation proved.
-    table : tuple of tuple of str
-        Heading first.
-    figures : tuple of (str, plotly.graph_objects.Figure)
-        Caption and picture.
     """
 
     title: str

@@ -33,8 +33,6 @@ class FeatureUse:
 
     Parameters
     ----------
-    name : str
-        Raw feature.
     trees, at_root : int
         Trees that test it anywhere, and at the root.
     low, high : float
@@ -57,12 +55,8 @@ class Alternative:
 
     Parameters
     ----------
-    tree : Tree
-        On the encoded columns.
     objective, loss : float
         By routing the training rows, and its distance from the optimum.
-    accuracy : float
-        On the training rows.
     test_accuracy : float or None
         On the held-out rows.
     features : tuple of str
@@ -91,8 +85,6 @@ class Alternatives:
     ----------
     optimum, searched, tolerance : float
         Proven optimum; distance that was searched; distance of the trees described here.
-    leaf_penalty : float
-        Price of a leaf.
     count : int
         Trees that meet the conditions; exact.
     steps : tuple of (float, int, int)
@@ -107,12 +99,8 @@ class Alternatives:
         Share of the trees that give a training row another class than most, ``(n_train,)``.
     favourite : numpy.ndarray
         Class that most trees give a row, ``(n_train,)``.
-    encoding : Encoding
-        Of the trees.
     same_columns : mapping of str to tuple of str
         Columns that part all rows alike.
-    seconds : float
-        Of the search.
     """
 
     optimum: float
@@ -174,8 +162,6 @@ def alternatives(
 
     Parameters
     ----------
-    found : NearOptimalTrees
-        What was searched.
     with_features, without_features, max_leaves, tolerance
         As in `NearOptimalTrees.restrict`.
     attribute : str or None
@@ -228,8 +214,6 @@ class Meeting:
     ----------
     count : int
         Trees that do, among those looked at.
-    total : int
-        Near-optimal trees.
     is_exact : bool
         Whether there are no others; otherwise the best trees were looked at one by one.
     looked_at : int
@@ -247,7 +231,6 @@ def meeting(found: NearOptimalTrees, constraints: Constraints, most: int = LISTE
 
     Parameters
     ----------
-    found : NearOptimalTrees
     constraints : Constraints
         Class weights among them are left alone: they rule out no tree.
     most : int

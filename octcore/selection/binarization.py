@@ -42,8 +42,6 @@ class BinarizationPoint:
         Weighted accuracy less the price of the leaves, on the training rows.
     accuracy, test_accuracy : float or None
         Of the tree on the training and on the held-out rows, by routing.
-    leaves : int
-        Leaves of the tree.
     seconds : float
         Of the solve, encoding included, start-up and compiling not.
     thresholds : mapping of str to tuple of float

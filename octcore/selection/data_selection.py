@@ -70,8 +70,6 @@ class Selection:
         Positions of the selected rows, ascending.
     weights : numpy.ndarray
         Weight of every selected row in the objective.
-    n_samples : int
-        Number of rows selected from.
     clusters : tuple of mapping
         Size, points inside, vertices that matter and points kept, by cluster; ``"unfinished"``
         where the time did not suffice to find them.

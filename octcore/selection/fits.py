@@ -26,8 +26,6 @@ class Fit:
 
     Parameters
     ----------
-    candidate : tuple of (str, value)
-        Settings of the grid.
     outer, inner : int
         Positions of the split; inner -1 is the final training of an outer split.
     accuracy : float or None
@@ -36,14 +34,6 @@ class Fit:
         On the rows it was trained with.
     features : int
         Distinct raw features used, summed over branch nodes.
-    leaves : int
-        Leaves of the tree.
-    status : str
-        Status of the run.
-    gap : float or None
-        Gap of the run.
-    seconds : float
-        Time of the run.
     error : str
         Why the candidate could not be trained; empty when it could.
     """

@@ -21,8 +21,6 @@ class Reliance:
 
     Parameters
     ----------
-    feature : str
-        Raw feature.
     low, high : float
         Smallest and largest loss of accuracy, in shares of the rows.
     is_exact : bool
@@ -49,8 +47,6 @@ def tree_reliance(tree: Tree, X: np.ndarray, y: np.ndarray, groups: np.ndarray) 
 
     Parameters
     ----------
-    tree : Tree
-        With one column per split.
     X : ndarray of shape (n_samples, n_columns)
         Encoded rows.
     y : ndarray of shape (n_samples,)
@@ -97,15 +93,6 @@ def model_reliance(
     With up to `most` trees all are looked at; of more, the best tree and `most` uniform draws are,
     and the smallest loss of a feature that some tree of the set does without is known to be at
     most 0.  A loss can be below 0 where a tree does better on permuted rows by chance.
-
-    Parameters
-    ----------
-    found : NearOptimalTrees
-        The set.
-    most : int
-        Trees to look at.
-    seed : int
-        Of the draws.
     """
     features, groups = found.encoding.raw_features, found.encoding.groups
     is_exact = found.count <= most

@@ -246,8 +246,6 @@ class NearOptimalTrees:
         ----------
         with_features, without_features : sequence of str
             Raw features that every tree must test, and that none may.
-        max_leaves : int or None
-            Largest number of leaves.
         tolerance : float or None
             Distance from the optimum, at most that of this set.
 
@@ -482,12 +480,8 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
     ----------
     prepared : Prepared
         Rows and settings of the search.
-    tree : Tree
-        The tree.
     optimum : float
         The proven optimum, which is the bound of the run.
-    seconds : float
-        Of the search.
     """
     program = get_formulation(prepared.settings.formulation).build(prepared.problem)
     objective = program.evaluate(tree)

@@ -25,10 +25,6 @@ class Rows:
     ----------
     X, y : numpy.ndarray
         Encoded rows, shape ``(n_samples, n_columns)``, and class codes.
-    encoding : Encoding
-        Of the columns.
-    classes : tuple
-        Labels in index order.
     """
 
     X: np.ndarray

@@ -27,12 +27,8 @@ class OneVsRest:
 
     Parameters
     ----------
-    classes : tuple
-        Labels in order.
     runs : tuple of Run
         Run of every class against the rest.
-    accuracy, test_accuracy : float or None
-        Of the combined prediction.
     """
 
     classes: tuple[Label, ...]
@@ -91,8 +87,6 @@ def signed_distance(tree: Tree, X: np.ndarray, positive: int) -> np.ndarray:
 
     Parameters
     ----------
-    tree : Tree
-        A tree for two classes.
     X : numpy.ndarray
         Encoded rows, shape ``(n_rows, n_features)``.
     positive : int

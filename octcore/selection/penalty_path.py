@@ -42,8 +42,6 @@ class PathStep:
     low, high : float or None
         The tree is optimal for leaf penalties in ``[low, high]``; both None when another tree is
         at least as good for every penalty.  `high` None alone means no upper end.
-    tree : Tree
-        The tree.
     """
 
     leaves: int
@@ -62,10 +60,6 @@ class PenaltyPath:
     ----------
     steps : tuple of PathStep
         By number of leaves; numbers at which a further leaf gains nothing are left out.
-    encoding : Encoding
-        Of the trees.
-    depth : int
-        Largest depth.
     seconds : float
         Time of the search; every step is proven optimal by it.
     """

@@ -39,18 +39,12 @@ class SelectedRun:
     ----------
     run : Run
         Solve on the selected rows that gave the tree; its numbers are about those rows.
-    tree : Tree
-        The tree.
     accuracy : float
         Share of *all* training rows that the tree classifies correctly.
-    selection : Selection
-        The rows of that solve.
     rounds : tuple of float
         Accuracy on all training rows after every round.
     seconds : float
         Total, selection included.
-    select_seconds : float
-        Of the first selection.
     test_accuracy : float or None
         On the rows held out, None without any.
     """

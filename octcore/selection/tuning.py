@@ -31,12 +31,6 @@ class TuneResult:
 
     Parameters
     ----------
-    formulation, protocol, choice : str
-        What was asked for.
-    fits : tuple of Fit
-        Every training.
-    chosen : tuple of Candidate
-        Winner of every outer split.
     runs : tuple of Run
         The final training of every outer split.
     splits : tuple of OuterSplit

@@ -76,14 +76,8 @@ class EquivalentPointCuts:
 
     Parameters
     ----------
-    layout : TreeLayout
-        Variables.
-    instance : Instance
-        Patterns and hits.
     sets : EquivalentSets
         From `find_sets`.
-    form : EquivalentForm
-        Which inequality.
     most : int
         Most rows a call.
     """

@@ -33,8 +33,6 @@ class EquivalentSets:
         Hits, set by set and class by class within a set.
     group_start : numpy.ndarray
         Where the members of every (set, class) begin.
-    set_of_group : numpy.ndarray
-        Set of every (set, class).
     """
 
     split_sets: tuple[tuple[int, ...], ...]

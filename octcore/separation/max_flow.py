@@ -52,8 +52,6 @@ def capacities(point: TreePoint, values: np.ndarray) -> tuple[np.ndarray, np.nda
 
     Parameters
     ----------
-    point : TreePoint
-        The point.
     values : numpy.ndarray
         Features of the patterns as floats, shape ``(n_patterns, n_features)``.
 
@@ -90,10 +88,6 @@ class BendersCuts:
 
     Parameters
     ----------
-    layout : TreeLayout
-        Variables.
-    instance : Instance
-        Patterns and hits.
     strengthened : bool
         Whether cuts that end in a terminal node take the form with halved coefficients; the
         labels must be binary then, and only integral points get them.

@@ -97,10 +97,6 @@ def relaxation_terms(
 
     Parameters
     ----------
-    path : TreePath
-        The path.
-    layout : TreeLayout
-        Variables.
     free_levels : int
         Levels below the end of the path that may be used freely.
     """
@@ -140,16 +136,10 @@ class PathBoundCuts:
 
     Parameters
     ----------
-    layout : TreeLayout
-        Variables.
-    instance : Instance
-        Patterns and hits.
     subtree : callable
         Canonical best subtree of depth two on the hits of a boolean mask.
     penalty : float
         Price of a leaf on the scale of the weights.
-    forms : PathBoundForms
-        Which forms to write.
     most : int
         Most paths a call.
     """

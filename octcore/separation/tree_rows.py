@@ -24,13 +24,7 @@ from scipy.sparse import csr_matrix
 
 @dataclass(frozen=True, eq=False)
 class TreeLayout:
-    """Sizes and flat positions of the variables.
-
-    Parameters
-    ----------
-    depth, n_features, n_classes, n_hits : int
-        Sizes of the index sets.
-    """
+    """Sizes and flat positions of the variables."""
 
     depth: int
     n_features: int
@@ -156,8 +150,6 @@ class Instance:
         Pattern and class of every hit, shape ``(n_hits,)``.
     weight : numpy.ndarray
         Weight of every hit in the objective, shape ``(n_hits,)``.
-    n_classes : int
-        Number of classes.
     sample : numpy.ndarray
         A training row of every pattern, for pictures, shape ``(n_patterns,)``.
     feature : numpy.ndarray

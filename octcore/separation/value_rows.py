@@ -29,10 +29,6 @@ class ValueRows:
 
     Parameters
     ----------
-    layout : TreeLayout
-        Variables.
-    instance : Instance
-        Patterns and hits.
     values : callable
         ``(mask, height) -> array`` of the best value with every feature at the root of a subtree
         of that height on the hits of a boolean mask.

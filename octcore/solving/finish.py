@@ -47,16 +47,10 @@ def finish(
 
     Parameters
     ----------
-    prepared : Prepared
-        The request.
     events : tuple of Event
         The trace, at least up to the last incumbent; may come from a killed process.
     outcome : Outcome
         Why it stopped and what proves the bound.
-    seconds : float
-        Total since the call.
-    program : Program or None
-        Built again when not given.
     """
     program = program or get_formulation(prepared.settings.formulation).build(prepared.problem)
     problem = prepared.problem

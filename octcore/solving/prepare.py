@@ -39,8 +39,6 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
 
     Parameters
     ----------
-    data : Dataset
-        Rows with classes.
     settings : Settings
         Checked settings.
     sample_weight : numpy.ndarray or None

@@ -25,8 +25,6 @@ class DataChoice:
     ----------
     sample : str
         Name of a sample, empty for a file.
-    file_name : str
-        Name of the file.
     target, drop, kinds, missing, positive_class, merge, target_bins
         As in `octcore.read_csv`.
     """

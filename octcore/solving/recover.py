@@ -45,8 +45,6 @@ def run_from_incumbent(
         Everything that arrived; the last tree is the incumbent.
     stop_reason : StopReason or str
         ``"cancelled"``, ``"time_limit"`` or ``"error"``.
-    seconds : float
-        Time since the call.
     note : str
         One sentence for the user about the end.
     sample_weight : numpy.ndarray or None
@@ -87,8 +85,6 @@ def read_back(record: Mapping[str, Any], data: Dataset, events: Sequence[Event])
         `Run.to_dict`.
     data : Dataset
         The rows that were given to the solve; they are split again by the stored seed.
-    events : sequence of Event
-        The trace.
     """
     asked = Asked.of(record["settings"])
     train, test, _ = split_rows(data, asked.test_size, asked.seed)

@@ -72,8 +72,6 @@ def export_tree(run: Run, kind: str) -> str:
 
     Parameters
     ----------
-    run : Run
-        A run with a tree.
     kind : str
         One of `EXPORTS`.
 
@@ -146,8 +144,6 @@ def explain_row(run: Run, row: Mapping[str, Any] | pd.Series | pd.DataFrame) -> 
 
     Parameters
     ----------
-    run : Run
-        With a tree.
     row : mapping, pandas.Series or pandas.DataFrame of one row
         Values by raw column.
 

@@ -291,8 +291,6 @@ def class_weights(constraints: Constraints, y: np.ndarray, classes: tuple[Any, .
         May hold `class_weight`; "balanced" gives class k the weight n / (K n_k).
     y : numpy.ndarray
         Class indices, shape ``(n_samples,)``.
-    classes : tuple
-        Class labels.
 
     Returns
     -------

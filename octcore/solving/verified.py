@@ -34,8 +34,6 @@ def verified(
 
     Parameters
     ----------
-    run : Run
-        With its training rows.
     time_limit : float
         Seconds for the check.
     cancel : callable or None

@@ -43,8 +43,6 @@ class RunInfo:
         Full UUID; the user's name for it.
     session : str
         Who started it, as the program chose to say.
-    state : StoreState
-        How it stands.
     created, finished : float or None
         Seconds since 1970.
     settings : mapping
@@ -53,8 +51,6 @@ class RunInfo:
         Status, objective, bound, gap, accuracies and counts, as far as there are any.
     rows_hash : str
         Content hash of its rows; runs on the same rows share it.
-    rows_bytes : int
-        Stored size of these rows.
     error : str
         Why it failed, in one sentence.
     """

@@ -83,10 +83,6 @@ class RunStore:
             Keywords of `octcore.solve`.
         name, session : str
             The user's name for the run; who asks.
-        run_id : str or None
-            Id to use.
-        state : StoreState
-            Queued or running.
         """
         run_id = run_id or str(uuid.uuid4())
         now = time.time()

@@ -25,8 +25,6 @@ class Numbers:
 
     Parameters
     ----------
-    raw : str
-        Name of the raw column.
     intervals : tuple of (Cut, Cut)
         Empty for no number at all.
     levels : tuple
@@ -65,10 +63,6 @@ class Levels:
 
     Parameters
     ----------
-    raw : str
-        Name of the raw column.
-    levels : tuple
-        The categories in question.
     inside : bool
         Whether they are meant, or everything else.
     pair : tuple

@@ -22,12 +22,6 @@ class Region:
 
     Parameters
     ----------
-    leaf : int
-        Node number.
-    code : int
-        Class index.
-    label : object
-        Class label.
     polygon : tuple of (float, float)
         Corners in view units, counter-clockwise.
     """
@@ -43,8 +37,6 @@ def leaf_regions(tree: Tree, view: PlaneView) -> tuple[Region, ...]:
 
     Parameters
     ----------
-    tree : Tree
-        The tree.
     view : PlaneView
         Axes, box and the values of the other columns.
 

@@ -19,12 +19,8 @@ def threshold_intervals(
 
     Parameters
     ----------
-    tree : Tree
-        One column per split.
     X : numpy.ndarray
         Encoded training rows, shape ``(n_samples, n_features)``.
-    encoding : Encoding
-        What made the columns.
 
     Returns
     -------

@@ -74,8 +74,6 @@ def feature_usage(tree: Tree, groups: np.ndarray) -> dict[int, dict[int, float]]
 
     Parameters
     ----------
-    tree : Tree
-        The tree.
     groups : numpy.ndarray
         Raw feature index of every encoded column, shape ``(n_features,)``.
 

@@ -34,8 +34,6 @@ def tree_from_planes(
         Class index of every leaf.
     X : numpy.ndarray
         Training rows, shape ``(n_samples, n_features)``.
-    n_classes : int
-        Number of classes.
     unit_margin : bool
         Whether the lines at score -1 and 1 are margin lines.
     tolerance : float

@@ -22,8 +22,6 @@ class RawTerm:
 
     Parameters
     ----------
-    raw : str
-        Name of the raw column.
     weight : float
         Weight per raw unit, or of the condition.
     condition : Condition or None
@@ -43,8 +41,6 @@ class RawPlane:
     ----------
     terms : tuple of RawTerm
         One per raw column of numbers and one per different condition.
-    offset : float
-        Of the hyperplane as solved.
     threshold : float
         Routing: ``sum of terms <= threshold`` goes left.
     """

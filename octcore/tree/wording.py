@@ -44,12 +44,8 @@ class Rule:
 
     Parameters
     ----------
-    leaf : int
-        Node number.
     conditions : tuple of str
         All must hold; one per raw column where the splits allow it, empty for a single leaf.
-    label : object
-        Predicted class.
     n_samples : int or None
         Rows in the leaf, None when no rows were given.
     class_counts : tuple of int
@@ -85,10 +81,6 @@ def split_words(
 
     Parameters
     ----------
-    split : Split
-        In encoded columns.
-    encoding : Encoding
-        The encoding these belong to.
     digits, weight_digits : int
         Significant digits of thresholds that come out of a solver, and of weights of oblique
         splits; thresholds stored in the encoding are written exactly.
@@ -106,15 +98,7 @@ def split_words(
 
 
 def asks_for_right(split: Split, encoding: Encoding) -> bool:
-    """Whether the question of a split is answered with yes on the right.
-
-    Parameters
-    ----------
-    split : Split
-        In encoded columns.
-    encoding : Encoding
-        The encoding these belong to.
-    """
+    """Whether the question of a split is answered with yes on the right."""
     worded = split_words(split, encoding)
     return worded.test != worded.left
 
@@ -231,10 +215,6 @@ def rules(
 
     Parameters
     ----------
-    tree : Tree
-        The tree.
-    encoding : Encoding
-        The encoding of its columns.
     X, y : numpy.ndarray or None
         Encoded rows, shape ``(n_samples, n_features)``, and class codes to count; both or none.
     max_name : int or None
@@ -269,8 +249,6 @@ def path_words(
     ----------
     tree, encoding : Tree, Encoding
         The tree and the encoding of its columns.
-    node : int
-        Where the way ends.
     merge : bool
         Whether to join the conditions on one raw column, such as ``2 < x`` and ``x <= 3``;
         otherwise there is one text per split.

@@ -37,8 +37,6 @@ class Verification:
     optimum : float or None
         The optimum as derived here, in the formulation's own sense; None where only the claim
         itself was checked, or nothing.
-    seconds : float
-        What the check took.
     estimate : float or None
         Seconds that it was expected to take; None where there is no check to estimate.
     case : str or None

@@ -37,10 +37,6 @@ class Claim:
         Hyperparameters and side constraints, as stored with the run.
     group : numpy.ndarray
         Raw feature of every encoded column.
-    raw_features : tuple of str
-        Names of the raw features.
-    classes : tuple
-        Class labels in index order.
     positive_class : int
         Class whose share is compared between groups.
     attributes : mapping of str to numpy.ndarray

@@ -78,10 +78,6 @@ def make_rows(X: Array, y: Array, weights: Array, n_classes: int, columns: Array
     ----------
     X, y, weights : numpy.ndarray
         Shapes ``(n_samples, n_features)``, ``(n_samples,)`` and ``(n_samples,)``.
-    n_classes : int
-        Number of classes.
-    columns : numpy.ndarray
-        Columns that may be tested.
     """
     tests = [(j, v) for j in columns for v in np.unique(X[:, j])[:-1]]
     bits = np.empty((len(y), len(tests)), dtype=bool)
@@ -108,10 +104,6 @@ class Task:
 
     Parameters
     ----------
-    rows : Rows
-        The rows.
-    depth : int
-        Largest depth.
     price : float
         Price of a leaf, in weight of misclassified rows.
     least : int
@@ -138,8 +130,6 @@ def least_errors(task: Task, guard: Callable[[], None]) -> Array:
 
     Parameters
     ----------
-    task : Task
-        Rows and rules.
     guard : callable
         Called often; raises to end the computation.
 

@@ -46,10 +46,6 @@ class MargotData:
         Rows, shape ``(n_samples, n_features)``.
     y : numpy.ndarray
         Labels -1 and +1.
-    weights : numpy.ndarray
-        Weight of every row.
-    depth : int
-        Levels of branch nodes.
     c_upper, c_last, epsilon : float
         Penalties above the last level and on it; width of the strip left of an upper plane.
     """
@@ -78,12 +74,6 @@ def check_log(
 
     Parameters
     ----------
-    data : MargotData
-        The problem.
-    log : path
-        File that the search wrote.
-    claimed : float
-        The bound.
     guard : callable
         Called for every state; it raises when the check must end.
 

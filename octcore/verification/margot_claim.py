@@ -32,12 +32,8 @@ def check_margot(
 
     Parameters
     ----------
-    claim : Claim
-        With the encoded rows.
     values : mapping
         Of the run; "proof_log" names the file.
-    guard : Guard
-        Called for every state.
     longest : float
         Longest estimate in seconds with which the log is read.
     """

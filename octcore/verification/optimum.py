@@ -27,8 +27,6 @@ class Plan:
 
     Parameters
     ----------
-    method : str
-        In a few words.
     estimate : float
         Seconds; infinite where memory would not suffice.
     derive : callable

@@ -51,8 +51,6 @@ class Descent:
 
     Parameters
     ----------
-    points : ClassCounts
-        Rows with class weights.
     depth, split_limit : int
         Levels, and the largest number of splits: the first nodes get them.
     gap : float

@@ -211,10 +211,6 @@ def prune(tree: Tree, problem: Problem, penalty: float) -> Tree:
 
     Parameters
     ----------
-    tree : Tree
-        A grown tree.
-    problem : Problem
-        Rows and weights.
     penalty : float
         Price of a leaf in weight of correct rows (count scale); ties prune.
     """

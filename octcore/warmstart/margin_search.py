@@ -60,8 +60,6 @@ class MarginGoal:
         Number of classes and largest depth.
     prices : MarginPrices
         Prices of margins and norms; an error costs 1.
-    seed : int
-        Of everything random.
     """
 
     X: FloatArray
@@ -83,8 +81,6 @@ class MarginTree:
         ``(h, g)`` of the nodes with a plane: left where ``h.x <= g``.
     labels : numpy.ndarray
         Class by node, shape ``(2 ** (depth + 1),)``.
-    cost : float
-        True objective.
     """
 
     planes: dict[int, Plane]
@@ -98,13 +94,7 @@ class MarginTree:
 
 
 class MarginSearch:
-    """Finds trees of small cost.
-
-    Parameters
-    ----------
-    goal : MarginGoal
-        Rows and prices.
-    """
+    """Finds trees of small cost."""
 
     def __init__(self, goal: MarginGoal) -> None:
         self.goal = goal

@@ -80,16 +80,10 @@ def improve_strip(
     ----------
     X : numpy.ndarray
         All points at the node: those without a gain must leave the strip empty too.
-    weights : numpy.ndarray
-        Where to start, not zero.
     gains : numpy.ndarray
         Worth of going right, shape ``(n_points,)``.
     least_gap : float
         Width of the strip for weights of 1-norm 1.
-    rng : numpy.random.Generator
-        Source of the steps.
-    steps : int
-        Number of steps.
 
     Returns
     -------

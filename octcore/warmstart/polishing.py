@@ -42,8 +42,6 @@ class SubtreeCache:
     y, weights : numpy.ndarray
         Class and weight of the hits, shape ``(n_hits,)``; without weight a hit is never right or
         wrong.
-    n_classes : int
-        Number of classes.
     penalty : float
         Price of a leaf on the scale of the weights.
 
@@ -88,8 +86,6 @@ class SubtreeCache:
         ----------
         hits : numpy.ndarray
             Boolean mask, shape ``(n_hits,)``.
-        height : int
-            Splits allowed on a path.
 
         Returns
         -------
@@ -133,15 +129,11 @@ class Polisher:
 
     Parameters
     ----------
-    cache : SubtreeCache
-        Best subtrees.
     X : numpy.ndarray
         All encoded columns of the hits, shape ``(n_hits, n_columns)``: trees from elsewhere may
         test columns that the cache does not know.
     columns : numpy.ndarray
         Encoded column of every feature of the cache.
-    depth : int
-        Largest depth of a tree.
     """
 
     def __init__(self, cache: SubtreeCache, X: np.ndarray, columns: np.ndarray, depth: int) -> None:

@@ -45,8 +45,6 @@ class SoftTree:
         Planes of 1-norm 2 / epsilon at most.
     leaf : numpy.ndarray
         Cheapest leaf of every point, which routing may contradict, shape ``(n_points,)``.
-    labels : numpy.ndarray
-        Class by node.
     costs : numpy.ndarray
         Slack and error of every point, shape ``(n_points,)``.
     """

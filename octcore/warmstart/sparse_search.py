@@ -41,18 +41,10 @@ class SparseGoal:
     ----------
     points : ClassCounts
         Distinct rows; columns that may not be used are zero.
-    depth : int
-        Number of branching levels.
     epsilon : float
         Width of the strip of every plane.
     price : float
         Price of a feature in a split, in weight of correct rows.
-    columns : tuple of int
-        Columns that may be used.
-    least_leaf : int
-        Fewest rows in a leaf.
-    max_splits : int or None
-        Largest number of splits.
     seed : int
         Seed of the restarts.
     """
@@ -85,13 +77,7 @@ class SparseGoal:
 
 
 class SparseSearch:
-    """Local search from thresholds on single columns and from given trees.
-
-    Parameters
-    ----------
-    goal : SparseGoal
-        What to maximise.
-    """
+    """Local search from thresholds on single columns and from given trees."""
 
     def __init__(self, goal: SparseGoal) -> None:
         self.goal = goal

@@ -27,16 +27,10 @@ class TreeGoal:
 
     Parameters
     ----------
-    points : ClassCounts
-        The rows.
-    depth : int
-        Number of branching levels.
     epsilon : float
         Smallest admissible node gap for weights of 1-norm 1.
     split_price : float
         Price of a split in weight of correct rows.
-    max_splits : int or None
-        Largest number of splits.
     seed : int
         Seed of the restarts.
     """

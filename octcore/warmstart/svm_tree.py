@@ -62,17 +62,10 @@ SHALLOWER_SHARE = 0.3
 class TreeSearch:
     """Descent, greedy trees, alternating search and restarts, resumable in slices of time.
 
-    Parameters
-    ----------
-    goal : TreeGoal
-        What to maximise.
-
     Attributes
     ----------
     best : PlaneTree or None
         Best tree so far whose gaps reach epsilon.
-    best_value : float
-        Its value.
     thin_value : float
         Best value of any tree seen, whatever its gaps.
     """

@@ -56,8 +56,6 @@ class GapRepair:
     ----------
     goal : TreeGoal
         Points, epsilon and the price of splits.
-    rng : numpy.random.Generator
-        Source of random turns.
     """
 
     def __init__(self, goal: TreeGoal, rng: np.random.Generator) -> None:

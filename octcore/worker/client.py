@@ -66,8 +66,6 @@ class WorkerPool:
 
         Parameters
         ----------
-        request : Request
-            What to do.
         on_event, on_end : callable or None
             See `Job`.
         called : float or None
@@ -167,8 +165,6 @@ def solve_in_child(
 
     Parameters
     ----------
-    data : Dataset
-        Rows with a target.
     settings : mapping
         Keywords of `octcore.solve`.
     on_event : callable or None

@@ -56,8 +56,6 @@ class Snapshot:
 
     Parameters
     ----------
-    state : JobState
-        How it stands.
     phase : str
         What is being done now, such as "compiling kernels", "build" or "solve".
     elapsed : float
@@ -71,12 +69,8 @@ class Snapshot:
         The last event that brought a tree.
     heartbeat_age : float
         Seconds since the worker was last heard.
-    rss : int
-        Resident bytes of the worker.
     run : Run or None
         The result, once the state is final; None only where there is nothing at all.
-    error : OctError or None
-        Why it failed.
     parts : tuple of mapping
         What a task has told so far; stays when it is stopped.
     result : mapping or None
@@ -142,8 +136,6 @@ class Job:
 
     Parameters
     ----------
-    request : Request
-        What to do.
     process : SolveProcess
         A worker that has not served yet.
     on_event : callable or None

@@ -28,8 +28,6 @@ class SolveProcess:
 
     Parameters
     ----------
-    command : sequence of str
-        Program and arguments.
     environment : mapping or None
         Variables to add to the parent's.
 

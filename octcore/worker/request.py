@@ -29,8 +29,6 @@ class Request:
 
     Parameters
     ----------
-    data : Dataset
-        Rows with a target.
     settings : mapping
         Keywords of `octcore.solve` that are settings, or of the task; plain values.
     memory_limit : int or None

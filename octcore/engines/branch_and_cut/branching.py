@@ -23,8 +23,6 @@ def fixings(
         Value of the LP, and the value from which nothing is worth having.
     costs, lower, upper : numpy.ndarray
         Reduced costs and bounds of the columns, shape ``(n_columns,)``.
-    integer : numpy.ndarray
-        Columns that must be integral.
     """
     free = integer[upper[integer] - lower[integer] > 0.5]
     slack = cutoff - value

@@ -70,8 +70,6 @@ class PersistentLp:
     ----------
     data : LpData
         The first rows; they are never deleted.
-    threads, seed : int
-        Handed to HiGHS.
     """
 
     def __init__(self, data: LpData, threads: int = 1, seed: int = 0) -> None:

@@ -24,8 +24,6 @@ class Node:
         Number of branchings that lead to it.
     changes : tuple of Child
         Bounds that differ from those of the whole problem.
-    basis : Basis or None
-        Where its LP starts.
     separates : bool
         Whether cuts are worth their time here.
     """

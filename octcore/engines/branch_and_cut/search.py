@@ -38,8 +38,6 @@ class SearchOptions:
         Most separation rounds at fractional points.
     root_stalls : int
         Rounds with little progress after which the root is left.
-    fixing : bool
-        Whether reduced costs fix binaries.
     """
 
     selection: str = "dive"
@@ -55,12 +53,8 @@ class Relaxation:
 
     Parameters
     ----------
-    data : LpData
-        The LP, to be minimised.
     columns : Columns
         Positions of the variables.
-    integer : numpy.ndarray
-        Columns that must be integral.
     factor, constant : float
         ``objective of the program = factor * (LP value) + constant``.
     """
@@ -85,20 +79,10 @@ class BranchAndCut:
 
     Parameters
     ----------
-    relaxation : Relaxation
-        The LP.
     model : PyomoModel
         Separators, branching, rounding and tree reading.
-    program : Program
-        Evaluation and polishing of trees.
-    limits : SolveLimits
-        Time, nodes, gap.
-    recorder : Recorder
-        Receives incumbents, bounds and counts.
     cancel : callable
         Whether to stop.
-    options : SearchOptions
-        How to search.
     """
 
     def __init__(

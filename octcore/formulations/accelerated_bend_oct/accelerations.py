@@ -87,8 +87,6 @@ class Accelerations:
         Forms of path bound cuts; None for no such cuts.
     equivalent : EquivalentForm or None
         Form of the equivalent-point inequalities; None for none.
-    split_size : int
-        Largest split set.
     strengthened_cuts, solution_polishing, search_start, value_row, fixing : bool
         The other switches; `fixing` is of root features, of pairs, or both.
     """

@@ -46,8 +46,6 @@ class Tools:
 
     Parameters
     ----------
-    settings : Accelerations
-        The switches.
     reduced : ReducedProblem
         Merged rows.
     objective : UnivariateObjective
@@ -147,8 +145,6 @@ class AcceleratedCuts:
 
     Parameters
     ----------
-    tools : Tools
-        Switches, instance and subtree cache.
     guard : callable
         Raises when the solve must stop.
     """

@@ -104,14 +104,10 @@ def declare(
 
     Parameters
     ----------
-    key, place, title, summary, good_at, class_name, teaching
-        Identity and words.
     extra : tuple of Parameter
         Hyperparameters besides the penalties, epsilon and big-M.
     equations : tuple of (str, str)
         Defining equations and what they say.
-    capabilities : tuple of Capability
-        Ways to solve it.
     price : str
         What the objective adds to norms and slacks, in words.
     """

@@ -17,8 +17,6 @@ def fewest_features(tree: Tree, X: np.ndarray, epsilon: float) -> Tree:
 
     Parameters
     ----------
-    tree : Tree
-        The tree.
     X : numpy.ndarray
         Training rows, shape ``(n_samples, n_features)``.
     epsilon : float

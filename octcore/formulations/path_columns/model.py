@@ -34,10 +34,6 @@ class ColumnsModel:
 
     Parameters
     ----------
-    columns : ColumnsProblem
-        The problem.
-    table : ColumnTable
-        Its columns.
     guard : callable
         Raises when the solve must stop.
     """

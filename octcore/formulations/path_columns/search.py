@@ -45,13 +45,7 @@ SLACK = 1e-7
 
 @dataclass(eq=False)
 class ColumnsSearch:
-    """State that the starts and the model share.
-
-    Parameters
-    ----------
-    columns : ColumnsProblem
-        The problem.
-    """
+    """State that the starts and the model share."""
 
     columns: ColumnsProblem
     incumbent: float = -np.inf
@@ -295,8 +289,6 @@ class _Priced:
     ----------
     value : float
         Lagrangian bound over the roots that were looked at.
-    best : PathTree or None
-        The tree that attains it.
     others : tuple of PathTree
         Best trees with the other roots, at depth three.
     by_root : numpy.ndarray or None

@@ -86,13 +86,7 @@ class LinearRows:
 
 @dataclass(frozen=True, eq=False)
 class ColumnsProblem:
-    """A problem in the words of the column search, and the way back to encoded columns.
-
-    Parameters
-    ----------
-    problem : Problem
-    objective : UnivariateObjective
-    """
+    """A problem in the words of the column search, and the way back to encoded columns."""
 
     problem: Problem
     objective: UnivariateObjective

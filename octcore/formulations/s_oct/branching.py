@@ -28,10 +28,6 @@ class LabelsThenRouting:
         Indexed by leaf and class.
     routing : Pyomo variable
         Indexed by point and node, nodes 2 .. 2**(depth + 1) - 1.
-    n_points : int
-        Number of points.
-    leaves : range
-        Leaves of the perfect tree.
     tension : callable
         ``point -> {node: (n_points,)}``: how much deciding a data point at a branch node decides.
     """
@@ -98,8 +94,6 @@ class SearchRounding:
 
     Parameters
     ----------
-    starts : Starts
-        The search.
     leaves : callable
         Leaf of every data point at a point of the relaxation.
     """

@@ -30,8 +30,6 @@ class Variant:
         Branch nodes that are examined for cuts.
     n_cuts : int
         Most cuts per node and round.
-    depth : int
-        Depth of the tree.
     """
 
     kind: str

@@ -65,10 +65,6 @@ class ReducedProblem:
 
     Parameters
     ----------
-    problem : Problem
-        The original.
-    instance : Instance
-        Patterns and hits.
     counts : numpy.ndarray
         Number of rows of every pattern and class, shape ``(n_patterns, n_classes)``.
     pattern_of_row : numpy.ndarray
@@ -133,12 +129,8 @@ class TreeVariables:
     ----------
     model : pyomo.environ.ConcreteModel
         Gets the variables.
-    layout : TreeLayout
-        Sizes.
     instance : Instance
         Features; variables are indexed by their encoded columns.
-    binary_labels : bool
-        Whether labels must be integral.
     """
 
     def __init__(

@@ -24,10 +24,6 @@ class LinkedSeparator:
 
     Parameters
     ----------
-    variables : TreeVariables
-        The model's variables.
-    kind : str
-        Name of the separator.
     required : bool
         Whether the model is wrong without its rows.
     find : callable
@@ -85,15 +81,7 @@ def benders_separator(
 
 
 class TreeReader:
-    """Reads trees from points and writes trees as starting values.
-
-    Parameters
-    ----------
-    reduced : ReducedProblem
-        The problem.
-    variables : TreeVariables
-        The model's variables.
-    """
+    """Reads trees from points and writes trees as starting values."""
 
     def __init__(self, reduced: ReducedProblem, variables: TreeVariables) -> None:
         self.reduced, self.variables = reduced, variables
@@ -169,11 +157,6 @@ class TopDownBranching:
 
     Plain most-fractional branching fails on tree models (measured): a decision far down means
     little while those above it are open.
-
-    Parameters
-    ----------
-    variables : TreeVariables
-        The model's variables.
     """
 
     TOLERANCE = 1e-6

@@ -34,8 +34,6 @@ class ClassCuts:
         Rows of `z`.
     columns : list of int
         Encoded columns of `b`.
-    depth : int
-        Depth of the perfect tree.
     """
 
     kind = "class"

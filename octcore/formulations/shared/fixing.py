@@ -88,8 +88,6 @@ class Fixing:
             Receives the rows.
         b : pyomo variable
             ``b[m, f]``.
-        columns : sequence of int
-            Columns that have a variable.
         """
         # Bounds, not fixed variables: the columns of the model keep their places.
         for node, below in ((1, self.roots), (2, self.children[0]), (3, self.children[1])):
@@ -128,14 +126,10 @@ def find_fixing(
     ----------
     problem : Problem
         The problem; its params hold the switches.
-    objective : UnivariateObjective
-        Its objective.
     values : numpy.ndarray
         Bounds ``V_f``, shape ``(n_features,)``.
     known : float
         Objective of a tree that keeps the side constraints.
-    columns : sequence of int
-        Columns that have a variable.
     guard : callable
         Raises when the solve must stop.
     """
@@ -171,8 +165,6 @@ def pair_values(
     ----------
     problem, objective : Problem, UnivariateObjective
         As for `find_fixing`.
-    f : int
-        Column.
     guard : callable
         Raises when the solve must stop.
     end : float

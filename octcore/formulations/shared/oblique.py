@@ -176,13 +176,7 @@ def describe_in_words(described: dict[str, Any]) -> tuple[str, ...]:
 
 
 class Starts:
-    """The heuristic of one program; the solver's points feed it, and it goes on between them.
-
-    Parameters
-    ----------
-    objective : CountObjective
-        What counts.
-    """
+    """The heuristic of one program; the solver's points feed it, and it goes on between them."""
 
     def __init__(self, objective: CountObjective) -> None:
         problem = objective.problem
@@ -257,8 +251,6 @@ def add_big_m(
         Branch nodes that get a plane.
     X : numpy.ndarray
         Points, shape ``(n_points, n_features)``.
-    epsilon : float
-        Gap between the sides.
     goes_left, goes_right : callable
         ``(point, node) -> variable`` that is 1 when the point goes there.
     guard : callable

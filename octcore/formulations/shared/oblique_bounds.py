@@ -9,15 +9,7 @@ FloatArray = NDArray[np.float64]
 
 
 def unnamed_classes(shares: FloatArray, leaves: int) -> float:
-    """Weight of the rows whose class no leaf can name, when there are fewer leaves than classes.
-
-    Parameters
-    ----------
-    shares : numpy.ndarray
-        Weight of every class.
-    leaves : int
-        Number of leaves.
-    """
+    """Weight of the rows whose class no leaf can name, when there are fewer leaves than classes."""
     return float(np.sort(shares)[: max(0, len(shares) - leaves)].sum())
 
 
@@ -28,10 +20,6 @@ def best_stump_errors(X: FloatArray, y: NDArray[np.int64], weights: FloatArray) 
     ----------
     X : numpy.ndarray
         Shape ``(n_samples, n_features)``.
-    y : numpy.ndarray
-        Class indices.
-    weights : numpy.ndarray
-        Weights of the rows.
     """
     table = np.zeros((len(y), int(y.max(initial=0)) + 1))
     table[np.arange(len(y)), y] = weights
@@ -61,16 +49,12 @@ def priced_bound(
 
     Parameters
     ----------
-    shares : numpy.ndarray
-        Weight of every class.
     least_errors : float
         Errors that identical rows of different classes make unavoidable.
     stump_errors : float
         Errors of the best tree with one split on one column.
     price : float
         Of a feature in a split, in errors.
-    max_splits : int
-        Largest number of splits.
     """
     best = unnamed_classes(shares, 1)
     for k in range(1, max(max_splits, 2) + 1 if max_splits > 0 else 1):

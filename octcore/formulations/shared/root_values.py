@@ -63,10 +63,6 @@ class RootValues:
 
     Parameters
     ----------
-    problem : Problem
-        The problem.
-    objective : UnivariateObjective
-        Its objective.
     guard : callable
         Raises when the solve must stop; asked while searching.
     """
@@ -113,8 +109,6 @@ class RootValues:
             Receives the row.
         b : pyomo variable
             ``b[m, f]``.
-        F : list of int
-            Columns that have a variable.
         value : pyomo expression
             The objective in its reported scale.
         """

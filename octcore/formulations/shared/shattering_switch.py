@@ -32,8 +32,6 @@ def shattering_at_leaves(
         Rows of the model, shape ``(n_rows, n_features)``.
     routed : Pyomo variable
         ``routed[i, leaf]``, row i ends at a leaf.
-    depth : int
-        Number of branching levels.
     epsilon : float
         Gap that every split must leave, for weights of 1-norm 1.
     """

@@ -54,12 +54,8 @@ def add_structural_rows(model: Any, problem: Problem, b: Any, F: list[int]) -> N
     ----------
     model : pyomo.environ.ConcreteModel
         Receives variables ``uses_feature[g]`` and the rows.
-    problem : Problem
-        Constraints and groups of columns.
     b : pyomo variable
         ``b[m, f]``, one where branch node m tests encoded column f.
-    F : list of int
-        Columns that have a variable.
     """
     wanted, groups = problem.constraints, by_raw_feature(problem, F)
     B = topology.branch_nodes(problem.depth)
@@ -125,14 +121,10 @@ class FullRouting:
     ----------
     model : pyomo.environ.ConcreteModel
         Receives variables ``route``, ``absorbed`` and the rows.
-    problem : Problem
-        Rows and constraints.
     b, w : pyomo variables
         ``b[m, f]`` as above and ``w[m, k]``, node m predicts class k.
     leaf : mapping
         Expression by node that is 1 where the node is a leaf.
-    F : list of int
-        Columns that have a variable.
     guard : callable
         Raises when the solve must stop.
     """

@@ -159,10 +159,6 @@ class TerminalValues:
 
     Parameters
     ----------
-    tree : Tree
-        The tree.
-    problem : Problem
-        Depth and classes.
     rows : MergedRows
         Rows of `z`.
     """

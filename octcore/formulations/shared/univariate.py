@@ -196,8 +196,6 @@ def decode(
         Encoded column that a branch node tests; None where the node is a leaf.
     label_of : callable
         Class index of a leaf.
-    problem : Problem
-        Gives depth and shape.
     """
     splits, labels, open_nodes = {}, {}, [1]
     while open_nodes:

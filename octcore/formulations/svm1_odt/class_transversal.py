@@ -26,12 +26,8 @@ class ClassTransversalCuts:
 
     Parameters
     ----------
-    rows : MergedRows
-        The rows of the model.
     c, e : Pyomo variables
         ``c[i]``, row i is wrong; ``e[i, leaf]``, row i ends at leaf l.
-    n_classes, n_leaves : int
-        Sizes.
     """
 
     kind = "class-transversal"

@@ -37,12 +37,8 @@ class NodeRecord:
         The answer at the parent that leads here, empty for the root.
     threshold : float or None
         Routing threshold in encoded units.
-    weights : dict
-        Weights by encoded column name.
     n_samples : int or None
         Rows at this node, None when no rows were given; so for the next ones.
-    class_counts : tuple of int
-        Rows by class.
     errors : int or None
         Rows that end below this node with a wrong prediction.
     majority : object
@@ -80,8 +76,6 @@ def yes_first(by_node: Mapping[int, NodeRecord], node: int) -> tuple[int, int]:
     ----------
     by_node : mapping of int to NodeRecord
         All nodes.
-    node : int
-        A branch node.
     """
     left, right = 2 * node, 2 * node + 1
     return (left, right) if by_node[left].arrival == by_node[node].words else (right, left)
@@ -99,10 +93,6 @@ def node_records(
 
     Parameters
     ----------
-    tree : Tree
-        The tree.
-    encoding : Encoding
-        The encoding of its columns.
     X, y : numpy.ndarray or None
         Encoded rows, shape ``(n_samples, n_features)``, and class codes to count; both or none.
     max_name, max_terms : int or None

@@ -53,8 +53,6 @@ def to_sklearn(
     ----------
     tree : Tree
         The tree; every split tests one column.
-    encoding : Encoding
-        The encoding of its columns.
     X : array, shape (n_samples, n_features)
         Encoded rows, for the counts that scikit-learn shows.
     y : array of int, shape (n_samples,)
