@@ -15,7 +15,7 @@ from octcore.data.findings import Finding, quote, warning
 from octcore.data.lookup import find_column
 from octcore.data.numbers import format_number, parse
 from octcore.data.prepare import as_text
-from octcore.data.typed import split_kind
+from octcore.data.typed import check_binary, check_order, split_kind
 from octcore.errors import DataError
 
 
@@ -109,22 +109,11 @@ def _typed(name: str, values: pd.Series, wanted: str | None) -> _Typed:
         order = tuple(as_text(level) for level in values.dtype.categories)
         kind = kind or "ordinal"
     chosen: Kind = kind or ("binary" if len(levels) == 2 else "categorical")
-    _check_binary(name, chosen, len(levels))
+    check_binary(name, chosen, len(levels))
     if chosen == "ordinal" and order:
-        levels = _in_order(name, levels, order)
+        check_order(name, levels, order)
+        levels = order
     return _Typed(Column(name, chosen, levels), np.array(texts, dtype=object), _odd(name, values))
-
-
-def _in_order(name: str, levels: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, ...]:
-    unknown = [level for level in levels if level not in order]
-    if unknown:
-        raise DataError(
-            "BAD_VALUE",
-            f"Column {quote(name)} has {quote(unknown[0])}, which the stated order of levels does "
-            "not name.",
-            column=name,
-        )
-    return order
 
 
 def _odd(name: str, values: pd.Series) -> tuple[Finding, ...]:
@@ -174,7 +163,7 @@ def _number_column(name: str, numbers: npt.NDArray[np.float64], kind: Kind | Non
     _refuse_missing(name, ~np.isfinite(numbers))
     distinct = np.unique(numbers)
     chosen: Kind = kind or ("binary" if len(distinct) == 2 else "numeric")
-    _check_binary(name, chosen, len(distinct))
+    check_binary(name, chosen, len(distinct))
     if chosen == "categorical":
         levels = tuple(format_number(value) for value in distinct.tolist())
         texts = np.array([format_number(value) for value in numbers.tolist()], dtype=object)
@@ -191,14 +180,5 @@ def _refuse_missing(name: str, missing: npt.NDArray[np.bool_]) -> None:
             f"Row {rows[0] + 1} of column {quote(name)} is missing or infinite (NaN or inf); "
             "fill or leave out such rows first.",
             line=int(rows[0]) + 1,
-            column=name,
-        )
-
-
-def _check_binary(name: str, kind: str, n_levels: int) -> None:
-    if kind == "binary" and n_levels > 2:
-        raise DataError(
-            "NOT_BINARY",
-            f"Column {quote(name)} has {n_levels} values, a binary column has two.",
             column=name,
         )

@@ -8,7 +8,7 @@ Everywhere `codes` are class codes and `lines` lines of the file, one a row, sha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -37,119 +37,97 @@ Values = npt.NDArray[np.float64] | npt.NDArray[np.object_]
 
 def check_classes(
     target: str, classes: Sequence[Label], codes: npt.NDArray[np.int64]
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Look for rare, dominant and too many classes."""
-    findings: list[Finding] = []
     rows = np.bincount(codes, minlength=len(classes))
     rare = [classes[int(index)] for index in np.flatnonzero(rows == 1)]
     if rare:
-        findings.append(
-            warning(
-                "RARE_CLASS",
-                f"{count(len(rare), 'class')} of {quote(target)} with a single row "
-                f"({listing(rare, 3)}): a stratified split cannot place it.",
-                column=target,
-            )
+        yield warning(
+            "RARE_CLASS",
+            f"{count(len(rare), 'class')} of {quote(target)} with a single row "
+            f"({listing(rare, 3)}): a stratified split cannot place it.",
+            column=target,
         )
     if len(classes) > min(MANY_CLASSES, max(FEW_ROWS, len(codes)) // 2):
-        findings.append(
-            warning(
-                "MANY_CLASSES",
-                f"The target {quote(target)} has {len(classes)} classes, a tree of depth 3 has 8 "
-                "leaves; is it an id or a number rather than a class?",
-                column=target,
-            )
+        yield warning(
+            "MANY_CLASSES",
+            f"The target {quote(target)} has {len(classes)} classes, a tree of depth 3 has 8 "
+            "leaves; is it an id or a number rather than a class?",
+            column=target,
         )
     share = rows.max() / rows.sum()
     if share >= DOMINANT_SHARE:
-        findings.append(
-            warning(
-                "IMBALANCED",
-                f"{share:.1%} of the rows have the label {quote(classes[int(rows.argmax())])}, so "
-                "always guessing it is that accurate; look at balanced accuracy too.",
-                column=target,
-            )
+        yield warning(
+            "IMBALANCED",
+            f"{share:.1%} of the rows have the label {quote(classes[int(rows.argmax())])}, so "
+            "always guessing it is that accurate; look at balanced accuracy too.",
+            column=target,
         )
-    return findings
 
 
-def check_shape(n_samples: int, n_features: int) -> list[Finding]:
+def check_shape(n_samples: int, n_features: int) -> Iterator[Finding]:
     """Look for tables too small to learn from."""
-    findings: list[Finding] = []
     if n_samples < FEW_ROWS:
-        findings.append(
-            warning(
-                "TINY_DATA",
-                f"There are only {count(n_samples, 'row')}; a tree can be trained, but a test "
-                "split says nothing.",
-            )
+        yield warning(
+            "TINY_DATA",
+            f"There are only {count(n_samples, 'row')}; a tree can be trained, but a test "
+            "split says nothing.",
         )
     if n_features > n_samples:
-        findings.append(
-            warning(
-                "FEWER_ROWS_THAN_FEATURES",
-                f"There are {count(n_features, 'feature')} and only {count(n_samples, 'row')}; any "
-                "tree fits such data by chance.",
-            )
+        yield warning(
+            "FEWER_ROWS_THAN_FEATURES",
+            f"There are {count(n_features, 'feature')} and only {count(n_samples, 'row')}; any "
+            "tree fits such data by chance.",
         )
-    return findings
 
 
-def check_numbers(name: str, values: npt.NDArray[np.float64]) -> list[Finding]:
+def check_numbers(name: str, values: npt.NDArray[np.float64]) -> Iterator[Finding]:
     """Look for sentinels and for values that a solver cannot tell apart."""
-    findings: list[Finding] = []
     distinct, rows = np.unique(values, return_counts=True)
     if len(distinct) < 3:
-        return findings
+        return
     for end, rest in ((0, distinct[1:]), (-1, distinct[:-1])):
         value = float(distinct[end])
         far = abs(value - rest[end]) > 3 * (rest[-1] - rest[0])
         if value in _SENTINELS and rows[end] >= 2 and far:
-            findings.append(
-                warning(
-                    "SENTINEL",
-                    f"Column {quote(name)} has {value:g} in {count(int(rows[end]), 'row')}, far "
-                    "from all other values; if it means missing, empty those cells.",
-                    column=name,
-                )
+            yield warning(
+                "SENTINEL",
+                f"Column {quote(name)} has {value:g} in {count(int(rows[end]), 'row')}, far "
+                "from all other values; if it means missing, empty those cells.",
+                column=name,
             )
     gaps = np.diff(distinct)
     scale = max(abs(distinct[0]), abs(distinct[-1]))
     close = int((gaps < SOLVER_TOLERANCE * scale).sum())
     if close:
         make = warning if close >= 0.01 * len(gaps) else info
-        findings.append(
-            make(
-                "BELOW_TOLERANCE",
-                f"Column {quote(name)} has {count(close, 'pair')} of neighbouring values closer "
-                "than the solvers' tolerance of 1e-6 (relative); a split between them cannot be "
-                "trusted.",
-                column=name,
-            )
+        yield make(
+            "BELOW_TOLERANCE",
+            f"Column {quote(name)} has {count(close, 'pair')} of neighbouring values closer "
+            "than the solvers' tolerance of 1e-6 (relative); a split between them cannot be "
+            "trusted.",
+            column=name,
         )
-    return findings
 
 
-def check_scales(ranges: Mapping[str, float]) -> list[Finding]:
+def check_scales(ranges: Mapping[str, float]) -> Iterator[Finding]:
     """Look for numeric columns whose ranges lie many orders of magnitude apart."""
     used = {name: size for name, size in ranges.items() if size > 0}
     if len(used) < 2:
-        return []
+        return
     widest, narrowest = max(used, key=used.__getitem__), min(used, key=used.__getitem__)
     ratio = np.log10(used[widest]) - np.log10(used[narrowest])
     if ratio < np.log10(SCALE_RATIO):
-        return []
-    return [
-        warning(
-            "BAD_SCALE",
-            f"Columns {quote(widest)} and {quote(narrowest)} are {ratio:.0f} orders of magnitude "
-            "apart; they are scaled before a model sees them.",
-            column=narrowest,
-        )
-    ]
+        return
+    yield warning(
+        "BAD_SCALE",
+        f"Columns {quote(widest)} and {quote(narrowest)} are {ratio:.0f} orders of magnitude "
+        "apart; they are scaled before a model sees them.",
+        column=narrowest,
+    )
 
 
-def check_edges(name: str, values: npt.NDArray[np.float64], kind: str) -> list[Finding]:
+def check_edges(name: str, values: npt.NDArray[np.float64], kind: str) -> Iterator[Finding]:
     """Look for quantile edges that coincide, so that there are fewer buckets than asked for.
 
     Two values need two buckets: of such a column only a nearly constant one is worth a word.
@@ -157,39 +135,35 @@ def check_edges(name: str, values: npt.NDArray[np.float64], kind: str) -> list[F
     edges = np.unique(np.quantile(values, np.linspace(0, 1, BUCKETS + 1)))
     buckets = len(edges) - 1
     if buckets >= BUCKETS:
-        return []
+        return
     distinct, rows = np.unique(values, return_counts=True)
     if kind == "binary" and rows.min() >= NEARLY_CONSTANT * rows.sum():
-        return []
+        return
     kept = "" if kind == "numeric" else f" It is used as {kind}, where this does not matter."
-    return [
-        warning(
-            "EDGES_COLLAPSED",
-            f"Column {quote(name)} has {count(len(distinct), 'distinct value')}, so that {BUCKETS} "
-            f"quantile buckets become {max(1, buckets)}.{kept}",
-            column=name,
-        )
-    ]
+    yield warning(
+        "EDGES_COLLAPSED",
+        f"Column {quote(name)} has {count(len(distinct), 'distinct value')}, so that {BUCKETS} "
+        f"quantile buckets become {max(1, buckets)}.{kept}",
+        column=name,
+    )
 
 
-def check_outlying_category(name: str, values: npt.NDArray[np.float64]) -> list[Finding]:
+def check_outlying_category(name: str, values: npt.NDArray[np.float64]) -> Iterator[Finding]:
     """Look for a category made of numbers that lies far from all others."""
     distinct = np.unique(values)
     if len(distinct) < 4:
-        return []
+        return
     for value, rest in ((distinct[0], distinct[1:]), (distinct[-1], distinct[:-1])):
         gap = min(abs(value - rest[0]), abs(value - rest[-1]))
         if gap > 3 * (rest[-1] - rest[0]):
-            return [
-                info(
-                    "OUTLYING_CATEGORY",
-                    f"Column {quote(name)} has {count(len(distinct), 'distinct whole number')} and "
-                    f"is taken as categories, although {value:g} lies far from the others; choose "
-                    "numeric if these are amounts.",
-                    column=name,
-                )
-            ]
-    return []
+            yield info(
+                "OUTLYING_CATEGORY",
+                f"Column {quote(name)} has {count(len(distinct), 'distinct whole number')} and "
+                f"is taken as categories, although {value:g} lies far from the others; choose "
+                "numeric if these are amounts.",
+                column=name,
+            )
+            return
 
 
 def check_ids(name: str, texts: Sequence[str], n_rows: int) -> Finding | None:
@@ -209,16 +183,15 @@ def check_leakage(
     target: str,
     classes: Sequence[Label],
     codes: npt.NDArray[np.int64],
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Look for features that determine the target one to one.
 
     A copy of the labels, a code for them, or a one-to-one match of three or more classes is
     suspicious. A yes/no or two-word feature that decides between two classes may be an honest
     rule: that is said as information only.
     """
-    findings: list[Finding] = []
     if len(codes) < FEW_ROWS or len(classes) < 2:
-        return findings
+        return
     for column, values in columns:
         feature_codes, levels = pd.factorize(values)
         if len(levels) != len(classes) or 2 * len(levels) > len(codes):
@@ -232,15 +205,12 @@ def check_leakage(
         )
         coded = column.kind != "binary" and all(PLAIN.fullmatch(str(level)) for level in levels)
         make = info if yes_no and not same and not coded else warning
-        findings.append(
-            make(
-                "LEAKAGE",
-                f"Column {quote(column.name)} determines the target {quote(target)} one to one; if "
-                "it was made from the labels, leave it out.",
-                column=column.name,
-            )
+        yield make(
+            "LEAKAGE",
+            f"Column {quote(column.name)} determines the target {quote(target)} one to one; if "
+            "it was made from the labels, leave it out.",
+            column=column.name,
         )
-    return findings
 
 
 def check_deciding_threshold(
@@ -248,11 +218,10 @@ def check_deciding_threshold(
     target: str,
     classes: Sequence[Label],
     codes: npt.NDArray[np.int64],
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Look for a numeric column that decides between two classes by a single threshold."""
-    findings: list[Finding] = []
     if len(classes) != 2 or np.bincount(codes, minlength=2).min() < FEW_ROWS:
-        return findings
+        return
     for column, values in columns:
         if column.kind != "numeric":
             continue
@@ -260,48 +229,39 @@ def check_deciding_threshold(
         ends = [(numbers[codes == k].min(), numbers[codes == k].max()) for k in (0, 1)]
         (_, low), (high, _) = sorted(ends)
         if low < high:
-            findings.append(
-                info(
-                    "LEAKAGE",
-                    f"Column {quote(column.name)} alone decides {quote(target)} by one threshold "
-                    f"between {low:g} and {high:g}; if it was measured after the outcome, leave "
-                    "it out.",
-                    column=column.name,
-                )
+            yield info(
+                "LEAKAGE",
+                f"Column {quote(column.name)} alone decides {quote(target)} by one threshold "
+                f"between {low:g} and {high:g}; if it was measured after the outcome, leave "
+                "it out.",
+                column=column.name,
             )
-    return findings
 
 
 def check_copies(
     columns: Sequence[tuple[Column, Values]], codes: npt.NDArray[np.int64] | None
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Look for rows that repeat others, and for columns that are equal in every row."""
-    findings: list[Finding] = []
     coded = [pd.factorize(values)[0].astype(np.int64) for _, values in columns]
     groups = _row_groups([*coded, *([] if codes is None else [codes])])
     repeated = len(groups) - int(groups.max()) - 1
     if repeated:
-        findings.append(
-            info(
-                "DUPLICATE_ROWS",
-                f"{count(repeated, 'row')} of {len(groups):,} repeat{'s' * (repeated == 1)} an "
-                "earlier row in every column; all are kept. If they were exported twice, a "
-                "held-out part shows them again.",
-            )
+        yield info(
+            "DUPLICATE_ROWS",
+            f"{count(repeated, 'row')} of {len(groups):,} repeat{'s' * (repeated == 1)} an "
+            "earlier row in every column; all are kept. If they were exported twice, a "
+            "held-out part shows them again.",
         )
     first: dict[bytes, str] = {}
     for (column, _), part in zip(columns, coded, strict=True):
         twin = first.setdefault(part.tobytes(), column.name)
         if twin != column.name:
-            findings.append(
-                info(
-                    "IDENTICAL_COLUMNS",
-                    f"Columns {quote(twin)} and {quote(column.name)} part the rows alike; a tree "
-                    "needs one of them.",
-                    column=column.name,
-                )
+            yield info(
+                "IDENTICAL_COLUMNS",
+                f"Columns {quote(twin)} and {quote(column.name)} part the rows alike; a tree "
+                "needs one of them.",
+                column=column.name,
             )
-    return findings
 
 
 def check_conflicts(
@@ -309,20 +269,17 @@ def check_conflicts(
     codes: npt.NDArray[np.int64],
     n_classes: int,
     lines: npt.NDArray[np.int64],
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Look for equal rows with different labels, as they are and after quantile binning."""
     exact = _row_groups([pd.factorize(values)[0] for _, values in columns])
     ceiling, clash = _ceiling(exact, codes, n_classes)
-    findings: list[Finding] = []
     if ceiling < 1:
         line = int(lines[clash])
-        findings.append(
-            warning(
-                "CONFLICTING_ROWS",
-                f"Some rows are equal in every feature and differ in the label (first in line "
-                f"{line}): no tree can be more accurate than {ceiling:.1%} on these data.",
-                line=line,
-            )
+        yield warning(
+            "CONFLICTING_ROWS",
+            f"Some rows are equal in every feature and differ in the label (first in line "
+            f"{line}): no tree can be more accurate than {ceiling:.1%} on these data.",
+            line=line,
         )
     binned = _row_groups([_bucket_codes(column, values) for column, values in columns])
     after, clash = _ceiling(binned, codes, n_classes)
@@ -330,29 +287,21 @@ def check_conflicts(
         majority = np.bincount(codes).max() / len(codes)
         # Most tables lose a little; losing more than half of what can be learned is a warning.
         make = warning if ceiling - after > 0.5 * (ceiling - majority) else info
-        findings.append(
-            make(
-                "CONFLICTING_AFTER_BINNING",
-                f"In {BUCKETS} quantile buckets, rows with different labels become equal: no tree "
-                f"on such buckets can be more accurate than {after:.1%} (before: {ceiling:.1%}).",
-                line=int(lines[clash]),
-            )
+        yield make(
+            "CONFLICTING_AFTER_BINNING",
+            f"In {BUCKETS} quantile buckets, rows with different labels become equal: no tree "
+            f"on such buckets can be more accurate than {after:.1%} (before: {ceiling:.1%}).",
+            line=int(lines[clash]),
         )
-    return findings
 
 
 def _row_groups(coded: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     """Number the groups of equal rows, one column at a time so that no key overflows."""
     groups = np.zeros(len(coded[0]), dtype=np.int64)
-    n_groups = 1
     for codes in coded:
-        keys = groups * (int(codes.max()) + 1) + codes
-        groups, uniques = pd.factorize(keys)
-        groups = groups.astype(np.int64)
-        if len(uniques) == len(groups):
-            return groups
-        n_groups = len(uniques)
-    assert n_groups <= len(groups)
+        groups = pd.factorize(groups * (int(codes.max()) + 1) + codes)[0].astype(np.int64)
+        if groups.max() + 1 == len(groups):
+            break
     return groups
 
 

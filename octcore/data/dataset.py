@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 
 import numpy as np
@@ -266,16 +266,7 @@ class Dataset:
             "columns": [
                 {"name": c.name, "kind": c.kind, "levels": list(c.levels)} for c in self.columns
             ],
-            "findings": [
-                {
-                    "code": f.code,
-                    "severity": f.severity,
-                    "message": f.message,
-                    "line": f.line,
-                    "column": f.column,
-                }
-                for f in self.findings
-            ],
+            "findings": [asdict(finding) for finding in self.findings],
             "source": {
                 "file_name": self.source.file_name,
                 "sha256": self.source.sha256,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,40 +80,35 @@ def _words_kept(raw: RawColumn, words: set[int]) -> Finding:
 
 def _missing_findings(
     raw: RawColumn, codes: npt.NDArray[np.int64], lines: npt.NDArray[np.int64]
-) -> list[Finding]:
+) -> Iterator[Finding]:
     rows = np.flatnonzero(codes < 0)
     if len(rows) == 0:
-        return []
+        return
     line = int(lines[rows[0]])
     if len(rows) == len(codes):
-        return [
-            error(
-                "MISSING_TARGET",
-                f"No row has a label in {quote(raw.name)}; choose another target column.",
-                line=line,
-                column=raw.name,
-            )
-        ]
-    return [
-        warning(
+        yield error(
             "MISSING_TARGET",
-            f"{count(len(rows), 'row')} without a label in {quote(raw.name)} left out, the first "
-            f"is line {line}.",
+            f"No row has a label in {quote(raw.name)}; choose another target column.",
             line=line,
             column=raw.name,
         )
-    ]
+        return
+    yield warning(
+        "MISSING_TARGET",
+        f"{count(len(rows), 'row')} without a label in {quote(raw.name)} left out, the first "
+        f"is line {line}.",
+        line=line,
+        column=raw.name,
+    )
 
 
-def _long_labels(raw: RawColumn, classes: tuple[Label, ...]) -> list[Finding]:
+def _long_labels(raw: RawColumn, classes: tuple[Label, ...]) -> Iterator[Finding]:
     longest = max((len(label) for label in classes if isinstance(label, str)), default=0)
     if longest <= LONG_TEXT:
-        return []
-    return [
-        warning(
-            "LONG_NAME",
-            f"A label of {quote(raw.name)} has {longest:,} characters; views cut it with an "
-            "ellipsis, exports keep it whole.",
-            column=raw.name,
-        )
-    ]
+        return
+    yield warning(
+        "LONG_NAME",
+        f"A label of {quote(raw.name)} has {longest:,} characters; views cut it with an "
+        "ellipsis, exports keep it whole.",
+        column=raw.name,
+    )

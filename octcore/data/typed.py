@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -247,6 +248,28 @@ def split_kind(kind: str, name: str) -> tuple[Kind, tuple[str, ...]]:
     )
 
 
+def check_binary(name: str, kind: str, n_levels: int) -> None:
+    """Refuse a binary column of more than two values."""
+    if kind == "binary" and n_levels > 2:
+        raise DataError(
+            "NOT_BINARY",
+            f"Column {quote(name)} has {n_levels} values, a binary column has two.",
+            column=name,
+        )
+
+
+def check_order(name: str, levels: Iterable[str], order: Sequence[str]) -> None:
+    """Refuse levels that the stated order does not name."""
+    unknown = [level for level in levels if level not in order]
+    if unknown:
+        raise DataError(
+            "BAD_VALUE",
+            f"Column {quote(name)} has {listing(unknown)}, which the stated order of levels does "
+            "not name.",
+            column=name,
+        )
+
+
 def default_kind(numbers: npt.NDArray[np.float64] | None, n_distinct: int) -> Kind:
     """Apply the rule: two values are binary, few whole numbers and texts are categorical."""
     if n_distinct == 2:
@@ -287,12 +310,7 @@ def finish_column(
         if wanted is not None
         else (default_kind(numbers, n_distinct), ())
     )
-    if kind == "binary" and n_distinct > 2:
-        raise DataError(
-            "NOT_BINARY",
-            f"Column {quote(column.name)} has {n_distinct} values, a binary column has two.",
-            column=column.name,
-        )
+    check_binary(column.name, kind, n_distinct)
     has_missing = bool(column.missing[used].any())
     if numbers is not None and kind != "categorical" and not has_missing and not order:
         assert column.numbers is not None
@@ -342,14 +360,7 @@ def _ordered_levels(
     """Sort levels: as the user says, by their leading number, or by the alphabet."""
     distinct = sorted(set(texts))
     if order:
-        unknown = [text for text in distinct if text not in order]
-        if unknown:
-            raise DataError(
-                "BAD_VALUE",
-                f"Column {quote(column.name)} has {listing(unknown)}, which the stated order of "
-                "levels does not name.",
-                column=column.name,
-            )
+        check_order(column.name, distinct, order)
         return order, ()
     leading = [re.match(r"\D{0,2}?([+-]?\d+(?:\.\d+)?)", text) for text in distinct]
     if all(leading):
