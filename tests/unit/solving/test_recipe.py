@@ -1,9 +1,17 @@
 import shlex
+from unittest.mock import MagicMock
 
 import pytest
 
+import octcore
+from octcore.cli import make_parser
+from octcore.cli.options import read_options, solve_settings
+from octcore.constraints import ACCEPTED
 from octcore.data.samples import load_sample, sample_info
+from octcore.formulations.base import get_formulation, list_formulations
 from octcore.solving.recipe import DataChoice, command_line, python_recipe
+from octcore.solving.settings import GENERAL, check_settings
+from tests.off_defaults import OTHER_REGULARISER, REGULARISER, constraints_off, params_off
 
 SETTINGS = {
     "formulation": "flow-oct",
@@ -49,9 +57,6 @@ def test_changed_columns_are_part_of_the_recipe():
 
 
 def test_command_line_is_understood_by_the_command(iris):
-    from octcore.cli import make_parser
-    from octcore.cli.options import read_options, solve_settings
-
     lines = command_line(iris, SETTINGS).replace("\\\n", " ").splitlines()
     assert lines[0] == "octcore samples iris --output iris.csv"
     words = shlex.split(lines[1])
@@ -67,3 +72,55 @@ def test_hostile_file_names_stay_one_word():
     words = shlex.split(command_line(choice, {"depth": 1}))
     assert words[2] == "$(rm -rf x);.csv"
     assert words[4] == "`id`"
+
+
+def off_defaults(formulation: str, without: str) -> dict:
+    """Settings of a solve, all of them off their defaults."""
+    info = get_formulation(formulation).info
+    general = {
+        "encoding": "QB-3", "depth": 1, "engine": info.engines[0], "time_limit": 7.5, "gap": 0.125,
+        "node_limit": 50, "threads": 2, "seed": 9, "warm_start": "none", "test_size": 0.25,
+    }  # fmt: skip
+    assert general.keys() == {p.name for p in GENERAL} - {"formulation"}
+    assert all(general[p.name] != p.default for p in GENERAL if p.name != "formulation")
+    return {
+        "formulation": formulation, **general,
+        "params": params_off(info, without), "constraints": constraints_off(info),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("without", [OTHER_REGULARISER, REGULARISER])
+@pytest.mark.parametrize("formulation", [info.key for info in list_formulations()])
+def test_every_setting_of_every_formulation_is_copied(
+    formulation: str, without: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Script and command ask for what the settings say; what is asked is compared, not solved."""
+    settings = off_defaults(formulation, without)
+    info = get_formulation(formulation).info
+    asked = check_settings(**settings)
+    assert all(asked.params[p.name] != p.default for p in info.hyperparameters if p.name != without)
+    assert asked.constraints.active == info.constraints
+    choice = DataChoice(sample="monks-1", target=sample_info("monks-1").target)
+    called = MagicMock()
+    monkeypatch.setattr(octcore, "solve", called, raising=False)
+    exec(python_recipe(choice, settings), {})
+    assert check_settings(**called.call_args.kwargs) == asked
+    words = command_line(choice, settings).replace("\\\n", " ").splitlines()[-1]
+    arguments = make_parser("solve").parse_args(shlex.split(words)[1:])
+    assert as_texts(check_settings(**solve_settings(arguments))) == as_texts(asked)
+
+
+def as_texts(settings) -> dict:
+    """Settings as plain data; labels of classes are texts on a command line."""
+    record = settings.to_dict()
+    for name in ("min_recall", "class_weight"):
+        if name in record["constraints"]:
+            record["constraints"][name] = {
+                str(label): number for label, number in record["constraints"][name].items()
+            }
+    return record
+
+
+def test_side_constraints_are_copied_with_some_formulation() -> None:
+    able = set().union(*(info.constraints for info in list_formulations()))
+    assert able == {parameter.name for parameter in ACCEPTED}
