@@ -19,19 +19,13 @@ MEMORY_BYTES = 8 * 2**30
 
 @dataclass(frozen=True)
 class Reply:
-    """What a child process said, or in words why it said nothing, with its times.
-
-    Parameters
-    ----------
-    answer : object
-        A text where there is no answer.
-    seconds, cpu_seconds : float
-        Wall clock and processor, without imports.
-    """
+    """What a child process said, or in words why it said nothing, with its times."""
 
     answer: Any
+    """A text where there is no answer."""
     seconds: float
     cpu_seconds: float
+    """`seconds`, `cpu_seconds`: wall clock and processor, without imports."""
 
 
 def ask_child(call: Callable[..., None], arguments: tuple[Any, ...], limit: float) -> Reply:

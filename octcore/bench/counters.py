@@ -21,45 +21,31 @@ MEGABYTE = 2.0**20
 
 @dataclass(frozen=True)
 class Count:
-    """What a program says.
-
-    Parameters
-    ----------
-    seconds, cpu_seconds : float
-        Wall clock and processor, without import and compilation.
-    note : str
-        What is different about its question.
-    """
+    """What a program says."""
 
     trees: int
     seconds: float
     cpu_seconds: float
+    """`seconds`, `cpu_seconds`: wall clock and processor, without import and compilation."""
     optimum: float | None = None
     note: str = ""
+    """What is different about its question."""
 
 
 @dataclass(frozen=True)
 class CountQuestion:
-    """Trees whose accuracy minus `leaf_penalty` x leaves is within `tolerance` of the best.
-
-    Parameters
-    ----------
-    X, y : numpy.ndarray
-        0/1 columns of shape ``(n, p)``; class indices of shape ``(n,)``.
-    depth : int
-        Largest number of splits on a path.
-    leaf_penalty, tolerance : float
-        In accuracy.
-    limit : float
-        Seconds.
-    """
+    """Trees whose accuracy minus `leaf_penalty` x leaves is within `tolerance` of the best."""
 
     X: np.ndarray
     y: np.ndarray
+    """`X`, `y`: 0/1 columns of shape ``(n, p)``; class indices of shape ``(n,)``."""
     depth: int
+    """Largest number of splits on a path."""
     leaf_penalty: float
     tolerance: float
+    """`leaf_penalty`, `tolerance`: in accuracy."""
     limit: float
+    """Seconds."""
 
 
 def _timed(call: Callable[[], Any]) -> tuple[Any, float, float]:

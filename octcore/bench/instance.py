@@ -11,63 +11,44 @@ from octcore.data.dataset import Dataset
 
 @dataclass(frozen=True)
 class Published:
-    """What a paper reports for an instance; None where it reports nothing.
-
-    Parameters
-    ----------
-    objective : float or None
-        In the sense of the formulation.
-    gap : float or None
-        Relative, not in percent.
-    seconds : float or None
-        On the paper's machine and solver.
-    accuracy : float or None
-        Test accuracy, in [0, 1].
-    """
+    """What a paper reports for an instance; None where it reports nothing."""
 
     objective: float | None = None
+    """In the sense of the formulation."""
     gap: float | None = None
+    """Relative, not in percent."""
     seconds: float | None = None
+    """On the paper's machine and solver."""
     accuracy: float | None = None
+    """Test accuracy, in [0, 1]."""
 
 
 @dataclass(frozen=True)
 class Instance:
-    """One solve of a suite.
-
-    Parameters
-    ----------
-    formulation : str
-        Key of a formulation, or of a peer (see `octcore.bench.peers`).
-    load : callable
-        Returns the data set; called in the benchmark's own process, once for many instances.
-    settings : mapping
-        Further keywords of `octcore.solve`: params, constraints, encoding, engine, seed.
-    label : str
-        What distinguishes the solve beside its params: a variant, a split.
-    rows : tuple of (tuple of int, tuple of int, tuple of int) or None
-        Training, validation and test rows; None trains on all rows.
-    grid : tuple of mapping
-        Candidates of `params`; the best on the validation rows is trained again on training and
-        validation rows.  Empty without a choice.
-    select : str
-        Rule by which training rows are selected (see `octcore.selection.data_selection`); empty to
-        train on all.  The accuracies of the line are then about all rows.
-    """
+    """One solve of a suite."""
 
     dataset: str
     encoding: str
     formulation: str
+    """Key of a formulation, or of a peer (see `octcore.bench.peers`)."""
     depth: int
     load: Callable[[], Dataset] = field(repr=False, compare=False)
+    """Returns the data set; called in the benchmark's own process, once for many instances."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    """Further keywords of `octcore.solve`: params, constraints, encoding, engine, seed."""
     label: str = ""
+    """What distinguishes the solve beside its params: a variant, a split."""
     published: Published = Published()
     rows: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None = field(
         default=None, repr=False
     )
+    """Training, validation and test rows; None trains on all rows."""
     grid: tuple[Mapping[str, Any], ...] = ()
+    """Candidates of `params`; the best on the validation rows is trained again on training and
+    validation rows.  Empty without a choice."""
     select: str = ""
+    """Rule by which training rows are selected (see `octcore.selection.data_selection`); empty to
+    train on all.  The accuracies of the line are then about all rows."""
 
     @property
     def parameters(self) -> str:

@@ -19,40 +19,28 @@ CBC_GAP = 1e-4
 
 @dataclass(frozen=True)
 class Parity:
-    """A largest difference of the shares of positive predictions between groups.
-
-    Parameters
-    ----------
-    groups : numpy.ndarray
-        0/1 code of every row, shape ``(n,)``.
-    positive : int
-        Class index of the wanted prediction.
-    max_gap : float
-        Largest difference, in [0, 1].
-    """
+    """A largest difference of the shares of positive predictions between groups."""
 
     groups: np.ndarray
+    """0/1 code of every row, shape ``(n,)``."""
     positive: int
+    """Class index of the wanted prediction."""
     max_gap: float
+    """Largest difference, in [0, 1]."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """Accuracy minus `leaf_penalty` x leaves, to be maximised.
-
-    Parameters
-    ----------
-    X, y : numpy.ndarray
-        Columns of 0 and 1, or of numbers, of shape ``(n, p)``; class indices of shape ``(n,)``.
-    limit : float
-        Seconds.
-    """
+    """Accuracy minus `leaf_penalty` x leaves, to be maximised."""
 
     X: np.ndarray
     y: np.ndarray
+    """`X`, `y`: columns of 0 and 1, or of numbers, of shape ``(n, p)``; class indices of shape
+    ``(n,)``."""
     depth: int
     leaf_penalty: float
     limit: float
+    """Seconds."""
     parity: Parity | None = None
 
     @property
@@ -64,22 +52,15 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a peer found.
-
-    Parameters
-    ----------
-    tree : PeerTree or None
-        Its tree; None if it found none.
-    bound : float or None
-        What it proves about our objective.
-    note : str
-        What must be known to read the line.
-    """
+    """What a peer found."""
 
     tree: PeerTree | None
+    """Its tree; None if it found none."""
     proven: bool = False
     bound: float | None = None
+    """What it proves about our objective."""
     note: str = ""
+    """What must be known to read the line."""
 
 
 def route(tree: PeerTree, X: np.ndarray) -> np.ndarray:

@@ -27,24 +27,18 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Peer:
-    """A program that may be installed.
-
-    Parameters
-    ----------
-    key, title, module, install : str
-        Name in the table, words, module to look for, and how to install it.
-    solve : callable
-        ``Question -> Answer``.
-    needs_parity : bool
-        Whether it answers questions with a parity limit, and only those.
-    """
+    """A program that may be installed."""
 
     key: str
     title: str
     module: str
     install: str
+    """`key`, `title`, `module`, `install`: name in the table, words, module to look for, and how to
+    install it."""
     solve: Callable[[Question], Answer]
+    """``Question -> Answer``."""
     needs_parity: bool = False
+    """Whether it answers questions with a parity limit, and only those."""
 
     @property
     def is_installed(self) -> bool:

@@ -31,24 +31,16 @@ NEEDED = ("dataset", *GROUPS, "status", "gap", "seconds")
 
 @dataclass(frozen=True)
 class Profile:
-    """One curve.
-
-    Parameters
-    ----------
-    name : str
-        Formulation, with the variant where there are several.
-    total : int
-        Number of instances that were run.
-    x : tuple of float
-        Seconds, or gaps, ascending.
-    y : tuple of int
-        Number of instances with at most that value.
-    """
+    """One curve."""
 
     name: str
+    """Formulation, with the variant where there are several."""
     total: int
+    """Number of instances that were run."""
     x: tuple[float, ...]
+    """Seconds, or gaps, ascending."""
     y: tuple[int, ...]
+    """Number of instances with at most that value."""
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data."""

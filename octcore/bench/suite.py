@@ -15,28 +15,20 @@ from octcore.parameters import unknown_name
 
 @dataclass(frozen=True)
 class Suite:
-    """A published experiment that can be repeated.
-
-    Parameters
-    ----------
-    key, title : str
-        Name on the command line, and words; the title says what the reference columns hold.
-    formulations : tuple of str
-        What runs unless ``--formulations`` says otherwise.
-    studies : tuple of str
-        Variants of the suite, the default first.
-    needs : tuple of str
-        Files, relative to the data folder.
-    instances : callable
-        ``(folder, study, formulations) -> instances``, in the order in which they run.
-    """
+    """A published experiment that can be repeated."""
 
     key: str
     title: str
+    """`key`, `title`: name on the command line, and words; the title says what the reference
+    columns hold."""
     formulations: tuple[str, ...]
+    """What runs unless ``--formulations`` says otherwise."""
     needs: tuple[str, ...]
+    """Files, relative to the data folder."""
     instances: Callable[[Path, str, tuple[str, ...]], Sequence[Instance]]
+    """``(folder, study, formulations) -> instances``, in the order in which they run."""
     studies: tuple[str, ...] = ("main",)
+    """Variants of the suite, the default first."""
 
 
 @functools.cache

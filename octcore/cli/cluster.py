@@ -17,18 +17,12 @@ CONNECT_SECONDS = 10
 
 @dataclass(frozen=True)
 class Workers:
-    """Who does the work.
-
-    Parameters
-    ----------
-    backend : str or None
-        Backend of joblib; None for this machine.
-    at_once : int
-        Solves that run at the same time.
-    """
+    """Who does the work."""
 
     backend: str | None
+    """Backend of joblib; None for this machine."""
     at_once: int
+    """Solves that run at the same time."""
 
     @property
     def n_jobs(self) -> int:

@@ -54,30 +54,20 @@ def route(planes: Mapping[int, Line], points: Points) -> tuple[Labels, Points]:
 
 @dataclass(frozen=True, eq=False)
 class SyntheticSet:
-    """Points, labels and, where known, the tree that made them.
-
-    Parameters
-    ----------
-    points : ndarray, shape (n_samples, 2)
-        Coordinates in [0, 1].
-    labels : ndarray of int64, shape (n_samples,)
-        -1 or +1, with `flip` noise already applied.
-    planes : mapping of int to (weights, offset)
-        Lines of the tree that made the labels; empty where there is none.
-    leaf_labels : mapping of int to int
-        Label of each leaf of that tree.
-    true_labels : ndarray of int64, shape (n_samples,)
-        Labels before noise.
-    gamma : float
-        Every point is at least this far from every line on its path.
-    """
+    """Points, labels and, where known, the tree that made them."""
 
     points: Points
+    """Shape ``(n_samples, 2)``: coordinates in [0, 1]."""
     labels: Labels
+    """Shape ``(n_samples,)``: -1 or +1, with `flip` noise already applied."""
     planes: Mapping[int, Line] = field(default_factory=dict)
+    """Lines of the tree that made the labels; empty where there is none."""
     leaf_labels: Mapping[int, int] = field(default_factory=dict)
+    """Label of each leaf of that tree."""
     true_labels: Labels = field(default_factory=lambda: np.empty(0, np.int64))
+    """Shape ``(n_samples,)``: labels before noise."""
     gamma: float = 0.0
+    """Every point is at least this far from every line on its path."""
 
 
 @dataclass(frozen=True)

@@ -31,19 +31,13 @@ LONG_TEXT = 100
 
 @dataclass(frozen=True, eq=False)
 class RawColumn:
-    """A column as text: distinct values and, for every row, which of them.
-
-    Parameters
-    ----------
-    codes : ndarray of int64, shape (n_rows,)
-        Positions in `values`.
-    values : tuple of str
-        Distinct cleaned texts in order of appearance; the empty text means nothing was written.
-    """
+    """A column as text: distinct values and, for every row, which of them."""
 
     name: str
     codes: npt.NDArray[np.int64]
+    """Shape ``(n_rows,)``: positions in `values`."""
     values: tuple[str, ...]
+    """Distinct cleaned texts in order of appearance; the empty text means nothing was written."""
 
     def texts(self) -> npt.NDArray[np.object_]:
         """Return the text of every row."""
@@ -85,29 +79,21 @@ def look_alikes(raw: RawColumn) -> tuple[RawColumn, tuple[tuple[str, ...], ...]]
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
-    """A file that was read but not typed: cheap to turn into data sets again and again.
-
-    Parameters
-    ----------
-    file_name, sha256 : str
-        Name for people; hash of the bytes.
-    lines : ndarray of int64, shape (n_rows,)
-        Line of the file on which each row starts.
-    findings : tuple of Finding
-        Warnings about the file as a whole.
-    index_column : str or None
-        A column that only counts the rows (unnamed, as pandas and R save it).
-    """
+    """A file that was read but not typed: cheap to turn into data sets again and again."""
 
     file_name: str
     sha256: str
+    """`file_name`, `sha256`: name for people; hash of the bytes."""
     n_bytes: int
     encoding: str
     delimiter: str
     columns: tuple[RawColumn, ...]
     lines: npt.NDArray[np.int64]
+    """Shape ``(n_rows,)``: line of the file on which each row starts."""
     findings: tuple[Finding, ...]
+    """Warnings about the file as a whole."""
     index_column: str | None = None
+    """A column that only counts the rows (unnamed, as pandas and R save it)."""
 
     @property
     def names(self) -> tuple[str, ...]:

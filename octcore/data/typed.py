@@ -32,22 +32,16 @@ MANY_LEVELS = 10
 
 @dataclass(frozen=True, eq=False)
 class TypedColumn:
-    """Distinct values of a raw column, read as numbers or as text.
-
-    Parameters
-    ----------
-    numbers : ndarray of float64, shape (n_values,), or None
-        Number of each distinct value, NaN where missing; None for a text column.
-    missing : ndarray of bool, shape (n_values,)
-        Which distinct values mean "missing".
-    number_format : str
-        See `octcore.data.numbers`.
-    """
+    """Distinct values of a raw column, read as numbers or as text."""
 
     raw: RawColumn
     numbers: npt.NDArray[np.float64] | None
+    """Shape ``(n_values,)``: number of each distinct value, NaN where missing; None for a text
+    column."""
     missing: npt.NDArray[np.bool_]
+    """Shape ``(n_values,)``: which distinct values mean "missing"."""
     number_format: str = "plain"
+    """See `octcore.data.numbers`."""
     findings: tuple[Finding, ...] = ()
 
     @property

@@ -15,18 +15,12 @@ MANY_QUANTILES = 100
 
 @dataclass(frozen=True)
 class EncodingKey:
-    """An encoding key taken apart.
-
-    Parameters
-    ----------
-    family : str
-        ``"QB"``, ``"QT"`` or one of the keys without a number.
-    q : int
-        Number of quantile steps; 0 for keys without one.
-    """
+    """An encoding key taken apart."""
 
     family: str
+    """``"QB"``, ``"QT"`` or one of the keys without a number."""
     q: int = 0
+    """Number of quantile steps; 0 for keys without one."""
     findings: tuple[str, ...] = ()
 
     @property

@@ -47,37 +47,26 @@ class CompiledColumns:
 
 @dataclass(frozen=True, eq=False)
 class CompiledModel:
-    """``sense cost @ x + offset`` over ``row_lower <= matrix @ x <= row_upper`` and a box.
-
-    Parameters
-    ----------
-    sense : Sense
-        Direction of the model's own objective.
-    cost, offset : numpy.ndarray, float
-        Linear objective, shape ``(n_columns,)``, and its constant.
-    matrix : scipy.sparse.csr_matrix
-        Shape ``(n_rows, n_columns)``.
-    row_lower, row_upper : numpy.ndarray
-        Shape ``(n_rows,)``, infinite where open.
-    lower, upper : numpy.ndarray
-        Column bounds, shape ``(n_columns,)``.
-    integer : numpy.ndarray
-        Boolean, shape ``(n_columns,)``.
-    variables : tuple
-        Pyomo variables in column order; kept alive because columns know them by identity.
-    """
+    """``sense cost @ x + offset`` over ``row_lower <= matrix @ x <= row_upper`` and a box."""
 
     columns: CompiledColumns
     sense: Sense
+    """Direction of the model's own objective."""
     cost: np.ndarray
     offset: float
+    """`cost`, `offset`: linear objective, shape ``(n_columns,)``, and its constant."""
     matrix: csr_matrix
+    """Shape ``(n_rows, n_columns)``."""
     row_lower: np.ndarray
     row_upper: np.ndarray
+    """`row_lower`, `row_upper`: shape ``(n_rows,)``, infinite where open."""
     lower: np.ndarray
     upper: np.ndarray
+    """`lower`, `upper`: column bounds, shape ``(n_columns,)``."""
     integer: np.ndarray
+    """Boolean, shape ``(n_columns,)``."""
     variables: tuple[Any, ...]
+    """Pyomo variables in column order; kept alive because columns know them by identity."""
 
     @property
     def size(self) -> ModelSize:

@@ -54,25 +54,18 @@ _STATUS = {
 
 @dataclass(frozen=True)
 class SolverSettings:
-    """Limits of one run.
-
-    Parameters
-    ----------
-    time_limit : float
-        Seconds from now.
-    relative_gap, absolute_gap : float
-        On the scale of the model's own objective.
-    feasibility : float
-        How closely rows and integrality must be kept.
-    """
+    """Limits of one run."""
 
     time_limit: float
+    """Seconds from now."""
     relative_gap: float = 0.0
     absolute_gap: float = 1e-6
+    """`relative_gap`, `absolute_gap`: on the scale of the model's own objective."""
     node_limit: int | None = None
     threads: int = 1
     seed: int = 0
     feasibility: float = 1e-6
+    """How closely rows and integrality must be kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,22 +81,15 @@ class SolverResult:
 
 @dataclass(frozen=True)
 class SolverHooks:
-    """What a caller may do while a MIP runs.
-
-    Parameters
-    ----------
-    on_solution : callable
-        ``(point, objective)``, for every feasible point found.
-    on_progress : callable
-        ``(bound, nodes) -> stop``, at most four times a second; both are None inside an LP.  A
-        true answer stops the run.
-    inject : callable
-        Returns a complete point to offer to the solver, or None.
-    """
+    """What a caller may do while a MIP runs."""
 
     on_solution: Callable[[np.ndarray, float], None]
+    """``(point, objective)``, for every feasible point found."""
     on_progress: Callable[[float | None, int | None], bool]
+    """``(bound, nodes) -> stop``, at most four times a second; both are None inside an LP.  A true
+    answer stops the run."""
     inject: Callable[[], np.ndarray | None]
+    """Returns a complete point to offer to the solver, or None."""
 
 
 class HighsModel:

@@ -39,31 +39,22 @@ def _ends_without_a_log() -> Iterator[None]:
 
 @dataclass(eq=False)
 class ModelRun:
-    """State of one solve of a program with a model.
-
-    Parameters
-    ----------
-    cancel : callable
-        Whether a stop was asked for.
-    seconds : dict
-        Seconds by phase.
-    size : ModelSize or None
-        Counted size, once the model is compiled.
-    root_bound : float or None
-        Bound of the root relaxation, in the program's terms.
-    claims : tuple of str
-        What the engine adds to the certificate.
-    """
+    """State of one solve of a program with a model."""
 
     program: Program
     limits: SolveLimits
     recorder: Recorder
     cancel: Callable[[], bool]
+    """Whether a stop was asked for."""
     seconds: dict[str, float] = field(default_factory=dict)
+    """Seconds by phase."""
     size: ModelSize | None = None
+    """Counted size, once the model is compiled."""
     root_bound: float | None = None
+    """Bound of the root relaxation, in the program's terms."""
     values: dict[str, object] = field(default_factory=dict)
     claims: tuple[str, ...] = ()
+    """What the engine adds to the certificate."""
     constant: float | None = None
     """Big-M of the model that was built, where the program has one."""
 

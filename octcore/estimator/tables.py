@@ -65,22 +65,15 @@ def kinds_of(frame: pd.DataFrame, wanted: Mapping[str, str] | None) -> dict[str,
 
 @dataclass(frozen=True)
 class Gaps:
-    """What stands for the missing values of the columns that had some in training.
-
-    Parameters
-    ----------
-    fills : mapping of str to float
-        Columns of numbers and the median of their known values; a second column says where a value
-        was missing, so that a split can send these rows where they belong.
-    names : mapping of str to str
-        Name of that second column by column.
-    texts : tuple of str
-        Columns of categories; a missing value is a level of its own, the first in an order.
-    """
+    """What stands for the missing values of the columns that had some in training."""
 
     fills: Mapping[str, float] = field(default_factory=dict)
+    """Columns of numbers and the median of their known values; a second column says where a value
+    was missing, so that a split can send these rows where they belong."""
     names: Mapping[str, str] = field(default_factory=dict)
+    """Name of that second column by column."""
     texts: tuple[str, ...] = ()
+    """Columns of categories; a missing value is a level of its own, the first in an order."""
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> Gaps:

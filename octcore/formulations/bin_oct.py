@@ -94,21 +94,15 @@ INFO = FormulationInfo(
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Rows that must leave one side of a node for a column and a prefix of threshold bits.
-
-    Parameters
-    ----------
-    leaves_left : bool
-        Whether they go right (so none may be left), else left.
-    zero_bits, one_bits : tuple of int
-        Bits that must be 0, and 1, for the block to matter.
-    """
+    """Rows that must leave one side of a node for a column and a prefix of threshold bits."""
 
     column: int
     members: np.ndarray
     leaves_left: bool
+    """Whether they go right (so none may be left), else left."""
     zero_bits: tuple[int, ...] = ()
     one_bits: tuple[int, ...] = ()
+    """`zero_bits`, `one_bits`: bits that must be 0, and 1, for the block to matter."""
 
 
 @formulation(INFO)

@@ -23,39 +23,27 @@ _WHOLE = re.compile(r"[+-]?\d{1,18}(?:\.0*)?", re.ASCII)
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Rows with what a tree says about them.
-
-    Parameters
-    ----------
-    complete : ndarray of bool, shape (n_rows,)
-        Rows that have all values; only these get a prediction.
-    labels : ndarray, shape (n_complete,)
-        Predicted classes.
-    leaves : ndarray of int64, shape (n_complete,)
-        Leaf that every row reaches.
-    confidence : ndarray of float64, shape (n_complete,), or None
-        Share of the predicted class among the training rows of the leaf, NaN in a leaf that no
-        training row reaches; None when these are not known.
-    unseen : mapping of str to int
-        Rows with a category that never came up in training, by column.
-    extra : tuple of str
-        Columns that the model does not know.
-    right : ndarray of int8, shape (n_complete,), or None
-        1 where the prediction is right, 0 where not, -1 where the file states no label; None
-        when it has no target column.
-    target : str or None
-        The target column in the spelling of the file.
-    """
+    """Rows with what a tree says about them."""
 
     frame: pd.DataFrame
     complete: npt.NDArray[np.bool_]
+    """Shape ``(n_rows,)``: rows that have all values; only these get a prediction."""
     labels: npt.NDArray[Any]
+    """Shape ``(n_complete,)``: predicted classes."""
     leaves: npt.NDArray[np.int64]
+    """Shape ``(n_complete,)``: leaf that every row reaches."""
     confidence: npt.NDArray[np.float64] | None = None
+    """Shape ``(n_complete,)``: share of the predicted class among the training rows of the leaf,
+    NaN in a leaf that no training row reaches; None when these are not known."""
     unseen: Mapping[str, int] = field(default_factory=dict)
+    """Rows with a category that never came up in training, by column."""
     extra: tuple[str, ...] = ()
+    """Columns that the model does not know."""
     right: npt.NDArray[np.int8] | None = None
+    """Shape ``(n_complete,)``: 1 where the prediction is right, 0 where not, -1 where the file
+    states no label; None when it has no target column."""
     target: str | None = None
+    """The target column in the spelling of the file."""
 
     @property
     def n_judged(self) -> int:

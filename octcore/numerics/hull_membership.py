@@ -30,22 +30,16 @@ DIRECTIONS_PER_FEATURE = 50
 
 @dataclass(frozen=True, eq=False)
 class HullSplit:
-    """Vertices of a point set and the combinations that give the other points.
-
-    Parameters
-    ----------
-    vertices : numpy.ndarray
-        Positions of the vertices.
-    inner : numpy.ndarray
-        Positions of all other points.
-    members, multipliers : list of numpy.ndarray
-        For every inner point, at most d + 1 vertices and their positive multipliers.
-    """
+    """Vertices of a point set and the combinations that give the other points."""
 
     vertices: NDArray[np.int64]
+    """Positions of the vertices."""
     inner: NDArray[np.int64]
+    """Positions of all other points."""
     members: list[NDArray[np.int64]]
     multipliers: list[FloatArray]
+    """`members`, `multipliers`: for every inner point, at most d + 1 vertices and their positive
+    multipliers."""
 
 
 def split_hull(

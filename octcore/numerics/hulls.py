@@ -26,19 +26,13 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Gap:
-    """A hyperplane between two point sets.
-
-    Parameters
-    ----------
-    weights : numpy.ndarray
-        1-norm 1, shape ``(n_features,)``; the score ``weights @ x`` grows to the right.
-    low, high : float
-        Largest score on the left, smallest score on the right.
-    """
+    """A hyperplane between two point sets."""
 
     weights: FloatArray
+    """1-norm 1, shape ``(n_features,)``; the score ``weights @ x`` grows to the right."""
     low: float
     high: float
+    """`low`, `high`: largest score on the left, smallest score on the right."""
 
     @property
     def width(self) -> float:

@@ -19,22 +19,15 @@ WEIGHT_BOX = 1e3
 
 @dataclass(frozen=True)
 class MarginPrices:
-    """Prices and widths of a node of SVM1-ODT.
-
-    Parameters
-    ----------
-    missing, norm : float
-        alpha1, the price of missing margin; alpha2, the price of the 1-norm.
-    margin : float
-        Epsilon, the margin wanted on both sides.
-    right : float
-        Distance that right-goers must keep from the plane (0 when ties are allowed).
-    """
+    """Prices and widths of a node of SVM1-ODT."""
 
     missing: float
     norm: float
+    """`missing`, `norm`: alpha1, the price of missing margin; alpha2, the price of the 1-norm."""
     margin: float
+    """Epsilon, the margin wanted on both sides."""
     right: float
+    """Distance that right-goers must keep from the plane (0 when ties are allowed)."""
     big_m: float
 
 

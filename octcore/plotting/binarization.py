@@ -24,21 +24,14 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class BinarizationCurves:
-    """What one measure is on every encoding.
-
-    Parameters
-    ----------
-    measure : str
-        A key of `MEASURES`.
-    curves : dict of str to tuple of (int, float, bool)
-        By family: parts, value, and whether the objective is proven.
-    levels : dict of str to (float, bool)
-        The encodings without parts: value, and whether the objective is proven.
-    """
+    """What one measure is on every encoding."""
 
     measure: str
+    """A key of `MEASURES`."""
     curves: dict[str, tuple[tuple[int, float, bool], ...]]
+    """By family: parts, value, and whether the objective is proven."""
     levels: dict[str, tuple[float, bool]]
+    """The encodings without parts: value, and whether the objective is proven."""
 
 
 def binarization_data(path: BinarizationPath, measure: str = "objective") -> BinarizationCurves:

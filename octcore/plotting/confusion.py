@@ -19,19 +19,13 @@ from octcore.tree.tree import Tree
 
 @dataclass(frozen=True)
 class Confusion:
-    """Counts of true class against predicted class.
-
-    Parameters
-    ----------
-    counts : tuple of tuple of int
-        ``counts[true][predicted]``.
-    rows : str
-        Which rows were counted ("training rows", "held-out rows").
-    """
+    """Counts of true class against predicted class."""
 
     classes: tuple[Any, ...]
     counts: tuple[tuple[int, ...], ...]
+    """``counts[true][predicted]``."""
     rows: str
+    """Which rows were counted ("training rows", "held-out rows")."""
 
     @property
     def recalls(self) -> tuple[float | None, ...]:

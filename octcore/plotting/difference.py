@@ -19,19 +19,14 @@ NOTHING = 5e-5
 
 @dataclass(frozen=True)
 class Difference:
-    """Where two trees differ.
-
-    Parameters
-    ----------
-    before, after : frozenset of int
-        Nodes of the first and the second tree that the other one does not have in this form.
-    rows : int
-        Training rows that get another prediction.
-    """
+    """Where two trees differ."""
 
     before: frozenset[int]
     after: frozenset[int]
+    """`before`, `after`: nodes of the first and the second tree that the other one does not have in
+    this form."""
     rows: int
+    """Training rows that get another prediction."""
 
     @property
     def is_same(self) -> bool:
@@ -96,25 +91,19 @@ def mark(component: dict[str, Any], nodes: frozenset[int]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Price:
-    """What a condition costs.
-
-    Parameters
-    ----------
-    leaves : int
-        Leaves of the new tree minus leaves of the old one.
-    low, high : float or None
-        Range of the price in the objective; None where a bound is missing.  Equal when proven.
-    own_optima : bool or None
-        Where the objectives differ: whether each tree is optimal for its own; None where they are
-        the same.
-    """
+    """What a condition costs."""
 
     before: float
     after: float
     leaves: int
+    """Leaves of the new tree minus leaves of the old one."""
     low: float | None
     high: float | None
+    """`low`, `high`: range of the price in the objective; None where a bound is missing.  Equal
+    when proven."""
     own_optima: bool | None = None
+    """Where the objectives differ: whether each tree is optimal for its own; None where they are
+    the same."""
 
     @property
     def accuracy(self) -> float:

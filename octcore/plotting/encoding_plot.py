@@ -20,34 +20,23 @@ MOST_LEVELS = 25
 
 @dataclass(frozen=True)
 class EncodingPlot:
-    """What the picture of one raw column shows.
-
-    Parameters
-    ----------
-    classes : tuple
-        Class labels in index order; one unnamed class without a target.
-    edges : tuple of float
-        Ends of the histogram's bins; empty for a column of levels.
-    levels : tuple of str
-        Levels; empty for a numeric column.
-    counts : tuple of tuple of int
-        ``counts[class][bin or level]``.
-    thresholds : tuple of float
-        Where the encoding cuts the raw axis, ascending.
-    n_encoded : int
-        Encoded columns made of this raw column.
-    others : tuple of (str, tuple of float)
-        Named thresholds to lay over each other, such as those of two encodings and of a tree.
-    """
+    """What the picture of one raw column shows."""
 
     column: str
     classes: tuple[Any, ...]
+    """Class labels in index order; one unnamed class without a target."""
     edges: tuple[float, ...]
+    """Ends of the histogram's bins; empty for a column of levels."""
     levels: tuple[str, ...]
+    """Levels; empty for a numeric column."""
     counts: tuple[tuple[int, ...], ...]
+    """``counts[class][bin or level]``."""
     thresholds: tuple[float, ...]
+    """Where the encoding cuts the raw axis, ascending."""
     n_encoded: int
+    """Encoded columns made of this raw column."""
     others: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    """Named thresholds to lay over each other, such as those of two encodings and of a tree."""
 
 
 def thresholds_of(encoding: Encoding, column: str) -> tuple[float, ...]:

@@ -18,27 +18,18 @@ from octcore.tree.tree import Tree
 
 @dataclass(frozen=True)
 class FeatureUsage:
-    """Share of the absolute weights that every raw feature has at every branch node.
-
-    Parameters
-    ----------
-    nodes : tuple of int
-        Branch nodes, ascending.
-    features : tuple of str
-        Raw features that are used anywhere, most used first.
-    shares : tuple of tuple of float
-        ``shares[feature][node]`` in [0, 1]; the shares of a node sum to 1.
-    words : mapping of int to str
-        Wording of every node's split.
-    unused : tuple of str
-        Raw features that no split tests.
-    """
+    """Share of the absolute weights that every raw feature has at every branch node."""
 
     nodes: tuple[int, ...]
+    """Branch nodes, ascending."""
     features: tuple[str, ...]
+    """Raw features that are used anywhere, most used first."""
     shares: tuple[tuple[float, ...], ...]
+    """``shares[feature][node]`` in [0, 1]; the shares of a node sum to 1."""
     words: Mapping[int, str]
+    """Wording of every node's split."""
     unused: tuple[str, ...] = ()
+    """Raw features that no split tests."""
 
 
 def usage_data(

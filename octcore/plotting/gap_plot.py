@@ -40,27 +40,20 @@ class Phase:
 
 @dataclass(frozen=True)
 class Convergence:
-    """What a convergence chart shows of one run.
-
-    Parameters
-    ----------
-    objective : str
-        Title of the axis for absolute values.
-    seconds, incumbent, bound, gap : tuple
-        One entry per change; None where there is no value yet.  Times count from the start of
-        encoding.
-    phases : tuple of Phase
-        What happened before the search began.
-    """
+    """What a convergence chart shows of one run."""
 
     label: str
     objective: str
+    """Title of the axis for absolute values."""
     seconds: tuple[float, ...]
     incumbent: tuple[float | None, ...]
     bound: tuple[float | None, ...]
     gap: tuple[float | None, ...]
+    """`seconds`, `incumbent`, `bound`, `gap`: one entry per change; None where there is no value
+    yet.  Times count from the start of encoding."""
     marks: tuple[Mark, ...]
     phases: tuple[Phase, ...]
+    """What happened before the search began."""
     optimum: float | None = None
 
     @property

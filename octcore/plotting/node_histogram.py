@@ -20,21 +20,14 @@ BINS = 14
 
 @dataclass(frozen=True)
 class NodeHistogram:
-    """Rows of one branch node by class along a raw column, or along ``w.x`` of a hyperplane.
-
-    Parameters
-    ----------
-    counts : tuple of tuple of int
-        ``counts[bin][class]``, ascending.
-    cuts : tuple of float
-        Where the split parts them, as a share of the width, 0 to 1.
-    band : (float, float) or None
-        Margin lines of a hyperplane, as shares; an end outside the picture is 0 or 1.
-    """
+    """Rows of one branch node by class along a raw column, or along ``w.x`` of a hyperplane."""
 
     counts: tuple[tuple[int, ...], ...]
+    """``counts[bin][class]``, ascending."""
     cuts: tuple[float, ...]
+    """Where the split parts them, as a share of the width, 0 to 1."""
     band: tuple[float, float] | None = None
+    """Margin lines of a hyperplane, as shares; an end outside the picture is 0 or 1."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for a browser."""

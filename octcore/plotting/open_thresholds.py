@@ -19,36 +19,24 @@ OPEN_OPACITY = 0.22
 
 @dataclass(frozen=True)
 class OpenMoment:
-    """One column at one moment of the search.
-
-    Parameters
-    ----------
-    value, bound : float
-        Objective of the best tree, and its bound.
-    open : tuple of (float, float)
-        Between which thresholds, both included, the root of a better tree may still lie.
-    root : float or None
-        Threshold of the best tree's root, where it tests this column.
-    """
+    """One column at one moment of the search."""
 
     seconds: float
     value: float
     bound: float
+    """`value`, `bound`: objective of the best tree, and its bound."""
     open: tuple[tuple[float, float], ...]
+    """Between which thresholds, both included, the root of a better tree may still lie."""
     root: float | None
+    """Threshold of the best tree's root, where it tests this column."""
 
 
 @dataclass(frozen=True)
 class OpenThresholds:
-    """A numeric column over the course of a search.
-
-    Parameters
-    ----------
-    rows : EncodingPlot
-        The training rows by class along the column.
-    """
+    """A numeric column over the course of a search."""
 
     rows: EncodingPlot
+    """The training rows by class along the column."""
     moments: tuple[OpenMoment, ...]
 
 

@@ -35,29 +35,24 @@ DARK_INK, LIGHT_INK = "#14181f", "#ffffff"
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of one theme.
-
-    Parameters
-    ----------
-    name : str
-        ``"light"`` or ``"dark"``.
-    text, muted, grid, surface, background : str
-        Ink, weaker ink, grid lines, raised areas and the page.
-    incumbent, bound, optimum, refuted : str
-        Lines of the convergence charts; the badge of a refuted claim.
-    """
+    """Colours of one theme."""
 
     name: str
+    """``"light"`` or ``"dark"``."""
     text: str
     muted: str
     grid: str
     surface: str
     background: str
+    """`text`, `muted`, `grid`, `surface`, `background`: ink, weaker ink, grid lines, raised areas
+    and the page."""
     outline: str
     incumbent: str
     bound: str
     optimum: str
     refuted: str
+    """`incumbent`, `bound`, `optimum`, `refuted`: lines of the convergence charts; the badge of a
+    refuted claim."""
 
     def class_colour(self, index: int) -> str:
         """Colour of a class by its index."""

@@ -15,21 +15,16 @@ from octcore.selection.penalty_path import PathStep, PenaltyPath
 
 @dataclass(frozen=True)
 class PathPoint:
-    """One number of leaves.
-
-    Parameters
-    ----------
-    test_accuracy : float or None
-        On the held-out rows.
-    low, high : float or None
-        Range of the leaf penalty for which this tree is optimal; both None when for none.
-    """
+    """One number of leaves."""
 
     leaves: int
     accuracy: float
     test_accuracy: float | None
+    """On the held-out rows."""
     low: float | None
     high: float | None
+    """`low`, `high`: range of the leaf penalty for which this tree is optimal; both None when for
+    none."""
 
     @property
     def wins(self) -> bool:

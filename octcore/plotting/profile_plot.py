@@ -36,24 +36,16 @@ LEAST_GAP = 0.01
 
 @dataclass(frozen=True)
 class Panels:
-    """Profiles of all curves on the instances that all of them were given, where there are any.
-
-    Parameters
-    ----------
-    proven : tuple of Profile
-        Instances proven within a time, one per curve.
-    gaps : tuple of Profile
-        Instances whose gap at the end was at most a value, in the same order.
-    n_left_out : int
-        Lines that not every curve has.
-    same_instances : bool
-        False when the curves have no instance in common, so that each has its own.
-    """
+    """Profiles of all curves on the instances that all of them were given, where there are any."""
 
     proven: tuple[Profile, ...]
+    """Instances proven within a time, one per curve."""
     gaps: tuple[Profile, ...]
+    """Instances whose gap at the end was at most a value, in the same order."""
     n_left_out: int = 0
+    """Lines that not every curve has."""
     same_instances: bool = True
+    """False when the curves have no instance in common, so that each has its own."""
 
     @property
     def n_instances(self) -> int:

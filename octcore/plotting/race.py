@@ -24,27 +24,19 @@ AXIS_TITLES = {"gap": "relative gap", "accuracy": "training accuracy of the best
 
 @dataclass(frozen=True, eq=False)
 class Entrant:
-    """One solve of a race.
-
-    Parameters
-    ----------
-    problem : str
-        Equal for solves of the same problem: then an optimum of one is that of the other.
-    proven : float or None
-        Objective, once it is proven optimal.
-    span : (float, float) or None
-        When it ran, in seconds since 1970; None while it waits and where it is not known.
-    accuracies : tuple of float
-        Training accuracy of every incumbent that has a tree.
-    """
+    """One solve of a race."""
 
     label: str
     trace: Trace
     objective: str
     problem: str = ""
+    """Equal for solves of the same problem: then an optimum of one is that of the other."""
     proven: float | None = None
+    """Objective, once it is proven optimal."""
     span: tuple[float, float] | None = None
+    """When it ran, in seconds since 1970; None while it waits and where it is not known."""
     accuracies: tuple[float, ...] = ()
+    """Training accuracy of every incumbent that has a tree."""
 
 
 @dataclass(frozen=True)
@@ -61,27 +53,19 @@ class Series:
 
 @dataclass(frozen=True)
 class Race:
-    """What a race chart shows.
-
-    Parameters
-    ----------
-    scale : str
-        ``"gap"``, ``"objective"`` or ``"accuracy"``.
-    labels : tuple of str
-        All solves, with or without a line yet.
-    optimum : float or None
-        Proven optimum of the problem that all drawn solves share.
-    left_out : tuple of str
-        Solves whose objective is of another kind and which are not drawn.
-    """
+    """What a race chart shows."""
 
     scale: Scale
+    """``"gap"``, ``"objective"`` or ``"accuracy"``."""
     title: str
     labels: tuple[str, ...]
+    """All solves, with or without a line yet."""
     series: tuple[Series, ...]
     optimum: float | None = None
+    """Proven optimum of the problem that all drawn solves share."""
     proven_by: str = ""
     left_out: tuple[str, ...] = ()
+    """Solves whose objective is of another kind and which are not drawn."""
 
     @property
     def end(self) -> float:

@@ -41,13 +41,7 @@ MOST_ROWS_NAMED = 6
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """One incumbent of a solve.
-
-    Parameters
-    ----------
-    is_start : bool
-        Whether it was there before the solver began.
-    """
+    """One incumbent of a solve."""
 
     seconds: float
     value: float | None
@@ -55,6 +49,7 @@ class Frame:
     gap: float | None
     source: str
     is_start: bool
+    """Whether it was there before the solver began."""
     tree: Tree
     accuracy: float
 
@@ -132,31 +127,23 @@ def family_words(family: str) -> str:
 
 @dataclass(frozen=True)
 class CutPicture:
-    """One cut that the solver added, as it can be shown.
-
-    Parameters
-    ----------
-    words : str
-        What it says, in one or two sentences.
-    nodes : tuple of int
-        Nodes that it speaks of; empty when it speaks of rows alone.
-    path : tuple of (int, int, str)
-        Branch nodes of a path, the side taken (0 is left) and the condition for going left.
-    left, right : tuple of int
-        Rows on the two sides of an impossible division, or rows that look the same.
-    columns : tuple of str
-        Raw columns in which rows that otherwise look the same differ: the split set.
-    """
+    """One cut that the solver added, as it can be shown."""
 
     seconds: float
     family: str
     words: str
+    """What it says, in one or two sentences."""
     nodes: tuple[int, ...] = ()
+    """Nodes that it speaks of; empty when it speaks of rows alone."""
     arcs: tuple[tuple[int, int], ...] = ()
     path: tuple[tuple[int, int, str], ...] = ()
+    """Branch nodes of a path, the side taken (0 is left) and the condition for going left."""
     left: tuple[int, ...] = ()
     right: tuple[int, ...] = ()
+    """`left`, `right`: rows on the two sides of an impossible division, or rows that look the
+    same."""
     columns: tuple[str, ...] = ()
+    """Raw columns in which rows that otherwise look the same differ: the split set."""
 
 
 def cut_pictures(

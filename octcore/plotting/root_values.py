@@ -20,26 +20,18 @@ MOST_FEATURES = 24
 
 @dataclass(frozen=True)
 class RootValue:
-    """One raw feature at the root.
-
-    Parameters
-    ----------
-    value : float
-        Best objective over its columns, or a bound on it.
-    is_exact : bool
-        False when no tree that starts with it can be better than `value`, but none is known that
-        is as good.
-    split : str
-        The best split on it, in words.
-    loss : float or None
-        What starting with it costs against the best feature; None when that is not known exactly.
-    """
+    """One raw feature at the root."""
 
     feature: str
     value: float
+    """Best objective over its columns, or a bound on it."""
     is_exact: bool
+    """False when no tree that starts with it can be better than `value`, but none is known that is
+    as good."""
     split: str
+    """The best split on it, in words."""
     loss: float | None
+    """What starting with it costs against the best feature; None when that is not known exactly."""
 
 
 def root_values_data(values: Mapping[str, Any], encoding: Encoding) -> tuple[RootValue, ...]:

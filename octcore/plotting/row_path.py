@@ -23,21 +23,14 @@ VALUE_DIGITS = 5
 
 @dataclass(frozen=True, eq=False)
 class ChosenRow:
-    """A row that somebody looks at.
-
-    Parameters
-    ----------
-    source : str
-        ``"training"``, ``"held-out"`` or ``"typed"``.
-    position : int
-        Place in its part, from 0; -1 for a typed row.
-    frame : pandas.DataFrame
-        The one row, raw columns typed as at training.
-    """
+    """A row that somebody looks at."""
 
     source: str
+    """``"training"``, ``"held-out"`` or ``"typed"``."""
     position: int
+    """Place in its part, from 0; -1 for a typed row."""
     frame: pd.DataFrame
+    """The one row, raw columns typed as at training."""
 
     @property
     def title(self) -> str:
@@ -47,16 +40,11 @@ class ChosenRow:
 
 @dataclass(frozen=True)
 class Step:
-    """One question on the way.
-
-    Parameters
-    ----------
-    question : str
-        Its split in raw units; yes goes left.
-    """
+    """One question on the way."""
 
     node: int
     question: str
+    """Its split in raw units; yes goes left."""
     value: str
     is_yes: bool
 

@@ -20,30 +20,21 @@ WORDS_SHOWN = 160
 
 @dataclass(frozen=True)
 class NodeView:
-    """One node as it is shown.
-
-    Parameters
-    ----------
-    words : str
-        The split in raw units, or the class of a leaf.
-    detail : str
-        Second line: rows and correctness, or rows and margin.
-    leaf_class : int or None
-        Class index of a leaf, None for a branch node.
-    is_swapped : bool
-        Whether the answer yes leads to the right child, which is then drawn on the left.
-    histogram : NodeHistogram or None
-        Rows along what the split tests, where it cuts numbers.
-    """
+    """One node as it is shown."""
 
     node: int
     words: str
+    """The split in raw units, or the class of a leaf."""
     detail: str
+    """Second line: rows and correctness, or rows and margin."""
     n_samples: int
     counts: tuple[int, ...]
     leaf_class: int | None
+    """Class index of a leaf, None for a branch node."""
     is_swapped: bool = False
+    """Whether the answer yes leads to the right child, which is then drawn on the left."""
     histogram: NodeHistogram | None = None
+    """Rows along what the split tests, where it cuts numbers."""
 
     @property
     def label(self) -> str:

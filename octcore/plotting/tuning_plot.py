@@ -41,18 +41,12 @@ class Score:
 
 @dataclass(frozen=True)
 class TuningPlot:
-    """What the chart draws.
-
-    Parameters
-    ----------
-    scores : tuple of Score
-        Candidates that were judged at least once.
-    across : str
-        Setting on the horizontal axis; empty when every candidate gets a line of its own.
-    """
+    """What the chart draws."""
 
     scores: tuple[Score, ...]
+    """Candidates that were judged at least once."""
     across: str
+    """Setting on the horizontal axis; empty when every candidate gets a line of its own."""
     values: tuple[Any, ...]
     best: Candidate | None
 

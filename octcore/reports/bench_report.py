@@ -44,17 +44,12 @@ STYLE = (
 
 @dataclass(frozen=True)
 class Section:
-    """One suite.
-
-    Parameters
-    ----------
-    facts : tuple of str
-        Sentences: limits, loads, and what every formulation proved.
-    """
+    """One suite."""
 
     title: str
     machines: tuple[str, ...]
     facts: tuple[str, ...]
+    """Sentences: limits, loads, and what every formulation proved."""
     table: tuple[tuple[str, ...], ...]
     figures: tuple[tuple[str, go.Figure], ...]
 

@@ -29,52 +29,36 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class FeatureUse:
-    """How the trees of a set use a raw feature.
-
-    Parameters
-    ----------
-    trees, at_root : int
-        Trees that test it anywhere, and at the root.
-    low, high : float
-        Smallest and largest loss of accuracy when its values are permuted.
-    is_exact : bool
-        Whether all trees were looked at for these losses.
-    """
+    """How the trees of a set use a raw feature."""
 
     name: str
     trees: int
     at_root: int
+    """`trees`, `at_root`: trees that test it anywhere, and at the root."""
     low: float
     high: float
+    """`low`, `high`: smallest and largest loss of accuracy when its values are permuted."""
     is_exact: bool
+    """Whether all trees were looked at for these losses."""
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """One near-optimal tree and what it is worth.
-
-    Parameters
-    ----------
-    objective, loss : float
-        By routing the training rows, and its distance from the optimum.
-    test_accuracy : float or None
-        On the held-out rows.
-    features : tuple of str
-        Raw features tested, in the order of the data.
-    recalls : tuple of float
-        Share of the training rows of every class that get their class.
-    parity_gap : float or None
-        Largest difference of the shares of positive predictions between groups.
-    """
+    """One near-optimal tree and what it is worth."""
 
     tree: Tree
     objective: float
     loss: float
+    """`objective`, `loss`: by routing the training rows, and its distance from the optimum."""
     accuracy: float
     test_accuracy: float | None
+    """On the held-out rows."""
     features: tuple[str, ...]
+    """Raw features tested, in the order of the data."""
     recalls: tuple[float, ...]
+    """Share of the training rows of every class that get their class."""
     parity_gap: float | None = None
+    """Largest difference of the shares of positive predictions between groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,22 +192,15 @@ COUNTABLE = frozenset({"forbidden_features", "max_leaves", "max_splits", "root_f
 
 @dataclass(frozen=True)
 class Meeting:
-    """How many of the near-optimal trees keep to side constraints.
-
-    Parameters
-    ----------
-    count : int
-        Trees that do, among those looked at.
-    is_exact : bool
-        Whether there are no others; otherwise the best trees were looked at one by one.
-    looked_at : int
-        Trees looked at one by one; 0 when counting was enough.
-    """
+    """How many of the near-optimal trees keep to side constraints."""
 
     count: int
+    """Trees that do, among those looked at."""
     total: int
     is_exact: bool
+    """Whether there are no others; otherwise the best trees were looked at one by one."""
     looked_at: int
+    """Trees looked at one by one; 0 when counting was enough."""
 
 
 def meeting(found: NearOptimalTrees, constraints: Constraints, most: int = LISTED) -> Meeting:

@@ -26,39 +26,29 @@ QUANTILES = range(2, 21)
 
 @dataclass(frozen=True)
 class BinarizationPoint:
-    """The best tree on one encoding.
-
-    Parameters
-    ----------
-    encoding : str
-        ``"QB-q"``, ``"QT-q"``, ``"class-change"`` or ``"raw"`` (all thresholds).
-    q : int or None
-        Number of quantile parts; None where there is none.
-    columns : int
-        Encoded columns that the search may split on.
-    status : str
-        ``"optimal"`` when the objective is proven for this encoding.
-    objective, bound : float or None
-        Weighted accuracy less the price of the leaves, on the training rows.
-    accuracy, test_accuracy : float or None
-        Of the tree on the training and on the held-out rows, by routing.
-    seconds : float
-        Of the solve, encoding included, start-up and compiling not.
-    thresholds : mapping of str to tuple of float
-        Where the tree cuts each numeric raw column, in raw units.
-    """
+    """The best tree on one encoding."""
 
     encoding: str
+    """``"QB-q"``, ``"QT-q"``, ``"class-change"`` or ``"raw"`` (all thresholds)."""
     q: int | None
+    """Number of quantile parts; None where there is none."""
     columns: int
+    """Encoded columns that the search may split on."""
     status: str
+    """``"optimal"`` when the objective is proven for this encoding."""
     objective: float | None
     bound: float | None
+    """`objective`, `bound`: weighted accuracy less the price of the leaves, on the training
+    rows."""
     accuracy: float | None
     test_accuracy: float | None
+    """`accuracy`, `test_accuracy`: of the tree on the training and on the held-out rows, by
+    routing."""
     leaves: int
     seconds: float
+    """Of the solve, encoding included, start-up and compiling not."""
     thresholds: Mapping[str, tuple[float, ...]]
+    """Where the tree cuts each numeric raw column, in raw units."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,33 +22,25 @@ Candidate = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True)
 class Fit:
-    """One training of one candidate.
-
-    Parameters
-    ----------
-    outer, inner : int
-        Positions of the split; inner -1 is the final training of an outer split.
-    accuracy : float or None
-        On the validation rows, or on the test rows of a final training; None without rows.
-    train_accuracy : float
-        On the rows it was trained with.
-    features : int
-        Distinct raw features used, summed over branch nodes.
-    error : str
-        Why the candidate could not be trained; empty when it could.
-    """
+    """One training of one candidate."""
 
     candidate: Candidate
     outer: int
     inner: int
+    """`outer`, `inner`: positions of the split; inner -1 is the final training of an outer
+    split."""
     accuracy: float | None
+    """On the validation rows, or on the test rows of a final training; None without rows."""
     train_accuracy: float
+    """On the rows it was trained with."""
     features: int
+    """Distinct raw features used, summed over branch nodes."""
     leaves: int
     status: str
     gap: float | None
     seconds: float
     error: str = ""
+    """Why the candidate could not be trained; empty when it could."""
 
 
 Job = tuple[Candidate, int, int, Sequence[int], Sequence[int]]

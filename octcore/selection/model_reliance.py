@@ -17,24 +17,17 @@ MOST_LISTED = 2000
 
 @dataclass(frozen=True)
 class Reliance:
-    """Smallest and largest loss when a feature says nothing, over a set of trees.
-
-    Parameters
-    ----------
-    low, high : float
-        Smallest and largest loss of accuracy, in shares of the rows.
-    is_exact : bool
-        Whether every tree of the set was looked at; otherwise `high` may be too small, and `low`
-        too large unless some tree does without the feature.
-    n_trees : int
-        How many trees were looked at.
-    """
+    """Smallest and largest loss when a feature says nothing, over a set of trees."""
 
     feature: str
     low: float
     high: float
+    """`low`, `high`: smallest and largest loss of accuracy, in shares of the rows."""
     is_exact: bool
+    """Whether every tree of the set was looked at; otherwise `high` may be too small, and `low` too
+    large unless some tree does without the feature."""
     n_trees: int
+    """How many trees were looked at."""
 
 
 def tree_reliance(tree: Tree, X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> dict[int, float]:

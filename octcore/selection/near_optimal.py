@@ -65,22 +65,15 @@ EVENT_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class NearOptimalEvent:
-    """How far the search is.
-
-    Parameters
-    ----------
-    kind : str
-        "optimum" (finding it), "subsets" (which rows near-optimal trees part), "counting" or
-        "finished".
-    seconds : float
-        Since encoding began, without those for compiling kernels.
-    subsets : int
-        Subsets of rows scored so far.
-    """
+    """How far the search is."""
 
     kind: str
+    """"optimum" (finding it), "subsets" (which rows near-optimal trees part), "counting" or
+    "finished"."""
     seconds: float
+    """Since encoding began, without those for compiling kernels."""
     subsets: int
+    """Subsets of rows scored so far."""
 
 
 @dataclass(frozen=True)

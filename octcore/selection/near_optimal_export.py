@@ -19,16 +19,11 @@ from octcore.tree.wording import rules, split_words
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What exports tell about trees.
-
-    Parameters
-    ----------
-    X, y : numpy.ndarray
-        Encoded rows, shape ``(n_samples, n_columns)``, and class codes.
-    """
+    """What exports tell about trees."""
 
     X: np.ndarray
     y: np.ndarray
+    """`X`, `y`: encoded rows, shape ``(n_samples, n_columns)``, and class codes."""
     encoding: Encoding
     classes: tuple[Any, ...]
 

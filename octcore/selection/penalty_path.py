@@ -29,26 +29,18 @@ TIE = 1e-12
 
 @dataclass(frozen=True)
 class PathStep:
-    """The most accurate tree with at most so many leaves.
-
-    Parameters
-    ----------
-    leaves : int
-        Number of leaves of the tree.
-    accuracy : float
-        Weighted training accuracy, by routing.
-    test_accuracy : float or None
-        Accuracy on the held-out rows.
-    low, high : float or None
-        The tree is optimal for leaf penalties in ``[low, high]``; both None when another tree is
-        at least as good for every penalty.  `high` None alone means no upper end.
-    """
+    """The most accurate tree with at most so many leaves."""
 
     leaves: int
+    """Number of leaves of the tree."""
     accuracy: float
+    """Weighted training accuracy, by routing."""
     test_accuracy: float | None
+    """Accuracy on the held-out rows."""
     low: float | None
     high: float | None
+    """`low`, `high`: the tree is optimal for leaf penalties in ``[low, high]``; both None when
+    another tree is at least as good for every penalty.  `high` None alone means no upper end."""
     tree: Tree
 
 

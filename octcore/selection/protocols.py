@@ -16,38 +16,25 @@ Rows = tuple[int, ...]
 
 @dataclass(frozen=True)
 class OuterSplit:
-    """One repetition.
-
-    Parameters
-    ----------
-    inner : tuple of (rows, rows)
-        Pairs of training and validation rows on which candidates are compared.
-    train : tuple of int
-        Rows on which the chosen candidate is trained again.
-    test : tuple of int
-        Rows on which it is judged; empty when the protocol keeps none.
-    """
+    """One repetition."""
 
     inner: tuple[tuple[Rows, Rows], ...]
+    """Pairs of training and validation rows on which candidates are compared."""
     train: Rows
+    """Rows on which the chosen candidate is trained again."""
     test: Rows
+    """Rows on which it is judged; empty when the protocol keeps none."""
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """A way to split.
-
-    Parameters
-    ----------
-    key, title : str
-        Key of the public interface and words.
-    make : callable
-        ``(y, seed) -> tuple of OuterSplit``.
-    """
+    """A way to split."""
 
     key: str
     title: str
+    """`key`, `title`: key of the public interface and words."""
     make: Callable[[np.ndarray, int], tuple[OuterSplit, ...]]
+    """``(y, seed) -> tuple of OuterSplit``."""
 
 
 def _folds(y: np.ndarray, rows: np.ndarray, k: int, seed: int) -> tuple[tuple[Rows, Rows], ...]:

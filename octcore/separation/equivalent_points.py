@@ -35,40 +35,27 @@ LIFE = 3
 
 @dataclass(frozen=True)
 class EquivalentForm:
-    """Which inequality is used.
-
-    Parameters
-    ----------
-    indicator : str
-        ``"basic"``, ``"chain"`` or ``"recursive"``.
-    disaggregated : bool
-        Separate rows for the conditions of one auxiliary variable (tighter).
-    group_selection : bool
-        Choose one class, instead of only bounding by the largest class.
-    """
+    """Which inequality is used."""
 
     indicator: str = "recursive"
+    """``"basic"``, ``"chain"`` or ``"recursive"``."""
     disaggregated: bool = True
+    """Separate rows for the conditions of one auxiliary variable (tighter)."""
     group_selection: bool = True
+    """Choose one class, instead of only bounding by the largest class."""
 
 
 @dataclass(frozen=True, eq=False)
 class Indicator:
-    """beta of every set at a point, as factors of sums over b.
-
-    Parameters
-    ----------
-    value : numpy.ndarray
-        Smallest beta, shape ``(n_sets,)``.
-    inside, left, right : numpy.ndarray
-        Factors of the sum over S, and over the features outside S that send the set to the left
-        or right, shape ``(n_branch + 1, n_sets)``.
-    """
+    """beta of every set at a point, as factors of sums over b."""
 
     value: np.ndarray
+    """Smallest beta, shape ``(n_sets,)``."""
     inside: np.ndarray
     left: np.ndarray
     right: np.ndarray
+    """`inside`, `left`, `right`: factors of the sum over S, and over the features outside S that
+    send the set to the left or right, shape ``(n_branch + 1, n_sets)``."""
 
 
 class EquivalentPointCuts:

@@ -23,21 +23,14 @@ BLOCK_ROWS = 512
 
 @dataclass(frozen=True, eq=False)
 class EquivalentSets:
-    """Equivalent-point sets with at least two classes.
-
-    Parameters
-    ----------
-    split_sets : tuple of tuple of int
-        Split set of every equivalent-point set.
-    members : numpy.ndarray
-        Hits, set by set and class by class within a set.
-    group_start : numpy.ndarray
-        Where the members of every (set, class) begin.
-    """
+    """Equivalent-point sets with at least two classes."""
 
     split_sets: tuple[tuple[int, ...], ...]
+    """Split set of every equivalent-point set."""
     members: np.ndarray
+    """Hits, set by set and class by class within a set."""
     group_start: np.ndarray
+    """Where the members of every (set, class) begin."""
     set_of_group: np.ndarray
 
     def __len__(self) -> int:

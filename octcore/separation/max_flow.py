@@ -31,20 +31,14 @@ LIFE = 3
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """Minimum cuts of all hits at one point.
-
-    Parameters
-    ----------
-    value : numpy.ndarray
-        Largest feasible value of every hit, shape ``(n_hits,)``.
-    cuts_left, cuts_right : numpy.ndarray
-        Whether the arc to the child is in the cut, shape ``(n_branch + 1, n_hits)``; only
-        meaningful for nodes above the cut.
-    """
+    """Minimum cuts of all hits at one point."""
 
     value: np.ndarray
+    """Largest feasible value of every hit, shape ``(n_hits,)``."""
     cuts_left: np.ndarray
     cuts_right: np.ndarray
+    """`cuts_left`, `cuts_right`: whether the arc to the child is in the cut, shape ``(n_branch + 1,
+    n_hits)``; only meaningful for nodes above the cut."""
 
 
 def capacities(point: TreePoint, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -58,21 +58,14 @@ class Subtree(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TreePath:
-    """A path from the root.
-
-    Parameters
-    ----------
-    steps : tuple of (int, int, int)
-        Node, tested feature and side taken (0 left, 1 right), from the root.
-    end : int
-        Node that the path leads to.
-    rows : numpy.ndarray
-        Which hits take the path, boolean, shape ``(n_hits,)``.
-    """
+    """A path from the root."""
 
     steps: tuple[tuple[int, int, int], ...]
+    """Node, tested feature and side taken (0 left, 1 right), from the root."""
     end: int
+    """Node that the path leads to."""
     rows: np.ndarray
+    """Which hits take the path, boolean, shape ``(n_hits,)``."""
 
     @classmethod
     def root(cls, instance: Instance) -> TreePath:
@@ -117,18 +110,14 @@ def relaxation_terms(
 
 @dataclass(frozen=True)
 class PathBoundForms:
-    """Which forms are used.
-
-    Parameters
-    ----------
-    basic, negative, structure, objective : bool
-        See the module; `objective` for all paths, not only the empty one.
-    """
+    """Which forms are used."""
 
     basic: bool = False
     negative: bool = True
     structure: bool = True
     objective: bool = False
+    """`basic`, `negative`, `structure`, `objective`: see the module; `objective` for all paths, not
+    only the empty one."""
 
 
 class PathBoundCuts:

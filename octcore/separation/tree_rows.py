@@ -97,18 +97,12 @@ class TreeLayout:
 
 @dataclass(frozen=True, eq=False)
 class TreePoint:
-    """Values of the variables.
-
-    Parameters
-    ----------
-    layout : TreeLayout
-        Positions.
-    flat : numpy.ndarray
-        Values in flat order, shape ``(n_variables,)``.
-    """
+    """Values of the variables."""
 
     layout: TreeLayout
+    """Positions."""
     flat: np.ndarray
+    """Values in flat order, shape ``(n_variables,)``."""
 
     @cached_property
     def branch(self) -> np.ndarray:
@@ -140,29 +134,20 @@ class TreePoint:
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """The rows a tree model is about.
-
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Features of the patterns, uint8, shape ``(n_patterns, n_features)``.
-    pattern, target : numpy.ndarray
-        Pattern and class of every hit, shape ``(n_hits,)``.
-    weight : numpy.ndarray
-        Weight of every hit in the objective, shape ``(n_hits,)``.
-    sample : numpy.ndarray
-        A training row of every pattern, for pictures, shape ``(n_patterns,)``.
-    feature : numpy.ndarray
-        Encoded column of every feature, for pictures and trees, shape ``(n_features,)``.
-    """
+    """The rows a tree model is about."""
 
     X: np.ndarray
+    """Features of the patterns, uint8, shape ``(n_patterns, n_features)``."""
     pattern: np.ndarray
     target: np.ndarray
+    """`pattern`, `target`: pattern and class of every hit, shape ``(n_hits,)``."""
     weight: np.ndarray
+    """Weight of every hit in the objective, shape ``(n_hits,)``."""
     n_classes: int
     sample: np.ndarray
+    """A training row of every pattern, for pictures, shape ``(n_patterns,)``."""
     feature: np.ndarray
+    """Encoded column of every feature, for pictures and trees, shape ``(n_features,)``."""
 
     def layout(self, depth: int) -> TreeLayout:
         """Variables of a model of a depth."""

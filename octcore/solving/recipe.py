@@ -19,17 +19,10 @@ from octcore.solving.settings import GENERAL, ONE_VS_REST, ROWS, Asked
 
 @dataclass(frozen=True)
 class DataChoice:
-    """Which table is read and how its columns are meant.
-
-    Parameters
-    ----------
-    sample : str
-        Name of a sample, empty for a file.
-    target, drop, kinds, missing, positive_class, merge, target_bins
-        As in `octcore.read_csv`.
-    """
+    """Which table is read and how its columns are meant."""
 
     sample: str = ""
+    """Name of a sample, empty for a file."""
     file_name: str = ""
     target: str | None = None
     drop: tuple[str, ...] = ()
@@ -38,6 +31,8 @@ class DataChoice:
     positive_class: Any = None
     merge: tuple[str, ...] = ()
     target_bins: int | None = None
+    """`target`, `drop`, `kinds`, `missing`, `positive_class`, `merge`, `target_bins`: as in
+    `octcore.read_csv`."""
 
 
 def python_recipe(choice: DataChoice, settings: Mapping[str, Any]) -> str:

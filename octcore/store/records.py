@@ -35,37 +35,26 @@ class StoreState(StrEnum):
 
 @dataclass(frozen=True)
 class RunInfo:
-    """One line of the history.
-
-    Parameters
-    ----------
-    id, name : str
-        Full UUID; the user's name for it.
-    session : str
-        Who started it, as the program chose to say.
-    created, finished : float or None
-        Seconds since 1970.
-    settings : mapping
-        Keywords of the solve.
-    summary : mapping
-        Status, objective, bound, gap, accuracies and counts, as far as there are any.
-    rows_hash : str
-        Content hash of its rows; runs on the same rows share it.
-    error : str
-        Why it failed, in one sentence.
-    """
+    """One line of the history."""
 
     id: str
     name: str
+    """`id`, `name`: full UUID; the user's name for it."""
     session: str
+    """Who started it, as the program chose to say."""
     state: StoreState
     created: float
     finished: float | None
+    """`created`, `finished`: seconds since 1970."""
     settings: Mapping[str, Any]
+    """Keywords of the solve."""
     summary: Mapping[str, Any] = field(default_factory=dict)
+    """Status, objective, bound, gap, accuracies and counts, as far as there are any."""
     rows_hash: str = ""
+    """Content hash of its rows; runs on the same rows share it."""
     rows_bytes: int = 0
     error: str = ""
+    """Why it failed, in one sentence."""
 
 
 @dataclass(frozen=True)

@@ -21,19 +21,13 @@ TOP: Cut = (math.inf, 1)
 
 @dataclass(frozen=True)
 class Numbers:
-    """A set of numbers: disjoint ascending intervals ``[start, end)`` of cuts.
-
-    Parameters
-    ----------
-    intervals : tuple of (Cut, Cut)
-        Empty for no number at all.
-    levels : tuple
-        Ordered categories if the numbers are ranks.
-    """
+    """A set of numbers: disjoint ascending intervals ``[start, end)`` of cuts."""
 
     raw: str
     intervals: tuple[tuple[Cut, Cut], ...]
+    """Empty for no number at all."""
     levels: tuple[Any, ...] = ()
+    """Ordered categories if the numbers are ranks."""
 
     @property
     def is_everything(self) -> bool:
@@ -59,20 +53,14 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Levels:
-    """A set of categories, or all but those.
-
-    Parameters
-    ----------
-    inside : bool
-        Whether they are meant, or everything else.
-    pair : tuple
-        Both categories of a two-valued column, empty elsewhere.
-    """
+    """A set of categories, or all but those."""
 
     raw: str
     levels: tuple[Any, ...]
     inside: bool
+    """Whether they are meant, or everything else."""
     pair: tuple[Any, ...] = ()
+    """Both categories of a two-valued column, empty elsewhere."""
 
     @property
     def is_everything(self) -> bool:

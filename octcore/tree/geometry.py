@@ -18,18 +18,13 @@ from octcore.tree.wording import class_name
 
 @dataclass(frozen=True)
 class Region:
-    """One convex piece of the region of a leaf.
-
-    Parameters
-    ----------
-    polygon : tuple of (float, float)
-        Corners in view units, counter-clockwise.
-    """
+    """One convex piece of the region of a leaf."""
 
     leaf: int
     code: int
     label: Any
     polygon: Polygon
+    """Corners in view units, counter-clockwise."""
 
 
 def leaf_regions(tree: Tree, view: PlaneView) -> tuple[Region, ...]:

@@ -18,36 +18,24 @@ ANY_ROW = ""
 
 @dataclass(frozen=True)
 class RawTerm:
-    """One term of a hyperplane: ``weight * value``, or ``weight`` where a condition holds.
-
-    Parameters
-    ----------
-    weight : float
-        Weight per raw unit, or of the condition.
-    condition : Condition or None
-        Of a term that counts only under a condition.
-    """
+    """One term of a hyperplane: ``weight * value``, or ``weight`` where a condition holds."""
 
     raw: str
     weight: float
+    """Weight per raw unit, or of the condition."""
     condition: Condition | None = None
+    """Of a term that counts only under a condition."""
 
 
 @dataclass(frozen=True)
 class RawPlane:
-    """The hyperplane ``sum of terms + offset = 0`` in raw units.
-
-    Parameters
-    ----------
-    terms : tuple of RawTerm
-        One per raw column of numbers and one per different condition.
-    threshold : float
-        Routing: ``sum of terms <= threshold`` goes left.
-    """
+    """The hyperplane ``sum of terms + offset = 0`` in raw units."""
 
     terms: tuple[RawTerm, ...]
+    """One per raw column of numbers and one per different condition."""
     offset: float
     threshold: float
+    """Routing: ``sum of terms <= threshold`` goes left."""
 
 
 def left_condition(

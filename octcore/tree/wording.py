@@ -40,23 +40,16 @@ class SplitWords(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """One leaf as an IF-THEN rule.
-
-    Parameters
-    ----------
-    conditions : tuple of str
-        All must hold; one per raw column where the splits allow it, empty for a single leaf.
-    n_samples : int or None
-        Rows in the leaf, None when no rows were given.
-    class_counts : tuple of int
-        Rows by class, empty when no rows were given.
-    """
+    """One leaf as an IF-THEN rule."""
 
     leaf: int
     conditions: tuple[str, ...]
+    """All must hold; one per raw column where the splits allow it, empty for a single leaf."""
     label: Any
     n_samples: int | None = None
+    """Rows in the leaf, None when no rows were given."""
     class_counts: tuple[int, ...] = ()
+    """Rows by class, empty when no rows were given."""
 
     @property
     def text(self) -> str:

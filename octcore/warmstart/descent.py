@@ -47,23 +47,17 @@ MOST_CELLS = 100_000
 
 @dataclass(eq=False)
 class Descent:
-    """Trees by descent, batch after batch.
-
-    Parameters
-    ----------
-    depth, split_limit : int
-        Levels, and the largest number of splits: the first nodes get them.
-    gap : float
-        Width of the empty strip that every plane is to have, for weights of 1-norm 1.
-    rng : numpy.random.Generator
-        Draws first planes, labels and, of many rows, some.
-    """
+    """Trees by descent, batch after batch."""
 
     points: ClassCounts
     depth: int
     split_limit: int
+    """`depth`, `split_limit`: levels, and the largest number of splits: the first nodes get
+    them."""
     gap: float
+    """Width of the empty strip that every plane is to have, for weights of 1-norm 1."""
     rng: np.random.Generator
+    """Draws first planes, labels and, of many rows, some."""
     batches: int = 0
 
     def trees(self, deadline: float, levels: int | None = None) -> list[PlaneTree]:

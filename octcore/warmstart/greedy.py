@@ -22,33 +22,22 @@ BLOCK = 16_384
 
 @dataclass(frozen=True, eq=False)
 class GreedyRules:
-    """What a greedy split must respect.
-
-    Parameters
-    ----------
-    allowed : numpy.ndarray
-        Boolean by encoded column, shape ``(n_features,)``.
-    root : numpy.ndarray or None
-        The same for the root alone.
-    groups : numpy.ndarray
-        Raw feature of every encoded column.
-    once_per_path : bool
-        Whether a raw feature is tested once at most on every path.
-    min_samples_leaf : int
-        Smallest number of rows on each side.
-    rivals : dict of int to set of int
-        Raw features that may not occur together with a raw feature.
-    max_features : int or None
-        Largest number of distinct raw features.
-    """
+    """What a greedy split must respect."""
 
     allowed: np.ndarray
+    """Boolean by encoded column, shape ``(n_features,)``."""
     root: np.ndarray | None
+    """The same for the root alone."""
     groups: np.ndarray
+    """Raw feature of every encoded column."""
     once_per_path: bool
+    """Whether a raw feature is tested once at most on every path."""
     min_samples_leaf: int
+    """Smallest number of rows on each side."""
     rivals: dict[int, set[int]]
+    """Raw features that may not occur together with a raw feature."""
     max_features: int | None
+    """Largest number of distinct raw features."""
 
     @classmethod
     def of(cls, problem: Problem) -> GreedyRules:

@@ -48,43 +48,29 @@ STALLED = 60
 
 @dataclass(frozen=True, eq=False)
 class MarginGoal:
-    """Rows and prices.
-
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Merged rows, shape ``(n, n_features)``, columns in [0, 1].
-    y, weights : numpy.ndarray
-        Class index and weight of every row.
-    n_classes, depth : int
-        Number of classes and largest depth.
-    prices : MarginPrices
-        Prices of margins and norms; an error costs 1.
-    """
+    """Rows and prices."""
 
     X: FloatArray
+    """Merged rows, shape ``(n, n_features)``, columns in [0, 1]."""
     y: IntArray
     weights: FloatArray
+    """`y`, `weights`: class index and weight of every row."""
     n_classes: int
     depth: int
+    """`n_classes`, `depth`: number of classes and largest depth."""
     prices: MarginPrices
+    """Prices of margins and norms; an error costs 1."""
     seed: int = 0
 
 
 @dataclass(eq=False)
 class MarginTree:
-    """Planes by node, the side of nodes without one, and labels of all leaves of the perfect tree.
-
-    Parameters
-    ----------
-    planes : dict
-        ``(h, g)`` of the nodes with a plane: left where ``h.x <= g``.
-    labels : numpy.ndarray
-        Class by node, shape ``(2 ** (depth + 1),)``.
-    """
+    """Planes by node, the side of nodes without one, and labels of all leaves of the tree."""
 
     planes: dict[int, Plane]
+    """``(h, g)`` of the nodes with a plane: left where ``h.x <= g``."""
     labels: IntArray
+    """Class by node, shape ``(2 ** (depth + 1),)``."""
     cost: float = np.inf
     sides: dict[int, int] = field(default_factory=dict)
 

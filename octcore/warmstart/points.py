@@ -27,21 +27,14 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ClassCounts:
-    """Distinct rows and the weight of every class at each of them.
-
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Distinct rows, shape ``(n_points, n_features)``.
-    counts : numpy.ndarray
-        Weight of class k at point i, shape ``(n_points, n_classes)``.
-    point_of : numpy.ndarray
-        Point of every original row, shape ``(n_samples,)``.
-    """
+    """Distinct rows and the weight of every class at each of them."""
 
     X: FloatArray
+    """Distinct rows, shape ``(n_points, n_features)``."""
     counts: FloatArray
+    """Weight of class k at point i, shape ``(n_points, n_classes)``."""
     point_of: IntArray
+    """Point of every original row, shape ``(n_samples,)``."""
 
     def __len__(self) -> int:
         """Number of points."""
@@ -69,18 +62,12 @@ def count_classes(X: np.ndarray, y: np.ndarray, weights: np.ndarray, n_classes: 
 
 @dataclass(frozen=True, eq=False)
 class PlaneTree:
-    """Planes at the branch nodes of a perfect tree; entry 0 is not used.
-
-    Parameters
-    ----------
-    weights : numpy.ndarray
-        Shape ``(2**depth, n_features)``.
-    offsets : numpy.ndarray
-        Shape ``(2**depth,)``.
-    """
+    """Planes at the branch nodes of a perfect tree; entry 0 is not used."""
 
     weights: FloatArray
+    """Shape ``(2**depth, n_features)``."""
     offsets: FloatArray
+    """Shape ``(2**depth,)``."""
 
     @classmethod
     def empty(cls, depth: int, n_features: int) -> PlaneTree:

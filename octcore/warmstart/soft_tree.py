@@ -37,22 +37,15 @@ TROUBLE = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class SoftTree:
-    """Planes with scores of -1 and 1 at the margins, and the leaf of every point.
-
-    Parameters
-    ----------
-    planes : PlaneTree
-        Planes of 1-norm 2 / epsilon at most.
-    leaf : numpy.ndarray
-        Cheapest leaf of every point, which routing may contradict, shape ``(n_points,)``.
-    costs : numpy.ndarray
-        Slack and error of every point, shape ``(n_points,)``.
-    """
+    """Planes with scores of -1 and 1 at the margins, and the leaf of every point."""
 
     planes: PlaneTree
+    """Planes of 1-norm 2 / epsilon at most."""
     leaf: IntArray
+    """Cheapest leaf of every point, which routing may contradict, shape ``(n_points,)``."""
     labels: IntArray
     costs: FloatArray
+    """Slack and error of every point, shape ``(n_points,)``."""
 
     @property
     def cost(self) -> float:

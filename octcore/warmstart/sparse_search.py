@@ -35,28 +35,20 @@ STRIP_SLACK = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class SparseGoal:
-    """Correct weight minus the price of the features used.
-
-    Parameters
-    ----------
-    points : ClassCounts
-        Distinct rows; columns that may not be used are zero.
-    epsilon : float
-        Width of the strip of every plane.
-    price : float
-        Price of a feature in a split, in weight of correct rows.
-    seed : int
-        Seed of the restarts.
-    """
+    """Correct weight minus the price of the features used."""
 
     points: ClassCounts
+    """Distinct rows; columns that may not be used are zero."""
     depth: int
     epsilon: float
+    """Width of the strip of every plane."""
     price: float
+    """Price of a feature in a split, in weight of correct rows."""
     columns: tuple[int, ...]
     least_leaf: int = 1
     max_splits: int | None = None
     seed: int = 0
+    """Seed of the restarts."""
 
     @cached_property
     def sizes(self) -> IntArray:

@@ -23,24 +23,17 @@ Plane = tuple[FloatArray, float]
 
 @dataclass(frozen=True, eq=False)
 class TreeGoal:
-    """What a start is to maximise, and under which limits.
-
-    Parameters
-    ----------
-    epsilon : float
-        Smallest admissible node gap for weights of 1-norm 1.
-    split_price : float
-        Price of a split in weight of correct rows.
-    seed : int
-        Seed of the restarts.
-    """
+    """What a start is to maximise, and under which limits."""
 
     points: ClassCounts
     depth: int
     epsilon: float = 0.0
+    """Smallest admissible node gap for weights of 1-norm 1."""
     split_price: float = 0.0
+    """Price of a split in weight of correct rows."""
     max_splits: int | None = None
     seed: int = 0
+    """Seed of the restarts."""
 
     @property
     def split_limit(self) -> int:

@@ -52,43 +52,30 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A job at one moment.
-
-    Parameters
-    ----------
-    phase : str
-        What is being done now, such as "compiling kernels", "build" or "solve".
-    elapsed : float
-        Seconds since the worker was ready, up to the end; 0 before, and standing still while
-        kernels are compiled.
-    n_events : int
-        Number of events so far; see `Job.events`.
-    last : Event or None
-        The last event, with incumbent value and bound.
-    incumbent : Event or None
-        The last event that brought a tree.
-    heartbeat_age : float
-        Seconds since the worker was last heard.
-    run : Run or None
-        The result, once the state is final; None only where there is nothing at all.
-    parts : tuple of mapping
-        What a task has told so far; stays when it is stopped.
-    result : mapping or None
-        The whole of a task, once it is done.
-    """
+    """A job at one moment."""
 
     state: JobState
     phase: str
+    """What is being done now, such as "compiling kernels", "build" or "solve"."""
     elapsed: float
+    """Seconds since the worker was ready, up to the end; 0 before, and standing still while kernels
+    are compiled."""
     n_events: int
+    """Number of events so far; see `Job.events`."""
     last: Event | None
+    """The last event, with incumbent value and bound."""
     incumbent: Event | None
+    """The last event that brought a tree."""
     heartbeat_age: float
+    """Seconds since the worker was last heard."""
     rss: int
     run: Run | None
+    """The result, once the state is final; None only where there is nothing at all."""
     error: OctError | None
     parts: tuple[Mapping[str, Any], ...] = ()
+    """What a task has told so far; stays when it is stopped."""
     result: Mapping[str, Any] | None = None
+    """The whole of a task, once it is done."""
 
 
 class Stopwatch:

@@ -25,28 +25,19 @@ ENDING_SECONDS = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """One solve, or one task.
-
-    Parameters
-    ----------
-    settings : mapping
-        Keywords of `octcore.solve` that are settings, or of the task; plain values.
-    memory_limit : int or None
-        Resident bytes at which the worker gives up; None for half of what is free at its start.
-    sample_weight : numpy.ndarray or None
-        Weights of the rows, shape ``(n_samples,)``.
-    task : str
-        Key of a task of `octcore.selection.tasks`; empty for a solve.
-    seconds : float
-        After so long a task is ended, whatever it does; a solve has its own limit.
-    """
+    """One solve, or one task."""
 
     data: Dataset
     settings: Mapping[str, Any] = field(default_factory=dict)
+    """Keywords of `octcore.solve` that are settings, or of the task; plain values."""
     memory_limit: int | None = None
+    """Resident bytes at which the worker gives up; None for half of what is free at its start."""
     sample_weight: np.ndarray | None = None
+    """Weights of the rows, shape ``(n_samples,)``."""
     task: str = ""
+    """Key of a task of `octcore.selection.tasks`; empty for a solve."""
     seconds: float = 600.0
+    """After so long a task is ended, whatever it does; a solve has its own limit."""
 
     @property
     def longest(self) -> float:

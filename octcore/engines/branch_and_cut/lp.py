@@ -35,24 +35,17 @@ class LpStatus(Enum):
 
 @dataclass(frozen=True, eq=False)
 class LpData:
-    """A linear program ``min cost @ x`` with two-sided rows and boxed columns.
-
-    Parameters
-    ----------
-    cost, lower, upper : numpy.ndarray
-        Shape ``(n_columns,)``.
-    matrix : scipy.sparse.csr_matrix
-        Shape ``(n_rows, n_columns)``.
-    row_lower, row_upper : numpy.ndarray
-        Shape ``(n_rows,)``; infinite where there is no limit.
-    """
+    """A linear program ``min cost @ x`` with two-sided rows and boxed columns."""
 
     cost: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+    """`cost`, `lower`, `upper`: shape ``(n_columns,)``."""
     matrix: csr_matrix
+    """Shape ``(n_rows, n_columns)``."""
     row_lower: np.ndarray
     row_upper: np.ndarray
+    """`row_lower`, `row_upper`: shape ``(n_rows,)``; infinite where there is no limit."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,25 +14,17 @@ from octcore.program import Child
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A part of the search space.
-
-    Parameters
-    ----------
-    bound : float
-        No solution in it has a smaller value.
-    depth : int
-        Number of branchings that lead to it.
-    changes : tuple of Child
-        Bounds that differ from those of the whole problem.
-    separates : bool
-        Whether cuts are worth their time here.
-    """
+    """A part of the search space."""
 
     bound: float
+    """No solution in it has a smaller value."""
     depth: int
+    """Number of branchings that lead to it."""
     changes: tuple[Child, ...] = ()
+    """Bounds that differ from those of the whole problem."""
     basis: Basis | None = None
     separates: bool = True
+    """Whether cuts are worth their time here."""
 
     def tightened(
         self, lower: np.ndarray, upper: np.ndarray

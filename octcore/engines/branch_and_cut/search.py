@@ -27,43 +27,30 @@ INTEGRAL = 1e-6
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How the tree is searched.
-
-    Parameters
-    ----------
-    selection : str
-        ``"dive"``: go on with the first child, on a dead end with the best bound; or
-        ``"best-bound"``.
-    root_rounds, node_rounds : int
-        Most separation rounds at fractional points.
-    root_stalls : int
-        Rounds with little progress after which the root is left.
-    """
+    """How the tree is searched."""
 
     selection: str = "dive"
+    """``"dive"``: go on with the first child, on a dead end with the best bound; or
+    ``"best-bound"``."""
     root_rounds: int = 50
     node_rounds: int = 3
+    """`root_rounds`, `node_rounds`: most separation rounds at fractional points."""
     root_stalls: int = 4
+    """Rounds with little progress after which the root is left."""
     fixing: bool = True
 
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """The compiled model and the way from LP values to objective values.
-
-    Parameters
-    ----------
-    columns : Columns
-        Positions of the variables.
-    factor, constant : float
-        ``objective of the program = factor * (LP value) + constant``.
-    """
+    """The compiled model and the way from LP values to objective values."""
 
     data: LpData
     columns: Columns
+    """Positions of the variables."""
     integer: np.ndarray
     factor: float
     constant: float
+    """`factor`, `constant`: ``objective of the program = factor * (LP value) + constant``."""
 
     def objective(self, value: float) -> float:
         """Objective of the program for a value of the LP."""

@@ -79,26 +79,20 @@ STRENGTHENINGS: tuple[Parameter, ...] = (
 
 @dataclass(frozen=True)
 class Accelerations:
-    """Checked switches.
-
-    Parameters
-    ----------
-    forms : PathBoundForms or None
-        Forms of path bound cuts; None for no such cuts.
-    equivalent : EquivalentForm or None
-        Form of the equivalent-point inequalities; None for none.
-    strengthened_cuts, solution_polishing, search_start, value_row, fixing : bool
-        The other switches; `fixing` is of root features, of pairs, or both.
-    """
+    """Checked switches."""
 
     forms: PathBoundForms | None
+    """Forms of path bound cuts; None for no such cuts."""
     equivalent: EquivalentForm | None
+    """Form of the equivalent-point inequalities; None for none."""
     split_size: int
     strengthened_cuts: bool
     solution_polishing: bool
     search_start: bool
     value_row: bool
     fixing: bool
+    """`strengthened_cuts`, `solution_polishing`, `search_start`, `value_row`, `fixing`: the other
+    switches; `fixing` is of root features, of pairs, or both."""
 
     @classmethod
     def of(cls, params: Mapping[str, Any], couples: bool) -> Accelerations:

@@ -42,19 +42,13 @@ from octcore.warmstart.polishing import Polisher, SubtreeCache
 
 @dataclass(frozen=True, eq=False)
 class Tools:
-    """What the techniques share; there is one cache of subtrees for all of them.
-
-    Parameters
-    ----------
-    reduced : ReducedProblem
-        Merged rows.
-    objective : UnivariateObjective
-        Scale and penalty.
-    """
+    """What the techniques share; there is one cache of subtrees for all of them."""
 
     settings: Accelerations
     reduced: ReducedProblem
+    """Merged rows."""
     objective: UnivariateObjective
+    """Scale and penalty."""
 
     @cached_property
     def cache(self) -> SubtreeCache:

@@ -31,18 +31,12 @@ NULL_WEIGHTS = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class MargotFamily:
-    """One problem of the family.
-
-    Parameters
-    ----------
-    problem : Problem
-        Two classes, columns scaled to [0, 1].
-    variant : str
-        ``"margot"``, ``"hfs"`` or ``"sfs"``.
-    """
+    """One problem of the family."""
 
     problem: Problem
+    """Two classes, columns scaled to [0, 1]."""
     variant: Variant
+    """``"margot"``, ``"hfs"`` or ``"sfs"``."""
 
     @property
     def is_decided(self) -> bool:

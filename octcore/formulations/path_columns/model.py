@@ -30,17 +30,12 @@ from octcore.tree.tree import Tree
 
 @dataclass(frozen=True, eq=False)
 class ColumnsModel:
-    """Builds and reads the program.
-
-    Parameters
-    ----------
-    guard : callable
-        Raises when the solve must stop.
-    """
+    """Builds and reads the program."""
 
     columns: ColumnsProblem
     table: ColumnTable
     guard: Callable[[], None]
+    """Raises when the solve must stop."""
 
     @property
     def problem(self) -> Problem:

@@ -283,22 +283,15 @@ class ColumnsSearch:
 
 @dataclass(frozen=True, eq=False)
 class _Priced:
-    """Best trees under prices of the linear rows.
-
-    Parameters
-    ----------
-    value : float
-        Lagrangian bound over the roots that were looked at.
-    others : tuple of PathTree
-        Best trees with the other roots, at depth three.
-    by_root : numpy.ndarray or None
-        Bound by root, at depth three.
-    """
+    """Best trees under prices of the linear rows."""
 
     value: float
+    """Lagrangian bound over the roots that were looked at."""
     best: PathTree | None
     others: tuple[PathTree, ...]
+    """Best trees with the other roots, at depth three."""
     by_root: np.ndarray | None
+    """Bound by root, at depth three."""
 
 
 def _optimum(space: ColumnSpace, prices: np.ndarray, roots: np.ndarray) -> _Priced:

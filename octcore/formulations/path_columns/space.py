@@ -20,24 +20,16 @@ from octcore.tree.tree import Tree
 
 @dataclass(frozen=True, eq=False)
 class LinearRows:
-    """Rows ``sum_i coefficient(class of prediction, kind of row i) >= rhs`` about predictions.
-
-    Parameters
-    ----------
-    kind_of : numpy.ndarray
-        Kind of every row, by class and protected groups, shape ``(n_samples,)``.
-    class_of : numpy.ndarray
-        Class of every kind, shape ``(n_kinds,)``.
-    coefficients : numpy.ndarray
-        Whole numbers, shape ``(n_rows, n_classes, n_kinds)``.
-    rhs : numpy.ndarray
-        Shape ``(n_rows,)``.
-    """
+    """Rows ``sum_i coefficient(class of prediction, kind of row i) >= rhs`` about predictions."""
 
     kind_of: np.ndarray
+    """Kind of every row, by class and protected groups, shape ``(n_samples,)``."""
     class_of: np.ndarray
+    """Class of every kind, shape ``(n_kinds,)``."""
     coefficients: np.ndarray
+    """Whole numbers, shape ``(n_rows, n_classes, n_kinds)``."""
     rhs: np.ndarray
+    """Shape ``(n_rows,)``."""
 
     @classmethod
     def of(cls, problem: Problem) -> LinearRows:

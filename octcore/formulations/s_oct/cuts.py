@@ -20,21 +20,14 @@ CUT_NAMES = (
 
 @dataclass(frozen=True)
 class Variant:
-    """How the model says that splits are hyperplanes.
-
-    Parameters
-    ----------
-    kind : str
-        "baseline", "init", "benders" or "user".
-    nodes : tuple of int
-        Branch nodes that are examined for cuts.
-    n_cuts : int
-        Most cuts per node and round.
-    """
+    """How the model says that splits are hyperplanes."""
 
     kind: str
+    """"baseline", "init", "benders" or "user"."""
     nodes: tuple[int, ...]
+    """Branch nodes that are examined for cuts."""
     n_cuts: int
+    """Most cuts per node and round."""
     depth: int
 
     @classmethod

@@ -61,23 +61,16 @@ CONSTRAINTS = (
 
 @dataclass(frozen=True, eq=False)
 class ReducedProblem:
-    """A problem after merging equal rows and dropping useless columns.
-
-    Parameters
-    ----------
-    counts : numpy.ndarray
-        Number of rows of every pattern and class, shape ``(n_patterns, n_classes)``.
-    pattern_of_row : numpy.ndarray
-        Shape ``(n_samples,)``.
-    all_pairs : bool
-        Whether hits are all pairs of a pattern and a class.
-    """
+    """A problem after merging equal rows and dropping useless columns."""
 
     problem: Problem
     instance: Instance
     counts: np.ndarray
+    """Number of rows of every pattern and class, shape ``(n_patterns, n_classes)``."""
     pattern_of_row: np.ndarray
+    """Shape ``(n_samples,)``."""
     all_pairs: bool
+    """Whether hits are all pairs of a pattern and a class."""
 
     @property
     def layout(self) -> TreeLayout:

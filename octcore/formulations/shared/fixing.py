@@ -54,21 +54,14 @@ FIXING = (
 
 @dataclass(frozen=True)
 class Fixing:
-    """What is excluded.
-
-    Parameters
-    ----------
-    roots : frozenset of int
-        Columns that the root does not test.
-    pairs : mapping
-        ``(root column, side) -> columns`` that the child on side 0 (left) or 1 does not test.
-    children : tuple of (frozenset of int, frozenset of int)
-        Columns that the left and right child do not test, whatever the root.
-    """
+    """What is excluded."""
 
     roots: frozenset[int]
+    """Columns that the root does not test."""
     pairs: Mapping[tuple[int, int], frozenset[int]]
+    """``(root column, side) -> columns`` that the child on side 0 (left) or 1 does not test."""
     children: tuple[frozenset[int], frozenset[int]]
+    """Columns that the left and right child do not test, whatever the root."""
 
     @property
     def record(self) -> dict[str, int]:

@@ -59,21 +59,14 @@ SEPARABLE_GAP = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class CountObjective:
-    """Objectives A (correct rows) and B (share of errors plus a price per split).
-
-    Parameters
-    ----------
-    problem : Problem
-        Columns in [0, 1].
-    alpha : float
-        Price of a split in accuracy; 0 for objective A.
-    epsilon : float
-        Smallest admissible node gap.
-    """
+    """Objectives A (correct rows) and B (share of errors plus a price per split)."""
 
     problem: Problem
+    """Columns in [0, 1]."""
     alpha: float
+    """Price of a split in accuracy; 0 for objective A."""
     epsilon: float
+    """Smallest admissible node gap."""
 
     @cached_property
     def points(self) -> ClassCounts:

@@ -14,27 +14,18 @@ from octcore.data.distinct import distinct_rows
 
 @dataclass(frozen=True, eq=False)
 class MergedRows:
-    """Distinct rows with multiplicities.
-
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Shape ``(n_groups, n_features)``.
-    y : numpy.ndarray
-        Class of every group, shape ``(n_groups,)``.
-    weights : numpy.ndarray
-        Sum of the weights, shape ``(n_groups,)``.
-    counts : numpy.ndarray
-        Number of original rows, shape ``(n_groups,)``.
-    group_of : numpy.ndarray
-        Group of every original row, shape ``(n_samples,)``.
-    """
+    """Distinct rows with multiplicities."""
 
     X: np.ndarray
+    """Shape ``(n_groups, n_features)``."""
     y: np.ndarray
+    """Class of every group, shape ``(n_groups,)``."""
     weights: np.ndarray
+    """Sum of the weights, shape ``(n_groups,)``."""
     counts: np.ndarray
+    """Number of original rows, shape ``(n_groups,)``."""
     group_of: np.ndarray
+    """Group of every original row, shape ``(n_samples,)``."""
 
     def __len__(self) -> int:
         """Number of groups."""

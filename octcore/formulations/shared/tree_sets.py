@@ -21,22 +21,15 @@ from octcore.tree.tree import Tree
 
 @dataclass(frozen=True, eq=False)
 class TreeSets:
-    """Sets of a model, by the letters above.
-
-    Parameters
-    ----------
-    rows : MergedRows
-        What the members of I stand for.
-    columns : list of int
-        Encoded columns that a branch node may test.
-    depth, n_classes : int
-        Size of the tree and of K.
-    """
+    """Sets of a model, by the letters above."""
 
     rows: MergedRows
+    """What the members of I stand for."""
     columns: list[int]
+    """Encoded columns that a branch node may test."""
     depth: int
     n_classes: int
+    """`depth`, `n_classes`: size of the tree and of K."""
 
     @property
     def I(self) -> range:  # noqa: E743 - the letter of the papers

@@ -55,11 +55,6 @@ INTEGER_TOLERANCE = 1e-9
 class UnivariateObjective:
     """Objective of a problem of the univariate family.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem; `split_weight` may be missing from its params.
-
     Raises
     ------
     SettingsError
@@ -67,6 +62,7 @@ class UnivariateObjective:
     """
 
     problem: Problem
+    """The problem; `split_weight` may be missing from its params."""
 
     def __post_init__(self) -> None:
         """Refuse two regularisers at once."""

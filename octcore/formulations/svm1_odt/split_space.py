@@ -12,18 +12,12 @@ from octcore.tree.tree import Split, Tree
 
 @dataclass(frozen=True, eq=False)
 class SplitSpace:
-    """Which columns planes may use, and which belong to categorical raw columns.
-
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Rows as numbers, shape ``(n_samples, n_features)``.
-    groups : tuple of tuple of int
-        Indicator columns of every categorical raw column.
-    """
+    """Which columns planes may use, and which belong to categorical raw columns."""
 
     X: np.ndarray
+    """Rows as numbers, shape ``(n_samples, n_features)``."""
     groups: tuple[tuple[int, ...], ...]
+    """Indicator columns of every categorical raw column."""
 
     @cached_property
     def columns(self) -> list[int]:

@@ -23,46 +23,33 @@ LEAF_COLOURS = (
 
 @dataclass(frozen=True)
 class NodeRecord:
-    """One node of a tree.
-
-    Parameters
-    ----------
-    node, parent, depth : int
-        Node number (the root is 1), its parent (0 for the root) and its depth.
-    kind : str
-        ``"branch"`` or ``"leaf"``.
-    words : str
-        The question of a branch node, the class of a leaf.
-    arrival : str
-        The answer at the parent that leads here, empty for the root.
-    threshold : float or None
-        Routing threshold in encoded units.
-    n_samples : int or None
-        Rows at this node, None when no rows were given; so for the next ones.
-    errors : int or None
-        Rows that end below this node with a wrong prediction.
-    majority : object
-        Most frequent class, the first of equals; None without rows.
-    confidence : float or None
-        Share of the majority class.
-    label : object
-        Predicted class of a leaf, None for a branch node.
-    """
+    """One node of a tree."""
 
     node: int
     parent: int
     depth: int
+    """`node`, `parent`, `depth`: node number (the root is 1), its parent (0 for the root) and its
+    depth."""
     kind: str
+    """``"branch"`` or ``"leaf"``."""
     words: str
+    """The question of a branch node, the class of a leaf."""
     arrival: str
+    """The answer at the parent that leads here, empty for the root."""
     threshold: float | None
+    """Routing threshold in encoded units."""
     weights: dict[str, float]
     n_samples: int | None = None
+    """Rows at this node, None when no rows were given; so for the next ones."""
     class_counts: tuple[int, ...] = ()
     errors: int | None = None
+    """Rows that end below this node with a wrong prediction."""
     majority: Any = None
+    """Most frequent class, the first of equals; None without rows."""
     confidence: float | None = None
+    """Share of the majority class."""
     label: Any = None
+    """Predicted class of a leaf, None for a branch node."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON or a table."""
