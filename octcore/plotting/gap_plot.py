@@ -1,4 +1,4 @@
-"""Convergence: incumbent, bound and gap over time; one or several runs."""
+"""Convergence: incumbent, bound and gap of a run over time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ import plotly.graph_objects as go
 from octcore.engines.trace import Trace
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
-from octcore.plotting.palette import CLASS_COLOURS, Palette, translucent
+from octcore.plotting.palette import Palette, translucent
 
 SOLVE_PHASES = frozenset({"solve", "search"})
+SEARCHED = frozenset({"solver", "search", "polish"})
+"""Sources of trees that are no warm starts."""
 GAP_FLOOR = 1e-4
 """A closed gap has no place on a log axis; it is drawn at this height and labelled."""
 TIME_TITLE = "time since encoding began (s)"
@@ -116,10 +118,7 @@ def _phases(trace: Trace) -> tuple[Phase, ...]:
 
 
 def convergence_figure(
-    records: Sequence[Convergence],
-    palette: Palette,
-    absolute: bool = False,
-    at: float | None = None,
+    record: Convergence, palette: Palette, absolute: bool = False, at: float | None = None
 ) -> go.Figure:
     """Draw gap (log) or incumbent and bound (absolute) over the time of the solve.
 
@@ -131,32 +130,18 @@ def convergence_figure(
         Time of a cursor line, for replay.
     """
     figure = go.Figure(layout=base_layout(palette, height=340))
-    several = len(records) > 1
-    for index, record in enumerate(records):
-        colour = CLASS_COLOURS[index % len(CLASS_COLOURS)] if several else None
-        if absolute:
-            _absolute_lines(figure, record, palette, colour)
-        else:
-            _gap_line(figure, record, palette, colour)
-    if len(records) == 1:
-        _shade_phases(figure, records[0], palette)
+    _shade_phases(figure, record, palette)
     if absolute:
-        _optimum_line(figure, records, palette)
+        _absolute_lines(figure, record, palette)
+        figure.update_yaxes(title_text=text.plotly(record.objective, 60))
+    else:
+        _gap_line(figure, record, palette)
+        gaps = [max(g, GAP_FLOOR) for g in record.gap if g is not None]
+        figure.update_yaxes(title_text="relative gap", type="log", **_gap_ticks(gaps))
     if at is not None:
         figure.add_vline(x=at, line={"color": palette.text, "width": 1, "dash": "dot"})
-    end = max((record.end for record in records), default=1.0)
-    figure.update_xaxes(title_text=TIME_TITLE, range=[0, 1.04 * max(end, 1e-3)])
-    if absolute:
-        title = text.plotly(records[0].objective, 60) if records else "objective"
-        figure.update_yaxes(title_text=title)
-    else:
-        ticks = _gap_ticks(_finite_gaps(records))
-        figure.update_yaxes(title_text="relative gap", type="log", **ticks)
+    figure.update_xaxes(title_text=TIME_TITLE, range=[0, 1.04 * max(record.end, 1e-3)])
     return figure
-
-
-def _finite_gaps(records: Sequence[Convergence]) -> list[float]:
-    return [max(g, GAP_FLOOR) for record in records for g in record.gap if g is not None]
 
 
 def _gap_ticks(gaps: Sequence[float]) -> dict[str, Any]:
@@ -168,19 +153,18 @@ def _gap_ticks(gaps: Sequence[float]) -> dict[str, Any]:
     return {"tickvals": values, "ticktext": labels, "range": [low - 0.12, high + 0.1]}
 
 
-def _gap_line(figure: go.Figure, record: Convergence, palette: Palette, colour: str | None) -> None:
-    colour = colour or palette.incumbent
+def _gap_line(figure: go.Figure, record: Convergence, palette: Palette) -> None:
     heights = [None if g is None else max(g, GAP_FLOOR) for g in record.gap]
     figure.add_scatter(
         x=record.seconds,
         y=heights,
         mode="lines",
-        line={"shape": "hv", "color": colour, "width": 2.5},
+        line={"shape": "hv", "color": palette.incumbent, "width": 2.5},
         name=text.plotly(record.label or "gap"),
         customdata=[text.gap(g) for g in record.gap],
         hovertemplate="%{x:.2f} s: gap %{customdata}<extra></extra>",
     )
-    _add_marks(figure, _marks_on_gap(record), palette, colour)
+    _add_marks(figure, _marks_on_gap(record), palette)
     if record.gap and record.gap[-1] is not None and record.gap[-1] <= GAP_FLOOR:
         figure.add_scatter(
             x=[record.end],
@@ -206,50 +190,50 @@ def _marks_on_gap(record: Convergence) -> list[tuple[Mark, float, float]]:
     return found
 
 
-def _absolute_lines(
-    figure: go.Figure, record: Convergence, palette: Palette, colour: str | None
-) -> None:
-    prefix = f"{text.plotly(record.label)}: " if colour else ""
+def _absolute_lines(figure: go.Figure, record: Convergence, palette: Palette) -> None:
     lines = (
-        ("incumbent", record.incumbent, colour or palette.incumbent, "solid"),
-        ("bound", record.bound, colour or palette.bound, "dash"),
+        ("incumbent", record.incumbent, palette.incumbent, "solid"),
+        ("bound", record.bound, palette.bound, "dash"),
     )
-    for name, values, line_colour, dash in lines:
+    for name, values, colour, dash in lines:
         figure.add_scatter(
             x=record.seconds,
             y=values,
             mode="lines",
-            line={"shape": "hv", "color": line_colour, "width": 2.5, "dash": dash},
-            name=prefix + name,
+            line={"shape": "hv", "color": colour, "width": 2.5, "dash": dash},
+            name=name,
             hovertemplate="%{x:.2f} s: " + name + " %{y:.6g}<extra></extra>",
         )
-    marks = [(m, m.seconds, m.value) for m in record.marks]
-    _add_marks(figure, marks, palette, colour or palette.incumbent)
+    _add_marks(figure, [(m, m.seconds, m.value) for m in record.marks], palette)
+    if record.optimum is not None:
+        figure.add_hline(
+            y=record.optimum,
+            line={"color": palette.optimum, "width": 1.5, "dash": "dot"},
+            annotation_text=f"true optimum {record.optimum:.6g}",
+            annotation_position="bottom right",
+            annotation_font={"color": palette.optimum},
+        )
 
 
 def _add_marks(
-    figure: go.Figure, marks: Sequence[tuple[Mark, float, float]], palette: Palette, colour: str
+    figure: go.Figure, marks: Sequence[tuple[Mark, float, float]], palette: Palette
 ) -> None:
     """Draw incumbents, warm starts with a shape of their own."""
     for is_start, symbol, name in ((True, "diamond", "warm start"), (False, "circle", "new tree")):
-        here = [entry for entry in marks if _is_start(entry[0]) == is_start]
+        here = [entry for entry in marks if (entry[0].source not in SEARCHED) == is_start]
         if not here:
             continue
         figure.add_scatter(
             x=[x for _, x, _ in here],
             y=[y for _, _, y in here],
             mode="markers",
-            marker={"symbol": symbol, "size": 10, "color": colour,
+            marker={"symbol": symbol, "size": 10, "color": palette.incumbent,
                     "line": {"color": palette.outline, "width": 1}},
             name=name,
             customdata=[[text.plotly(m.source), m.value] for m, _, _ in here],
             hovertemplate="%{x:.2f} s: tree of value %{customdata[1]:.6g}"
             "<br>found by %{customdata[0]}<extra></extra>",
         )  # fmt: skip
-
-
-def _is_start(mark: Mark) -> bool:
-    return mark.source not in {"solver", "search", "polish"}
 
 
 def _shade_phases(figure: go.Figure, record: Convergence, palette: Palette) -> None:
@@ -266,15 +250,3 @@ def _shade_phases(figure: go.Figure, record: Convergence, palette: Palette) -> N
         annotation_position="top left",
         annotation_font={"color": palette.muted, "size": 11},
     )
-
-
-def _optimum_line(figure: go.Figure, records: Sequence[Convergence], palette: Palette) -> None:
-    known = [record.optimum for record in records if record.optimum is not None]
-    if known:
-        figure.add_hline(
-            y=known[0],
-            line={"color": palette.optimum, "width": 1.5, "dash": "dot"},
-            annotation_text=f"true optimum {known[0]:.6g}",
-            annotation_position="bottom right",
-            annotation_font={"color": palette.optimum},
-        )

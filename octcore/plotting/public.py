@@ -119,7 +119,7 @@ def gap(run: Run, absolute: bool = False, theme: str = "light") -> go.Figure:
     """
     proven = run.objective if run.is_optimal else None
     record = convergence_data(run.trace, run.formulation, _objective(run), proven, run.is_optimal)
-    return convergence_figure([record], palette_for(theme), absolute)
+    return convergence_figure(record, palette_for(theme), absolute)
 
 
 def plane(run: Run, x: str | None = None, y: str | None = None, theme: str = "light") -> go.Figure:

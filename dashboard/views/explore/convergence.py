@@ -28,7 +28,7 @@ def draw(run_id: str, run: Run) -> None:
         st.caption("This run has no bound, so there is no gap to draw; nothing is proven.")
         absolute = True
     chart.show(
-        convergence_figure([record], session.palette(), absolute),
+        convergence_figure(record, session.palette(), absolute),
         key=session.widget_key("convergence", run_id, absolute),
         alt=f"Convergence over {text.seconds(record.end)}; final gap {text.gap(run.gap)}",
     )

@@ -175,7 +175,7 @@ def _gap(run_id: str, run: Run, frame: Frame, absolute: bool) -> None:
     objective = get_formulation(run.formulation).info.objective
     record = convergence_data(run.trace, "gap", objective, optimum, run.is_optimal)
     absolute = absolute or not any(gap is not None for gap in record.gap)
-    figure = convergence_figure([record], session.palette(), absolute, at=frame.seconds)
+    figure = convergence_figure(record, session.palette(), absolute, at=frame.seconds)
     chart.show(
         figure.update_layout(height=GAP_HEIGHT),
         key=session.widget_key("replay_gap", run_id),

@@ -21,7 +21,7 @@ def test_record_has_steps_marks_and_phases(trace):
 
 def test_gap_figure_draws_steps_and_labels_the_proof(trace):
     record = convergence_data(trace, "run", "accuracy")
-    figure = convergence_figure([record], LIGHT)
+    figure = convergence_figure(record, LIGHT)
     assert figure.layout.yaxis.type == "log"
     assert figure.layout.xaxis.title.text == "time since encoding began (s)"
     line = figure.data[0]
@@ -35,7 +35,7 @@ def test_gap_figure_draws_steps_and_labels_the_proof(trace):
 
 def test_absolute_figure_has_incumbent_bound_and_optimum(trace):
     record = convergence_data(trace, "run", "accuracy <b>", optimum=0.9)
-    figure = convergence_figure([record], DARK, absolute=True)
+    figure = convergence_figure(record, DARK, absolute=True)
     assert [t.name for t in figure.data[:2]] == ["incumbent", "bound"]
     assert figure.layout.yaxis.title.text == "accuracy &lt;b&gt;"
     assert any(shape.y0 == 0.9 for shape in figure.layout.shapes)
@@ -52,15 +52,7 @@ def test_empty_and_boundless_traces_draw():
     only = Trace((Event(0.1, "incumbent", 0.5, source="warm start"),))
     record = convergence_data(only)
     assert record.gap == (None, None)
-    assert convergence_figure([record], LIGHT).data
-
-
-def test_several_runs_overlay_with_their_own_colours(trace):
-    records = [convergence_data(trace, name) for name in ("first", "second")]
-    figure = convergence_figure(records, LIGHT)
-    lines = [t for t in figure.data if t.mode == "lines"]
-    assert [t.name for t in lines] == ["first", "second"]
-    assert lines[0].line.color != lines[1].line.color
+    assert convergence_figure(record, LIGHT).data
 
 
 def test_live_rows_keep_the_last_point_and_stay_few(trace):
