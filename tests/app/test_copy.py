@@ -7,21 +7,24 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 import dashboard
+import octcore
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from octcore.cli import main
-from octcore.constraints import ACCEPTED
-from octcore.formulations.base import get_formulation
-from octcore.parameters import Flag
+from octcore.cli import main, make_parser
+from octcore.cli.options import solve_settings
+from octcore.constraints import ACCEPTED, FAIRNESS
+from octcore.formulations.base import get_formulation, list_formulations
 from octcore.selection.data_selection import select_rows
 from octcore.solving.run import Run
-from octcore.solving.settings import GENERAL, SOLVER
+from octcore.solving.settings import GENERAL, SOLVER, check_settings
 from octcore.solving.solve import solve
+from tests.off_defaults import params_off
 
 pytestmark = pytest.mark.long
 
@@ -137,32 +140,19 @@ def set_parity(app: AppTest, name: str) -> None:
     chosen.set_value(next(o for o in chosen.options if o == name.replace("_", " "))).run()
 
 
-def set_params(app: AppTest, key: str) -> set[str]:
-    """Take the hyperparameters off their defaults; the two regularisers exclude each other."""
-    changed = set()
-    for parameter in get_formulation(key).info.hyperparameters:
-        if parameter.name in {"split_weight", "exact_root_values"}:
-            continue
-        widget = keyed(app, "param", key, parameter.name)
-        if isinstance(parameter, Flag):
-            widget.set_value(not parameter.default)
-        else:
-            widget.set_value(0.02)
-        changed.add(parameter.name)
-    return changed
-
-
 def test_every_setting_off_its_default_is_copied(started: list[Any], tmp_path: Path) -> None:
     app = open_form("monks-1", "flow-oct")
     for take_off in (*GENERALS.values(), *CONSTRAINTS.values()):
         take_off(app)
-    params = set_params(app, "flow-oct")
+    params = params_off(get_formulation("flow-oct").info) | {"leaf_penalty": 0.02}
+    for name, value in params.items():
+        keyed(app, "param", "flow-oct", name).set_value(value)
     set_parity(app, "statistical_parity")
     press(app)
     data, settings = started[0]
     assert {p.name for p in GENERAL} == settings.keys() - {"params", "constraints"}
     assert all(settings[p.name] != p.default for p in GENERAL if p.name != "formulation")
-    assert settings["params"].keys() == params
+    assert settings["params"] == params
     assert settings["constraints"].keys() == CONSTRAINTS.keys() | {"statistical_parity"}
     own = solve(data, **settings).to_dict()
     script, words = copied(app)
@@ -175,9 +165,47 @@ def test_the_test_names_every_declared_setting() -> None:
     assert {p.name for p in ACCEPTED} == able  # else the form would show less than there is
     assert GENERALS.keys() == {p.name for p in GENERAL} - {"formulation"}
     assert {p.name for p in SOLVER} <= GENERALS.keys()
-    parity = {p.name for p in ACCEPTED if p.name in able} - CONSTRAINTS.keys()
-    assert parity == {"statistical_parity", "equal_opportunity", "predictive_equality",
-                      "equalized_odds", "conditional_parity"}  # fmt: skip
+    assert able - CONSTRAINTS.keys() == set(FAIRNESS)
+
+
+def same_request(app: AppTest, settings: dict[str, Any], patch: pytest.MonkeyPatch) -> None:
+    """What is copied asks for these settings; they are compared, not solved."""
+    script, words = copied(app)
+    called = MagicMock()
+    patch.setattr(octcore, "solve", called, raising=False)
+    by_script(script)
+    asked = check_settings(**settings)
+    assert check_settings(**called.call_args.kwargs) == asked
+    assert check_settings(**solve_settings(make_parser("solve").parse_args(words))) == asked
+
+
+@pytest.mark.parametrize("key", [info.key for info in list_formulations() if info.hyperparameters])
+def test_hyperparameters_of_every_formulation_are_copied(
+    started: list[Any], key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_form("monks-1", key)
+    wanted = params_off(get_formulation(key).info)
+    wanted.pop("path_bound_cuts", None)  # without these cuts their forms cannot be chosen
+    for name, value in wanted.items():
+        keyed(app, "param", key, name).set_value(value)
+    press(app)
+    assert started[0][1]["params"] == wanted
+    same_request(app, started[0][1], monkeypatch)
+
+
+@pytest.mark.parametrize("name", FAIRNESS)
+def test_every_fairness_limit_is_copied(
+    started: list[Any], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_form("monks-1", "flow-oct")
+    set_parity(app, name)
+    keyed(app, "constraint", "fairness_attribute").set_value("smiling")
+    keyed(app, "constraint", "fairness_gap").set_value(0.25)
+    press(app)
+    limit = started[0][1]["constraints"][name]
+    assert (limit["attribute"], limit["max_gap"]) == ("smiling", 0.25)
+    assert ("given" in limit) == (name == "conditional_parity")
+    same_request(app, started[0][1], monkeypatch)
 
 
 def test_one_class_against_the_rest_is_copied(started: list[Any], tmp_path: Path) -> None:

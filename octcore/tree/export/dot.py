@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import graphviz
 import numpy as np
 import numpy.typing as npt
 
 from octcore.data.findings import count
 from octcore.encoding.base import Encoding
-from octcore.tree.export.records import LEAF_COLOURS, NodeRecord, class_colour, node_records
+from octcore.tree.export.records import MAX_NAME, MAX_TERMS, NodeRecord, class_colour, node_records
 from octcore.tree.tree import Tree
 from octcore.tree.wording import shorten
 
@@ -20,31 +18,27 @@ def to_graphviz(
     encoding: Encoding,
     X: npt.NDArray[np.float64] | None = None,
     y: npt.NDArray[np.int64] | None = None,
-    max_name: int | None = 30,
-    max_terms: int | None = 6,
-    colours: Sequence[str] = LEAF_COLOURS,
 ) -> graphviz.Digraph:
     """Make a Graphviz graph; its ``source`` is DOT text, with every name escaped.
 
-    Parameters are those of `octcore.tree.export.records.node_records`; `colours` are fills of
-    leaves by class index, repeated when there are more classes.
+    Parameters are those of `octcore.tree.export.records.node_records`.
     """
     graph = graphviz.Digraph("tree", node_attr={"fontname": "sans-serif", "shape": "box"})
     graph.attr("edge", fontname="sans-serif", fontsize="11")
-    for record in node_records(tree, encoding, X, y, max_name, max_terms):
+    for record in node_records(tree, encoding, X, y, MAX_NAME, MAX_TERMS):
         name = str(record.node)
         if record.kind == "leaf":
-            colour = class_colour(tree.labels[record.node], colours)
-            graph.node(name, _label(record, max_name), style="filled,rounded", fillcolor=colour)
+            colour = class_colour(tree.labels[record.node])
+            graph.node(name, _label(record), style="filled,rounded", fillcolor=colour)
         else:
-            graph.node(name, _label(record, max_name))
+            graph.node(name, _label(record))
         if record.parent:
             graph.edge(str(record.parent), name, label=graphviz.escape(record.arrival))
     return graph
 
 
-def _label(record: NodeRecord, max_name: int | None) -> str:
-    lines = [shorten(record.label, max_name) if record.kind == "leaf" else record.words]
+def _label(record: NodeRecord) -> str:
+    lines = [shorten(record.label, MAX_NAME) if record.kind == "leaf" else record.words]
     if record.n_samples is not None:
         lines.append(count(record.n_samples, "row"))
         lines.append("/".join(map(str, record.class_counts)))

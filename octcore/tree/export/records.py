@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ LEAF_COLOURS = (
     "#9fc9e8", "#f0b490", "#93d6c0", "#e6bcd3", "#f4d48c", "#bfe3f7", "#f7f1a1",
 )  # fmt: skip
 """Blue, vermilion, green, purple, orange, sky and yellow, light enough for black text."""
+MAX_NAME, MAX_TERMS = 30, 6
+"""Characters of a name, and terms of a hyperplane, in a box of a picture."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,6 @@ def _counts(tree: Tree, summary: Any) -> dict[str, Any]:
     }
 
 
-def class_colour(label: int, colours: Sequence[str] = LEAF_COLOURS) -> str:
+def class_colour(label: int) -> str:
     """Colour of a class index; colours repeat when there are more classes."""
-    return colours[label % len(colours)]
+    return LEAF_COLOURS[label % len(LEAF_COLOURS)]

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from octcore.data.findings import count
 from octcore.encoding.base import Encoding
 from octcore.tree.export.records import (
-    LEAF_COLOURS,
+    MAX_NAME,
+    MAX_TERMS,
     NodeRecord,
     class_colour,
     node_records,
@@ -48,36 +49,32 @@ def to_svg(
     encoding: Encoding,
     X: npt.NDArray[np.float64] | None = None,
     y: npt.NDArray[np.int64] | None = None,
-    max_name: int | None = 30,
-    max_terms: int | None = 6,
-    colours: Sequence[str] = LEAF_COLOURS,
-    title: str = "Decision tree",
 ) -> str:
     """Draw a tree, the answer yes on the left; every name is escaped.
 
-    Parameters are those of `octcore.tree.export.records.node_records`; `colours` are fills of
-    leaves by class index. The picture grows with the number of leaves.
+    Parameters are those of `octcore.tree.export.records.node_records`. The picture grows with the
+    number of leaves.
     """
-    boxes = layout(node_records(tree, encoding, X, y, max_name, max_terms), max_name)
+    boxes = layout(node_records(tree, encoding, X, y, MAX_NAME, MAX_TERMS))
     width = max(box.x + box.width / 2 for box in boxes.values()) + PADDING
     height = max(box.y + box.height for box in boxes.values()) + PADDING
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.1f} {height:.1f}" role="img" font-family="sans-serif" '
         f'font-size="12" fill="#111">',
-        f"<title>{_escape(title)}</title>",
+        "<title>Decision tree</title>",
     ]
     parts += [_edge(boxes[node // 2], box) for node, box in boxes.items() if node > 1]
     for node, box in boxes.items():
-        fill = class_colour(tree.labels[node], colours) if node in tree.labels else "#ffffff"
+        fill = class_colour(tree.labels[node]) if node in tree.labels else "#ffffff"
         parts.append(_box(box, fill))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def layout(records: Sequence[NodeRecord], max_name: int | None = 30) -> dict[int, Box]:
+def layout(records: Sequence[NodeRecord]) -> dict[int, Box]:
     """Place the nodes: leaves side by side, parents over the middle of their children."""
     by_node = {record.node: record for record in records}
-    lines = {node: _lines(record, max_name) for node, record in by_node.items()}
+    lines = {node: _lines(record) for node, record in by_node.items()}
     widths = {n: CHARACTER * max(map(len, text)) + 2 * PADDING for n, text in lines.items()}
     heights = {n: LINE * len(text) + 2 * PADDING for n, text in lines.items()}
     tops = _row_tops(by_node, heights)
@@ -123,8 +120,8 @@ def _centres(by_node: dict[int, NodeRecord], widths: dict[int, float]) -> dict[i
     return centres
 
 
-def _lines(record: NodeRecord, max_name: int | None) -> tuple[str, ...]:
-    text = shorten(record.label, max_name) if record.kind == "leaf" else record.words
+def _lines(record: NodeRecord) -> tuple[str, ...]:
+    text = shorten(record.label, MAX_NAME) if record.kind == "leaf" else record.words
     lines = textwrap.wrap(text, WIDEST) or [""]
     if record.n_samples is not None:
         counts = "/".join(map(str, record.class_counts))

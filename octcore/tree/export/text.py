@@ -11,46 +11,41 @@ from octcore.tree.export.records import NodeRecord, node_records, yes_first
 from octcore.tree.tree import Tree
 from octcore.tree.wording import shorten
 
+MAX_NAME = 60
+"""Characters of a name; a terminal has room for more than a picture."""
+
 
 def to_text(
     tree: Tree,
     encoding: Encoding,
     X: npt.NDArray[np.float64] | None = None,
     y: npt.NDArray[np.int64] | None = None,
-    max_name: int | None = 60,
-    max_terms: int | None = None,
 ) -> str:
     """Draw a tree with characters, one line per node.
 
     Parameters are those of `octcore.tree.export.records.node_records`.
     """
-    records = {r.node: r for r in node_records(tree, encoding, X, y, max_name, max_terms)}
-    classes = ", ".join(shorten(name, max_name) for name in tree.classes)
+    records = {r.node: r for r in node_records(tree, encoding, X, y, MAX_NAME)}
+    classes = ", ".join(shorten(name, MAX_NAME) for name in tree.classes)
     lines = [f"classes: {classes}"] if classes and X is not None else []
-    lines.append(("all rows" + _end(records[1], max_name)).strip())
-    _below(1, "", records, lines, max_name)
+    lines.append(("all rows" + _end(records[1])).strip())
+    _below(1, "", records, lines)
     return "\n".join(lines) + "\n"
 
 
-def _below(
-    node: int,
-    indent: str,
-    records: dict[int, NodeRecord],
-    lines: list[str],
-    max_name: int | None,
-) -> None:
+def _below(node: int, indent: str, records: dict[int, NodeRecord], lines: list[str]) -> None:
     if 2 * node not in records:
         return
     marks = (("|-- ", "|   "), ("`-- ", "    "))
     for child, (mark, further) in zip(yes_first(records, node), marks, strict=True):
         record = records[child]
-        lines.append(f"{indent}{mark}{record.arrival}{_end(record, max_name)}")
-        _below(child, indent + further, records, lines, max_name)
+        lines.append(f"{indent}{mark}{record.arrival}{_end(record)}")
+        _below(child, indent + further, records, lines)
 
 
-def _end(record: NodeRecord, max_name: int | None) -> str:
+def _end(record: NodeRecord) -> str:
     """Class and counts behind the condition that leads to a node."""
-    text = f"  ->  {shorten(record.label, max_name)}" if record.kind == "leaf" else ""
+    text = f"  ->  {shorten(record.label, MAX_NAME)}" if record.kind == "leaf" else ""
     if record.n_samples is None:
         return text
     counts = "/".join(map(str, record.class_counts))

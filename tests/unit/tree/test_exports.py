@@ -92,7 +92,7 @@ def hostile_tree(text: str) -> tuple[Tree, Dataset]:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_names_stay_text_in_svg(text: str) -> None:
     tree, data = hostile_tree(text)
-    svg = to_svg(tree, fit_encoding("QT-2", data), title=text)
+    svg = to_svg(tree, fit_encoding("QT-2", data))
     root = ET.fromstring(svg)
     tags = {element.tag.split("}")[1] for element in root.iter()}
     assert tags <= {"svg", "title", "g", "rect", "text", "path"}
