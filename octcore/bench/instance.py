@@ -8,6 +8,9 @@ from typing import Any
 
 from octcore.data.dataset import Dataset
 
+SELECTION_TEST_SIZE = 0.25
+"""Share of the rows held out where rows are selected, as in the paper."""
+
 
 @dataclass(frozen=True)
 class Published:

@@ -13,7 +13,7 @@ import numpy as np
 from joblib import delayed
 
 from octcore.bench.counters import COUNTERS, run_counter
-from octcore.bench.instance import COLUMNS, Instance, Line
+from octcore.bench.instance import COLUMNS, SELECTION_TEST_SIZE, Instance, Line
 from octcore.bench.machine import cpu_seconds, load, machine_words
 from octcore.bench.peers import PEERS, run_peer
 from octcore.data.dataset import Dataset
@@ -32,8 +32,6 @@ WARM_SECONDS = 180.0
 POLL_SECONDS = 0.1
 CPU = "cpu"
 """Among the timings of a run: its processor seconds."""
-SELECTION_TEST_SIZE = 0.25
-"""Share of the rows held out where rows are selected, as in the paper."""
 Solver = Callable[[Instance, Dataset, float], Run]
 """Solves an instance on some rows within a limit in seconds."""
 

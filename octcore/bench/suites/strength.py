@@ -26,7 +26,8 @@ from octcore.search.univariate.search import path_search
 SETS = (
     ("monk1", "none"), ("monk2", "none"), ("monk3", "none"), ("hayes-roth", "none"),
     ("balance-scale", "none"), ("spect", "none"), ("iris", "QT_5"), ("wine", "QT_5"),
-    ("fertility", "QT_5"), ("house-votes-84", "none"),
+    ("fertility", "QT_5"), ("house-votes-84", "none"), ("breast-cancer", "none"),
+    ("transfusion", "QT_5"),
 )  # fmt: skip
 PENALTY, DEPTH = 0.01, 2
 _OFF = {

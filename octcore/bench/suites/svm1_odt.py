@@ -5,7 +5,7 @@ comparable in level only.  Hyperparameters are the defaults: the paper gives its
 only.  The study ``"sets"`` keeps to ten sets; ``"tuned"`` chooses the prices of margins and norms
 on a third of the training rows and trains again on all of them, so that no test row has a say;
 ``"selection"`` trains on selected rows of synthetic sets of growing size, up to that of the paper's
-largest one.
+largest one, and on all rows of those where that is possible.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from octcore.bench.data_files import table
-from octcore.bench.instance import Instance, Published
+from octcore.bench.instance import SELECTION_TEST_SIZE, Instance, Published
 from octcore.bench.published_figures import published
 from octcore.bench.suite import Suite
 from octcore.data.dataset import Dataset
@@ -58,13 +58,20 @@ DEPTH, REPEATS = 2, 5
 SIZES, COLUMNS = (5_000, 10_000, 20_000, 40_000, 245_000), 10
 MOST_SELECTED, MOST_SHARE = 8_000, 0.2
 """Rows that training can use in some minutes, and the largest share of a cluster that is kept."""
+MOST_WHOLE = 20_000
+"""Rows of the largest set that all rows are trained on, beside the selected ones."""
 NAMES = {"svm1-odt": "S1O", "oct-h": "OCT-H", "cart": "CART"}
 
 
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
     """Every set and split by every formulation; or the synthetic sets with selected rows."""
     if study == "selection":
-        return [_on_selected_rows(n, key) for n in SIZES for key in formulations]
+        return [
+            make(n, key)
+            for key in formulations
+            for n in SIZES
+            for make in (_on_selected_rows, _on_all_rows)[: 1 + (n <= MOST_WHOLE)]
+        ]
     figures = {
         (row["dataset"], row["model"]): float(row["value"]) / 100
         for row in published("svm1-odt")
@@ -107,6 +114,20 @@ def _on_selected_rows(n_samples: int, formulation: str) -> Instance:
         settings={"thresholds": Thresholds(beta2=share)},
         label="select=hull",
         select="hull",
+    )
+
+
+def _on_all_rows(n_samples: int, formulation: str) -> Instance:
+    load = partial(three_regions, n_samples)
+    train, test = _parts(load, np.arange(n_samples), SELECTION_TEST_SIZE, 0)
+    return Instance(
+        dataset=f"three-regions-{n_samples}x{COLUMNS}",
+        encoding="auto",
+        formulation=formulation,
+        depth=DEPTH,
+        load=load,
+        label="all rows",
+        rows=(train, (), test),
     )
 
 
