@@ -1,6 +1,6 @@
 """Held-out accuracy: all thresholds beside bins and CART, the price of a leaf chosen by `tune`.
 
-``python -m octcore.bench.held_out [--output FILE] [--limit S] [--depth D]``, and again to resume.
+``python -m tests.bench.held_out [--output FILE] [--limit S] [--depth D]``, and again to resume.
 Every split gives half of the rows to training, a quarter to the choice and a quarter to the test.
 """
 
@@ -95,7 +95,7 @@ def measure(data: Dataset, method: str, depth: int, limit: float) -> dict[str, o
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure what the output does not have yet."""
-    parser = argparse.ArgumentParser(prog="python -m octcore.bench.held_out", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.held_out", description=__doc__)
     parser.add_argument("--data")
     parser.add_argument("--output", type=Path, default=Path("held-out.csv"))
     parser.add_argument("--depth", type=int, default=3)

@@ -1,6 +1,6 @@
 """Processor seconds of the search over all thresholds and of ConTree, in turn in one process.
 
-``python -m octcore.bench.threshold_times [--output FILE] [--limit S] [CASE...]``, and again to
+``python -m tests.bench.threshold_times [--output FILE] [--limit S] [CASE...]``, and again to
 resume; a case is ``set:depth``, by default every row of the table of the suite `thresholds`.  A
 call is repeated for about a second and the median kept, so that milliseconds can be compared: the
 suite itself measures whole solves in new processes.  Loading libraries and kernels is not counted.
@@ -92,7 +92,7 @@ def summary(lines: list[dict[str, str]]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Measure what the output does not have yet, and say what it amounts to."""
     parser = argparse.ArgumentParser(
-        prog="python -m octcore.bench.threshold_times", description=__doc__
+        prog="python -m tests.bench.threshold_times", description=__doc__
     )
     parser.add_argument("--data")
     parser.add_argument("--output", type=Path, default=Path("threshold-times.csv"))
