@@ -134,11 +134,13 @@ def detect_format(texts: Sequence[str], delimiter: str) -> str | None:
 def detect_date(texts: Sequence[str]) -> str | None:
     """Return ``date:`` with first day and order if all texts are dates, or None."""
     order = _date_order(texts)
-    days = [_read_date(text, order) for text in texts]
-    known = [day for day in days if day is not None]
-    if not texts or len(known) < len(days):
-        return None
-    return f"date:{min(known).isoformat()}:{order}"
+    days = []
+    for text in texts:
+        day = _read_date(text, order)
+        if day is None:
+            return None
+        days.append(day)
+    return f"date:{min(days).isoformat()}:{order}" if days else None
 
 
 def _date_order(texts: Sequence[str]) -> str:

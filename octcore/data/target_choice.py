@@ -46,10 +46,10 @@ def likely_target(table: RawTable) -> str | None:
 
 def _can_hold_classes(column: RawColumn) -> bool:
     n_rows, n_distinct = len(column.codes), len(_present(column))
-    if detect_date(_present(column)):
-        return False
     few = n_distinct <= MOST_CLASSES
-    return 2 <= n_distinct and (few or (_numbers(column) is None and 2 * n_distinct <= n_rows))
+    if n_distinct < 2 or not (few or (_numbers(column) is None and 2 * n_distinct <= n_rows)):
+        return False
+    return detect_date(_present(column)) is None
 
 
 def is_continuous(column: RawColumn) -> bool:

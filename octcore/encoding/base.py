@@ -214,7 +214,7 @@ class Encoding:
             "key": self.key,
             "raw_features": list(self.raw_features),
             "columns": [column.to_dict() for column in self.columns],
-            "notes": list(self.findings),
+            "notes": list(self.findings),  # their name in stored files
         }
 
     @classmethod
