@@ -18,6 +18,8 @@ from octcore import kernels
 ABSENT, AT_ZERO, AT_UPPER, ACTIVE = 0, 1, 2, 3
 # Positions in `NodeQp.count`.
 N_ACTIVE, N_ROWS, N_UPDATES, N_PIVOTS = 0, 1, 2, 3
+# Last position: 1 while value and plane are an optimum of the rows that the QP has.
+IS_SETTLED = 4
 # Squared length below which a row counts as dependent on the active ones.
 DEPENDENT = 1e-12
 
@@ -26,7 +28,16 @@ FAST = {"reassoc", "contract", "nsz"}
 
 
 def kernel(function: Any) -> Any:
-    """Compile a function once and keep the machine code beside the source."""
+    """Compile a function that makes no arrays, once; the machine code is kept beside the source.
+
+    Views that it makes are not counted: counting took a third of a search.  So no array may leave
+    it towards Python.
+    """
+    return kernels.kernel(fastmath=FAST, _nrt=False)(function)
+
+
+def allocating_kernel(function: Any) -> Any:
+    """Compile a function that makes arrays of its own."""
     return kernels.kernel(fastmath=FAST)(function)
 
 
@@ -76,15 +87,20 @@ def new_bank(n_nodes: int, n_samples: int, n_dims: int, width: int) -> NodeQp:
         status=np.zeros((n_nodes, 2 * n_samples), np.int8),
         side=np.zeros((n_nodes, n_samples), np.int8),
         rows=np.zeros((n_nodes, n_samples), np.int64),
-        count=np.zeros((n_nodes, 4), np.int64),
+        count=np.zeros((n_nodes, 5), np.int64),
         value=np.zeros((n_nodes, 1)),
         work=np.zeros((n_nodes, 4, max(size, width))),
     )
 
 
+def node_of(bank: NodeQp, node: int) -> NodeQp:
+    """View of one QP of a bank; kernels make theirs by `view_of`."""
+    return NodeQp(*(array[node] for array in bank))
+
+
 @kernel
-def node_of(bank, node):
-    """View of one QP of a bank."""
+def view_of(bank, node):
+    """View of one QP of a bank, for kernels only: nobody counts who holds it."""
     return NodeQp(
         bank.multiplier[node],
         bank.score[node],
@@ -102,22 +118,30 @@ def node_of(bank, node):
 
 
 @kernel
+def copy_values(source, target):
+    """Copy a row of values; an assignment of slices would make room for an overlap first."""
+    for position in range(source.shape[0]):
+        target[position] = source[position]
+
+
+@kernel
 def copy_node(source, target):
     """Copy a QP except its pivot counter; only the used part of the triangle is moved."""
     n_active = source.count[N_ACTIVE]
-    target.multiplier[:] = source.multiplier
-    target.score[:] = source.score
-    target.vector[:] = source.vector
-    target.basis[:] = source.basis
+    copy_values(source.multiplier, target.multiplier)
+    copy_values(source.score, target.score)
+    copy_values(source.vector, target.vector)
+    for c in range(source.basis.shape[0]):
+        copy_values(source.basis[c], target.basis[c])
     for i in range(n_active):
         target.active[i] = source.active[i]
         for j in range(i, n_active):
             target.factor[i, j] = source.factor[i, j]
-    target.status[:] = source.status
-    target.side[:] = source.side
+    copy_values(source.status, target.status)
+    copy_values(source.side, target.side)
     for i in range(source.count[N_ROWS]):
         target.rows[i] = source.rows[i]
-    for position in (N_ACTIVE, N_ROWS, N_UPDATES):
+    for position in (N_ACTIVE, N_ROWS, N_UPDATES, IS_SETTLED):
         target.count[position] = source.count[position]
     target.value[0] = source.value[0]
 
@@ -176,7 +200,7 @@ def add_column(qp, coordinates, row):
     m = qp.count[N_ACTIVE]
     for c in range(qp.basis.shape[0] - 1, m, -1):
         if coordinates[c] != 0.0:
-            length = np.hypot(coordinates[c - 1], coordinates[c])
+            length = np.sqrt(coordinates[c - 1] ** 2 + coordinates[c] ** 2)
             cosine, sine = coordinates[c - 1] / length, coordinates[c] / length
             coordinates[c - 1] = length
             coordinates[c] = 0.0
@@ -199,7 +223,7 @@ def delete_column(qp, position):
     for c in range(position, m):
         top, low = qp.factor[c, c], qp.factor[c + 1, c]
         if low != 0.0:
-            length = np.hypot(top, low)
+            length = np.sqrt(top * top + low * low)
             cosine, sine = top / length, low / length
             for j in range(c, m):
                 one, two = qp.factor[c, j], qp.factor[c + 1, j]

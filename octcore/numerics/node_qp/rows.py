@@ -13,6 +13,7 @@ from octcore.numerics.node_qp.factor import (
     AT_UPPER,
     AT_ZERO,
     DEPENDENT,
+    IS_SETTLED,
     N_ACTIVE,
     N_ROWS,
     add_column,
@@ -42,6 +43,13 @@ def row_target(qp, data, row):
 
 
 @kernel
+def sample_of(data, row):
+    """Sample that a row is about."""
+    n = data.y.shape[0]
+    return row if row < n else row - n
+
+
+@kernel
 def row_upper(data, row):
     """Upper bound of the multiplier of a row."""
     return data.upper[row] if row < data.y.shape[0] else np.inf
@@ -56,6 +64,7 @@ def clear_node(qp):
     qp.status[:] = ABSENT
     qp.side[:] = 0
     qp.count[N_ROWS] = 0
+    qp.count[IS_SETTLED] = 0
     qp.value[0] = 0.0
     clear_factor(qp)
 
@@ -69,6 +78,7 @@ def add_hinge(qp, sample):
             qp.rows[qp.count[N_ROWS]] = sample
             qp.count[N_ROWS] += 1
         qp.status[sample] = AT_ZERO
+        qp.count[IS_SETTLED] = 0
 
 
 @kernel
@@ -81,6 +91,7 @@ def add_route(qp, sample, side):
             qp.count[N_ROWS] += 1
         qp.status[n + sample] = AT_ZERO
         qp.side[sample] = side
+        qp.count[IS_SETTLED] = 0
 
 
 @kernel
@@ -127,10 +138,12 @@ def refresh(qp, data):
 
 
 @kernel
-def score_all(qp, data):
-    """Scores of every sample, also of those without a row."""
-    for sample in range(qp.score.shape[0]):
-        qp.score[sample] = dot(data.x[sample], qp.vector)
+def score_rest(qp, data):
+    """Scores of the samples without a row, which no solve looks at."""
+    n = qp.score.shape[0]
+    for sample in range(n):
+        if qp.status[sample] == ABSENT and qp.status[n + sample] == ABSENT:
+            qp.score[sample] = dot(data.x[sample], qp.vector)
 
 
 @kernel
@@ -147,15 +160,14 @@ def _park(qp, data, row):
 
 @kernel
 def _rebuild_factor(qp, data):
-    n = qp.score.shape[0]
     count = qp.count[N_ACTIVE]
-    old = qp.active[:count].copy()
     clear_factor(qp)
     coordinates = qp.work[0]
-    for row in old:
+    for position in range(count):
+        row = qp.active[position]  # written at or before this position only
         if qp.status[row] != ACTIVE:
             continue
-        rotate_into(qp, data.x[row % n], row_sign(qp, data, row), coordinates)
+        rotate_into(qp, data.x[sample_of(data, row)], row_sign(qp, data, row), coordinates)
         free = 0.0
         for c in range(qp.count[N_ACTIVE], qp.basis.shape[0]):
             free += coordinates[c] * coordinates[c]
@@ -168,7 +180,6 @@ def _rebuild_factor(qp, data):
 @kernel
 def refactor(qp, data):
     """Rebuild the factor and solve for the active multipliers, parking those out of bounds."""
-    n = qp.score.shape[0]
     while True:
         _rebuild_factor(qp, data)
         m = qp.count[N_ACTIVE]
@@ -178,7 +189,7 @@ def refactor(qp, data):
         right, middle, solution = qp.work[1], qp.work[2], qp.work[3]
         for a in range(m):
             row = qp.active[a]
-            score = row_sign(qp, data, row) * qp.score[row % n]
+            score = row_sign(qp, data, row) * qp.score[sample_of(data, row)]
             right[a] = row_target(qp, data, row) - score
         solve_transposed(qp, right, middle)
         solve_triangle(qp, middle, solution)

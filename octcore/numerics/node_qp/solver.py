@@ -22,6 +22,7 @@ from octcore.numerics.node_qp.factor import (
     AT_UPPER,
     AT_ZERO,
     DEPENDENT,
+    IS_SETTLED,
     N_ACTIVE,
     N_PIVOTS,
     N_ROWS,
@@ -39,6 +40,7 @@ from octcore.numerics.node_qp.rows import (
     row_sign,
     row_target,
     row_upper,
+    sample_of,
 )
 
 OPTIMAL, CUTOFF, PIVOT_LIMIT, GAVE_UP = 0, 1, 2, 3
@@ -77,10 +79,9 @@ def most_violated(qp, data):
 @kernel
 def _direction(qp, data, row, sense):
     """Projected direction of the plane and the multipliers; returns curvature and slope."""
-    n = qp.score.shape[0]
     m = qp.count[N_ACTIVE]
     coordinates, solution, plane = qp.work[0], qp.work[1], qp.work[2]
-    rotate_into(qp, data.x[row % n], row_sign(qp, data, row), coordinates)
+    rotate_into(qp, data.x[sample_of(data, row)], row_sign(qp, data, row), coordinates)
     solve_triangle(qp, coordinates, solution)
     curvature = 0.0
     plane[: qp.vector.shape[0]] = 0.0
@@ -140,16 +141,24 @@ def _move(qp, data, row, sense, step, slope, curvature):
 
 
 @kernel
-def _follow_ray(qp, data, row, sense, slope, curvature, cutoff):
+def _follow_ray(qp, data, row, sense, slope, cutoff):
     """Nothing blocks: step until the recomputed dual value proves the cutoff, else step back."""
-    saved = qp.multiplier.copy()
+    change, saved = qp.work[1], qp.work[3]
     target = cutoff if cutoff < np.inf else 1e9 * (1.0 + abs(qp.value[0]))
     step = 2.0 * (target - qp.value[0] + 1.0) / slope
-    _move(qp, data, row, sense, step, slope, curvature)
+    before, m = qp.multiplier[row], qp.count[N_ACTIVE]
+    for a in range(m):
+        other = qp.active[a]
+        saved[a] = qp.multiplier[other]
+        qp.multiplier[other] = min(max(saved[a] + step * change[a], 0.0), row_upper(data, other))
+    qp.multiplier[row] += sense * step
+    qp.count[N_UPDATES] += 1
     refresh(qp, data)
     if qp.value[0] >= target:
         return CUTOFF
-    qp.multiplier[:] = saved
+    for a in range(m):
+        qp.multiplier[qp.active[a]] = saved[a]
+    qp.multiplier[row] = before
     refresh(qp, data)
     return _STALLED
 
@@ -176,7 +185,7 @@ def _enter(qp, data, row, cutoff):
         if full:
             step = slope / curvature
         elif step == np.inf:
-            return _follow_ray(qp, data, row, sense, slope, curvature, cutoff)
+            return _follow_ray(qp, data, row, sense, slope, cutoff)
         _move(qp, data, row, sense, step, slope, curvature)
         if full:
             qp.status[row] = ACTIVE
@@ -196,11 +205,10 @@ def _enter(qp, data, row, cutoff):
 
 @kernel
 def _active_error(qp, data):
-    n = qp.score.shape[0]
     worst = 0.0
     for a in range(qp.count[N_ACTIVE]):
         row = qp.active[a]
-        score = row_sign(qp, data, row) * qp.score[row % n]
+        score = row_sign(qp, data, row) * qp.score[sample_of(data, row)]
         worst = max(worst, abs(row_target(qp, data, row) - score))
     return worst
 
@@ -209,8 +217,10 @@ def _active_error(qp, data):
 def solve_node(qp, data, cutoff, max_pivots):
     """Raise the dual value until optimal, above ``cutoff`` or out of pivots.
 
-    Whatever is returned, ``value`` is a valid lower bound recomputed from the multipliers.
+    Whatever is returned, ``value`` is a valid lower bound recomputed from the multipliers, and
+    the scores of the QP's samples are those of its plane.
     """
+    qp.count[IS_SETTLED] = 0
     limit = qp.count[N_PIVOTS] + max_pivots
     repairs = 0
     while True:
@@ -226,6 +236,7 @@ def solve_node(qp, data, cutoff, max_pivots):
             refresh(qp, data)
             row = most_violated(qp, data)
             if row < 0 and _active_error(qp, data) <= data.constants[2]:
+                qp.count[IS_SETTLED] = 1
                 return OPTIMAL
             stalled = row < 0
         if not stalled:
@@ -241,3 +252,24 @@ def solve_node(qp, data, cutoff, max_pivots):
             refactor(qp, data)
             if repairs > 3:
                 return GAVE_UP
+
+
+@kernel
+def estimate_node(qp, data, cutoff, max_pivots):
+    """Raise the dual value as `solve_node` does, for an estimate of where it ends.
+
+    Only with CUTOFF ``value`` is recomputed from the multipliers, and a bound to rely on.
+    """
+    limit = qp.count[N_PIVOTS] + max_pivots
+    while qp.value[0] < cutoff:
+        row = most_violated(qp, data)
+        if row < 0:
+            return OPTIMAL
+        if qp.count[N_PIVOTS] >= limit:
+            return PIVOT_LIMIT
+        code = _enter(qp, data, row, cutoff)
+        if code == CUTOFF:
+            return CUTOFF
+        if code == _STALLED:
+            break
+    return solve_node(qp, data, cutoff, limit - qp.count[N_PIVOTS])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from octcore.numerics.node_qp.factor import kernel
+from octcore.numerics.node_qp.factor import allocating_kernel
 from octcore.numerics.node_qp.rows import refactor
 from octcore.numerics.node_qp.solver import solve_node
 
@@ -20,7 +20,7 @@ SLACK = 1e-7
 _PIVOTS = np.int64(2_000)
 
 
-@kernel
+@allocating_kernel
 def mask_rows(rows, x, usable):
     """Rows with the features that may not be used set to zero."""
     for i in range(rows.shape[0]):
@@ -28,7 +28,7 @@ def mask_rows(rows, x, usable):
             rows[i, j] = x[i, j] if usable[j] else 0.0
 
 
-@kernel
+@allocating_kernel
 def budget_rest(vector, held, usable, slots, price):
     """Least price of bringing the free features down to ``slots``: forbid them or pay."""
     worth = np.zeros(held.shape[0])
@@ -46,7 +46,7 @@ def budget_rest(vector, held, usable, slots, price):
     return total
 
 
-@kernel
+@allocating_kernel
 def heaviest_free(vector, held, usable):
     """Free feature of largest weight and the number of free features."""
     best, chosen, count = -1.0, -1, 0
@@ -58,7 +58,7 @@ def heaviest_free(vector, held, usable):
     return chosen, count
 
 
-@kernel
+@allocating_kernel
 def sparse_bound(qp, data, x, kept, allowed, budget, price, cutoff, steps, chosen):
     """Bound of the node problem over all ways to respect the budget; at least ``cutoff`` if so.
 

@@ -7,19 +7,24 @@ strip; without candidates the relaxed solution is a tree.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from octcore.numerics.node_qp.factor import (
     DEPENDENT,
     N_ACTIVE,
+    NodeQp,
     copy_node,
+    copy_values,
     kernel,
-    node_of,
+    new_bank,
     rotate_into,
     solve_triangle,
+    view_of,
 )
-from octcore.numerics.node_qp.rows import add_hinge, add_route, row_upper
-from octcore.numerics.node_qp.solver import solve_node
+from octcore.numerics.node_qp.rows import add_hinge, add_route, refresh, row_upper
+from octcore.numerics.node_qp.solver import estimate_node
 from octcore.search.margot.state import (
     extend_path,
     lower_bound,
@@ -36,6 +41,33 @@ PRUNED, BRANCH, COMPLETE, AGAIN = 0, 1, 2, 3
 _STRONG, _PATIENCE = 8, 5
 _STRONG_PIVOTS, _CONFIRM_PIVOTS = np.int64(15), np.int64(40)
 _STRIP_MARGIN = 2e-6
+
+
+class Desk(NamedTuple):
+    """What a search writes on while it chooses a branching.
+
+    ``trial``: QPs of a child and a parent; ``rating`` (4, n_samples): gains of both sides, second
+    ranking and sample of every candidate; ``shortlist``: samples that strong branching tries;
+    ``pseudo`` (4, n_samples): gains of both sides so far, and how many; ``choice`` (2,): sample
+    and cheaper side.
+    """
+
+    trial: NodeQp
+    rating: Any
+    shortlist: Any
+    pseudo: Any
+    choice: Any
+
+
+def new_desk(n_samples: int, n_dims: int, width: int) -> Desk:
+    """Arrays for a search on so many samples."""
+    return Desk(
+        trial=new_bank(2, n_samples, n_dims, width),
+        rating=np.zeros((4, n_samples)),
+        shortlist=np.zeros(_STRONG, np.int64),
+        pseudo=np.zeros((4, n_samples)),
+        choice=np.zeros(2, np.int64),
+    )
 
 
 @kernel
@@ -94,22 +126,27 @@ def trial_gain(bank, trial, data, prefix, sample, side, room, pivots):
     """Gain of sending a sample to a side after some pivots on copies of the two nodes."""
     parent = prefix[sample]
     child = 2 * parent + (2 if side > 0 else 1)
-    copy = node_of(trial, 0)
-    gain = 0.0
-    qp = node_of(bank, child)
-    if 1.0 - data.y[sample] * qp.score[sample] > data.constants[2]:
-        copy_node(qp, copy)
-        add_hinge(copy, sample)
-        solve_node(copy, node_data(data, child), qp.value[0] + room, pivots)
-        gain = max(0.0, copy.value[0] - qp.value[0])
-    qp = node_of(bank, parent)
+    below, above = 0.0, 0.0
+    child_qp, child_copy = view_of(bank, child), view_of(trial, 0)
+    is_below = 1.0 - data.y[sample] * child_qp.score[sample] > data.constants[2]
+    if is_below:
+        copy_node(child_qp, child_copy)
+        add_hinge(child_copy, sample)
+        own = node_data(data, child)
+        estimate_node(child_copy, own, child_qp.value[0] + room, pivots)
+        below = max(0.0, child_copy.value[0] - child_qp.value[0])
+    qp, copy = view_of(bank, parent), view_of(trial, 1)
     target = data.constants[0] if side < 0 else 0.0
-    if gain < room and target - side * qp.score[sample] > data.constants[2]:
+    if below < room and target - side * qp.score[sample] > data.constants[2]:
         copy_node(qp, copy)
         add_route(copy, sample, side)
-        solve_node(copy, node_data(data, parent), qp.value[0] + room - gain, pivots)
-        gain += max(0.0, copy.value[0] - qp.value[0])
-    return gain
+        estimate_node(copy, node_data(data, parent), qp.value[0] + room - below, pivots)
+        above = max(0.0, copy.value[0] - qp.value[0])
+        if below + above >= room and is_below:
+            # what prunes must be a bound: the parent's value was recomputed, the child's was not
+            refresh(child_copy, node_data(data, child))
+            below = max(0.0, child_copy.value[0] - child_qp.value[0])
+    return below + above
 
 
 @kernel
@@ -126,18 +163,19 @@ def _hinge_product(bank, data, prefix, sample):
 
 
 @kernel
-def _rate_candidates(bank, trial, data, prefix, n_upper, cutoff, ignored, pseudo, rating):
+def _rate_candidates(bank, data, prefix, desk, n_upper, cutoff, ignored):
     """Rate all candidates, fixing samples one side of which reaches the cutoff.
 
     Returns the number of candidates, -1 when the state is pruned, -2 when samples were fixed.
     """
     room = cutoff - lower_bound(bank)
+    pseudo, rating = desk.pseudo, desk.rating
     found, fixed = 0, False
     for parent in range(n_upper):
         # One set of views per parent: making them costs more than a step on a small node.
-        nodes = (node_of(bank, 2 * parent + 1), node_of(bank, 2 * parent + 2))
+        nodes = (view_of(bank, 2 * parent + 1), view_of(bank, 2 * parent + 2))
         owns = (node_data(data, 2 * parent + 1), node_data(data, 2 * parent + 2))
-        qp, own = node_of(bank, parent), node_data(data, parent)
+        qp, own = view_of(bank, parent), node_data(data, parent)
         for sample in range(prefix.shape[0]):
             if prefix[sample] != parent:
                 continue
@@ -150,7 +188,7 @@ def _rate_candidates(bank, trial, data, prefix, n_upper, cutoff, ignored, pseudo
                 if gain >= room:
                     side = 2 * which - 1
                     pivots = _CONFIRM_PIVOTS
-                    gain = trial_gain(bank, trial, data, prefix, sample, side, room, pivots)
+                    gain = trial_gain(bank, desk.trial, data, prefix, sample, side, room, pivots)
                     if gain >= room:
                         closed += 1 if which == 0 else 2
                 if pseudo[2 + which, sample] > 0.0:
@@ -170,85 +208,82 @@ def _rate_candidates(bank, trial, data, prefix, n_upper, cutoff, ignored, pseudo
 
 
 @kernel
-def _shortlist(rating, found, room):
-    """Samples to try: the best of both rankings in turn, without repeats."""
-    product = (rating[0, :found] + 1e-4 * room) * (rating[1, :found] + 1e-4 * room)
-    by_gain = np.argsort(-product)
-    by_hinge = np.argsort(-rating[2, :found])
-    chosen = np.full(_STRONG, -1, np.int64)
-    size = 0
-    for rank in range(found):
-        for position in (by_gain[rank], by_hinge[rank]):
-            sample = np.int64(rating[3, position])
-            repeated = False
-            for other in range(size):
-                repeated = repeated or chosen[other] == sample
-            if not repeated:
-                chosen[size] = sample
-                size += 1
-                if size == _STRONG:
-                    return chosen
-    return chosen
+def _shortlist(rating, found, room, shortlist):
+    """Samples to try: the best of both rankings in turn, without repeats; -1 ends them."""
+    for candidate in range(found):
+        product = (rating[0, candidate] + 1e-4 * room) * (rating[1, candidate] + 1e-4 * room)
+        rating[0, candidate] = product
+    shortlist[:] = -1
+    for size in range(min(found, shortlist.shape[0])):
+        ranking = rating[0] if size % 2 == 0 else rating[2]
+        best, chosen = -1.0, 0
+        for candidate in range(found):
+            if ranking[candidate] > best and rating[3, candidate] >= 0.0:
+                best, chosen = ranking[candidate], candidate
+        shortlist[size] = np.int64(rating[3, chosen])
+        rating[3, chosen] = -1.0
 
 
 @kernel
-def _strong_branch(bank, trial, data, prefix, cutoff, pseudo, shortlist, choice):
+def _try_sides(bank, data, prefix, desk, sample, room):
+    """Gains of sending a sample left and right, at most ``room``; pseudo-costs learn them."""
+    left = min(room, trial_gain(bank, desk.trial, data, prefix, sample, -1, room, _STRONG_PIVOTS))
+    right = min(room, trial_gain(bank, desk.trial, data, prefix, sample, 1, room, _STRONG_PIVOTS))
+    desk.pseudo[0, sample] += left
+    desk.pseudo[1, sample] += right
+    desk.pseudo[2, sample] += 1.0
+    desk.pseudo[3, sample] += 1.0
+    return left, right
+
+
+@kernel
+def _strong_branch(bank, data, prefix, desk, cutoff):
     """Try the shortlist, fixing samples on the way; PRUNED, BRANCH or AGAIN (all were fixed)."""
     best, idle = -1.0, 0
-    level = prefix[shortlist[0]]
-    for sample in shortlist:
+    level = prefix[desk.shortlist[0]]
+    for position in range(desk.shortlist.shape[0]):
+        sample = desk.shortlist[position]
         if sample < 0 or idle >= _PATIENCE:
             break
         if prefix[sample] >= bank.value.shape[0] // 2:
             continue
         room = cutoff - lower_bound(bank)
-        gains = np.zeros(2)
-        first = 0 if bank.score[prefix[sample], sample] < 0.0 else 1
-        for which in (first, 1 - first):
-            gain = trial_gain(
-                bank, trial, data, prefix, sample, 2 * which - 1, room, _STRONG_PIVOTS
-            )
-            gains[which] = min(gain, room)
-            pseudo[which, sample] += min(gain, room)
-            pseudo[2 + which, sample] += 1.0
-        if gains[0] >= room and gains[1] >= room:
+        left, right = _try_sides(bank, data, prefix, desk, sample, room)
+        if left >= room and right >= room:
             data.trail[data.trail.shape[0] - 1] = sample
             return PRUNED
-        if gains[0] >= room or gains[1] >= room:
-            extend_path(bank, data, prefix, sample, 1 if gains[0] >= room else -1)
+        if left >= room or right >= room:
+            extend_path(bank, data, prefix, sample, 1 if left >= room else -1)
             if not solve_bank(bank, data, cutoff):
                 return PRUNED
             continue
-        score = (gains[0] + 1e-4 * room) * (gains[1] + 1e-4 * room)
+        score = (left + 1e-4 * room) * (right + 1e-4 * room)
         if score > best * 1.0001:
             best, idle = score, 0
-            choice[0], choice[1] = sample, -1 if gains[0] < gains[1] else 1
+            desk.choice[0], desk.choice[1] = sample, -1 if left < right else 1
             level = prefix[sample]
         else:
             idle += 1
-    return BRANCH if best >= 0.0 and prefix[choice[0]] == level else AGAIN
+    return BRANCH if best >= 0.0 and prefix[desk.choice[0]] == level else AGAIN
 
 
 @kernel
-def process(bank, trial, data, prefix, n_upper, cutoff, ignored, pseudo, choice, rounds):
-    """Fix what can be fixed and choose a branching (``choice`` = sample, cheaper side).
+def process(bank, data, prefix, desk, n_upper, cutoff, ignored, rounds):
+    """Fix what can be fixed and choose a branching, in ``desk.choice``.
 
     AGAIN is returned after ``rounds`` rounds of fixing, so that the caller can poll.
     """
-    rating = np.empty((4, prefix.shape[0]))
     for _ in range(rounds):
         if lower_bound(bank) >= cutoff:
             return PRUNED
-        found = _rate_candidates(
-            bank, trial, data, prefix, n_upper, cutoff, ignored, pseudo, rating
-        )
+        found = _rate_candidates(bank, data, prefix, desk, n_upper, cutoff, ignored)
         if found == -1:
             return PRUNED
         if found == 0:
             return COMPLETE
         if found > 0:
-            shortlist = _shortlist(rating, found, cutoff - lower_bound(bank))
-            code = _strong_branch(bank, trial, data, prefix, cutoff, pseudo, shortlist, choice)
+            _shortlist(desk.rating, found, cutoff - lower_bound(bank), desk.shortlist)
+            code = _strong_branch(bank, data, prefix, desk, cutoff)
             if code != AGAIN:
                 return code
         elif not solve_bank(bank, data, cutoff):
@@ -264,8 +299,8 @@ def branch(bank, pair, data, prefix, cutoff, choice, far_prefix, far_packed):
     """
     sample, side = choice[0], choice[1]
     for node in range(bank.value.shape[0]):
-        copy_node(node_of(bank, node), node_of(pair, node))
-    far_prefix[:] = prefix
+        copy_node(view_of(bank, node), view_of(pair, node))
+    copy_values(prefix, far_prefix)
     extend_path(pair, data, far_prefix, sample, -side)
     before = lower_bound(bank)
     bound = np.inf

@@ -136,9 +136,8 @@ class RoutingSearch(RoutingFrame):
     def _expand(self) -> bool:
         """Process the current state; True when a state to continue with is in place."""
         ignored = SHARE * self.problem.gap * self.tracker.objective / len(self.prefix)
-        arguments = (self.bank, self.trial, self.data, self.prefix, self.problem.n_upper)
-        cutoff = self.cutoff()
-        code = process(*arguments, cutoff, ignored, self.pseudo, self.choice, self.rounds)
+        arguments = (self.bank, self.data, self.prefix, self.desk, self.problem.n_upper)
+        code = process(*arguments, self.cutoff(), ignored, self.rounds)
         if code == AGAIN:
             return True
         self.nodes += 1
@@ -155,7 +154,7 @@ class RoutingSearch(RoutingFrame):
         far_prefix = np.empty_like(self.prefix)
         packed = np.zeros((self.problem.n_nodes, (2 * len(self.prefix) + 3) // 4), np.uint8)
         arguments = (self.bank, self.pair, self.data, self.prefix)
-        far, near = branch(*arguments, self.cutoff(), self.choice, far_prefix, packed)
+        far, near = branch(*arguments, self.cutoff(), self.desk.choice, far_prefix, packed)
         if far < np.inf:
             self._push(far, far_prefix, packed)
         return near and self._dive(self.value())
@@ -221,7 +220,7 @@ class RoutingSearch(RoutingFrame):
         if len(free) == 0:
             return False
         distance = np.abs(self.bank.score[self.prefix[free], free])
-        self.choice[0] = free[np.argmin(distance)]
-        score = self.bank.score[self.prefix[self.choice[0]], self.choice[0]]
-        self.choice[1] = 1 if score >= 0.0 else -1
+        self.desk.choice[0] = free[np.argmin(distance)]
+        score = self.bank.score[self.prefix[self.desk.choice[0]], self.desk.choice[0]]
+        self.desk.choice[1] = 1 if score >= 0.0 else -1
         return True

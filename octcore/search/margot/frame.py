@@ -23,6 +23,7 @@ from octcore.numerics.node_qp.plane import (
 )
 from octcore.numerics.node_qp.reference import NodePlane
 from octcore.numerics.node_qp.solver import CUTOFF, PIVOT_LIMIT, TOLERANCE
+from octcore.search.margot.branching import new_desk
 from octcore.search.margot.checking import state_check
 from octcore.search.margot.incumbent import Tracker
 from octcore.search.margot.records import Planes, RoutingProblem
@@ -89,10 +90,8 @@ class RoutingFrame:
         self.bank, self.pair, self.complete, self.warm = (
             new_bank(problem.n_nodes, n, dims, width) for _ in range(4)
         )
-        self.trial = new_bank(1, n, dims, width)
+        self.desk = new_desk(n, dims, width)
         self.chunk = chunk_pivots(n, width)
-        self.pseudo = np.zeros((4, n))
-        self.choice = np.zeros(2, np.int64)
         self.rounds = max(1, min(8, 40_000_000 // (n * dims * dims * 8)))
 
     def _trail_length(self) -> int:
@@ -282,7 +281,8 @@ class RoutingFrame:
 
     def descend(self) -> None:
         """Route the current state by its planes, then improve."""
-        routing = route_by_planes(self.bank, self.data, self.prefix, self.problem.n_upper)
+        routing = self.prefix.copy()
+        route_by_planes(self.bank, self.data, routing, self.problem.n_upper)
         kept, self.warm = self.warm, self.bank
         better = self.try_routing(routing, "search")
         self.warm = kept
@@ -291,7 +291,7 @@ class RoutingFrame:
 
     def pivots(self) -> int:
         """Pivots over all banks."""
-        banks = (self.bank, self.pair, self.complete, self.warm, self.trial)
+        banks = (self.bank, self.pair, self.complete, self.warm, self.desk.trial)
         return int(sum(bank.count[:, N_PIVOTS].sum() for bank in banks))
 
 

@@ -178,8 +178,8 @@ class ProvenSearch(RoutingSearch):
         for node in range(self.problem.n_nodes):
             copy_node(node_of(self.bank, node), node_of(self.pair, node))
         trail[0], trail[-1] = 0, -1
-        arguments = (self.bank, self.trial, self.data, self.prefix, self.problem.n_upper)
-        code = process(*arguments, self.cutoff(), ignored, self.pseudo, self.choice, 1)
+        arguments = (self.bank, self.data, self.prefix, self.desk, self.problem.n_upper)
+        code = process(*arguments, self.cutoff(), ignored, 1)
         moved, stuck = trail[1 : 1 + trail[0]].tolist(), int(trail[-1])
         self._close_other_sides(before, moved)
         if code == AGAIN:
@@ -250,7 +250,7 @@ class ProvenSearch(RoutingSearch):
         far_prefix = np.empty_like(self.prefix)
         packed = np.zeros((self.problem.n_nodes, (2 * len(self.prefix) + 3) // 4), np.uint8)
         arguments = (self.bank, self.pair, self.data, self.prefix)
-        branch(*arguments, np.inf, self.choice, far_prefix, packed)
+        branch(*arguments, np.inf, self.desk.choice, far_prefix, packed)
         self._close_or_keep(self.pair, far_prefix)
         if self.value() >= self.cutoff():
             self._drop()

@@ -78,7 +78,7 @@ class SparseRoutingSearch(RoutingSearch):
         _, other = svm_planes(problem.x, problem.y, problem.depth, problem.epsilon, plain)
         self.allocate()
         self.masked = self.rows.copy()
-        self.scratch = node_of(self.trial, 0)
+        self.scratch = node_of(self.desk.trial, 0)
         n, width = self.rows.shape
         self.steps = int(np.clip(_STEP_WORK // (n * width + 4 * width * width), 50, 2000))
         clear_bank(self.warm)
@@ -231,11 +231,10 @@ class SparseRoutingSearch(RoutingSearch):
 
     def _process(self) -> int:
         ignored = 0.1 * self.problem.gap * self.tracker.objective / len(self.prefix)
-        arguments = (self.bank, self.trial, self.data, self.prefix, self.problem.n_upper)
+        arguments = (self.bank, self.data, self.prefix, self.desk, self.problem.n_upper)
         code = AGAIN
         while code == AGAIN and not self.tracker.stop():
-            cutoff = self.cutoff()
-            code = process(*arguments, cutoff, ignored, self.pseudo, self.choice, self.rounds)
+            code = process(*arguments, self.cutoff(), ignored, self.rounds)
         return code
 
     def _bound(self, inherited: float, state: SparseState) -> tuple[float, NDArray[np.float64]]:
@@ -286,7 +285,7 @@ class SparseRoutingSearch(RoutingSearch):
             if max(bound, exact + self.correction()) < self.cutoff():
                 self.abandoned = min(self.abandoned, max(bound, exact + self.correction()))
             return
-        sample, parent = self.choice[0], self.prefix[self.choice[0]]
+        sample, parent = self.desk.choice[0], self.prefix[self.desk.choice[0]]
         for child in (2 * parent + 1, 2 * parent + 2):
             prefix = self.prefix.copy()
             prefix[sample] = child

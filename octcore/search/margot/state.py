@@ -15,11 +15,12 @@ from octcore.numerics.node_qp.factor import (
     ABSENT,
     ACTIVE,
     AT_UPPER,
+    IS_SETTLED,
     N_ACTIVE,
     NodeData,
     copy_node,
     kernel,
-    node_of,
+    view_of,
 )
 from octcore.numerics.node_qp.rows import (
     add_hinge,
@@ -27,7 +28,7 @@ from octcore.numerics.node_qp.rows import (
     clear_node,
     refactor,
     row_upper,
-    score_all,
+    score_rest,
 )
 from octcore.numerics.node_qp.solver import CUTOFF, GAVE_UP, OPTIMAL, PIVOT_LIMIT, solve_node
 
@@ -74,16 +75,16 @@ def lower_bound(bank):
 def clear_bank(bank):
     """Empty QPs at every node."""
     for node in range(bank.value.shape[0]):
-        clear_node(node_of(bank, node))
+        clear_node(view_of(bank, node))
 
 
 @kernel
 def charge_path(bank, sample, last):
     """Charge a sample at ``last`` and all its ancestors and route it by the ancestors."""
-    add_hinge(node_of(bank, last), sample)
+    add_hinge(view_of(bank, last), sample)
     while last > 0:
         parent = (last - 1) // 2
-        qp = node_of(bank, parent)
+        qp = view_of(bank, parent)
         add_hinge(qp, sample)
         add_route(qp, sample, -1 if last % 2 == 1 else 1)
         last = parent
@@ -92,7 +93,7 @@ def charge_path(bank, sample, last):
 @kernel
 def restart_node(bank, prefix, node):
     """Empty one QP and load the rows that the prefixes give it."""
-    qp = node_of(bank, node)
+    qp = view_of(bank, node)
     clear_node(qp)
     for sample in range(prefix.shape[0]):
         last = prefix[sample]
@@ -117,23 +118,33 @@ def extend_path(bank, data, prefix, sample, side):
     for moved in (sample, data.twin[sample]):
         if moved >= 0:
             prefix[moved] = child
-            add_hinge(node_of(bank, child), moved)
-            add_route(node_of(bank, parent), moved, side)
+            add_hinge(view_of(bank, child), moved)
+            add_route(view_of(bank, parent), moved, side)
+
+
+@kernel
+def _settle_node(bank, data, node, cutoff, pivots):
+    """Some pivots on one node and the scores of all samples; nothing where no row is new."""
+    qp = view_of(bank, node)
+    if qp.count[IS_SETTLED] == 1:
+        return CUTOFF if qp.value[0] >= cutoff else OPTIMAL
+    own = node_data(data, node)
+    code = solve_node(qp, own, cutoff, pivots)
+    if code != CUTOFF:
+        score_rest(qp, own)
+    return code
 
 
 @kernel
 def solve_bank(bank, data, cutoff):
-    """Re-solve every node; False when the bound reaches the cutoff."""
+    """Re-solve every node that has new rows; False when the bound reaches the cutoff."""
     total = lower_bound(bank)
     for node in range(bank.value.shape[0]):
-        qp = node_of(bank, node)
-        own = node_data(data, node)
-        rest = total - qp.value[0]
-        code = solve_node(qp, own, cutoff - rest, SOLVE_PIVOTS)
-        total = rest + qp.value[0]
+        rest = total - bank.value[node, 0]
+        code = _settle_node(bank, data, node, cutoff - rest, SOLVE_PIVOTS)
+        total = rest + bank.value[node, 0]
         if code == CUTOFF:
             return False
-        score_all(qp, own)
     return True
 
 
@@ -141,7 +152,7 @@ def solve_bank(bank, data, cutoff):
 def start_evaluation(bank, warm, routing):
     """QPs of a complete routing, on top of the QPs of a state that it completes."""
     for node in range(bank.value.shape[0]):
-        copy_node(node_of(warm, node), node_of(bank, node))
+        copy_node(view_of(warm, node), view_of(bank, node))
     for sample in range(routing.shape[0]):
         charge_path(bank, sample, routing[sample])
 
@@ -149,11 +160,7 @@ def start_evaluation(bank, warm, routing):
 @kernel
 def solve_chunk(bank, data, node, cutoff, pivots):
     """Some pivots on one node, for callers that poll a stop flag between calls."""
-    qp = node_of(bank, node)
-    own = node_data(data, node)
-    code = solve_node(qp, own, cutoff, pivots)
-    score_all(qp, own)
-    return code
+    return _settle_node(bank, data, node, cutoff, pivots)
 
 
 @kernel
@@ -161,10 +168,7 @@ def solve_all_chunks(bank, data, pivots):
     """Some pivots on every node; PIVOT_LIMIT if one needs more, else GAVE_UP if rounding won."""
     worst = OPTIMAL
     for node in range(bank.value.shape[0]):
-        qp = node_of(bank, node)
-        own = node_data(data, node)
-        code = solve_node(qp, own, np.inf, pivots)
-        score_all(qp, own)
+        code = _settle_node(bank, data, node, np.inf, pivots)
         if code == PIVOT_LIMIT or (code == GAVE_UP and worst == OPTIMAL):
             worst = code
     return worst
@@ -177,16 +181,14 @@ def side_of(score, epsilon):
 
 
 @kernel
-def route_by_planes(bank, data, prefix, n_upper):
-    """Complete every prefix by the current planes; returns last-level nodes."""
-    routing = prefix.copy()
+def route_by_planes(bank, data, routing, n_upper):
+    """Complete every prefix in ``routing`` by the current planes, down to last-level nodes."""
     for sample in range(routing.shape[0]):
         node = routing[sample]
         while node < n_upper:
             side = side_of(bank.score[node, sample], data.constants[0])
             node = 2 * node + (2 if side > 0 else 1)
         routing[sample] = node
-    return routing
 
 
 @kernel
@@ -206,11 +208,11 @@ def unpack(bank, data, prefix, packed):
     Rows of the prefix that were absent when the statuses were stored start at zero.
     """
     for node in range(bank.status.shape[0]):
-        clear_node(node_of(bank, node))
+        clear_node(view_of(bank, node))
     for sample in range(prefix.shape[0]):
         charge_path(bank, sample, prefix[sample])
     for node in range(bank.status.shape[0]):
-        qp = node_of(bank, node)
+        qp = view_of(bank, node)
         own = node_data(data, node)
         for row in range(qp.status.shape[0]):
             status = (packed[node, row // 4] >> (2 * (row % 4))) & 3

@@ -40,6 +40,6 @@ def test_trial_gain_is_the_rise_of_the_bound(seed: int):
             extend_path(search.pair, search.data, moved, sample, side)
             possible = solve_bank(search.pair, search.data, before + ROOM)
             rise = lower_bound(search.pair) - before if possible else ROOM
-            arguments = (search.bank, search.trial, search.data, prefix, sample, side)
+            arguments = (search.bank, search.desk.trial, search.data, prefix, sample, side)
             gain = min(ROOM, trial_gain(*arguments, ROOM, 10_000))
             assert gain == pytest.approx(rise, abs=1e-5)
