@@ -35,9 +35,10 @@ _BOARD, _PATH_STEP, _MOVING = "board_serials", "path_step", "moving_points"
 _OFFERED_SET, _OFFERED_TUNING = "offered_comparison", "offered_tuning"
 _OFFERED, _TUNING, _TUNINGS = "offered_settings", "tuning_id", "tuning_ids"
 _COMPARED, _REPEATS, _FRAME = "compared_runs", "repeated_splits", "has_frame"
-_CHOSEN_ROWS, _ROW_MODE, _PLAYING = "chosen_rows", "row_mode", "playing"
+_CHOSEN_ROWS, _PANELS, _PLAYING = "chosen_rows", "panels", "playing"
 RUN_PARAMETER, COMPARE_PARAMETER, TUNING_PARAMETER = "run", "runs", "tuning"
 NODE_PARAMETER = "node"
+NODE, ROW, REPLAY = "node", "row", "replay"
 TOKEN_COOKIE = "octcore_browser"
 MOST_COMPARED = 4
 
@@ -301,24 +302,25 @@ def select_node(run: str, node: int) -> None:
 
 def chosen_row(run: str) -> ChosenRow | None:
     """Row whose path is shown in a run's tree; None for none."""
-    return st.session_state.get(_CHOSEN_ROWS, {}).get(run) if is_row_shown(run) else None
+    return st.session_state.get(_CHOSEN_ROWS, {}).get(run) if panel(run) == ROW else None
 
 
 def choose_row(run: str, row: ChosenRow, leaf: int) -> None:
     """Show the path of a row from now on; its leaf becomes the selected node."""
     st.session_state[_CHOSEN_ROWS] = {**st.session_state.get(_CHOSEN_ROWS, {}), run: row}
-    show_row(run, True)
+    show_panel(run, ROW)
     select_node(run, leaf)
 
 
-def is_row_shown(run: str) -> bool:
-    """Whether the path of a row is shown instead of the rows of a node."""
-    return st.session_state.get(_ROW_MODE, {}).get(run, False)
+def panel(run: str) -> str:
+    """What stands under the tree of a run: `NODE`, `ROW` or `REPLAY`."""
+    return st.session_state.get(_PANELS, {}).get(run, NODE)
 
 
-def show_row(run: str, is_shown: bool) -> None:
-    """Show the path of a row, or the rows of the selected node."""
-    st.session_state[_ROW_MODE] = {**st.session_state.get(_ROW_MODE, {}), run: is_shown}
+def show_panel(run: str, name: str) -> None:
+    """Show something else under the tree of a run."""
+    pause()
+    st.session_state[_PANELS] = {**st.session_state.get(_PANELS, {}), run: name}
 
 
 def playing(run: str) -> tuple[int, float] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.views.explore import convergence, linked_views, metrics_view, replay, scoring
+from dashboard.views.explore import convergence, inside_search, linked_views, metrics_view, scoring
 from dashboard.views.runs import exports
 from dashboard.widgets import run_picker
 from dashboard.widgets.frame import draw_title, stay_in_app
@@ -30,7 +30,7 @@ if view is not None and solved is not None:
     lazy_tabs(
         {
             "Convergence": lambda: convergence.draw(key, shown),
-            "Replay": lambda: replay.draw(key, shown),
+            "Inside the search": lambda: inside_search.draw(key, shown),
             "Accuracy": lambda: metrics_view.draw(shown),
             "CART beside it": lambda: metrics_view.greedy(key, shown),
             "Rules": lambda: metrics_view.rules_table(shown),

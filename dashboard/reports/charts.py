@@ -19,6 +19,8 @@ from octcore.tree.polygons import Polygon
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 680, 74, 14, 34, 48
 MOST_DOTS = 1500
+Ticks = Sequence[tuple[float, str]]
+"""Place and words of every tick of an axis."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,9 @@ def plane_svg(record: PlaneRecord, palette: Palette = LIGHT) -> str:
         for k, label in enumerate(record.classes[:7])
     ]
     title = f"Plane of {record.x} and {record.y}"
-    return _svg(frame, parts, title, record.x, record.y, palette, legend=legend)
+    across, up = record.places.across, record.places.up
+    scales = across.ticks or _numbers(frame.x_range), up.ticks or _numbers(frame.y_range)
+    return _svg(frame, parts, title, (across.title, up.title), scales, palette, legend)
 
 
 def _polygon(frame: Frame, polygon: Polygon, fill: str) -> str:
@@ -171,10 +175,8 @@ def convergence_svg(record: Convergence, absolute: bool, palette: Palette = LIGH
         )
     title = record.objective if absolute else "relative gap"
     legend = [(name, colour, "line") for name, _, colour, _ in lines] if absolute else []
-    return _svg(
-        frame, parts, f"{title} over time", TIME_TITLE, title, palette,
-        labels=None if absolute else _gap_label, legend=legend,
-    )  # fmt: skip
+    scales = _numbers(frame.x_range), _numbers(frame.y_range) if absolute else _gaps(frame.y_range)
+    return _svg(frame, parts, f"{title} over time", (TIME_TITLE, title), scales, palette, legend)
 
 
 def race_svg(race: Race, palette: Palette = LIGHT) -> str:
@@ -209,10 +211,9 @@ def race_svg(race: Race, palette: Palette = LIGHT) -> str:
                                 palette))  # fmt: skip
     drawn = dict.fromkeys((s.label, CLASS_COLOURS[s.index % len(CLASS_COLOURS)], "line")
                           for s in race.series)  # fmt: skip
-    return _svg(
-        frame, parts, f"{race.title} over time", RACE_TIME_TITLE, race.title,
-        palette, labels=_gap_label if is_gap else None, legend=list(drawn),
-    )  # fmt: skip
+    scales = _numbers(frame.x_range), _gaps(frame.y_range) if is_gap else _numbers(frame.y_range)
+    titles = (RACE_TIME_TITLE, race.title)
+    return _svg(frame, parts, f"{race.title} over time", titles, scales, palette, list(drawn))
 
 
 def _known(record: Convergence, values: Sequence[float | None]) -> list[tuple[float, float]]:
@@ -235,11 +236,10 @@ def _svg(
     frame: Frame,
     parts: Sequence[str],
     title: str,
-    x_title: str,
-    y_title: str,
+    titles: tuple[str, str],
+    scales: tuple[Ticks, Ticks],
     palette: Palette,
-    labels=None,
-    legend: Sequence[tuple[str, str, str]] = (),
+    legend: Sequence[tuple[str, str, str]],
 ) -> str:
     bottom = frame.height - BOTTOM
     lines = [
@@ -247,34 +247,39 @@ def _svg(
         f'role="img" font-family="sans-serif" font-size="12" fill="{palette.text}">',
         f"<title>{_label(title, 120)}</title>",
     ]
-    for value in ticks(*frame.x_range):
+    for value, words in scales[0]:
         x = frame.x(value)
         lines.append(
             f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{bottom}" stroke="{palette.grid}"/>'
-            f'<text x="{x:.1f}" y="{bottom + 17}" text-anchor="middle">{value:g}</text>'
+            f'<text x="{x:.1f}" y="{bottom + 17}" text-anchor="middle">{escape(words)}</text>'
         )
-    y_ticks = ticks(*frame.y_range) if labels is None else _whole(frame.y_range)
-    for value in y_ticks:
+    for value, words in scales[1]:
         y = frame.y(value)
-        words = f"{value:g}" if labels is None else labels(value)
         lines.append(
             f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" '
             f'stroke="{palette.grid}"/>'
-            f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{escape(words)}</text>'
+            f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{_label(words, 11)}</text>'
         )
     lines += parts
     middle = (TOP + bottom) / 2
     lines.append(
         f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{frame.height - 10}" '
-        f'text-anchor="middle">{_label(x_title)}</text>'
+        f'text-anchor="middle">{_label(titles[0])}</text>'
         f'<text transform="translate(14 {middle}) rotate(-90)" '
-        f'text-anchor="middle">{_label(y_title)}</text>'
+        f'text-anchor="middle">{_label(titles[1])}</text>'
     )
     return "\n".join([*lines, _legend(legend, palette), "</svg>"])
 
 
-def _whole(span: tuple[float, float]) -> list[float]:
-    return [float(k) for k in range(math.ceil(span[0]), math.floor(span[1]) + 1)] or [span[1]]
+def _numbers(span: tuple[float, float]) -> Ticks:
+    return [(value, text.minus(f"{value:g}")) for value in ticks(*span)]
+
+
+def _gaps(span: tuple[float, float]) -> Ticks:
+    powers = range(math.ceil(span[0]), math.floor(span[1]) + 1)
+    return [(value, _gap_label(value)) for value in map(float, powers)] or [
+        (span[1], _gap_label(span[1]))
+    ]
 
 
 def _legend(entries: Sequence[tuple[str, str, str]], palette: Palette) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from octcore.data.dataset import Dataset
 from octcore.data.synthetic import SyntheticSet
 from octcore.encoding.base import Encoding
 from octcore.plotting.palette import Palette
+from octcore.plotting.plane_axes import Axis, Places
 from octcore.plotting.plane_plot import PlaneRecord, plane_data
-from octcore.tree.geometry import leaf_regions, node_cells
 from octcore.tree.margins import node_margins, split_lines
 from octcore.tree.plane_view import PlaneView
 from octcore.tree.polygons import Line, Polygon, Segment, box, clip, clip_segment
@@ -24,6 +24,8 @@ from octcore.tree.tree import Tree
 
 BOX = (-0.02, 1.02)
 """Visible part of both axes: points on the border stay whole."""
+ROUNDING = 1e-9
+"""A line nearer to a point than this goes through it."""
 
 
 @dataclass(frozen=True)
@@ -167,17 +169,8 @@ def _line_data(tree: PlaneRecord | None) -> list[list[list[float]]]:
 
 def lesson_plane(tree: Tree, encoding: Encoding, data: Dataset) -> PlaneRecord:
     """Return the plane of a tree on the whole unit square, whatever part the points fill."""
-    record = plane_data(tree, encoding, data, "x", "y")
-    view = PlaneView(encoding, "x", "y", BOX, BOX)
-    margins = node_margins(tree, encoding.transform(data.frame), data.y)
-    return replace(
-        record,
-        x_range=BOX,
-        y_range=BOX,
-        regions=leaf_regions(tree, view),
-        cells=node_cells(tree, view),
-        lines=split_lines(tree, view, margins),
-    )
+    places = Places(Axis("x", BOX), Axis("y", BOX))
+    return plane_data(tree, encoding, data, "x", "y", places=places)
 
 
 def add_truth(figure: go.Figure, truth: Truth, palette: Palette) -> go.Figure:
@@ -292,7 +285,8 @@ def narrowest_margin(tree: Tree, encoding: Encoding, data: Dataset) -> float | N
             continue
         distance = np.min([_distance(points, segment) for segment in lines.line], axis=0)
         widths.append(2 * min(float(distance[here & side].min()) for side in (right, ~right)))
-    return min(widths, default=None)
+    narrowest = min(widths, default=None)
+    return 0.0 if narrowest is not None and narrowest < ROUNDING else narrowest
 
 
 def _paths(tree: Tree, X: np.ndarray) -> list[set[int]]:

@@ -59,7 +59,7 @@ def constraint_inputs(
     declared = tuple(declared)
     asked: dict[str, Any] = {}
     numbers = [p for p in declared if isinstance(p, IntRange)]
-    columns = st.columns(per_line) if numbers else []
+    columns = st.columns(per_line, vertical_alignment="bottom") if numbers else []
     for position, parameter in enumerate(numbers):
         with columns[position % per_line]:
             asked[parameter.name] = _whole_number(parameter, key)

@@ -17,7 +17,7 @@ from octcore.plotting.tree_view import TreeView, beside, component_data, tree_vi
 from octcore.solving.run import Run, SolvedRun
 from octcore.tree.margins import node_margins
 from octcore.tree.tree import Tree
-from octcore.tree.wording import SplitWords, split_words
+from octcore.tree.wording import split_words
 
 METRIC_WIDTH = 150
 """In pixels; as many fit on a line as there is room for."""
@@ -121,24 +121,10 @@ def _proof_entries(run: Run) -> tuple[tuple[str, str, str], ...]:
     )  # fmt: skip
 
 
-def node_words(run: Run) -> dict[int, str]:
-    """What holds on the left of every split of a run, in raw units."""
-    return {} if run.tree is None else left_texts(run.tree, run.encoding)
-
-
-def left_texts(tree: Tree, encoding: Encoding) -> dict[int, str]:
-    """What holds on the left of every split, short enough for a node."""
-    return {node: text.words(words.left) for node, words in _short_words(tree, encoding).items()}
-
-
 def split_texts(tree: Tree, encoding: Encoding) -> dict[int, str]:
     """Question of every split of a tree in raw units, short enough for a node."""
-    return {node: text.words(words.test) for node, words in _short_words(tree, encoding).items()}
-
-
-def _short_words(tree: Tree, encoding: Encoding) -> dict[int, SplitWords]:
     return {
-        node: split_words(split, encoding, digits=WORD_DIGITS, max_name=LONGEST_NAME)
+        node: text.words(split_words(split, encoding, WORD_DIGITS, max_name=LONGEST_NAME).test)
         for node, split in tree.splits.items()
     }
 
@@ -225,7 +211,7 @@ def small_tree(
 
     def clicked(node: int) -> None:
         session.select_node(run_id, node)
-        session.show_row(run_id, False)
+        session.show_panel(run_id, session.NODE)
 
     show_tree(data, session.widget_key("tree", run_id), clicked)
 

@@ -13,6 +13,7 @@ from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette
+from octcore.plotting.plane_axes import Places, jittered, lay_out_axes, make_axis
 from octcore.selection.alternatives import Alternative, Alternatives, FeatureUse
 from octcore.tree.tree import Tree
 from octcore.tree.wording import split_words
@@ -246,14 +247,17 @@ def disagreement_figure(
 ) -> go.Figure:
     """Draw the training rows in a plane of two raw columns, coloured by disagreement."""
     figure = go.Figure(layout=base_layout(palette, height=height))
+    places = Places(make_axis([data], x), make_axis([data], y))
+    across = jittered(places.across, places.across.positions(data.frame), 0)
+    upwards = jittered(places.up, places.up.positions(data.frame), 1)
     largest = max(0.02, float(record.disagreement.max(initial=0.0)))
     for k, label in enumerate(data.classes):
         rows = np.flatnonzero(data.codes == k)
         if not len(rows):
             continue
         figure.add_scatter(
-            x=data.frame[x].to_numpy()[rows],
-            y=data.frame[y].to_numpy()[rows],
+            x=across[rows],
+            y=upwards[rows],
             mode="markers",
             name=text.plotly(label),
             customdata=np.column_stack([rows, record.disagreement[rows]]),
@@ -276,6 +280,5 @@ def disagreement_figure(
             hovertemplate="row %{customdata[0]:.0f}: %{customdata[1]:.1%} of the trees say "
             "another class<extra>%{fullData.name}</extra>",
         )
-    figure.update_xaxes(title_text=text.plotly(x))
-    figure.update_yaxes(title_text=text.plotly(y))
+    lay_out_axes(figure, places, palette)
     return figure

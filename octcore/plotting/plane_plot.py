@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,13 @@ from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette, translucent
+from octcore.plotting.plane_axes import Places, jittered, lay_out_axes, make_axis, plane_columns
 from octcore.tree.geometry import Region, leaf_regions, node_cells
-from octcore.tree.margins import SplitLines, node_margins, split_lines
+from octcore.tree.margins import NodeMargin, SplitLines, node_margins, split_lines
 from octcore.tree.plane_view import PlaneView
 from octcore.tree.polygons import Polygon
 from octcore.tree.tree import Tree
 
-PADDING = 0.05
 MOST_POINTS = 2000
 """More dots than this cannot be told apart and make the browser slow."""
 
@@ -32,6 +32,10 @@ class Dots:
 
     Parameters
     ----------
+    x, y : ndarray of float
+        Places in the picture.
+    x_words, y_words : tuple of str
+        Raw values in words.
     support : mapping of int to ndarray of bool
         By branch node with a unit margin: its support vectors.
     outside : ndarray of bool
@@ -46,11 +50,13 @@ class Dots:
     wrong: np.ndarray
     support: Mapping[int, np.ndarray]
     outside: np.ndarray
+    x_words: tuple[str, ...]
+    y_words: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class PlaneRecord:
-    """What the plane shows.
+    """What the plane shows; all coordinates are places in the picture.
 
     Parameters
     ----------
@@ -66,10 +72,7 @@ class PlaneRecord:
         Rows of the data set, of which `dots` may show a part.
     """
 
-    x: str
-    y: str
-    x_range: tuple[float, float]
-    y_range: tuple[float, float]
+    places: Places
     classes: tuple[Any, ...]
     regions: tuple[Region, ...]
     cells: Mapping[int, tuple[Polygon, ...]]
@@ -80,24 +83,39 @@ class PlaneRecord:
     n_rows: int = 0
 
     @property
+    def x(self) -> str:
+        """Raw column across."""
+        return self.places.across.name
+
+    @property
+    def y(self) -> str:
+        """Raw column upwards."""
+        return self.places.up.name
+
+    @property
+    def x_range(self) -> tuple[float, float]:
+        """Ends of the axis across, in units of the picture."""
+        return self.places.across.range
+
+    @property
+    def y_range(self) -> tuple[float, float]:
+        """Ends of the axis upwards, in units of the picture."""
+        return self.places.up.range
+
+    @property
     def has_margins(self) -> bool:
         """Whether some split has a margin band."""
         return any(lines.band for lines in self.lines.values())
 
 
-def numeric_columns(data: Dataset) -> tuple[str, ...]:
-    """Raw columns that can be an axis."""
-    return tuple(column.name for column in data.columns if column.holds_numbers)
-
-
 def default_axes(tree: Tree, encoding: Encoding, data: Dataset) -> tuple[str, str] | None:
-    """Choose two axes: the numeric columns that the tree uses most; None without two."""
-    numeric = numeric_columns(data)
-    if len(numeric) < 2:
+    """Choose two axes: the columns that the tree uses most, numbers first; None without two."""
+    names = plane_columns(data)
+    if len(names) < 2:
         return None
-    used = [encoding.columns[j].raw for s in tree.splits.values() for j in s.features]
-    order = sorted(numeric, key=lambda name: (-used.count(name), numeric.index(name)))
-    first, second = sorted(order[:2], key=numeric.index)
+    used = [n for s in tree.splits.values() for n in {encoding.columns[j].raw for j in s.features}]
+    order = sorted(names, key=lambda name: (-used.count(name), data.column(name).kind != "numeric"))
+    first, second = sorted(order[:2], key=names.index)
     return first, second
 
 
@@ -119,78 +137,103 @@ def plane_data(
     y: str,
     held: Mapping[str, Any] | None = None,
     formulation: str = "",
-    box: tuple[tuple[float, float], tuple[float, float]] | None = None,
+    places: Places | None = None,
 ) -> PlaneRecord:
     """Compute regions, lines and dots.
 
     Parameters
     ----------
-    data : Dataset
-        Rows with a target, to be shown as dots.
+    x, y : str
+        Raw columns, two of `plane_columns`.
     held : mapping or None
         Values of other columns; typical ones where not given.
     formulation : str
         Key of the formulation that made the tree; says what its margins are.
-    box : pair of (float, float), or None
-        Ranges of both axes; just around the rows where not given.
+    places : Places or None
+        Both axes; just around the rows where not given.
     """
     used = {encoding.columns[j].raw for j in tree.used_features} - {x, y}
     others = typical_values(data, sorted(used)) | dict(held or {})
-    x_values, y_values = (data.frame[name].to_numpy(dtype=float) for name in (x, y))
-    x_range, y_range = box or plane_box([data], x, y)
-    view = PlaneView(encoding, x, y, x_range, y_range, others)
+    places = places or Places(make_axis([data], x), make_axis([data], y))
+    view = _view(encoding, places, others)
     X = encoding.transform(data.frame)
     positive = _positive_code(data)
     margins = node_margins(
         tree, X, None if _has_side_margins(formulation) else data.codes, positive
     )
-    rows = _shown_rows(len(X))
-    support = {
-        node: np.isin(rows, margin.rows[margin.support])
-        for node, margin in margins.items()
-        if margin.kind == "unit"
-    }
-    leaves, predicted = tree.apply(X), tree.predict_codes(X)
-    in_slice = leaves[rows]
-    if used:
-        moved = data.frame.iloc[rows].assign(**{name: others[name] for name in used})
-        in_slice = tree.apply(encoding.transform(moved))
-    dots = Dots(
-        rows,
-        x_values[rows],
-        y_values[rows],
-        data.codes[rows],
-        leaves[rows],
-        (predicted != data.codes)[rows],
-        support,
-        in_slice != leaves[rows],
-    )
-    last = frozenset(m for m in tree.splits if {2 * m, 2 * m + 1} <= set(tree.labels))
+    lines = split_lines(tree, view, margins)
+    cells = node_cells(tree, view)
     return PlaneRecord(
-        x,
-        y,
-        view.x_range,
-        view.y_range,
+        places,
         data.classes,
-        leaf_regions(tree, view),
-        node_cells(tree, view),
-        split_lines(tree, view, margins),
-        last,
-        dots,
+        tuple(
+            replace(region, polygon=places.polygon(region.polygon))
+            for region in leaf_regions(tree, view)
+        ),
+        {node: tuple(map(places.polygon, cell)) for node, cell in cells.items()},
+        {node: _placed(found, places) for node, found in lines.items()},
+        frozenset(m for m in tree.splits if {2 * m, 2 * m + 1} <= set(tree.labels)),
+        _dots_of(tree, encoding, data, places, (X, margins, others)),
         {name: others[name] for name in sorted(used)},
         len(X),
     )
 
 
-def plane_box(
-    tables: Sequence[Dataset], x: str, y: str
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Ranges of both axes around the rows of all tables."""
-    x_values, y_values = (
-        np.concatenate([data.frame[name].to_numpy(dtype=float) for data in tables])
-        for name in (x, y)
+def _view(encoding: Encoding, places: Places, held: Mapping[str, Any]) -> PlaneView:
+    """The same plane in raw units."""
+    axes = (places.across, places.up)
+    levels = {axis.name: axis.levels for axis in axes if axis.scale == "levels"}
+    across, up = axes
+    return PlaneView(encoding, across.name, up.name, across.raw_range, up.raw_range, held, levels)
+
+
+def _placed(lines: SplitLines, places: Places) -> SplitLines:
+    return replace(
+        lines,
+        line=places.segments(lines.line),
+        low=places.segments(lines.low),
+        high=places.segments(lines.high),
+        band=tuple(map(places.polygon, lines.band)),
     )
-    return _padded(x_values), _padded(y_values)
+
+
+def _dots_of(
+    tree: Tree,
+    encoding: Encoding,
+    data: Dataset,
+    places: Places,
+    computed: tuple[np.ndarray, Mapping[int, NodeMargin], Mapping[str, Any]],
+) -> Dots:
+    X, margins, others = computed
+    rows = _shown_rows(len(X))
+    frame = data.frame.iloc[rows]
+    leaves, predicted = tree.apply(X), tree.predict_codes(X)
+    in_slice = leaves[rows]
+    used = sorted({encoding.columns[j].raw for j in tree.used_features} & set(others))
+    if used:
+        moved = frame.assign(**{name: others[name] for name in used})
+        in_slice = tree.apply(encoding.transform(moved))
+    across, up = places.across, places.up
+    return Dots(
+        rows,
+        jittered(across, across.positions(frame), 0),
+        jittered(up, up.positions(frame), 1),
+        data.codes[rows],
+        leaves[rows],
+        (predicted != data.codes)[rows],
+        {
+            node: np.isin(rows, margin.rows[margin.support])
+            for node, margin in margins.items()
+            if margin.kind == "unit"
+        },
+        in_slice != leaves[rows],
+        tuple(map(_value_words, frame[across.name])),
+        tuple(map(_value_words, frame[up.name])),
+    )
+
+
+def _value_words(value: Any) -> str:
+    return text.plotly(value, 24) if isinstance(value, str) else text.number(float(value))
 
 
 def _positive_code(data: Dataset) -> int:
@@ -202,12 +245,6 @@ def _positive_code(data: Dataset) -> int:
 def _has_side_margins(formulation: str) -> bool:
     """Whether margins of a formulation's trees have nothing to do with classes."""
     return bool(formulation) and get_formulation(formulation).info.has_side_margins
-
-
-def _padded(values: np.ndarray) -> tuple[float, float]:
-    low, high = float(values.min()), float(values.max())
-    room = PADDING * (high - low) or 0.5
-    return low - room, high + room
 
 
 def _shown_rows(n: int) -> np.ndarray:
@@ -232,7 +269,7 @@ def plane_figure(
     palette : Palette
         Colours; `accent` frames the cell of the selected node.
     selected : int
-        Selected node; rows that do not visit it are faded.
+        Selected node; rows that do not visit it are faded.  0 selects none.
     all_margins : bool
         Margins of all nodes instead of those above the leaves and of the selected node only.
     marked : (float, float) or None
@@ -249,18 +286,13 @@ def plane_figure(
         _margin(figure, record.lines[node], palette)
     for node, lines in record.lines.items():
         _segments(figure, lines.line, {"color": palette.text, "width": 2}, f"split of node {node}")
-    if selected != 1:
+    if selected > 1:
         for polygon in record.cells.get(selected, ()):
             _polygon(figure, polygon, "rgba(0,0,0,0)", {"color": accent, "width": 3})
     _dots(figure, record, palette, selected, banded)
     if marked is not None:
         _mark(figure, marked, palette, accent)
-    figure.update_xaxes(
-        title_text=text.plotly(record.x), range=record.x_range, showgrid=False, constrain="domain"
-    )
-    figure.update_yaxes(
-        title_text=text.plotly(record.y), range=record.y_range, showgrid=False, constrain="domain"
-    )
+    lay_out_axes(figure, record.places, palette)
     if has_equal_units(record) if equal_units is None else equal_units:
         figure.update_yaxes(scaleanchor="x")
     return figure
@@ -268,6 +300,8 @@ def plane_figure(
 
 def has_equal_units(record: PlaneRecord) -> bool:
     """Whether both axes get one scale: angles and margins of hyperplanes are then true."""
+    if {record.places.across.scale, record.places.up.scale} != {"linear"}:
+        return False
     segments = [segment for lines in record.lines.values() for segment in lines.line]
     width = record.x_range[1] - record.x_range[0]
     height = record.y_range[1] - record.y_range[0]
@@ -333,7 +367,7 @@ def _dots(
     figure: go.Figure, record: PlaneRecord, palette: Palette, selected: int, banded: list[int]
 ) -> None:
     dots = record.dots
-    visited = _visits(dots.leaf, selected)
+    visited = _visits(dots.leaf, max(1, selected))
     for k, name in enumerate(text.unique_labels(record.classes, 24)):
         here = dots.code == k
         figure.add_scatter(
@@ -342,7 +376,10 @@ def _dots(
             mode="markers",
             name=name,
             # Lists: rows of a binary array come back from the browser as mappings.
-            customdata=np.column_stack([dots.leaf[here], dots.row[here] + 1]).tolist(),
+            customdata=[
+                [int(dots.leaf[i]), int(dots.row[i]) + 1, dots.x_words[i], dots.y_words[i]]
+                for i in np.flatnonzero(here)
+            ],
             marker={
                 "symbol": palette.class_marker(k),
                 # Larger where a cross goes on top: shape and colour still tell the true class.
@@ -351,8 +388,8 @@ def _dots(
                 "opacity": _opacity(visited, dots.outside)[here].tolist(),
                 "line": {"color": palette.outline, "width": 0.8},
             },
-            hovertemplate=f"{name}, row %{{customdata[1]}}<br>%{{x:.4g}}, %{{y:.4g}}"
-            "<br>in leaf %{customdata[0]}<extra></extra>",
+            hovertemplate=f"{name}, row %{{customdata[1]}}"
+            "<br>%{customdata[2]}, %{customdata[3]}<br>in leaf %{customdata[0]}<extra></extra>",
         )
     supports = [mask for node, mask in dots.support.items() if node in banded]
     support = np.logical_or.reduce(supports) if supports else np.zeros(len(dots.row), bool)

@@ -18,7 +18,8 @@ from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette, ink_on, palette_for
 from octcore.plotting.penalty_path import penalty_path_data, penalty_path_figure
-from octcore.plotting.plane_plot import default_axes, numeric_columns, plane_data, plane_figure
+from octcore.plotting.plane_axes import MOST_LEVELS, plane_columns
+from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
 from octcore.plotting.race import Entrant, Scale, race_data, race_figure
 from octcore.selection.penalty_path import PenaltyPath
 from octcore.solving.run import Run
@@ -130,8 +131,8 @@ def plane(run: Run, x: str | None = None, y: str | None = None, theme: str = "li
     run : Run
         With a tree and its training rows.
     x, y : str or None
-        Columns of numbers; by default the two that the tree uses most.  All other columns are held
-        at their medians or most frequent values.
+        Columns of numbers or of few categories; by default the two that the tree uses most.  All
+        other columns are held at their medians or most frequent values.
     theme : {"light", "dark"}
         Ground of the figure.
 
@@ -140,19 +141,23 @@ def plane(run: Run, x: str | None = None, y: str | None = None, theme: str = "li
     ModelFileError
         If the run has no tree, or came without its rows.
     SettingsError
-        If there are no two columns of numbers, or `x` or `y` is none.
+        If no two columns can be axes, or `x` or `y` cannot.
     """
     found, train, palette = run.final_tree, _train(run), palette_for(theme)
-    numeric = numeric_columns(train)
+    possible = plane_columns(train)
     axes = default_axes(found, run.encoding, train)
     if axes is None:
-        raise SettingsError("NO_PLANE", "A plane needs two columns of numbers.", "x")
+        raise SettingsError(
+            "NO_PLANE",
+            f"A plane needs two columns of numbers, or of at most {MOST_LEVELS} categories.",
+            "x",
+        )
     chosen = (axes[0] if x is None else x, axes[1] if y is None else y)
     for name, setting in zip(chosen, "xy", strict=True):
-        if name not in numeric:
+        if name not in possible:
             raise SettingsError(
                 "NOT_AN_AXIS",
-                f"{name!r} is no column of numbers; these are {', '.join(numeric[:12])}.",
+                f"{name!r} cannot be an axis; these can: {', '.join(possible[:12])}.",
                 setting,
             )
     record = plane_data(found, run.encoding, train, *chosen, formulation=run.formulation)

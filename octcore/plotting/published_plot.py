@@ -1,4 +1,4 @@
-"""A bench file beside the figures of its paper: accuracies, times and root bounds by instance."""
+"""A bench file beside the figures of its paper: accuracies and times by instance."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from octcore.plotting.race import colour_of
 MEASURES = {
     "accuracy": ("test_accuracy", "reference_accuracy", "test accuracy"),
     "seconds": ("seconds", "reference_seconds", "seconds"),
-    "root": ("root_bound", "reference_objective", "root bound, and the published optimum"),
 }
 """Column of ours, column of the paper, and words for the axis."""
+MOST_ROWS = 40
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,8 @@ def published_data(lines: Iterable[Mapping[str, str]], measure: str) -> tuple[Pa
 def published_figure(pairs: tuple[Pair, ...], measure: str, palette: Palette) -> go.Figure:
     """Draw a line per data set, a filled mark for ours and an open one for the paper's.
 
+    Of more than `MOST_ROWS` pairs the paper's figure is drawn against ours, with the diagonal.
+
     Parameters
     ----------
     pairs : tuple of Pair
@@ -66,6 +68,8 @@ def published_figure(pairs: tuple[Pair, ...], measure: str, palette: Palette) ->
     measure : str
         One of `MEASURES`; seconds get a logarithmic axis.
     """
+    if len(pairs) > MOST_ROWS:
+        return _against_each_other(pairs, measure, palette)
     figure = go.Figure()
     figure.update_layout(base_layout(palette, height=120 + 22 * len(pairs)))
     names = [pair.name for pair in pairs]
@@ -91,4 +95,28 @@ def published_figure(pairs: tuple[Pair, ...], measure: str, palette: Palette) ->
         title_text=MEASURES[measure][2], type="log" if measure == "seconds" else "linear"
     )
     figure.update_yaxes(autorange="reversed", type="category")
+    return figure
+
+
+def _against_each_other(pairs: tuple[Pair, ...], measure: str, palette: Palette) -> go.Figure:
+    """One mark per pair; below the diagonal ours is smaller."""
+    figure = go.Figure()
+    figure.update_layout(base_layout(palette, height=460, has_legend=False))
+    values = [value for pair in pairs for value in (pair.ours, pair.published)]
+    ends = [min(values), max(values)]
+    figure.add_scatter(
+        x=ends, y=ends, mode="lines", line={"color": palette.muted, "dash": "dot"}, hoverinfo="skip"
+    )
+    figure.add_scatter(
+        x=[pair.published for pair in pairs],
+        y=[pair.ours for pair in pairs],
+        mode="markers",
+        marker={"color": colour_of(0), "size": 8, "opacity": 0.7},
+        text=[pair.words for pair in pairs],
+        hovertemplate="%{text}<extra></extra>",
+    )
+    kind = "log" if measure == "seconds" else "linear"
+    words = MEASURES[measure][2]
+    figure.update_xaxes(title_text=f"{words}, published", type=kind)
+    figure.update_yaxes(title_text=f"{words}, ours", type=kind)
     return figure

@@ -17,6 +17,7 @@ from octcore.plotting.plane_plot import typical_values
 from octcore.tree import metrics
 from octcore.tree.raw_units import left_condition, raw_plane
 from octcore.tree.tree import Tree
+from octcore.tree.wording import asks_for_right
 
 VALUE_DIGITS = 5
 
@@ -44,7 +45,7 @@ class Step:
 
     node: int
     question: str
-    """Its split in raw units; yes goes left."""
+    """Its split in raw units, worded positively."""
     value: str
     is_yes: bool
 
@@ -84,15 +85,17 @@ def row_path_data(
     tree, encoding : Tree, Encoding
         The tree and the encoding of its columns.
     words : mapping of int to str
-        Wording of every split.
+        Question of every split.
     """
     X = encoding.transform(frame)
     nodes = tree.decision_path(X[0])
-    steps = tuple(
-        Step(node, words[node], _value_words(tree, encoding, node, frame, X), child == 2 * node)
-        for node, child in itertools.pairwise(nodes)
-    )
-    return RowPath(nodes, steps, tree.labels[nodes[-1]])
+    steps = []
+    for node, child in itertools.pairwise(nodes):
+        goes_right = child % 2 == 1
+        is_yes = goes_right == asks_for_right(tree.splits[node], encoding)
+        value = _value_words(tree, encoding, node, frame, X)
+        steps.append(Step(node, words[node], value, is_yes))
+    return RowPath(nodes, tuple(steps), tree.labels[nodes[-1]])
 
 
 def _value_words(
@@ -105,8 +108,9 @@ def _value_words(
         return value_text(frame[condition.raw].iloc[0])
     if condition is not None:
         return "–"
-    constant = split.threshold - raw_plane(split, encoding).threshold
-    return f"sum = {text.number(float(split.project(X)[0]) - constant, VALUE_DIGITS)}"
+    plane = raw_plane(split, encoding)
+    total = float(split.project(X)[0]) - (split.threshold - plane.threshold)
+    return f"sum = {text.number(plane.sign * total, VALUE_DIGITS)}"
 
 
 def value_text(value: Any) -> str:

@@ -189,7 +189,7 @@ def split_lines(
 def _lines_of(
     node: int, split: Split, cell: tuple[Polygon, ...], view: PlaneView, margin: NodeMargin | None
 ) -> SplitLines:
-    if all(view.encoding.columns[j].is_binary for j, _ in split.weights):
+    if all(view.is_stepwise(view.encoding.columns[j]) for j, _ in split.weights):
         return SplitLines(node, "none", _condition_edges(split, cell, view))
     kind, levels = _margin_levels(split, margin)
     main = -split.solved_offset if split.unit_margin else split.threshold

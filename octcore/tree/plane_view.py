@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from octcore.data.findings import quote
 from octcore.encoding.base import EncodedColumn, Encoding
@@ -26,11 +27,14 @@ class PlaneView:
     encoding : Encoding
         Of the tree's columns.
     x, y : str
-        Raw columns on the axes; they must hold numbers.
+        Raw columns on the axes.
     x_range, y_range : (float, float)
-        The visible box in raw units.
+        The visible box in raw units; on an axis of categories their positions, from 0.
     fixed : mapping
         Value of every other raw column that the tree may use, raw units.
+    levels : mapping
+        Categories of an axis that has such, in order; each takes the strip of width 1 around its
+        position.  Other axes must hold numbers.
     """
 
     encoding: Encoding
@@ -39,17 +43,18 @@ class PlaneView:
     x_range: Range
     y_range: Range
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check that the axes are two columns of numbers and the box has an inside."""
+        """Check that the axes are two columns that can be axes and the box has an inside."""
         for axis in (self.x, self.y):
             own = [column for column in self.encoding.columns if column.raw == axis]
             if axis not in self.encoding.raw_features:
                 raise SettingsError("UNKNOWN_COLUMN", f"There is no column {quote(axis)}.", axis)
-            if any(isinstance(c.level, str) for c in own):
+            if axis not in self.levels and any(c.kind == "level" for c in own):
                 raise SettingsError(
                     "AXIS_NOT_NUMERIC",
-                    f"Column {quote(axis)} holds categories; choose a column of numbers.",
+                    f"Column {quote(axis)} is split by single values; state its levels.",
                     axis,
                 )
         if self.x == self.y:
@@ -81,20 +86,45 @@ class PlaneView:
         value = self.fixed[column.raw]
         return float(column.encode(np.array([value], dtype=object))[0])
 
+    def is_stepwise(self, column: EncodedColumn) -> bool:
+        """Whether a column is constant between its cuts."""
+        return column.is_binary or column.raw in self.levels
+
     def cuts(self, split: Split) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Raw x and y values at which an encoded binary column of a split may change."""
+        """Values of x and y at which a stepwise column of a split may change."""
         found: tuple[set[float], set[float]] = (set(), set())
         for j, _ in split.weights:
             column = self.encoding.columns[j]
             axis = self.axis_of(column)
-            if axis is not None and column.is_binary:
-                found[axis].update(_breaks(column))
+            if axis is not None and self.is_stepwise(column):
+                found[axis].update(self._breaks(column))
         return tuple(sorted(found[0])), tuple(sorted(found[1]))
+
+    def _breaks(self, column: EncodedColumn) -> list[float]:
+        if column.raw not in self.levels:
+            return [end for end in (column.lower, column.upper) if end is not None]
+        steps = np.diff(self._at_levels(column))
+        return [float(k) + 0.5 for k in np.flatnonzero(steps)]
+
+    def _at_levels(self, column: EncodedColumn) -> npt.NDArray[np.float64]:
+        """Encoded value of a column at every category of its axis."""
+        return column.encode(np.array(self.levels[column.raw], dtype=object))
+
+    def _value_at(self, column: EncodedColumn, value: float) -> float:
+        """Encoded value of a stepwise column at a place of its axis."""
+        if column.raw in self.levels:
+            strip = int(np.ceil(value - 0.5))
+            return float(
+                self._at_levels(column)[min(max(strip, 0), len(self.levels[column.raw]) - 1)]
+            )
+        lower = -np.inf if column.lower is None else column.lower
+        upper = np.inf if column.upper is None else column.upper
+        return float(lower < value <= upper)
 
     def score_line(self, split: Split, level: float, inside: Point) -> Line:
         """Return where ``w.x`` equals a level, as a line in raw units.
 
-        Binary columns on the axes are constant between their cuts; they take the values they have
+        Stepwise columns on the axes are constant between their cuts; they take the values they have
         at the point `inside`.  Columns that are scaled give ``w' = w / scale`` and move the level
         by ``w shift / scale``.
         """
@@ -104,35 +134,9 @@ class PlaneView:
             axis = self.axis_of(column)
             if axis is None:
                 level -= weight * self.fixed_value(column)
-            elif column.is_binary:
-                level -= weight * _value_at(column, inside[axis])
+            elif self.is_stepwise(column):
+                level -= weight * self._value_at(column, inside[axis])
             else:
                 slope[axis] += weight / column.scale
                 level += weight * column.shift / column.scale
         return Line(slope[0], slope[1], level)
-
-
-def _breaks(column: EncodedColumn) -> list[float]:
-    if column.kind == "level":
-        return _level_breaks(column)
-    return [end for end in (column.lower, column.upper) if end is not None]
-
-
-def _level_breaks(column: EncodedColumn) -> list[float]:
-    """Middle between the two numbers of a two-valued column."""
-    if column.other is None:
-        raise SettingsError(
-            "AXIS_NOT_NUMERIC",
-            f"Column {quote(column.raw)} is split by single values; choose another axis.",
-            column.raw,
-        )
-    return [(float(column.level) + float(column.other)) / 2]
-
-
-def _value_at(column: EncodedColumn, value: float) -> float:
-    if column.kind == "level":
-        above = value > _level_breaks(column)[0]
-        return float(above == (float(column.level) > float(column.other)))
-    lower = -np.inf if column.lower is None else column.lower
-    upper = np.inf if column.upper is None else column.upper
-    return float(lower < value <= upper)

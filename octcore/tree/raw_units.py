@@ -37,6 +37,12 @@ class RawPlane:
     threshold: float
     """Routing: ``sum of terms <= threshold`` goes left."""
 
+    @property
+    def sign(self) -> float:
+        """-1 where the largest coefficient is negative: in words the plane is turned over."""
+        largest = max(self.terms, key=lambda term: abs(term.weight), default=None)
+        return -1.0 if largest is not None and largest.weight < 0 else 1.0
+
 
 def left_condition(
     split: Split, encoding: Encoding, digits: int = THRESHOLD_DIGITS

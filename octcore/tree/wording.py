@@ -100,13 +100,11 @@ def _plane_words(
     plane: RawPlane, digits: int, max_name: int | None, max_terms: int | None
 ) -> SplitWords:
     """Word a hyperplane with its largest coefficient positive."""
-    largest = max(plane.terms, key=lambda term: abs(term.weight), default=None)
-    is_turned = largest is not None and largest.weight < 0
-    sign = -1.0 if is_turned else 1.0
+    sign = plane.sign
     terms = [replace(term, weight=sign * term.weight) for term in plane.terms]
     total = _sum_text(terms, digits, max_name, max_terms)
     threshold = format_number(sign * plane.threshold, digits)
-    left, right = (">=", "<") if is_turned else ("<=", ">")
+    left, right = (">=", "<") if sign < 0 else ("<=", ">")
     test = f"{total} {left} {threshold}"
     return SplitWords(test, f"{total} {right} {threshold}", test)
 

@@ -143,7 +143,7 @@ def test_the_replay_shows_which_thresholds_were_still_open(server):
     server.store.append(run_id, run.trace.events)
     server.store.finish(run_id, StoreState.DONE, run)
     app = open_page("explore", run=run_id)
-    app.session_state["explore_tabs"] = "Replay"
+    app.session_state["explore_tabs"] = "Inside the search"
     app.run()
     assert "A better tree may still begin with" in shown(app)
     moments = next(s for s in app.select_slider if s.label.startswith("Moments"))

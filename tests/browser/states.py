@@ -166,7 +166,7 @@ STATES: dict[str, Show] = {
     "explore-node": _open("/explore", "tree", _node),
     "explore-row": _open("/explore", "tree", _row),
     "explore-planes": _open("/explore", "planes"),
-    "explore-replay": _open("/explore", "planes", _tab("Replay")),
+    "explore-replay": _open("/explore", "planes", _step("Replay")),
     "explore-accuracy": _open("/explore", "tree", _tab("Accuracy")),
     "explore-cart": _open("/explore", "tree", _tab("CART beside it")),
     "explore-rules": _open("/explore", "tree", _tab("Rules")),

@@ -109,7 +109,7 @@ def test_replay_plays_to_the_last_tree_by_itself(visit):
     watched.settle()
     page.get_by_role("button", name="Find the optimal tree").click()
     page.get_by_role("button", name="Explore this tree").click(timeout=SOLVE_MILLISECONDS)
-    page.get_by_role("tab", name="Replay").click()
+    page.get_by_role("radio", name="Replay").click()
     last = page.get_by_text(re.compile(r"Tree (\d+) of \1,"))
     last.wait_for()
     page.get_by_role("button", name="Play").click()

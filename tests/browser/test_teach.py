@@ -156,7 +156,7 @@ def test_a_projector_shows_the_page_without_scrolling_sideways(visit, scheme):
 def test_replay_moves_tree_and_chart(visit, modelled):
     watched = visit()
     page = watched.open("/explore" + modelled)
-    page.get_by_role("tab", name="Replay").click()
+    page.get_by_role("radio", name="Replay").click()
     page.get_by_text(re.compile("^Tree \\d+ of")).first.wait_for(timeout=60_000)
     watched.settle()
     slider = page.get_by_role("slider").first

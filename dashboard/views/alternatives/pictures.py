@@ -22,6 +22,7 @@ from octcore.plotting.alternatives import (
     reliance_figure,
     sunburst_figure,
 )
+from octcore.plotting.plane_axes import plane_columns
 from octcore.selection.alternatives import LISTED, Alternatives
 
 MOST_ROWS = 200
@@ -96,13 +97,13 @@ def paths(task: str, record: Alternatives) -> None:
 
 def rows(task: str, record: Alternatives, train: Dataset) -> None:
     """Draw the rows on which the trees disagree, in a plane and as a table."""
-    numeric = [c.name for c in train.columns if c.kind in {"numeric", "ordinal", "binary"}]
-    ranked = [f.name for f in ranked_features(record) if f.name in numeric]
-    names = [*ranked, *(name for name in numeric if name not in ranked)]
+    possible = plane_columns(train)
+    ranked = [f.name for f in ranked_features(record) if f.name in possible]
+    names = [*ranked, *(name for name in possible if name not in ranked)]
     left, right = st.columns([3, 2], gap="large")
     with left:
         if len(names) < 2:
-            st.caption("A plane needs two numeric columns.")
+            st.caption("A plane needs two columns of numbers or of few categories.")
         else:
             x_place, y_place = st.columns(2)
             key = session.widget_key("alternatives_axis", *names)
@@ -134,7 +135,7 @@ def _rows_table(record: Alternatives, train: Dataset) -> None:
             "row": order,
             "class": classes[train.codes[order]],
             "most trees say": classes[record.favourite[order]],
-            "others": record.disagreement[order],
+            "others": 100 * record.disagreement[order],
         }
     )
     shown = train.frame.iloc[order].reset_index(drop=True)
@@ -143,6 +144,6 @@ def _rows_table(record: Alternatives, train: Dataset) -> None:
         hide_index=True,
         height=350,
         key="alternatives_rows",
-        column_config={"others": st.column_config.NumberColumn(format="percent")},
+        column_config={"others": st.column_config.NumberColumn(format="%.1f %%")},
         alt="Rows on which the good trees disagree most",
     )

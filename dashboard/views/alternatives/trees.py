@@ -144,6 +144,7 @@ def _table(context: Context, record: Alternatives, shown: list[Alternative]) -> 
     frame = pd.DataFrame(lines).dropna(axis="columns", how="all")
     shares = [c for c in frame.columns if c in {"right", "held out", "fairness gap"}]
     shares += [c for c in frame.columns if c.startswith("recall ")]
+    frame[shares] = 100 * frame[shares]
     event = st.dataframe(
         frame,
         hide_index=True,
@@ -152,7 +153,7 @@ def _table(context: Context, record: Alternatives, shown: list[Alternative]) -> 
         selection_mode="multi-row",
         key=session.widget_key(TABLE, context.task, len(shown)),
         column_config={
-            **{name: st.column_config.NumberColumn(format="percent") for name in shares},
+            **{name: st.column_config.NumberColumn(format="%.1f %%") for name in shares},
             "points below": st.column_config.NumberColumn(format="%.3f"),
         },
         alt="The near-optimal trees with their worth; mark one or two rows",

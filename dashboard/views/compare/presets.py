@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from octcore.capabilities import Capability
@@ -126,15 +127,23 @@ def start_order(entrants: Sequence[Settings]) -> list[int]:
     return sorted(range(len(entrants)), key=lambda i: not _is_quick(entrants[i]))
 
 
-def short_labels(settings: Sequence[Settings]) -> tuple[str, ...]:
-    """Name runs by what differs between them; equal ones get a number."""
+def short_labels(
+    settings: Sequence[Settings], titles: Mapping[int, str] = MappingProxyType({})
+) -> tuple[str, ...]:
+    """Name runs by what differs between them; equal ones get a number.
+
+    Parameters
+    ----------
+    titles : mapping of int to str
+        Names of those that are not simply what their formulation found, by position.
+    """
     flat = [flat_settings(entry) for entry in settings]
     names = dict.fromkeys(name for entry in flat for name in entry)
     differing = [n for n in names if len({str(entry.get(n)) for entry in flat}) > 1]
     labels: list[str] = []
-    for entry in flat:
-        title = get_formulation(str(entry["formulation"])).info.title
-        formulation = [title] if "formulation" in differing else []
+    for position, entry in enumerate(flat):
+        title = titles.get(position) or get_formulation(str(entry["formulation"])).info.title
+        formulation = [title] if "formulation" in differing or titles else []
         parts = formulation + [
             _phrase(name, entry[name])
             for name in differing

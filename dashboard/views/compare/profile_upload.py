@@ -11,6 +11,7 @@ from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.plotting.profile_plot import COLUMNS, profile_data, profile_figure
 from octcore.plotting.published_plot import MEASURES, published_data, published_figure
+from octcore.plotting.root_bound_plot import root_bound_figure, root_bounds
 
 
 def draw() -> None:
@@ -40,7 +41,7 @@ def draw() -> None:
 
 
 def _beside_the_paper(content: bytes) -> None:
-    """Draw what the file and the paper both report: accuracies, times and root bounds."""
+    """Draw what the file and the paper both report, and root bounds beside known optima."""
     lines = parse_bench(content)
     for measure, (_, _, words) in MEASURES.items():
         pairs = published_data(lines, measure)
@@ -52,3 +53,13 @@ def _beside_the_paper(content: bytes) -> None:
                 key=f"published_{measure}",
                 alt=f"{words} of {len(pairs)} instances, ours and the paper's",
             )
+    roots = root_bounds(lines)
+    if roots is not None:
+        with st.expander("Distance of the root bound from the optimum"):
+            chart.show(
+                root_bound_figure(roots, session.palette()),
+                key="root_bounds",
+                alt=f"Root bounds of {len(roots.models)} models on {len(roots.instances)} "
+                f"instances. {roots.words}",
+            )
+            st.caption(text.markdown(roots.words, 600))

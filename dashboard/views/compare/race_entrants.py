@@ -26,11 +26,18 @@ KEEP = 512
 
 def labels_of(views: Sequence[JobView]) -> tuple[str, ...]:
     """Short names of solves by what differs, the data included."""
-    labels = short_labels([view.settings for view in views])
+    labels = short_labels([view.settings for view in views], _titles(views))
     names = [data_name(view) for view in views]
     if len(set(names)) == 1:
         return labels
     return tuple(f"{label} on {name}" for label, name in zip(labels, names, strict=True))
+
+
+def _titles(views: Sequence[JobView]) -> dict[int, str]:
+    """A tree that somebody kept is none that its formulation's search ended with."""
+    words = {"near-optimal": "Near-optimal tree"}
+    methods = {i: view.run.certificate.method for i, view in enumerate(views) if view.run}
+    return {i: words[method] for i, method in methods.items() if method in words}
 
 
 def data_name(view: JobView) -> str:

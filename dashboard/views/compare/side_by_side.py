@@ -17,12 +17,11 @@ from octcore.data.export import frame_to_csv
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data
 from octcore.plotting.heat_map_runs import heat_map_data, heat_map_figure
+from octcore.plotting.plane_axes import Places, make_axis, plane_columns
 from octcore.plotting.plane_plot import (
     PlaneRecord,
     default_axes,
     has_equal_units,
-    numeric_columns,
-    plane_box,
     plane_data,
     plane_figure,
 )
@@ -130,10 +129,13 @@ def _found_by(number: int, of: int) -> str:
 def planes(runs: Sequence[Finished]) -> None:
     """Draw the planes of all trees on the same two axes."""
     drawn = [f for f in runs if f.run.tree is not None and f.run.train is not None]
-    common = _common_numbers(drawn)
+    common = _common_columns(drawn)
     first = drawn[0].run if drawn else None
     if len(common) < 2 or first is None or first.tree is None or first.train is None:
-        st.info("A plane needs two numeric columns that all runs have; these runs lack them.")
+        st.info(
+            "A plane needs two columns of numbers, or of few categories, that all runs have; these "
+            "runs lack them."
+        )
         return
     axes = default_axes(first.tree, first.encoding, first.train) or common[:2]
     x, y = (axes[0], axes[1]) if set(axes) <= set(common) else common[:2]
@@ -162,19 +164,28 @@ def planes(runs: Sequence[Finished]) -> None:
 
 def _plane_records(drawn: Sequence[Finished], x: str, y: str) -> list[PlaneRecord]:
     """Planes of all trees in one box."""
-    box = plane_box([f.run.train for f in drawn if f.run.train is not None], x, y)
+    tables = [f.run.train for f in drawn if f.run.train is not None]
+    places = Places(make_axis(tables, x), make_axis(tables, y))
     return [
         plane_data(
-            f.run.tree, f.run.encoding, f.run.train, x, y, formulation=f.run.formulation, box=box
+            f.run.tree,
+            f.run.encoding,
+            f.run.train,
+            x,
+            y,
+            formulation=f.run.formulation,
+            places=places,
         )
         for f in drawn
         if f.run.tree is not None and f.run.train is not None
     ]
 
 
-def _common_numbers(runs: Sequence[Finished]) -> list[str]:
-    columns = [numeric_columns(f.run.train) for f in runs if f.run.train is not None]
-    return [n for n in columns[0] if all(n in names for names in columns)] if columns else []
+def _common_columns(runs: Sequence[Finished]) -> list[str]:
+    tables = [f.run.train for f in runs if f.run.train is not None]
+    columns = [{(n, t.column(n).kind) for n in plane_columns(t)} for t in tables]
+    everywhere = set.intersection(*columns) if columns else set()
+    return [c.name for c in tables[0].columns if (c.name, c.kind) in everywhere] if tables else []
 
 
 def features(runs: Sequence[Finished]) -> None:

@@ -1,11 +1,11 @@
-"""Tree, plane, feature usage and rows, linked by one selected node or one chosen row."""
+"""Tree, plane, feature usage and rows, linked by a selected node, a chosen row or a replay."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from dashboard import session
-from dashboard.views.explore import node_panel, plane_panel, row_panel
+from dashboard.views.explore import node_panel, plane_panel, replay, row_panel
 from dashboard.widgets import chart, run_summary
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data, usage_figure
@@ -15,30 +15,43 @@ from octcore.tree.tree import Tree
 
 DEEPEST_BESIDE, LEAVES_BESIDE = 3, 5
 """A tree beyond these gets the whole width; the plane moves below."""
-NODE, ROW = "Rows of the node", "Path of one row"
+PANELS = {
+    session.NODE: "Rows of the node",
+    session.ROW: "Path of one row",
+    session.REPLAY: "Replay",
+}
 
 
 def draw(run_id: str, run: SolvedRun) -> None:
     """Draw the linked views; a click redraws them alone and not the page."""
     run_summary.headline(run)
-    st.fragment(_views)(run_id, run)
+    every = replay.SECONDS_PER_TREE if session.playing(run_id) else None
+    st.fragment(_views, run_every=every)(run_id, run)
 
 
 def _views(run_id: str, run: SolvedRun) -> None:
     axes = default_axes(run.tree, run.encoding, run.train)
-    is_wide = needs_width(run.tree)
-    path = row_panel.path_nodes(run_id, run)
+    frame = replay.shown(run_id, run)
+    tree = run.tree if frame is None else frame.tree
+    is_wide = any(needs_width(t) for t in (run.tree, *replay.trees(run_id, run, frame)))
+
+    def main_tree() -> None:
+        if frame is None:
+            run_summary.small_tree(run_id, run, row_panel.path_nodes(run_id, run))
+        else:
+            replay.main_tree(run_id, run, frame)
+
     if is_wide or axes is None:
-        run_summary.small_tree(run_id, run, path)
+        main_tree()
     left, right = st.columns([3, 2], gap="medium")
     with left:
         if not is_wide and axes is not None:
-            run_summary.small_tree(run_id, run, path)
+            main_tree()
         _panel(run_id, run)
     with right:
         if axes is not None:
-            plane_panel.draw(run_id, run, axes)
-        _usage(run_id, run)
+            plane_panel.draw(run_id, run, axes, None if frame is None else tree)
+        _usage(run_id, run, tree)
 
 
 def needs_width(tree: Tree) -> bool:
@@ -47,30 +60,34 @@ def needs_width(tree: Tree) -> bool:
 
 
 def _panel(run_id: str, run: SolvedRun) -> None:
-    """Draw what belongs to the selection: the rows of the node, or the path of the row."""
+    """Draw the rows of the node, the path of the row, or the slider of the replay."""
     key = session.widget_key("panel", run_id)
-    st.session_state[key] = ROW if session.is_row_shown(run_id) else NODE
+    st.session_state[key] = session.panel(run_id)
 
     def changed() -> None:
-        if st.session_state[key] == ROW:
+        if st.session_state[key] == session.ROW:
             row_panel.choose_first(run_id, run)
         else:
-            session.show_row(run_id, False)
+            session.show_panel(run_id, st.session_state[key])
 
     st.segmented_control(
-        "Show", [NODE, ROW], required=True, key=key, on_change=changed, label_visibility="collapsed"
+        "Show",
+        list(PANELS),
+        format_func=PANELS.__getitem__,
+        required=True,
+        key=key,
+        on_change=changed,
+        label_visibility="collapsed",
     )
-    if session.is_row_shown(run_id):
-        row_panel.draw(run_id, run)
-    else:
-        node_panel.draw(run_id, run)
+    parts = {session.NODE: node_panel, session.ROW: row_panel, session.REPLAY: replay}
+    parts[session.panel(run_id)].draw(run_id, run)
 
 
-def _usage(run_id: str, run: SolvedRun) -> None:
-    if not run.tree.splits:
+def _usage(run_id: str, run: SolvedRun, tree: Tree) -> None:
+    if not tree.splits:
         st.caption("The tree is a single leaf; it tests no feature.")
         return
-    record = usage_data(run.tree, run.encoding, run_summary.node_words(run))
+    record = usage_data(tree, run.encoding, run_summary.split_texts(tree, run.encoding))
     st.markdown("**Features by node**")
     chart.show(
         usage_figure(record, session.palette(), session.selected_node(run_id)),

@@ -86,6 +86,10 @@ def _right_share(counts: tuple[int, ...], run: SolvedRun, leaf: int) -> str:
     return text.percent(counts[run.tree.labels[leaf]] / total) if total else "–"
 
 
+def _words(setting: str) -> str:
+    return setting.replace("_", " ")
+
+
 def model_card(run_id: str, run: Run) -> None:
     """Show what was solved: equations, size, root bound, settings and versions."""
     info = get_formulation(run.formulation).info
@@ -109,8 +113,12 @@ def model_card(run_id: str, run: Run) -> None:
             "encoded columns": f"{len(run.encoding.columns):,}",
             "accuracy ceiling": text.percent(run.accuracy_ceiling),
         }
-        settings = {k: v for k, v in run.settings.items() if k != "data" and v not in ({}, None)}
-        table = [(k, v) for k, v in numbers.items()] + [(k, str(v)) for k, v in settings.items()]
+        asked = {"formulation": info.title, **run.asked.params, **run.constraints}
+        other = {k: v for k, v in run.settings.items() if not isinstance(v, dict)} | asked
+        table = [
+            *numbers.items(),
+            *((_words(k), str(v)) for k, v in other.items() if v is not None),
+        ]
         st.dataframe(
             pd.DataFrame(table, columns=["", "value"]),
             hide_index=True,

@@ -17,6 +17,9 @@ from octcore.tree.wording import path_words
 
 ROWS_SHOWN = 200
 
+SHARE = st.column_config.ProgressColumn(format="%.1f %%", min_value=0.0, max_value=100.0)
+"""Column of a table that holds percentages, as bars."""
+
 
 def draw(run_id: str, run: SolvedRun) -> None:
     """Draw the panel of the node that is selected in a run."""
@@ -64,21 +67,22 @@ def draw_shares(run_id: str, run: SolvedRun, node: int) -> None:
         "class": [("→ " if tree.labels.get(node) == k else "") + s.label
                   for k, s in enumerate(shares)],
         "training": [s.train for s in shares],
-        "share of training rows": [s.train_share for s in shares],
+        "share of training rows": [_percent(s.train_share) for s in shares],
     }  # fmt: skip
     if run.test is not None:
         columns["held out"] = [s.test for s in shares]
-        columns["share of held-out rows"] = [s.test_share for s in shares]
-    bar = {"format": "percent", "min_value": 0.0, "max_value": 1.0}
+        columns["share of held-out rows"] = [_percent(s.test_share) for s in shares]
     st.dataframe(
         pd.DataFrame(columns),
         hide_index=True,
         key=session.widget_key("shares", run_id),
-        column_config={
-            name: st.column_config.ProgressColumn(**bar) for name in columns if "share" in name
-        },
+        column_config={name: SHARE for name in columns if "share" in name},
         alt=f"Rows of every class at node {node}",
     )
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
 
 
 def _title(run: SolvedRun, node: int) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.explore import input_of_column
 from dashboard.widgets import chart, run_summary
 from octcore.plotting import text
+from octcore.plotting.plane_axes import Places, make_axis, plane_columns
 from octcore.plotting.plane_plot import (
     PlaneRecord,
-    numeric_columns,
     plane_data,
     plane_figure,
     typical_values,
@@ -22,7 +23,7 @@ from octcore.solving.run import Run, SolvedRun
 from octcore.tree.tree import Tree
 
 
-def draw(run_id: str, run: SolvedRun, axes: tuple[str, str]) -> None:
+def draw(run_id: str, run: SolvedRun, axes: tuple[str, str], replayed: Tree | None = None) -> None:
     """Draw the plane; a click on a row shows its path.
 
     Parameters
@@ -33,17 +34,22 @@ def draw(run_id: str, run: SolvedRun, axes: tuple[str, str]) -> None:
         With tree and training rows.
     axes : (str, str)
         Columns to begin with.
+    replayed : Tree or None
+        An earlier tree of the solve, drawn in place of the last one.
     """
     x, y = _axes(run_id, run, axes)
-    held = _held(run_id, run, x, y)
-    train, tree = run.train, run.tree
-    recentred = _recentred(run_id, run)
+    train, tree = run.train, replayed or run.tree
+    held = _held(run_id, run, tree, (x, y))
+    recentred = None if replayed is not None else _recentred(run_id, run)
     if recentred is not None:
         tree = recentred
+    selected = 0 if replayed is not None else session.selected_node(run_id)
+    places = _places(run_id, run, x, y)
     record = cached.once_per_run(
         run_id,
-        f"plane {x!r} {y!r} {sorted(held.items())!r} {recentred is not None}",
-        lambda: plane_data(tree, run.encoding, train, x, y, held, run.formulation),
+        f"plane {x!r} {y!r} {sorted(held.items())!r} {recentred is not None} {places.is_straight} "
+        f"{replayed is not None and replayed.to_dict()}",
+        lambda: plane_data(tree, run.encoding, train, x, y, held, run.formulation, places),
     )
     all_margins = False
     if record.has_margins:
@@ -59,9 +65,9 @@ def draw(run_id: str, run: SolvedRun, axes: tuple[str, str]) -> None:
         record,
         palette,
         run_summary.accent(palette),
-        session.selected_node(run_id),
+        selected,
         all_margins,
-        _place_of_row(run_id, x, y),
+        _place_of_row(run_id, record),
     )
 
     def clicked() -> None:
@@ -71,7 +77,7 @@ def draw(run_id: str, run: SolvedRun, axes: tuple[str, str]) -> None:
             session.choose_row(run_id, row_of(train, int(number) - 1, "training"), int(leaf))
 
     chart.show(figure, key=key, on_select=clicked, alt=plane_words(record))
-    hidden = band_words(record, session.selected_node(run_id))
+    hidden = band_words(record, selected)
     if hidden:
         st.caption(hidden)
     _slice_words(record)
@@ -92,7 +98,7 @@ def _recentred(run_id: str, run: Run) -> Tree | None:
 
 def _axes(run_id: str, run: SolvedRun, axes: tuple[str, str]) -> tuple[str, str]:
     x, y = axes
-    names = numeric_columns(run.train)
+    names = plane_columns(run.train)
     if len(names) <= 2:
         return x, y
     first, second = st.columns(2)
@@ -109,10 +115,28 @@ def _axes(run_id: str, run: SolvedRun, axes: tuple[str, str]) -> tuple[str, str]
     return x, y
 
 
-def _held(run_id: str, run: SolvedRun, x: str, y: str) -> dict[str, Any]:
+def _places(run_id: str, run: SolvedRun, x: str, y: str) -> Places:
+    """Both axes; where numbers crowd they are spread, unless somebody wants them as they are."""
+    spread = cached.once_per_run(
+        run_id,
+        f"axes {x!r} {y!r}",
+        lambda: Places(make_axis([run.train], x), make_axis([run.train], y)),
+    )
+    if spread.is_straight or st.toggle(
+        "Spread crowded numbers",
+        value=True,
+        key=session.widget_key("spread", run_id, x, y),
+        help="Half of the rows stand on a small part of an axis. It is drawn logarithmically, or "
+        "by rank, so that they can be told apart; regions and rows stay exact.",
+    ):
+        return spread
+    return Places(make_axis([run.train], x, False), make_axis([run.train], y, False))
+
+
+def _held(run_id: str, run: SolvedRun, tree: Tree, axes: tuple[str, str]) -> dict[str, Any]:
     """Values of the columns that the tree tests besides the axes: typical, typed or of a row."""
     train = run.train
-    names = [name for name in used_columns(run.tree, run.encoding) if name not in (x, y)]
+    names = [name for name in used_columns(tree, run.encoding) if name not in axes]
     if not names:
         return {}
     row = session.chosen_row(run_id)
@@ -136,11 +160,14 @@ def _held(run_id: str, run: SolvedRun, x: str, y: str) -> dict[str, Any]:
         }
 
 
-def _place_of_row(run_id: str, x: str, y: str) -> tuple[float, float] | None:
+def _place_of_row(run_id: str, record: PlaneRecord) -> tuple[float, float] | None:
     row = session.chosen_row(run_id)
     if row is None:
         return None
-    return float(row.frame[x].iloc[0]), float(row.frame[y].iloc[0])
+    drawn = np.flatnonzero(record.dots.row == row.position)
+    if row.source == "training" and len(drawn):
+        return float(record.dots.x[drawn[0]]), float(record.dots.y[drawn[0]])
+    return record.places.of_rows(row.frame)[0]
 
 
 def plane_words(record: PlaneRecord) -> str:

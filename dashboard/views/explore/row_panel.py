@@ -35,7 +35,7 @@ def path_nodes(run_id: str, run: SolvedRun) -> tuple[int, ...]:
 
 def choose_first(run_id: str, run: SolvedRun) -> None:
     """Show the path of the row that was chosen last, at first the first training row."""
-    session.show_row(run_id, True)
+    session.show_panel(run_id, session.ROW)
     _choose(run_id, run, session.chosen_row(run_id) or row_of(run.train, 0, "training"))
 
 
@@ -87,7 +87,9 @@ def _part(run: Run, source: str) -> Dataset | None:
 
 
 def _path(run: SolvedRun, row: ChosenRow) -> RowPath:
-    return row_path_data(run.tree, run.encoding, row.frame, run_summary.node_words(run))
+    return row_path_data(
+        run.tree, run.encoding, row.frame, run_summary.split_texts(run.tree, run.encoding)
+    )
 
 
 def _choose(run_id: str, run: SolvedRun, row: ChosenRow) -> None:

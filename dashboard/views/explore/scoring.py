@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard import cached, session
+from dashboard.views.explore import node_panel
 from octcore.data.export import frame_to_csv
 from octcore.data.reading import read_table
 from octcore.errors import OctError
@@ -70,16 +71,13 @@ def _show(run_id: str, scored: Scored, file_name: str) -> None:
         st.warning(text.markdown(finding, 300), icon=":material/info:")
     table = scored.table()
     columns = [*table.columns[-3:], *table.columns[:-3]]
+    sure = columns[1]
     st.dataframe(
-        table.head(ROWS_SHOWN)[columns],
+        table.head(ROWS_SHOWN)[columns].assign(**{sure: 100 * table[sure].head(ROWS_SHOWN)}),
         hide_index=True,
         height=320,
         key=session.widget_key("scored", run_id),
-        column_config={
-            columns[1]: st.column_config.ProgressColumn(
-                format="percent", min_value=0.0, max_value=1.0
-            )
-        },
+        column_config={sure: node_panel.SHARE},
         alt="Rows of the file with prediction, confidence and leaf",
     )
     left, right = st.columns([3, 1], vertical_alignment="center")

@@ -74,7 +74,7 @@ def draw(lesson: Lesson) -> Lesson:
     if is_presenting():
         st.html(PRESENT_STYLE)
         return lesson
-    places = st.columns([3, 6, 1.4, 1.4], vertical_alignment="bottom")
+    places = st.columns([2.4, 7.2, 1.3, 1.5], vertical_alignment="bottom")
     titles = {made.key: made.title for made in list_generators()} | {DRAWN: "My own points"}
     key = places[0].selectbox(
         "Points",

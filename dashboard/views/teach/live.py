@@ -97,6 +97,7 @@ def watch(lesson: Lesson, run: SolvedRun | None, view: JobView | None) -> None:
         key=_key(lesson),
         persist_state="session",
         help="Grows again while you move a point.",
+        wrap=True,
     )
     if run is not None:
         numbers = lesson_trees.numbers_of(run)

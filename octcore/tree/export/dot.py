@@ -8,7 +8,14 @@ import numpy.typing as npt
 
 from octcore.data.findings import count
 from octcore.encoding.base import Encoding
-from octcore.tree.export.records import MAX_NAME, MAX_TERMS, NodeRecord, class_colour, node_records
+from octcore.tree.export.records import (
+    MAX_NAME,
+    MAX_TERMS,
+    NodeRecord,
+    class_colour,
+    node_records,
+    yes_first,
+)
 from octcore.tree.tree import Tree
 from octcore.tree.wording import shorten
 
@@ -25,15 +32,18 @@ def to_graphviz(
     """
     graph = graphviz.Digraph("tree", node_attr={"fontname": "sans-serif", "shape": "box"})
     graph.attr("edge", fontname="sans-serif", fontsize="11")
-    for record in node_records(tree, encoding, X, y, MAX_NAME, MAX_TERMS):
+    graph.attr(ordering="out")  # children stand in the order of the edges: yes, then no
+    records = node_records(tree, encoding, X, y, MAX_NAME, MAX_TERMS)
+    by_node = {record.node: record for record in records}
+    for record in records:
         name = str(record.node)
         if record.kind == "leaf":
             colour = class_colour(tree.labels[record.node])
             graph.node(name, _label(record), style="filled,rounded", fillcolor=colour)
         else:
             graph.node(name, _label(record))
-        if record.parent:
-            graph.edge(str(record.parent), name, label=graphviz.escape(record.arrival))
+            for child, answer in zip(yes_first(by_node, record.node), ("yes", "no"), strict=True):
+                graph.edge(name, str(child), label=answer)
     return graph
 
 

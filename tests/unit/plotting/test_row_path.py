@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dashboard.widgets.run_summary import left_texts
+from dashboard.widgets.run_summary import split_texts
 from octcore.plotting.row_path import (
     class_shares,
     node_counts,
@@ -16,12 +16,13 @@ from octcore.plotting.row_path import (
     used_columns,
 )
 from octcore.tree.raw_units import raw_plane
+from octcore.tree.wording import asks_for_right
 from tests.unit.hostile import HOSTILE
 
 
 def path_of(case, frame):
     tree, encoding, _ = case
-    return row_path_data(tree, encoding, frame, left_texts(tree, encoding))
+    return row_path_data(tree, encoding, frame, split_texts(tree, encoding))
 
 
 @pytest.mark.parametrize("kind", ["univariate", "oblique"])
@@ -33,8 +34,10 @@ def test_every_row_ends_where_routing_sends_it(kind, request):
         path = path_of(case, row_of(data, i, "training").frame)
         assert path.leaf == leaves[i]
         assert path.label == tree.labels[path.leaf]
-        answers = [2 * step.node + (not step.is_yes) for step in path.steps]
-        assert tuple(answers) == path.nodes[1:]
+        for step, child in zip(path.steps, path.nodes[1:], strict=True):
+            # A question whose positive wording is the right side is answered with yes there.
+            turned = asks_for_right(tree.splits[step.node], encoding)
+            assert step.is_yes == ((child % 2 == 1) == turned)
 
 
 def test_univariate_steps_show_the_value_that_is_compared(univariate):
@@ -54,7 +57,9 @@ def test_oblique_steps_show_the_sum_in_raw_units(oblique):
     for step in steps:
         plane = raw_plane(tree.splits[step.node], encoding)
         total = sum(t.weight * float(frame[t.raw].iloc[0]) for t in plane.terms)
-        assert float(step.value.removeprefix("sum = ")) == pytest.approx(total, rel=1e-4)
+        assert float(step.value.removeprefix("sum = ")) == pytest.approx(
+            plane.sign * total, rel=1e-4
+        )
         assert step.is_yes == (total <= plane.threshold)
 
 

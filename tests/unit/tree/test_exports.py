@@ -137,6 +137,21 @@ def test_dot_is_a_graphviz_graph(table: Dataset, tree: Tree) -> None:
     assert isinstance(graph, graphviz.Digraph)
     assert graph.source.count(" -> ") == 4
     assert '"petal length <= ' in graph.source
+    edges = [line for line in graph.source.splitlines() if "->" in line]
+    assert sum("label=yes" in line for line in edges) == 2
+
+
+def test_a_level_is_asked_for_in_dot_and_yes_comes_first() -> None:
+    data = Dataset.from_arrays(
+        pd.DataFrame({"island": ["Dream", "Biscoe", "Torgersen"] * 2}), [0, 1, 1, 0, 1, 1]
+    )
+    encoding = fit_encoding("raw", data)
+    dream = next(j for j, c in enumerate(encoding.columns) if c.level == "Dream")
+    tree = Tree({1: Split.on_feature(dream)}, {2: 1, 3: 0}, len(encoding.columns), 2)
+    source = to_graphviz(tree, encoding).source
+    assert "island is Dream" in source
+    assert "is not" not in source
+    assert source.index("1 -> 3 [label=yes]") < source.index("1 -> 2 [label=no]")
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3, 5])

@@ -120,11 +120,19 @@ def test_a_bucket_leaves_a_cell_in_two_pieces(buckets: tuple[Dataset, Encoding])
     assert {edge[0][0] for edge in edges.line} == {column.lower, column.upper}
 
 
-def test_two_valued_numbers_are_cut_in_the_middle() -> None:
-    columns = (EncodedColumn("x", "level", level=1.0, other=0.0), EncodedColumn("y", "value"))
-    view = PlaneView(Encoding("none", columns, ("x", "y")), "x", "y", (-0.5, 1.5), (0.0, 1.0))
-    tree = Tree({1: Split.on_feature(0)}, {2: 0, 3: 1}, 2, 2)
-    assert {p[0] for p in node_cells(tree, view)[3][0]} == {0.5, 1.5}
+def test_every_category_takes_a_strip_of_its_axis() -> None:
+    data = Dataset.from_arrays(
+        pd.DataFrame({"x": ["s", "m", "l"] * 2, "y": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]}),
+        [0, 1, 0, 1, 0, 1],
+    )
+    encoding = fit_encoding("raw", data)
+    middle = next(j for j, c in enumerate(encoding.columns) if c.level == "m")
+    view = PlaneView(encoding, "x", "y", (-0.5, 2.5), (0.0, 5.0), levels={"x": ("s", "m", "l")})
+    tree = Tree({1: Split.on_feature(middle)}, {2: 0, 3: 1}, len(encoding.columns), 2)
+    cells = node_cells(tree, view)
+    assert [{p[0] for p in piece} for piece in cells[3]] == [{0.5, 1.5}]
+    assert sum(area(piece) for piece in cells[2]) == pytest.approx(10.0)
+    assert {edge[0][0] for edge in split_lines(tree, view)[1].line} == {0.5, 1.5}
 
 
 def test_other_columns_are_held_at_given_values() -> None:

@@ -1,0 +1,132 @@
+"""Inside a search: the cuts that it added, and the thresholds that were open meanwhile."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from dashboard import cached, session
+from dashboard.widgets import chart, open_thresholds, run_summary
+from octcore.plotting import text
+from octcore.plotting.cut_tree import cut_tree_figure
+from octcore.plotting.plane_plot import PlaneRecord, default_axes, plane_data, plane_figure
+from octcore.plotting.replay import (
+    CutPicture,
+    alike_rows,
+    counts_figure,
+    cut_counts,
+    cut_pictures,
+    family_words,
+    points_only,
+)
+from octcore.solving.run import SolvedRun
+
+
+def draw(run_id: str, run: SolvedRun) -> None:
+    """Draw what a search knew on its way, as far as it kept that."""
+    has_moments = open_thresholds.has_moments(run)
+    if has_moments:
+        st.subheader("What was still open", anchor=False)
+        st.fragment(open_thresholds.draw)(run_id, run)
+    if cut_counts(run.trace):
+        train = run.train
+        X = cached.once_per_run(run_id, "encoded", lambda: run.encoding.transform(train.frame))
+        pictures = cached.once_per_run(
+            run_id, "cuts", lambda: cut_pictures(run.trace, run.encoding, X, train.classes)
+        )
+        st.subheader("The cuts", anchor=False)
+        st.fragment(_cuts)(run_id, run, pictures)
+    elif not has_moments:
+        st.caption(
+            "This run kept nothing of its way but its trees; **Replay**, under the tree above, "
+            "shows them. BendOCT, accelerated BendOCT and S-OCT show their cuts here, the exact "
+            "search on all thresholds what was still open."
+        )
+
+
+def _cuts(run_id: str, run: SolvedRun, pictures: tuple[CutPicture, ...]) -> None:
+    counts = cut_counts(run.trace)
+    end = run.trace.events[-1].seconds
+    chosen = _choose(run_id, pictures)
+    left, right = st.columns(2, gap="large")
+    with right:
+        total = sum(totals[-1] for _, totals in counts.values())
+        chart.show(
+            counts_figure(counts, session.palette(), end, chosen.seconds if chosen else None),
+            key=session.widget_key("cut_counts", run_id),
+            alt=f"Cuts over time, {total} altogether: "
+            + ", ".join(f"{family_words(f)} {t[-1]}" for f, (_, t) in counts.items()),
+        )
+    with left:
+        if chosen is None:
+            st.caption("This run kept no pictures of its cuts, only their numbers.")
+            return
+        st.markdown(
+            f"**{_capital(family_words(chosen.family))}.** {text.markdown(chosen.words, 600)}"
+        )
+        _picture(run_id, run, chosen)
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
+
+
+def _choose(run_id: str, pictures: tuple[CutPicture, ...]) -> CutPicture | None:
+    if len(pictures) < 2:
+        return pictures[0] if pictures else None
+    position = st.select_slider(
+        f"Cuts with a picture, {len(pictures)} of them",
+        range(len(pictures)),
+        format_func=lambda k: f"{k + 1}: {family_words(pictures[k].family)}",
+        key=session.widget_key("cut", run_id),
+    )
+    return pictures[position]
+
+
+def _picture(run_id: str, run: SolvedRun, chosen: CutPicture) -> None:
+    palette = session.palette()
+    accent = run_summary.accent(palette)
+    key = session.widget_key("cut_picture", run_id)
+    if chosen.nodes:
+        depth = run.depth
+        figure = cut_tree_figure(chosen, depth, palette, accent)
+        chart.show(figure, key=key, alt=f"Tree of depth {depth} with the cut marked")
+        return
+    if not chosen.right:
+        st.dataframe(
+            alike_rows(chosen, run.train),
+            hide_index=True,
+            key=session.widget_key("cut_rows", run_id),
+            alt="Rows that look the same, with the columns in which they differ",
+        )
+        st.caption("≠ marks the split set: only a split on it can part these rows.")
+    axes = default_axes(run.tree, run.encoding, run.train)
+    if axes is None:
+        return
+    record = points_only(plane_data(run.tree, run.encoding, run.train, *axes))
+    figure = plane_figure(record, palette, accent)
+    _mark(figure, record, chosen.left, "circle-open", accent, "one side")
+    _mark(figure, record, chosen.right, "square-open", accent, "other side")
+    chart.show(figure, key=key, alt="Plane with the rows that the cut speaks of marked")
+
+
+def _mark(
+    figure: go.Figure,
+    record: PlaneRecord,
+    rows: tuple[int, ...],
+    symbol: str,
+    colour: str,
+    name: str,
+) -> None:
+    if not rows:
+        return
+    # The first point once more closes the line around three and more of them.
+    wanted = [*rows, *(rows[:1] if len(rows) > 2 else ())]
+    dots = np.concatenate([np.flatnonzero(record.dots.row == row) for row in wanted])
+    figure.add_scatter(
+        x=record.dots.x[dots], y=record.dots.y[dots],
+        mode="lines+markers", name=name, hoverinfo="skip",
+        line={"color": colour, "width": 2, "dash": "dash" if "square" in symbol else "solid"},
+        marker={"symbol": symbol, "size": 20, "color": colour, "line": {"width": 3}},
+    )  # fmt: skip

@@ -1,0 +1,273 @@
+"""Axes of the plane: numbers as they are, numbers that crowd spread out, categories as strips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import plotly.graph_objects as go
+
+from octcore.data.dataset import Dataset
+from octcore.plotting import text
+from octcore.plotting.palette import Palette
+from octcore.tree.polygons import Point, Polygon, Segment
+from octcore.tree.wording import format_number
+
+Scale = Literal["linear", "log", "rank", "levels"]
+Floats = npt.NDArray[np.float64]
+
+PADDING = 0.05
+MOST_LEVELS = 12
+"""Strips of more categories are too narrow for dots and names."""
+CROWDED = 0.08
+"""Numbers crowd when half of the rows stand within this share of the axis."""
+FEW_VALUES = 20
+"""Numbers with no more distinct values are seen well enough as they are."""
+DECADES = 1.3
+"""Numbers above 0 that span so many powers of ten get a logarithmic axis."""
+ABOUT_TICKS = 7
+JITTER = 0.34
+BEND_STEPS = 48
+"""Pieces of an oblique line that is no straight line on a spread axis."""
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One axis: where raw values stand in the picture.
+
+    Parameters
+    ----------
+    name : str
+        Raw column.
+    raw_range : (float, float)
+        Ends in raw units; on an axis of categories their positions.
+    scale : {"linear", "log", "rank", "levels"}
+        How numbers are spread; or that the column holds categories.
+    levels : tuple
+        The categories of the column, in order.
+    knots : ndarray
+        Of a rank axis: its ends and the distinct values between them, ascending.
+    """
+
+    name: str
+    raw_range: tuple[float, float]
+    scale: Scale = "linear"
+    levels: tuple[Any, ...] = ()
+    knots: Floats | None = None
+
+    @property
+    def title(self) -> str:
+        """Name of the column, and how it is spread."""
+        added = {"log": " (logarithmic axis)", "rank": " (axis by rank)"}
+        return self.name + added.get(self.scale, "")
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Ends in units of the picture."""
+        low, high = self.spread(np.array(self.raw_range))
+        return float(low), float(high)
+
+    def positions(self, frame: pd.DataFrame) -> Floats:
+        """Raw values of rows as numbers; categories become their positions."""
+        values: Any = frame[self.name]
+        if self.scale != "levels":
+            return values.to_numpy(dtype=float)
+        return np.asarray(pd.Index(self.levels).get_indexer(pd.Index(values)), dtype=float)
+
+    def spread(self, positions: Floats) -> Floats:
+        """Places in the picture of raw numbers."""
+        if self.scale == "log":
+            return np.log10(np.maximum(positions, np.finfo(float).tiny))
+        if self.knots is not None:
+            return np.interp(positions, self.knots, _ranks(len(self.knots)))
+        return positions
+
+    @property
+    def ticks(self) -> tuple[tuple[float, str], ...]:
+        """Place and words of every tick; none where the drawing program chooses them itself."""
+        if self.scale == "levels":
+            names = (x if isinstance(x, str) else format_number(x) for x in self.levels)
+            return tuple((float(k), text.printable(name, 16)) for k, name in enumerate(names))
+        if self.scale == "linear":
+            return ()
+        values = _decades(*self.raw_range) if self.knots is None else _some(self.knots)
+        places = self.spread(values)
+        return tuple((float(p), _tick_words(float(v))) for p, v in zip(places, values, strict=True))
+
+    @property
+    def borders(self) -> tuple[float, ...]:
+        """Places between the strips of an axis of categories."""
+        return tuple(k + 0.5 for k in range(len(self.levels) - 1))
+
+
+def _tick_words(value: float) -> str:
+    return text.minus(f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}")
+
+
+def _ranks(n: int) -> Floats:
+    """Ranks of distinct values, with a little room at both ends."""
+    room = max(0.5, PADDING * (n - 2))
+    return np.concatenate([[-room], np.arange(n - 2, dtype=float), [n - 3 + room]])
+
+
+def _decades(low: float, high: float) -> Floats:
+    """Powers of ten within a range, with 2 and 5 times them where these are few."""
+    first, last = int(np.floor(np.log10(low))), int(np.ceil(np.log10(high)))
+    factors = (1, 2, 5) if last - first <= 3 else (1,)
+    values = np.array([f * 10.0**k for k in range(first, last + 1) for f in factors])
+    return values[(values >= low) & (values <= high)]
+
+
+def _some(knots: Floats) -> Floats:
+    """About seven of the distinct values, evenly by rank."""
+    inner = knots[1:-1]
+    return inner[np.unique(np.linspace(0, len(inner) - 1, ABOUT_TICKS).round().astype(int))]
+
+
+def plane_columns(data: Dataset) -> tuple[str, ...]:
+    """Raw columns that can be an axis: numbers, and categories of which there are few."""
+    return tuple(
+        c.name for c in data.columns if c.kind == "numeric" or len(c.levels) <= MOST_LEVELS
+    )
+
+
+def make_axis(tables: Sequence[Dataset], name: str, is_spread: bool = True) -> Axis:
+    """Make the axis of a column around the rows of all tables.
+
+    Parameters
+    ----------
+    tables : sequence of Dataset
+        At least one.
+    name : str
+        Raw column, of the same kind in all of them.
+    is_spread : bool
+        Whether numbers that crowd are spread out: on a logarithmic axis where they lie above 0 and
+        that helps, by their ranks elsewhere.
+    """
+    column = tables[0].column(name)
+    if column.kind != "numeric":
+        levels = tuple(dict.fromkeys(x for data in tables for x in data.column(name).levels))
+        return Axis(name, (-0.5, len(levels) - 0.5), "levels", levels)
+    values = np.concatenate([data.frame[name].to_numpy(dtype=float) for data in tables])
+    scale: Scale = _fitting_scale(values) if is_spread else "linear"
+    if scale == "log":
+        low, high = _padded(np.log10(values))
+        return Axis(name, (10.0**low, 10.0**high), scale)
+    ends = _padded(values)
+    if scale == "rank":
+        return Axis(
+            name, ends, scale, knots=np.concatenate([ends[:1], np.unique(values), ends[1:]])
+        )
+    return Axis(name, ends)
+
+
+def _padded(values: Floats) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    room = PADDING * (high - low) or 0.5
+    return low - room, high + room
+
+
+def is_crowded(values: Floats) -> bool:
+    """Whether half of the numbers stand on a small part of their range."""
+    low, quarter, upper, high = np.quantile(values, [0.0, 0.25, 0.75, 1.0])
+    return bool(upper - quarter < CROWDED * (high - low))
+
+
+def _fitting_scale(values: Floats) -> Scale:
+    if not is_crowded(values) or len(np.unique(values)) <= FEW_VALUES:
+        return "linear"
+    if values.min() > 0:
+        logarithms = np.log10(values)
+        if np.ptp(logarithms) >= DECADES and not is_crowded(logarithms):
+            return "log"
+    return "rank"
+
+
+@dataclass(frozen=True)
+class Places:
+    """What stands where in the picture of two axes."""
+
+    across: Axis
+    up: Axis
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether straight lines of raw units are straight in the picture."""
+        return not {self.across.scale, self.up.scale} & {"log", "rank"}
+
+    def points(self, points: Sequence[Point]) -> list[Point]:
+        """Places of points given in raw units."""
+        if self.is_straight or not points:
+            return list(points)
+        corners = np.asarray(points, dtype=float)
+        x, y = self.across.spread(corners[:, 0]), self.up.spread(corners[:, 1])
+        return list(zip(x.tolist(), y.tolist(), strict=True))
+
+    def of_rows(self, frame: pd.DataFrame) -> list[Point]:
+        """Places of rows given in raw columns; the middle of a strip for a category."""
+        x, y = (axis.spread(axis.positions(frame)) for axis in (self.across, self.up))
+        return list(zip(x.tolist(), y.tolist(), strict=True))
+
+    def polygon(self, polygon: Polygon) -> Polygon:
+        """Place of a polygon, its oblique edges bent where an axis is spread."""
+        if self.is_straight:
+            return polygon
+        turns = zip(polygon, (*polygon[1:], *polygon[:1]), strict=True)
+        return tuple(self.points([p for start, end in turns for p in _steps(start, end)[:-1]]))
+
+    def segments(self, segments: Sequence[Segment]) -> tuple[Segment, ...]:
+        """Places of segments, oblique ones as many short ones where an axis is spread."""
+        if self.is_straight:
+            return tuple(segments)
+        found: list[Segment] = []
+        for start, end in segments:
+            bent = self.points(_steps(start, end))
+            found += pairwise(bent)
+        return tuple(found)
+
+
+def _steps(start: Point, end: Point) -> list[Point]:
+    if start[0] == end[0] or start[1] == end[1]:
+        return [start, end]
+    shares = np.linspace(0.0, 1.0, BEND_STEPS + 1)
+    x = start[0] + shares * (end[0] - start[0])
+    y = start[1] + shares * (end[1] - start[1])
+    return list(zip(x.tolist(), y.tolist(), strict=True))
+
+
+def jittered(axis: Axis, positions: Floats, seed: int) -> Floats:
+    """Dots of a strip beside each other instead of on top of each other; numbers stay."""
+    if axis.scale != "levels":
+        return axis.spread(positions)
+    return positions + np.random.default_rng(seed).uniform(-JITTER, JITTER, len(positions))
+
+
+def lay_out_axes(figure: go.Figure, places: Places, palette: Palette) -> None:
+    """Give a figure both axes, and lines between the categories."""
+    figure.update_xaxes(_layout(places.across))
+    figure.update_yaxes(_layout(places.up))
+    line = {"color": palette.muted, "width": 1, "dash": "dot"}
+    for place in places.across.borders:
+        figure.add_vline(place, line=line, layer="below")
+    for place in places.up.borders:
+        figure.add_hline(place, line=line, layer="below")
+
+
+def _layout(axis: Axis) -> dict[str, Any]:
+    layout: dict[str, Any] = {
+        "title_text": text.plotly(axis.title, 60),
+        "range": axis.range,
+        "showgrid": False,
+        "constrain": "domain",
+    }
+    if axis.ticks:
+        layout |= {
+            "tickvals": [place for place, _ in axis.ticks],
+            "ticktext": [text.plotly(words) for _, words in axis.ticks],
+        }
+    return layout
