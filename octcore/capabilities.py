@@ -25,6 +25,8 @@ class Capability(StrEnum):
     """Solve the typed search problem over all thresholds of numeric columns."""
     ROUTING_SEARCH = "routing-search"
     """Solve the typed search problem of the MARGOT family."""
+    ASSIGNMENT_SEARCH = "assignment-search"
+    """Solve the typed search problem of SVM1-ODT."""
     GREEDY = "greedy"
     """Take the program's own tree; nothing is proven."""
 
@@ -51,6 +53,9 @@ ENGINES = {
     ),
     "routing-search": EngineEntry(
         "routing_search", "RoutingSearchEngine", frozenset({Capability.ROUTING_SEARCH})
+    ),
+    "assignment-search": EngineEntry(
+        "assignment_search", "AssignmentSearchEngine", frozenset({Capability.ASSIGNMENT_SEARCH})
     ),
     "branch-and-cut": EngineEntry(
         "branch_and_cut.engine", "BranchAndCutEngine", frozenset({Capability.SEPARATION})

@@ -31,8 +31,8 @@ class Certificate:
     ----------
     method : str
         "mip", "mip+path-search", "path-search", "threshold-search", "routing-search",
-        "heuristic", "near-optimal" when the tree was chosen among those within a tolerance of a
-        proven optimum, or "conflict-bound" when a start attains the bound that conflicting rows
+        "assignment-search", "heuristic", "near-optimal" when the tree was chosen among those
+        within a tolerance of a proven optimum, or "conflict-bound" when a start attains the bound that conflicting rows
         give.
     proven : bool
         Whether the tree is proven optimal for the stated problem.

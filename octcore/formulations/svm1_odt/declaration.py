@@ -26,7 +26,7 @@ from octcore.formulations.shared.oblique import START_SECONDS
 from octcore.formulations.shared.oblique_bounds import unnamed_classes
 from octcore.formulations.shared.shattering_switch import SHATTERING
 from octcore.formulations.svm1_odt.model import SVM1Model
-from octcore.formulations.svm1_odt.trees import SVM1Trees
+from octcore.formulations.svm1_odt.trees import GAP, SVM1Trees
 from octcore.parameters import Choice, Flag, FloatRange
 from octcore.program import Capability, Problem, Program, Sense
 from octcore.tree import metrics
@@ -123,7 +123,7 @@ INFO = FormulationInfo(
         replace(START_SECONDS, default=6.0),
     ),
     constraints=frozenset({"class_weight"}),
-    capabilities=(Capability.LINEAR,),
+    capabilities=(Capability.ASSIGNMENT_SEARCH, Capability.LINEAR),
     sense=Sense.MINIMISE,
     objective="errors + alpha1 x missing margins + alpha2 x 1-norms",
     max_depth=6,
@@ -164,13 +164,18 @@ def build(problem: Problem) -> Program:
         1 - metrics.accuracy_ceiling(problem.X, problem.y, problem.weights)
     )
     shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes).astype(float)
+    task = judge.task
+    exact = (Capability.ASSIGNMENT_SEARCH,) if task is not None else ()
     return Program(
         sense=Sense.MINIMISE,
+        capabilities=(*exact, Capability.LINEAR),
         n_features=problem.n_features,
         n_classes=problem.n_classes,
         evaluate=judge.evaluate,
         size=model.size,
         build=model.build,
+        search=task,
+        tolerance=GAP,
         feasibility=judge.feasibility,
         starts=judge.starts,
         improve=judge.improve,

@@ -16,6 +16,13 @@ from octcore.formulations.shared.univariate import drop_idle_splits
 from octcore.formulations.svm1_odt.split_space import SplitSpace
 from octcore.numerics.margin_lp import WEIGHT_BOX, MarginPrices, margin_plane
 from octcore.program import Problem
+from octcore.search.assignment.search import (
+    MOST_LABELLINGS,
+    AssignmentProblem,
+    AssignmentTask,
+    Planes,
+    count_labellings,
+)
 from octcore.tree import metrics, topology
 from octcore.tree.planes import drop_pass_through, tree_from_planes
 from octcore.tree.tree import Split, Tree
@@ -32,6 +39,8 @@ SMALLEST_STRIP = 1e-5
 """Shattering inequalities take hulls nearer than this for not separable."""
 SCORE_TOLERANCE = 1e-6
 """Solvers keep rows up to this."""
+GAP = 1e-6
+"""Relative gap that counts as closed."""
 POLISH_SECONDS = 0.5
 ACCURATE_SHARE = 0.3
 """Share of the time for first trees that goes to accurate trees, whatever their margins cost."""
@@ -181,6 +190,47 @@ class SVM1Trees:
         tree = drop_pass_through(tree)
         labels = metrics.majority_labels(tree, X, problem.y, problem.weights)
         return drop_idle_splits(tree.with_labels(labels), problem)
+
+    # --- the exact search ------------------------------------------------------------------
+
+    @property
+    def task(self) -> AssignmentTask | None:
+        """Problem of the exact search; None where it would not prove this model.
+
+        Subsets of values are no planes; and where a row on a plane costs less than an error, the
+        distance of right-goers decides, which the search leaves out.
+        """
+        problem, prices = self.problem, self.prices
+        labellings = count_labellings(problem.n_classes, problem.depth)
+        columns = self.space.columns
+        if self.space.groups or self._margin_price < 1 or labellings > MOST_LABELLINGS:
+            return None
+        rows, reach = self.rows, prices.big_m + WEIGHT_BOX * max(1, len(columns))
+        return AssignmentTask(
+            AssignmentProblem(
+                rows.X[:, columns],
+                rows.y,
+                rows.weights,
+                problem.n_classes,
+                problem.depth,
+                self._margin_price,
+                prices.norm * prices.margin,
+                reach / prices.margin,
+                0.5 * GAP,
+            ),
+            self._of_search,
+        )
+
+    def _of_search(self, planes: Planes) -> Tree:
+        """Tree of the planes of the search, which have margins of 1."""
+        margin = self.prices.margin
+        scaled = {
+            node: (margin * weights, margin * offset)
+            for node, (weights, offset) in planes.items()
+            if np.abs(weights).sum() > 0
+        }
+        sides = {node: int(planes[node][1] < 0) for node in planes if node not in scaled}
+        return self.polish(self._of_margins(MarginTree(scaled, np.zeros(0, np.int64), sides=sides)))
 
     # --- finding and polishing trees -------------------------------------------------------
 

@@ -1,0 +1,68 @@
+"""Engine of the exact search over assignments of rows to leaves; what it leaves open HiGHS gets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from octcore.engines.base import Outcome, SolveLimits, StopReason
+from octcore.engines.events import Recorder
+from octcore.engines.monolithic import HighsEngine
+from octcore.program import Program
+from octcore.search.assignment.search import AssignmentSearch, AssignmentTask, warm_up
+
+METHOD = "assignment-search"
+
+
+class AssignmentSearchEngine:
+    """Solves the typed problems of SVM1-ODT."""
+
+    key = METHOD
+    title = "exact assignment search"
+
+    def solve(
+        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
+    ) -> Outcome:
+        """Search; trees are polished and judged by routing before they count."""
+        recorder.phase("compiling")
+        compiling = warm_up(cancel)
+        recorder.phase("search")
+        begun = time.perf_counter()
+        task: AssignmentTask = program.search
+        assert recorder.objective is not None  # the single leaf is always offered first
+        search = AssignmentSearch(task.problem, recorder.objective)
+        reason: StopReason | None = None
+        for found in search.run():
+            if found.planes is not None:
+                tree = task.to_tree(found.planes)
+                objective = program.evaluate(tree)
+                if objective is not None:
+                    recorder.incumbent(objective, tree, "search")
+            recorder.bound(found.bound, found.states)
+            recorder.progress(nodes=found.states)
+            reason = _stopped(recorder, limits, cancel, found.states)
+            if reason is not None:
+                break
+        if reason is None:
+            recorder.note("The search ended with a gap that rounding or ties leave; HiGHS goes on.")
+            return HighsEngine().solve(program, limits, recorder, cancel)
+        seconds = {"compile": compiling, "solve": time.perf_counter() - begun}
+        return Outcome(reason, METHOD, seconds=seconds)
+
+
+def _stopped(
+    recorder: Recorder, limits: SolveLimits, cancel: Callable[[], bool], states: int
+) -> StopReason | None:
+    """Why the search has to stop now, if it has."""
+    gap = recorder.state.gap
+    if recorder.is_closed:
+        return StopReason.OPTIMAL
+    if gap is not None and gap <= limits.gap:
+        return StopReason.GAP_LIMIT
+    if cancel():
+        return StopReason.CANCELLED
+    if limits.clock.remaining <= 0:
+        return StopReason.TIME_LIMIT
+    if limits.node_limit is not None and states >= limits.node_limit:
+        return StopReason.NODE_LIMIT
+    return None

@@ -1,0 +1,293 @@
+"""The linear program of a branch node with 1-norm margins, solved warm while rows are added.
+
+Rows are kept on given sides of a plane with score ``g - h.x``; each pays for what it lacks to a
+margin of 1, and the plane pays for its 1-norm::
+
+    min  B ||h||_1 + A sum_i v_i m_i    s_i (g - h.x_i) + m_i >= 1,  s_i (g - h.x_i) >= 0,  m >= 0
+
+A primal simplex method works on the dual, where a further row is two further columns::
+
+    max  sum_i lambda_i    |sum_i s_i nu_i x_ij| <= B,  sum_i s_i nu_i = 0,
+         nu = lambda + mu,  0 <= lambda_i <= A v_i,  mu >= 0
+
+Every value is recomputed from its multipliers and scaled until they are feasible, so that it is a
+lower bound at whatever pivot the method was stopped and whatever was rounded on the way.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octcore.kernels import inner, kernel
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+LOWER, UPPER, BASIC = 0, 1, 2
+TOLERANCE = 1e-9
+SMALLEST_RATE = 1e-10
+_NONE = -(2**40)
+
+
+class MarginRows(NamedTuple):
+    """Rows and prices, the same for all nodes.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, p + 1)
+        Rows with a first column of ones.
+    y : ndarray of shape (n,)
+        Class indices.
+    weights : ndarray of shape (n,)
+        Weights of the rows.
+    missing, norm : float
+        A, the price of a whole margin, and B, the price of the norm of a plane with margins of 1.
+    reach : float
+        Largest ``|g|`` of a plane that counts; it prices what rounding leaves of the balance.
+    """
+
+    x: FloatArray
+    y: IntArray
+    weights: FloatArray
+    missing: float
+    norm: float
+    reach: float
+
+
+class NodePrograms(NamedTuple):
+    """The programs of many nodes, one per slot.
+
+    A column ``2k`` is lambda of the k-th row of the slot, ``2k + 1`` its mu, and ``-1 - j`` the
+    slack of coordinate j; coordinate 0 is the balance of the sides.
+    """
+
+    n_rows: IntArray
+    rows: IntArray
+    side: FloatArray
+    status: NDArray[np.int8]
+    slack: NDArray[np.int8]
+    basis: IntArray
+    inverse: FloatArray
+    basic: FloatArray
+    plane: FloatArray
+    """``(g, -h)`` by slot: the multipliers of the simplex method."""
+    value: FloatArray
+    scratch: FloatArray
+
+
+def new_programs(slots: int, most_rows: int, size: int) -> NodePrograms:
+    """Programs without rows.
+
+    Parameters
+    ----------
+    slots, most_rows : int
+        Number of programs, and of rows in each at most.
+    size : int
+        Number of columns of the rows, the one of ones included.
+    """
+    return NodePrograms(
+        np.zeros(slots, np.int64),
+        np.zeros((slots, most_rows), np.int64),
+        np.zeros((slots, most_rows)),
+        np.zeros((slots, 2 * most_rows), np.int8),
+        np.full((slots, size), BASIC, np.int8),
+        np.tile(-1 - np.arange(size), (slots, 1)),
+        np.tile(np.eye(size), (slots, 1, 1)),
+        np.zeros((slots, size)),
+        np.zeros((slots, size)),
+        np.zeros(slots),
+        np.zeros((3, max(size, most_rows))),
+    )
+
+
+@kernel()
+def copy_program(programs: Any, source: int, target: int) -> None:
+    """Overwrite a slot with another one."""
+    n = programs.n_rows[source]
+    programs.n_rows[target] = n
+    programs.rows[target, :n] = programs.rows[source, :n]
+    programs.side[target, :n] = programs.side[source, :n]
+    programs.status[target, : 2 * n] = programs.status[source, : 2 * n]
+    programs.slack[target] = programs.slack[source]
+    programs.basis[target] = programs.basis[source]
+    programs.inverse[target] = programs.inverse[source]
+    programs.basic[target] = programs.basic[source]
+    programs.plane[target] = programs.plane[source]
+    programs.value[target] = programs.value[source]
+
+
+@kernel()
+def add_row(data: Any, programs: Any, slot: int, row: int, side: float, most_pivots: int) -> None:
+    """Keep a row on a side (1 left, -1 right) and solve again; the value never falls."""
+    n = programs.n_rows[slot]
+    programs.rows[slot, n] = row
+    programs.side[slot, n] = side
+    programs.status[slot, 2 * n] = LOWER
+    programs.status[slot, 2 * n + 1] = LOWER
+    programs.n_rows[slot] = n + 1
+    for _ in range(most_pivots):
+        _multipliers(programs, slot)
+        entering, grows = _entering(data, programs, slot)
+        if entering == _NONE:
+            break
+        _column(data, programs, slot, entering)
+        if not _step(data, programs, slot, entering, grows):
+            break
+    programs.value[slot] = max(programs.value[slot], _safe_value(data, programs, slot))
+
+
+@inner()
+def score(data: Any, plane: Any, row: int) -> float:
+    """Score ``g - h.x`` of a row, 1 at the left margin."""
+    total = 0.0
+    for j in range(data.x.shape[1]):
+        total += plane[j] * data.x[row, j]
+    return total
+
+
+@inner()
+def _multipliers(programs: Any, slot: int) -> None:
+    """Plane of the present basis: only lambdas earn anything."""
+    basis, inverse, plane = programs.basis[slot], programs.inverse[slot], programs.plane[slot]
+    size = len(plane)
+    for j in range(size):
+        plane[j] = 0.0
+    for r in range(size):
+        if basis[r] >= 0 and basis[r] % 2 == 0:
+            for j in range(size):
+                plane[j] += inverse[r, j]
+
+
+@inner()
+def _entering(data: Any, programs: Any, slot: int) -> Any:
+    """Column of the best reduced cost, and whether it grows."""
+    plane, status, slack = programs.plane[slot], programs.status[slot], programs.slack[slot]
+    best, entering, grows = TOLERANCE, _NONE, True
+    for k in range(programs.n_rows[slot]):
+        reached = programs.side[slot, k] * score(data, plane, programs.rows[slot, k])
+        lack = 1.0 - reached
+        if status[2 * k] == LOWER and lack > best:
+            best, entering, grows = lack, 2 * k, True
+        elif status[2 * k] == UPPER and -lack > best:
+            best, entering, grows = -lack, 2 * k, False
+        if status[2 * k + 1] == LOWER and -reached > best:
+            best, entering, grows = -reached, 2 * k + 1, True
+    for j in range(1, len(plane)):
+        if slack[j] == LOWER and -plane[j] > best:
+            best, entering, grows = -plane[j], -1 - j, True
+        elif slack[j] == UPPER and plane[j] > best:
+            best, entering, grows = plane[j], -1 - j, False
+    return entering, grows
+
+
+@inner()
+def _column(data: Any, programs: Any, slot: int, entering: int) -> None:
+    """Column of the entering variable in terms of the basis, into the scratch."""
+    inverse, column = programs.inverse[slot], programs.scratch[0]
+    size = len(programs.plane[slot])
+    if entering < 0:
+        for r in range(size):
+            column[r] = inverse[r, -1 - entering]
+        return
+    x = data.x[programs.rows[slot, entering // 2]]
+    side = programs.side[slot, entering // 2]
+    for r in range(size):
+        total = 0.0
+        for j in range(size):
+            total += inverse[r, j] * x[j]
+        column[r] = total * side
+
+
+@inner()
+def _range(data: Any, programs: Any, slot: int, column: int) -> Any:
+    """Lower and upper bound of a variable."""
+    if column == -1:
+        return 0.0, 0.0
+    if column < 0:
+        return -data.norm, data.norm
+    if column % 2 == 0:
+        return 0.0, data.missing * data.weights[programs.rows[slot, column // 2]]
+    return 0.0, np.inf
+
+
+@inner()
+def _set_status(programs: Any, slot: int, column: int, status: int) -> None:
+    if column < 0:
+        programs.slack[slot, -1 - column] = status
+    else:
+        programs.status[slot, column] = status
+
+
+@inner()
+def _step(data: Any, programs: Any, slot: int, entering: int, grows: bool) -> bool:
+    """Ratio test and pivot; False where rounding leaves no bound to stop at."""
+    basis, basic, column = programs.basis[slot], programs.basic[slot], programs.scratch[0]
+    sign = 1.0 if grows else -1.0
+    low, high = _range(data, programs, slot, entering)
+    step, leaving, to_upper, size = high - low, -1, False, 0.0
+    for r in range(len(basis)):
+        rate = -sign * column[r]
+        if abs(rate) < SMALLEST_RATE:
+            continue
+        least, most = _range(data, programs, slot, basis[r])
+        room = max(0.0, ((most if rate > 0 else least) - basic[r]) / rate)
+        closer = room < step - 1e-12
+        if closer or (room <= step + 1e-12 and leaving >= 0 and abs(rate) > size):
+            step, leaving, to_upper, size = min(room, step), r, rate > 0, abs(rate)
+    if step == np.inf:
+        return False
+    for r in range(len(basis)):
+        basic[r] -= sign * column[r] * step
+    if leaving < 0:
+        _set_status(programs, slot, entering, UPPER if grows else LOWER)
+        return True
+    _set_status(programs, slot, basis[leaving], UPPER if to_upper else LOWER)
+    _set_status(programs, slot, entering, BASIC)
+    basis[leaving] = entering
+    basic[leaving] = (low if grows else high) + sign * step
+    _pivot(programs.inverse[slot], column, leaving)
+    return True
+
+
+@inner()
+def _pivot(inverse: Any, column: Any, leaving: int) -> None:
+    size = len(inverse)
+    factor = 1.0 / column[leaving]
+    for j in range(size):
+        inverse[leaving, j] *= factor
+    for r in range(size):
+        if r != leaving and column[r] != 0.0:
+            for j in range(size):
+                inverse[r, j] -= column[r] * inverse[leaving, j]
+
+
+@inner()
+def _safe_value(data: Any, programs: Any, slot: int) -> float:
+    """Value of the multipliers, scaled into the box and paid for what they miss of the balance."""
+    balance, multiplier = programs.scratch[1], programs.scratch[2]
+    size, n = len(programs.plane[slot]), programs.n_rows[slot]
+    for k in range(n):
+        high = data.missing * data.weights[programs.rows[slot, k]]
+        multiplier[k] = high if programs.status[slot, 2 * k] == UPPER else 0.0
+    for r in range(size):
+        column = programs.basis[slot, r]
+        if column >= 0:
+            multiplier[column // 2] += max(0.0, programs.basic[slot, r])
+    for j in range(size):
+        balance[j] = 0.0
+    total = 0.0
+    for k in range(n):
+        row = programs.rows[slot, k]
+        if multiplier[k] > 0.0:
+            total += min(multiplier[k], data.missing * data.weights[row])
+            for j in range(size):
+                balance[j] += multiplier[k] * programs.side[slot, k] * data.x[row, j]
+    largest = data.norm
+    for j in range(1, size):
+        largest = max(largest, abs(balance[j]))
+    if largest > data.norm:
+        total *= data.norm / largest
+    return max(0.0, total - data.reach * abs(balance[0]))

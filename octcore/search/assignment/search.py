@@ -1,0 +1,221 @@
+"""Exact search for SVM1-ODT trees over assignments of rows to leaves: the entry point.
+
+The search runs in phases of growing cutoffs: a phase that ends without a state below its cutoff
+proves the cutoff as a bound, and the last one that the best tree is optimal.  It counts a row on a
+plane to either side, so its bounds hold with and without a distance of right-goers.
+
+References
+----------
+Zhu, Murali, Phan, Nguyen, Kalagnanam, "A scalable MIP-based method for learning optimal
+multivariate decision trees": the objective (1a) and the model (1b) to (1k).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octcore import kernels
+from octcore.numerics.margin_simplex import FloatArray, IntArray, MarginRows, new_programs
+from octcore.search.assignment.states import ERROR, new_stack, search_states
+from octcore.tree.tree import Tree
+
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)
+"""Cutoffs of the phases, as shares of the cost of the best tree."""
+CHUNK_SECONDS = 0.1
+MOST_LEVELS, MOST_BYTES = 250, 2e8
+MOST_LABELLINGS = 5_000
+"""More ways to label the leaves than this are not gone through."""
+
+Planes = dict[int, tuple[FloatArray, float]]
+"""``(h, g)`` by branch node with margins of 1: left where ``h.x <= g``."""
+
+
+@dataclass(frozen=True, eq=False)
+class AssignmentProblem:
+    """Rows and prices, in units where the wanted margin is 1 and an error costs its weight.
+
+    Parameters
+    ----------
+    X : numpy.ndarray
+        Rows merged by features and class, shape ``(n, n_features)``.
+    y, weights : numpy.ndarray
+        Class index and weight of every row.
+    n_classes, depth : int
+        Number of classes and levels of branch nodes.
+    missing, norm : float
+        Price of a whole margin and of a plane's 1-norm.
+    reach : float
+        Largest ``|g|`` of a plane that counts.
+    gap : float
+        Relative gap at which the search is over.
+    """
+
+    X: FloatArray
+    y: IntArray
+    weights: FloatArray
+    n_classes: int
+    depth: int
+    missing: float
+    norm: float
+    reach: float
+    gap: float
+
+
+@dataclass(frozen=True, eq=False)
+class AssignmentTask:
+    """A problem with the way from planes to a tree: what a formulation hands to the engine."""
+
+    problem: AssignmentProblem
+    to_tree: Callable[[Planes], Tree]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Planes of a tree cheaper than all before, or a bound, after some states."""
+
+    states: int
+    planes: Planes | None = None
+    bound: float | None = None
+
+
+def labellings(n_classes: int, depth: int) -> list[tuple[int, ...]]:
+    """All ways to label the leaves, but for exchanged subtrees, siblings with two classes.
+
+    A leaf may stay empty, so that two leaves of one class are never needed below one node.
+    """
+    pairs = list(combinations(range(n_classes), 2)) or [(0, 0)]
+    return sorted({_canonical(way) for way in product(pairs, repeat=2 ** (depth - 1))})
+
+
+def _canonical(pairs: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+    if len(pairs) == 1:
+        return pairs[0]
+    half = len(pairs) // 2
+    left, right = _canonical(pairs[:half]), _canonical(pairs[half:])
+    return min(left + right, right + left)
+
+
+def count_labellings(n_classes: int, depth: int) -> int:
+    """How many ways `labellings` would have to go through."""
+    return max(1, n_classes * (n_classes - 1) // 2) ** (2 ** (depth - 1))
+
+
+class AssignmentSearch:
+    """One search; `run` yields what it finds, at least every tenth of a second.
+
+    Parameters
+    ----------
+    problem : AssignmentProblem
+        What is searched.
+    cost : float
+        Cost of the best tree known.
+    """
+
+    def __init__(self, problem: AssignmentProblem, cost: float) -> None:
+        self.problem, self.cost = problem, cost
+        self.states, self.bound = 0, 0.0
+        self.open = np.inf
+        """Least bound of states that were left undecided."""
+        self._chunk = 50
+        size = problem.X.shape[1] + 1
+        branch = 2**problem.depth - 1
+        bytes_per_level = branch * 8 * (size * (size + 4) + 3 * MOST_LEVELS)
+        self._levels = int(np.clip(MOST_BYTES / bytes_per_level, 20, MOST_LEVELS))
+        self._programs = new_programs(self._levels * branch + 1, self._levels, size)
+        self._data = MarginRows(
+            np.column_stack([np.ones(len(problem.y)), problem.X]),
+            problem.y.astype(np.int64),
+            problem.weights.astype(np.float64),
+            problem.missing,
+            problem.norm,
+            problem.reach,
+        )
+
+    @property
+    def cutoff(self) -> float:
+        """Bound that proves the best tree optimal."""
+        return self.cost * (1 - self.problem.gap)
+
+    def run(self) -> Iterator[Found]:
+        """Search phase after phase; the caller may stop at any time."""
+        for share in SHARES:
+            cutoff = share * self.cutoff
+            for labels in labellings(self.problem.n_classes, self.problem.depth):
+                for found in self._labelled(np.array(labels), cutoff):
+                    cutoff = min(cutoff, self.cutoff)
+                    yield found
+            self.bound = max(self.bound, min(cutoff, self.cutoff, self.open))
+            yield Found(self.states, bound=self.bound)
+            if self.bound >= self.cutoff:
+                return
+
+    def _labelled(self, labels: IntArray, cutoff: float) -> Iterator[Found]:
+        """Search all trees with given labels for states below a cutoff."""
+        problem, branch = self.problem, len(labels) - 1
+        nameless = ~np.isin(problem.y, labels)
+        errors = float(problem.weights[nameless].sum())
+        if errors >= cutoff:
+            return
+        stack = new_stack(labels, len(problem.y), self._levels, problem.X.shape[1] + 1)
+        stack.decided[nameless] = ERROR
+        stack.errors[0] = errors
+        self._clear(branch)
+        half = len(labels) // 2
+        mirrored = problem.depth > 1 and bool((labels[:half] == labels[half:]).all())
+        level = 0
+        stack.least[0] = self.cost
+        while level >= 0:
+            begun = time.perf_counter()
+            level, seen = search_states(
+                self._data, self._programs, stack, level, cutoff, mirrored, self._chunk
+            )
+            self.states += seen
+            self._chunk = _next_chunk(self._chunk, seen, time.perf_counter() - begun)
+            self.open = min(self.open, float(stack.least[1]))
+            if stack.least[0] < self.cost:
+                self.cost = float(stack.least[0])
+                cutoff = min(cutoff, self.cutoff)
+                yield Found(self.states, _planes(stack.planes))
+            else:
+                yield Found(self.states)
+
+    def _clear(self, branch: int) -> None:
+        """Make the programs of the first level empty ones."""
+        empty = new_programs(branch, 1, self._programs.plane.shape[1])
+        for name in ("n_rows", "slack", "basis", "inverse", "basic", "plane", "value"):
+            getattr(self._programs, name)[:branch] = getattr(empty, name)
+
+
+def _next_chunk(chunk: int, seen: int, seconds: float) -> int:
+    """Number of states that take about as long as there may be between two looks at the clock."""
+    if seen < chunk:
+        return chunk
+    return int(np.clip(chunk * CHUNK_SECONDS / max(seconds, 1e-3), 1, 4 * chunk))
+
+
+def _planes(planes: NDArray[np.float64]) -> Planes:
+    return {node: (-plane[1:], float(plane[0])) for node, plane in enumerate(planes, start=1)}
+
+
+ALL = (f"{__name__}:all",)
+"""Sets of kernels, see `octcore.kernels`."""
+
+
+def warm_up(stop: Callable[[], bool] = lambda: False) -> float:
+    """Compile (or load) all kernels; seconds of the first call, 0 afterwards."""
+    return kernels.require(*ALL, stop=stop)
+
+
+def compile_part(_: str) -> None:
+    """Run all kernels on a few rows."""
+    corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    y = np.array([0, 1, 1, 0])
+    problem = AssignmentProblem(corners, y, np.ones(4), 2, 2, 1.0, 0.03, 1e6, 1e-6)
+    for _found in AssignmentSearch(problem, 2.0).run():
+        pass

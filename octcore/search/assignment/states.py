@@ -1,0 +1,283 @@
+"""Depth-first search over decisions "row i is right at leaf l" or "row i is an error".
+
+Labels of the leaves are given.  The bound of a state is the weight of its errors plus the programs
+of the branch nodes for the rows that are decided to pass them; rows without a decision cost
+nothing, and neither do the margins of a row that is only known to be an error.  The planes of these
+programs route all rows: where no row pays more than the bound counts, the state is solved; else one
+that pays is decided, the one whose options raise the bound most.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from octcore.kernels import inner, kernel
+from octcore.numerics.margin_simplex import FloatArray, IntArray, add_row, copy_program, score
+
+FREE, ERROR = 0, -1
+NEW, CLOSED = -2, -1
+CANDIDATES = 8
+"""Rows whose options are all tried before one is chosen."""
+TRIAL_PIVOTS, PIVOTS = 25, 200
+LEAST_COST = 1e-9
+LEAST_GAIN = 1e-6
+
+
+class Stack(NamedTuple):
+    """The way from the root of the search to the state at hand, one level a decision.
+
+    The programs of level k are those of the slots ``k * n_branch`` and following.
+    """
+
+    labels: IntArray
+    decided: IntArray
+    """Leaf of every row, ERROR or FREE."""
+    point: IntArray
+    """Row that a level decides; NEW before that is chosen, CLOSED without one."""
+    option: IntArray
+    """Next option to try: a leaf, counted from the left, and after them an error."""
+    before: IntArray
+    """What was decided about the row of a level above it."""
+    errors: FloatArray
+    bound: FloatArray
+    lack: FloatArray
+    """By row, what it lacks to the leaves where it would cost less; 0 where it costs nothing."""
+    least: FloatArray
+    """Least cost of a tree that was met, and least bound of a state left undecided."""
+    planes: FloatArray
+    """``(g, -h)`` by branch node of the tree of least cost."""
+
+
+def new_stack(labels: IntArray, n_rows: int, levels: int, size: int) -> Stack:
+    """Stack at the root of the search, nothing decided.
+
+    Parameters
+    ----------
+    labels : numpy.ndarray
+        Class of every leaf.
+    n_rows, levels, size : int
+        Number of rows, of decisions at most, and of columns, that of ones included.
+    """
+    stack = Stack(
+        labels,
+        np.full(n_rows, FREE),
+        np.full(levels, CLOSED),
+        np.zeros(levels, np.int64),
+        np.full(levels, FREE),
+        np.zeros(levels),
+        np.zeros(levels),
+        np.zeros(n_rows),
+        np.full(2, np.inf),
+        np.zeros((len(labels) - 1, size)),
+    )
+    stack.point[0] = NEW
+    return stack
+
+
+@kernel()
+def search_states(
+    data: Any, programs: Any, stack: Any, level: int, cutoff: float, mirrored: bool, states: int
+) -> Any:
+    """Go on until no state below the cutoff is left (level -1), or for a number of states.
+
+    With `mirrored` the tree and its mirror image cost the same, so that the first row that is
+    decided keeps to the left half of the leaves.
+    """
+    seen = 0
+    while level >= 0:
+        if stack.point[level] == NEW:
+            if seen >= states:
+                return level, seen
+            seen += 1
+            chosen = _choose(data, programs, stack, level, cutoff, mirrored)
+            stack.point[level] = chosen
+            if chosen == CLOSED:
+                level -= 1
+                continue
+            stack.before[level] = stack.decided[chosen]
+            stack.option[level] = 0
+        row, option = stack.point[level], stack.option[level]
+        stack.decided[row] = stack.before[level]
+        if option > len(stack.labels):
+            stack.point[level] = CLOSED
+            level -= 1
+            continue
+        stack.option[level] = option + 1
+        if _descend(data, programs, stack, level, option, cutoff, mirrored):
+            level += 1
+            stack.point[level] = NEW
+    return level, seen
+
+
+@inner()
+def _admits(data: Any, stack: Any, level: int, row: int, option: int, mirrored: bool) -> bool:
+    """Whether an option of a row is to be tried: its leaves if free, all others if an error."""
+    n_leaves = len(stack.labels)
+    is_error = stack.decided[row] == ERROR
+    if option == n_leaves:
+        return not is_error
+    if mirrored and level == 0 and option >= n_leaves // 2:
+        return False
+    return (stack.labels[option] == data.y[row]) != is_error
+
+
+@inner()
+def _choose(data: Any, programs: Any, stack: Any, level: int, cutoff: float, mirrored: bool) -> int:
+    """Row to decide next; CLOSED where no tree below the cutoff is left."""
+    bound = _evaluate(data, programs, stack, level)
+    stack.bound[level] = bound
+    if bound >= cutoff:
+        return CLOSED
+    if stack.lack.max() <= 0.0 or level + 1 >= len(stack.point):
+        stack.least[1] = min(stack.least[1], bound)
+        return CLOSED
+    chosen, best = CLOSED, -1.0
+    for _ in range(CANDIDATES):
+        row = int(np.argmax(stack.lack))
+        if stack.lack[row] <= 0.0:
+            break
+        stack.lack[row] = 0.0
+        worth = _worth(data, programs, stack, level, row, cutoff, mirrored)
+        if worth == np.inf:
+            return CLOSED
+        if worth > best:
+            chosen, best = row, worth
+    return chosen
+
+
+@inner()
+def _worth(
+    data: Any, programs: Any, stack: Any, level: int, row: int, cutoff: float, mirrored: bool
+) -> float:
+    """How much deciding a row raises the bound; infinite where no option stays below the cutoff."""
+    bound, first, second, alive = stack.bound[level], np.inf, np.inf, 0
+    for option in range(len(stack.labels) + 1):
+        if not _admits(data, stack, level, row, option, mirrored):
+            continue
+        value = _trial(data, programs, stack, level, row, option, cutoff)
+        if value >= cutoff:
+            continue
+        alive += 1
+        if value < first:
+            first, second = value, first
+        elif value < second:
+            second = value
+    if alive == 0:
+        return np.inf
+    gain = max(first - bound, LEAST_GAIN)
+    if alive == 1:
+        return 1e6 + gain
+    return gain * max(min(second, cutoff) - bound, LEAST_GAIN)
+
+
+@inner()
+def _trial(
+    data: Any, programs: Any, stack: Any, level: int, row: int, option: int, cutoff: float
+) -> float:
+    """Bound with one more decision."""
+    n_leaves = len(stack.labels)
+    if option == n_leaves:
+        return stack.bound[level] + data.weights[row]
+    n_branch = n_leaves - 1
+    first, trial = level * n_branch - 1, len(stack.point) * n_branch
+    value, leaf, node = stack.bound[level], n_leaves + option, 1
+    while node < n_leaves:
+        child = _child_towards(node, leaf)
+        copy_program(programs, first + node, trial)
+        side = 1.0 if child == 2 * node else -1.0
+        add_row(data, programs, trial, row, side, TRIAL_PIVOTS)
+        value += programs.value[trial] - programs.value[first + node]
+        if value >= cutoff:
+            return value
+        node = child
+    return value
+
+
+@inner()
+def _child_towards(node: int, leaf: int) -> int:
+    """Child of a node on the way to a leaf below it."""
+    while leaf // 2 != node:
+        leaf //= 2
+    return leaf
+
+
+@inner()
+def _descend(
+    data: Any, programs: Any, stack: Any, level: int, option: int, cutoff: float, mirrored: bool
+) -> bool:
+    """Set up the level below with one more decision; False where it need not be looked at."""
+    row, n_leaves = stack.point[level], len(stack.labels)
+    if not _admits(data, stack, level, row, option, mirrored):
+        return False
+    is_error = option == n_leaves
+    errors = stack.errors[level] + (data.weights[row] if is_error else 0.0)
+    if stack.bound[level] - stack.errors[level] + errors >= cutoff:
+        return False
+    n_branch = n_leaves - 1
+    below, bound = (level + 1) * n_branch, errors
+    for b in range(n_branch):
+        copy_program(programs, level * n_branch + b, below + b)
+    if not is_error:
+        leaf, node = n_leaves + option, 1
+        while node < n_leaves:
+            child = _child_towards(node, leaf)
+            side = 1.0 if child == 2 * node else -1.0
+            add_row(data, programs, below + node - 1, row, side, PIVOTS)
+            node = child
+    for b in range(n_branch):
+        bound += programs.value[below + b]
+    if bound >= cutoff:
+        return False
+    stack.decided[row] = ERROR if is_error else n_leaves + option
+    stack.errors[level + 1] = errors
+    return True
+
+
+@inner()
+def _evaluate(data: Any, programs: Any, stack: Any, level: int) -> float:
+    """Bound of a state; routes all rows by its planes, and says what they lack."""
+    n_leaves = len(stack.labels)
+    first = level * (n_leaves - 1) - 1
+    bound, cost = stack.errors[level], 0.0
+    for node in range(1, n_leaves):
+        bound += programs.value[first + node]
+        cost += data.norm * np.abs(programs.plane[first + node, 1:]).sum()
+    for row in range(len(data.y)):
+        node, missing = 1, 0.0
+        while node < n_leaves:
+            reached = score(data, programs.plane[first + node], row)
+            missing += data.missing * max(0.0, 1.0 - abs(reached))
+            node = 2 * node + (0 if reached >= 0.0 else 1)
+        wrong = 1.0 if stack.labels[node - n_leaves] != data.y[row] else 0.0
+        cost += data.weights[row] * (missing + wrong)
+        decided = stack.decided[row]
+        paid = missing + wrong - (1.0 if decided == ERROR else 0.0)
+        is_open = decided == FREE or decided == ERROR
+        stack.lack[row] = 0.0
+        if is_open and data.weights[row] * paid > LEAST_COST:
+            stack.lack[row] = data.weights[row] * _lack(data, programs, stack, first, row)
+    if cost < stack.least[0]:
+        stack.least[0] = cost
+        for node in range(1, n_leaves):
+            stack.planes[node - 1] = programs.plane[first + node]
+    return bound
+
+
+@inner()
+def _lack(data: Any, programs: Any, stack: Any, first: int, row: int) -> float:
+    """Least margin that a row lacks on the way to one of the leaves that are open to it."""
+    n_leaves, least = len(stack.labels), np.inf
+    is_error = stack.decided[row] == ERROR
+    for leaf in range(n_leaves, 2 * n_leaves):
+        if (stack.labels[leaf - n_leaves] == data.y[row]) == is_error:
+            continue
+        lack, node = 0.0, 1
+        while node < n_leaves:
+            child = _child_towards(node, leaf)
+            reached = score(data, programs.plane[first + node], row)
+            lack += max(0.0, 1.0 - (reached if child == 2 * node else -reached))
+            node = child
+        least = min(least, lack)
+    return least + LEAST_COST if least < np.inf else 0.0
