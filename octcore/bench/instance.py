@@ -49,6 +49,8 @@ class Instance:
     grid: tuple[Mapping[str, Any], ...] = ()
     """Candidates of `params`; the best on the validation rows is trained again on training and
     validation rows.  Empty without a choice."""
+    folds: int = 0
+    """Stratified folds of the training rows by which candidates are compared instead."""
     select: str = ""
     """Rule by which training rows are selected (see `octcore.selection.data_selection`); empty to
     train on all.  The accuracies of the line are then about all rows."""

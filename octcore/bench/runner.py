@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from joblib import delayed
+from sklearn.model_selection import StratifiedKFold
 
 from octcore.bench.counters import COUNTERS, run_counter
 from octcore.bench.instance import COLUMNS, SELECTION_TEST_SIZE, Instance, Line
@@ -271,14 +272,26 @@ def _prepared(
     if instance.rows is None:
         return data, None, params
     train, validation, test = instance.rows
+    parts = _folds(data, train, instance.folds) if instance.folds else [(train, validation)]
     best: tuple[float, dict[str, Any]] = (-np.inf, params)
     for candidate in instance.grid:
         settings = {**instance.settings, "params": {**params, **candidate}}
-        run = solver(replace(instance, settings=settings), _subset(data, train), limit)
-        score = _accuracy(run, _subset(data, validation))
-        if score is not None and score > best[0]:
-            best = (score, {**params, **candidate})
+        asked, scores = replace(instance, settings=settings), list[float]()
+        for first, second in parts:
+            run = solver(asked, _subset(data, first), limit)
+            scores.append(_accuracy(run, _subset(data, second)) or 0.0)
+        if np.mean(scores) > best[0]:
+            best = (float(np.mean(scores)), {**params, **candidate})
     return _subset(data, train + validation), _subset(data, test), best[1]
+
+
+def _folds(
+    data: Dataset, rows: tuple[int, ...], count: int
+) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Pairs of training and validation rows, every row once in the second part."""
+    chosen = np.array(rows)
+    folds = StratifiedKFold(count, shuffle=True, random_state=0).split(chosen, data.codes[chosen])
+    return [(tuple(chosen[a].tolist()), tuple(chosen[b].tolist())) for a, b in folds]
 
 
 def _subset(data: Dataset, rows: tuple[int, ...]) -> Dataset:

@@ -21,7 +21,7 @@ from octcore.bench.profiles import (
     solved_against_time,
 )
 from octcore.bench.published_figures import published
-from octcore.bench.runner import existing_keys, in_this_process, run_suite
+from octcore.bench.runner import _folds, existing_keys, in_this_process, run_suite
 from octcore.bench.suite import get_suite, list_suites, pick
 from octcore.bench.suites import svm1_odt
 from octcore.bench.suites.accelerated import instances as accelerated
@@ -242,10 +242,11 @@ def test_prices_are_chosen_without_test_rows(reference: Path):
     for before, now in zip(plain, tuned, strict=True):
         assert before.rows is not None
         assert now.rows is not None
-        train, chosen_on, test = now.rows
-        assert test == before.rows[2]
-        assert sorted(train + chosen_on) == list(before.rows[0])
+        assert now.rows == before.rows
         assert len(now.grid) == 8
+        folds = _folds(now.load(), now.rows[0], now.folds)
+        assert sorted(i for _, held in folds for i in held) == list(now.rows[0])
+        assert all(sorted((*kept, *held)) == list(now.rows[0]) for kept, held in folds)
 
 
 def test_a_seed_is_named_in_the_line_and_refused_if_it_is_none():
