@@ -201,7 +201,7 @@ def _handle_missing(
     if chosen.missing == "drop-columns":
         for name in gaps:
             report.columns.append((name, "MISSING_VALUES"))
-        message = f"{where}: {count(len(gaps), 'column')} left out (missing = drop-columns)."
+        message = f"{where}: {count(len(gaps), 'column')} left out."
         report.findings.append(warning("MISSING_VALUES", message, line=line))
         return [column for column in columns if column.name not in gaps], keep
     lost = affected
@@ -216,8 +216,7 @@ def _handle_missing(
         report.rows.append(("MISSING_VALUES", n_lost))
     n_rows = int(keep.sum())
     message = (
-        f"{where}{extra}: {count(n_lost, 'row')} of {n_rows:,} left out "
-        f"(missing = {chosen.missing}; first in line {line})."
+        f"{where}{extra}: {count(n_lost, 'row')} of {n_rows:,} left out (first in line {line})."
     )
     report.findings.append(warning("MISSING_VALUES", message, line=line))
     if n_lost == n_rows:

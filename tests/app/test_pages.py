@@ -225,6 +225,18 @@ def test_a_sample_of_categories_has_a_plane(fake):
     assert next(s for s in app.selectbox if s.label == "Across").options
 
 
+def test_gaps_can_be_kept_beside_the_sentence_about_them(fake):
+    rows = "".join(f"{'' if i % 5 == 0 else 'ab'[i % 2]},{i},{'xy'[i % 2]}\n" for i in range(40))
+    app = upload(open_app(), b"kind,size,label\n" + rows.encode())
+    app.session_state["data_tabs"] = "Findings"
+    app.run()
+    assert "8 rows of 40 left out" in shown(app)
+    button(app, "Treat missing as its own value").click().run()
+    assert not app.exception
+    assert "0 rows of 40 left out" in shown(app)
+    assert button(app, "Leave out the rows with gaps")
+
+
 def test_a_measurement_is_not_solved_before_it_is_cut_into_classes(fake):
     rows = "".join(f"{i * 7 % 40}.5,{i * 3 % 11},{i * 1.25}\n" for i in range(40))
     app = upload(open_app(), b"a,b,price\n" + rows.encode())

@@ -131,3 +131,22 @@ def _finding(finding: Finding, mark: str) -> None:
             key=f"merge_{finding.column}",
         ) and session.change_choice(merge=merge):
             st.rerun()
+    if finding.code == "MISSING_VALUES":
+        _other_ways()
+
+
+def _other_ways() -> None:
+    """Offer what else can be done with the gaps, beside the sentence that says what was done."""
+    with st.container(horizontal=True, gap="small"):
+        for policy, words in GAP_WORDS.items():
+            if policy != session.choice().missing and st.button(words, key=f"gaps_{policy}"):
+                if session.change_choice(missing=policy):
+                    st.rerun()
+                st.error(text.markdown(session.problem(), 400), icon=":material/error:")
+
+
+GAP_WORDS = {
+    "drop-rows": "Leave out the rows with gaps",
+    "category": "Treat missing as its own value",
+    "drop-columns": "Leave out the columns with gaps",
+}

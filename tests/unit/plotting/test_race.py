@@ -127,6 +127,8 @@ def test_names_say_what_differs_and_stay_apart():
     assert short_labels([base, penalised])[1] == "leaf penalty 0.05"
     search = {"formulation": "threshold-search", "test_size": 0.25}
     assert short_labels([base, search])[1] == "Exact search on all thresholds, 25 % held out"
+    kept = short_labels([{"formulation": "path-search"}] * 2, {1: "Near-optimal tree"})
+    assert kept == ("Exact search", "Near-optimal tree")
 
 
 def test_given_and_resolved_settings_look_the_same():
