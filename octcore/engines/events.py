@@ -209,13 +209,15 @@ class Recorder:
         self._count(nodes, None)
         self._send("bound")
 
-    def progress(self, nodes: int | None = None, cuts: int | None = None, **details: Any) -> None:
-        """Record counts at most four times a second."""
+    def progress(self, nodes: int | None = None, cuts: int | None = None, **details: Any) -> bool:
+        """Record counts at most four times a second; returns whether it did."""
         self._count(nodes, cuts)
         now = self.clock.elapsed
-        if now - self._last_progress >= self.PROGRESS_SECONDS:
-            self._last_progress = now
-            self._send("progress", details=details)
+        if now - self._last_progress < self.PROGRESS_SECONDS:
+            return False
+        self._last_progress = now
+        self._send("progress", details=details)
+        return True
 
     def cut_round(self, counts: Mapping[str, int], pictures: tuple[Any, ...] = ()) -> None:
         """Record cuts added, by family, with plain data for pictures of some of them."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from octcore.data.dataset import Dataset
@@ -86,6 +87,48 @@ def open_thresholds_data(
     return OpenThresholds(encoding_plot_data(data, None, column), tuple(moments))
 
 
+@dataclass(frozen=True)
+class OpenNow:
+    """A numeric column in a search that goes on."""
+
+    column: str
+    shares: tuple[tuple[float, float], ...]
+    """What is open, as shares of the way from the smallest to the largest value."""
+    root: float | None
+    """Where the best tree begins, if with this column; as a share, too."""
+    words: str
+
+
+def open_now(
+    told: Mapping[str, Any], encoding: Encoding, data: Dataset
+) -> tuple[OpenNow, ...] | None:
+    """Read what a running search tells of its numeric columns; None if of none.
+
+    Parameters
+    ----------
+    told : mapping
+        ``details["open"]`` of a progress event of the search over all thresholds.
+    """
+    found = []
+    root = told["root"]
+    for key, spans in told["open"].items():
+        column = encoding.columns[int(key)]
+        if column.kind != "value" or data.column(column.raw).kind != "numeric":
+            continue
+        values = data.frame[column.raw].to_numpy(dtype=float)
+        low, width = float(values.min()), float(np.ptp(values)) or 1.0
+        shares = tuple(((a - low) / width, (z - low) / width) for a, z in spans)
+        start = (root[1] - low) / width if root is not None and root[0] == int(key) else None
+        found.append(OpenNow(text.printable(column.raw, 28), shares, start, _span_words(spans)))
+    return tuple(found) or None
+
+
+def _span_words(spans: Sequence[Sequence[float]]) -> str:
+    words = [f"{a:.4g}" if a == z else f"{a:.4g} to {z:.4g}" for a, z in spans[:3]]
+    more = f" and {len(spans) - 3} more spans" if len(spans) > 3 else ""
+    return text.minus(", ".join(words) + more)
+
+
 def open_thresholds_figure(record: OpenThresholds, position: int, palette: Palette) -> go.Figure:
     """Draw the rows of the column, what is open at one moment shaded, the best root as a line."""
     figure = encoding_plot_figure(record.rows, palette)
@@ -112,8 +155,4 @@ def open_words(record: OpenThresholds, position: int) -> str:
     known = f"objective {text.number(moment.value)}, bound {text.number(moment.bound)}"
     if not moment.open:
         return f"No threshold of {column} can begin a better tree any more; {known}."
-    spans = ", ".join(
-        f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}" for low, high in moment.open[:3]
-    )
-    more = f" and {len(moment.open) - 3} more spans" if len(moment.open) > 3 else ""
-    return f"A better tree may still begin with {column} at {spans}{more}; {known}."
+    return f"A better tree may still begin with {column} at {_span_words(moment.open)}; {known}."

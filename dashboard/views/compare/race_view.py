@@ -12,7 +12,7 @@ from dashboard.server.job_view import JobView
 from dashboard.views.compare.race_entrants import entrants_of
 from dashboard.views.compare.race_live import race_chart
 from dashboard.views.compare.swatch import swatch
-from dashboard.widgets import chart, run_summary
+from dashboard.widgets import chart, open_thresholds, run_summary
 from octcore.plotting import text
 from octcore.plotting.race import (
     Entrant,
@@ -126,6 +126,8 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
     if view.run is not None:
         for sentence in view.run.certificate.sentences[:1]:
             st.caption(text.markdown(sentence[:1].upper() + sentence[1:], 300))
+    if not view.is_final:
+        open_thresholds.draw_live(view)
     if not view.is_final and st.button(
         "Stop",
         key=session.widget_key("race_stop", view.id),

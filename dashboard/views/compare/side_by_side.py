@@ -87,13 +87,10 @@ def trees(runs: Sequence[Finished]) -> None:
     for entry, place in _places([group[0] for group in groups]):
         group = next(group for group in groups if group[0] is entry)
         with place():
-            for member in group:
-                swatch(member.index, member.label)
+            _heads(group, len(runs))
             if entry.run.tree is None:
                 st.info("This run ended without a tree.")
                 continue
-            if len(group) > 1:
-                st.markdown(f"**{_found_by(len(group), len(runs))}**")
             run_summary.small_tree(entry.id, entry.run, others=shown)
             st.page_link(
                 EXPLORE_PAGE,
@@ -118,6 +115,14 @@ def same_trees(runs: Sequence[Finished]) -> list[list[Finished]]:
         known = entry.id if said is None else tuple((rule.conditions, rule.label) for rule in said)
         groups.setdefault(known, []).append(entry)
     return list(groups.values())
+
+
+def _heads(group: Sequence[Finished], of: int) -> None:
+    """Name the runs that found the tree below."""
+    for member in group:
+        swatch(member.index, member.label)
+    if len(group) > 1:
+        st.markdown(f"**{_found_by(len(group), of)}**")
 
 
 def _found_by(number: int, of: int) -> str:
@@ -147,11 +152,13 @@ def planes(runs: Sequence[Finished]) -> None:
             "Up", others, index=others.index(y) if y in others else 0, key=f"compare_y_{x}"
         )
     palette = session.palette()
-    records = _plane_records(drawn, x, y)
+    groups = same_trees(drawn)
+    records = _plane_records([group[0] for group in groups], x, y)
     equal = any(has_equal_units(record) for record in records)
-    for (entry, place), record in zip(_places(drawn), records, strict=True):
+    places = _places([group[0] for group in groups])
+    for (entry, place), group, record in zip(places, groups, records, strict=True):
         with place():
-            swatch(entry.index, entry.label)
+            _heads(group, len(runs))
             chart.show(
                 plane_figure(record, palette, run_summary.accent(palette), equal_units=equal),
                 key=session.widget_key("compare_plane", entry.id),

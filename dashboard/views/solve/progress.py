@@ -9,7 +9,7 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.solve import family_view, result
 from dashboard.views.solve.live_gap import live_chart
-from dashboard.widgets import data_thread, run_summary
+from dashboard.widgets import data_thread, open_thresholds, run_summary
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data
@@ -89,6 +89,7 @@ def _running(view: JobView) -> None:
     )
     _numbers(view)
     _chart(view)
+    open_thresholds.draw_live(view)
     _incumbent_tree(view)
 
 
@@ -119,17 +120,16 @@ def _numbers(view: JobView) -> None:
 
 def _incumbent_tree(view: JobView) -> None:
     found = view.trace.incumbents
-    if not found or found[-1].tree is None:
-        return
-    if view.data is None:
+    if not found or found[-1].tree is None or view.data is None:
         return
     part = cached.training_part(view.data, cached.data_token(view.data), view.settings)
-    if part is not None:
-        words = f"best so far, found by {found[-1].source}; not proven"
-        if is_checking(view):
-            closed = view.trace.events[-1].source == "optimal"
-            words = "proven optimal, being checked" if closed else "best found, being checked"
-        run_summary.incumbent_tree(view.id, found[-1].tree, *part, words)
+    if part is None:
+        return
+    words = f"best so far, found by {found[-1].source}; not proven"
+    if is_checking(view):
+        closed = view.trace.events[-1].source == "optimal"
+        words = "proven optimal, being checked" if closed else "best found, being checked"
+    run_summary.incumbent_tree(view.id, found[-1].tree, *part, words)
 
 
 def _chart(view: JobView) -> None:

@@ -92,28 +92,6 @@ class ThresholdProblem:
 
 
 @dataclass(frozen=True)
-class ThresholdEvent:
-    """One thing that happened.
-
-    Attributes
-    ----------
-    kind : str
-        "started", "incumbent", "bound", or "progress" when nothing else happened for a while.
-    bound : float or None
-        No tree has a larger objective.
-    tree : Tree or None
-        With an incumbent.
-    subtrees : int
-        Subtrees solved so far.
-    """
-
-    kind: Literal["started", "incumbent", "bound", "progress"]
-    bound: float | None = None
-    tree: Tree | None = None
-    subtrees: int = 0
-
-
-@dataclass(frozen=True)
 class Moment:
     """The search at one moment.
 
@@ -135,6 +113,31 @@ class Moment:
     bound: float
     root: tuple[int, float] | None
     open: Mapping[int, tuple[tuple[float, float], ...]]
+
+
+@dataclass(frozen=True)
+class ThresholdEvent:
+    """One thing that happened.
+
+    Attributes
+    ----------
+    kind : str
+        "started", "incumbent", "bound", or "progress" when nothing else happened for a while.
+    bound : float or None
+        No tree has a larger objective.
+    tree : Tree or None
+        With an incumbent.
+    subtrees : int
+        Subtrees solved so far.
+    latest : callable
+        Makes the last moment that was kept of the search; None while there is none.
+    """
+
+    kind: Literal["started", "incumbent", "bound", "progress"]
+    bound: float | None = None
+    tree: Tree | None = None
+    subtrees: int = 0
+    latest: Callable[[], Moment | None] = lambda: None
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 
@@ -145,7 +145,7 @@ class _Search:
 
         def ask() -> bool:
             if time.perf_counter() - self.last_event > BEAT_SECONDS:
-                self._forward(ThresholdEvent("progress", subtrees=self.subtrees))
+                self._forward(self._event("progress"))
             return cancel is not None and cancel()
 
         return ask
@@ -218,7 +218,15 @@ class _Search:
         """Take over a lower bound on the cost of every tree."""
         if lower > self.lower + self.slack:
             self.lower = lower
-            self.post(ThresholdEvent("bound", bound=self._value(lower), subtrees=self.subtrees))
+            self.post(self._event("bound", self._value(lower)))
+
+    def _event(
+        self, kind: Literal["bound", "progress"], bound: float | None = None
+    ) -> ThresholdEvent:
+        return ThresholdEvent(kind, bound, subtrees=self.subtrees, latest=self._latest)
+
+    def _latest(self) -> Moment | None:
+        return next(reversed(self.recorded()), None)
 
     def _value(self, cost: float) -> float:
         """Accuracy minus penalties of a cost."""

@@ -10,9 +10,12 @@ import pytest
 
 import octcore
 from octcore import kernels
+from octcore.engines import threshold_search as engine
+from octcore.engines.events import Event, Recorder
 from octcore.plotting.open_thresholds import (
     OpenThresholds,
     open_columns,
+    open_now,
     open_thresholds_data,
     open_thresholds_figure,
     open_words,
@@ -70,6 +73,27 @@ def test_a_column_is_drawn_from_a_stored_run() -> None:
     last = len(record.moments) - 1
     assert "any more" in open_words(record, last)
     assert bands(record, last) == []
+
+
+def test_those_that_watch_are_told_what_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Recorder, "PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr(engine, "LIVE_SECONDS", 0.0)
+    monkeypatch.setattr(engine, "LIVE_SHARE", 0.0)
+    data = octcore.load_sample("wine")
+    run = octcore.solve(data, depth=3, params={"leaf_penalty": 0.01}, verify=False)
+    events = [Event.from_dict(json.loads(json.dumps(e.to_dict()))) for e in run.trace.events]
+    told = [e.details["open"] for e in events if "open" in e.details]
+    assert told
+    train = run.train
+    assert train is not None
+    for moment in told:
+        columns = open_now(moment, run.encoding, train) or ()
+        assert len(columns) <= engine.LIVE_COLUMNS
+        for column in columns:
+            assert all(0.0 <= low <= high <= 1.0 for low, high in column.shares)
+            assert column.root is None or 0.0 <= column.root <= 1.0
+            assert column.words
+    assert any(open_now(moment, run.encoding, train) for moment in told)
 
 
 def bands(record: OpenThresholds, position: int) -> list[tuple[float, float]]:
