@@ -78,12 +78,6 @@ class _Bridge:
         return self.program.scale * value + self.program.shift
 
 
-_REASONS = {
-    "optimal": StopReason.OPTIMAL,
-    "time_limit": StopReason.TIME_LIMIT,
-    "cancelled": StopReason.CANCELLED,
-    "infeasible": StopReason.INFEASIBLE,
-}
 _ENDS = ("time_limit", "cancelled", "optimal")
 """What several searches together have reached, in the order in which it counts."""
 
@@ -95,7 +89,7 @@ def _outcome(
     recorder: Recorder,
 ) -> Outcome:
     ended = {result.status for result in results}
-    reason = next((_REASONS[s] for s in _ENDS if s in ended), StopReason.INFEASIBLE)
+    reason = next((StopReason(s) for s in _ENDS if s in ended), StopReason.INFEASIBLE)
     # A tree must contradict no search: nothing is proven when the two disagree.
     if (reason is StopReason.OPTIMAL and not recorder.is_closed) or (
         reason is StopReason.INFEASIBLE and recorder.tree is not None

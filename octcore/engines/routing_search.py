@@ -17,14 +17,6 @@ from octcore.search.margot.search import routing_search, warm_up
 SHARE = 0.9
 """The search closes to less than what counts as closed, so that rounding cannot undo it."""
 
-_REASONS = {
-    "optimal": StopReason.OPTIMAL,
-    "time_limit": StopReason.TIME_LIMIT,
-    "node_limit": StopReason.NODE_LIMIT,
-    "cancelled": StopReason.CANCELLED,
-    "stalled": StopReason.ERROR,
-}
-
 
 class RoutingSearchEngine:
     """Solves the typed problems of the MARGOT family."""
@@ -68,7 +60,7 @@ class RoutingSearchEngine:
         recorder.bound(result.bound, result.nodes)
         if result.status == "stalled":
             recorder.note("Rounding kept the last routings from being decided; the gap stays.")
-        reason = _REASONS[result.status]
+        reason = StopReason.ERROR if result.status == "stalled" else StopReason(result.status)
         if reason is StopReason.OPTIMAL and not recorder.is_closed:
             asked = limits.gap > program.tolerance
             reason = StopReason.GAP_LIMIT if asked else StopReason.ERROR

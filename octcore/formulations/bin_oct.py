@@ -31,8 +31,8 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.shared import constraint_kinds, terminals
 from octcore.formulations.shared import side_constraints as side
-from octcore.formulations.shared import terminals
 from octcore.formulations.shared import tree_equations as equations
 from octcore.formulations.shared.error_weights import (
     fewest_errors,
@@ -69,8 +69,7 @@ INFO = FormulationInfo(
     needs_binary_features=False,
     default_encoding="scaled",
     hyperparameters=(),
-    constraints=(side.STRUCTURAL | side.ROUTED | side.PREDICTION)
-    - {"max_leaves", "max_splits", "feature_once_per_path"},
+    constraints=constraint_kinds.ALL - {"max_leaves", "max_splits", "feature_once_per_path"},
     capabilities=(Capability.LINEAR,),
     sense=Sense.MINIMISE,
     objective="misclassified rows",

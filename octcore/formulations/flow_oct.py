@@ -29,6 +29,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.shared import constraint_kinds
 from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared.class_cuts import ClassCuts
 from octcore.formulations.shared.root_values import (
@@ -45,7 +46,7 @@ from octcore.formulations.shared.univariate import (
     read_splits,
 )
 from octcore.parameters import Flag
-from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
+from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel
 from octcore.tree import topology
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
@@ -78,7 +79,7 @@ INFO = FormulationInfo(
         ),
         *STRENGTHENING,
     ),
-    constraints=side.STRUCTURAL | side.ROUTED | side.PREDICTION,
+    constraints=constraint_kinds.ALL,
     capabilities=(Capability.LINEAR,),
     equations=(
         (
@@ -110,15 +111,11 @@ def build(problem: Problem) -> Program:
     """Make the FlowOCT program of a problem."""
     objective = UnivariateObjective(problem)
     flow = FlowOCT(problem, objective)
-    return Program(
-        sense=Sense.MAXIMISE,
-        n_features=problem.n_features,
-        n_classes=problem.n_classes,
-        evaluate=objective.evaluate,
+    return objective.program(
         size=flow.size,
         build=flow.build,
         scale=1.0 if flow.has_split_weight else 1 / objective.total_weight,
-        granularity=objective.granularity,
+        shift=0.0,
         starts=lambda: greedy_starts(problem, objective.penalty),
         bound=objective.ceiling,
         method=proof_method(problem),

@@ -24,8 +24,8 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.shared import constraint_kinds, terminals
 from octcore.formulations.shared import side_constraints as side
-from octcore.formulations.shared import terminals
 from octcore.formulations.shared import tree_equations as equations
 from octcore.formulations.shared.error_weights import (
     fewest_errors,
@@ -78,7 +78,7 @@ INFO = FormulationInfo(
             high=10.0,
         ),
     ),
-    constraints=side.STRUCTURAL | side.ROUTED | side.PREDICTION,
+    constraints=constraint_kinds.ALL,
     capabilities=(Capability.LINEAR,),
     sense=Sense.MINIMISE,
     objective="errors / errors of the majority rule + alpha x splits",

@@ -26,8 +26,8 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.shared import constraint_kinds, terminals
 from octcore.formulations.shared import side_constraints as side
-from octcore.formulations.shared import terminals
 from octcore.formulations.shared import tree_equations as equations
 from octcore.formulations.shared.error_weights import weight_tolerance
 from octcore.formulations.shared.rows import linear
@@ -38,7 +38,7 @@ from octcore.formulations.shared.univariate import (
     read_splits,
 )
 from octcore.parameters import Flag
-from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
+from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
 
@@ -68,7 +68,7 @@ INFO = FormulationInfo(
             advanced=True,
         ),
     ),
-    constraints=side.STRUCTURAL | side.ROUTED | side.PREDICTION,
+    constraints=constraint_kinds.ALL,
     capabilities=(Capability.LINEAR,),
     equations=(
         (r"\max\ n - \sum_t L_t - \lambda n \sum_m d_m", "correct rows minus the price of splits"),
@@ -91,16 +91,10 @@ def build(problem: Problem) -> Program:
     """Make the program of OCT on binary features."""
     objective = UnivariateObjective(problem)
     oct_binary = OCTBinary(problem, objective)
-    return Program(
-        sense=Sense.MAXIMISE,
-        n_features=problem.n_features,
-        n_classes=problem.n_classes,
-        evaluate=objective.evaluate,
+    return objective.program(
         size=oct_binary.size,
         build=oct_binary.build,
-        scale=objective.scale,
         shift=objective.from_count(objective.total_weight - objective.penalty),
-        granularity=objective.granularity,
         starts=lambda: greedy_starts(problem, objective.penalty),
         bound=objective.ceiling,
         feasibility=weight_tolerance(problem),

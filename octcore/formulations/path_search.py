@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.parameters import Flag
-from octcore.program import Capability, Problem, Program, Sense
+from octcore.program import Capability, Problem, Program
 from octcore.search.univariate.convert import path_problem
 from octcore.search.univariate.problem import PathProblem
 from octcore.warmstart.greedy import greedy_starts
@@ -44,16 +45,7 @@ INFO = FormulationInfo(
             "Go on until the value of every root feature is exact, not only an upper bound.",
         ),
     ),
-    constraints=frozenset(
-        {
-            "max_leaves",
-            "max_splits",
-            "min_samples_leaf",
-            "forbidden_features",
-            "root_feature",
-            "class_weight",
-        }
-    ),
+    constraints=BY_SUBTREE,
     capabilities=(Capability.PATH_SEARCH,),
     max_depth=20,
     equations=(
@@ -81,14 +73,8 @@ INFO = FormulationInfo(
 def build(problem: Problem) -> Program:
     """Make the program: one search problem, or one for every column of a required root feature."""
     objective = UnivariateObjective(problem)
-    return Program(
-        sense=Sense.MAXIMISE,
-        n_features=problem.n_features,
-        n_classes=problem.n_classes,
-        evaluate=objective.evaluate,
+    return objective.program(
         scale=objective.scale * objective.total_weight,
-        shift=objective.shift,
-        granularity=objective.granularity,
         starts=lambda: greedy_starts(problem, objective.penalty),
         search=search_problems(problem, objective),
         method="path-search",

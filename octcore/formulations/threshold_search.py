@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
-from octcore.program import Capability, Problem, Program, Sense
+from octcore.program import Capability, Problem, Program
 from octcore.search.thresholds.problem import ThresholdProblem
 
 INFO = FormulationInfo(
@@ -33,16 +34,7 @@ INFO = FormulationInfo(
     needs_binary_features=False,
     default_encoding="raw",
     hyperparameters=REGULARISERS,
-    constraints=frozenset(
-        {
-            "max_leaves",
-            "max_splits",
-            "min_samples_leaf",
-            "forbidden_features",
-            "root_feature",
-            "class_weight",
-        }
-    ),
+    constraints=BY_SUBTREE,
     capabilities=(Capability.THRESHOLD_SEARCH,),
     max_depth=16,
     equations=(
@@ -81,14 +73,8 @@ def build(problem: Problem) -> Program:
     starts came first.
     """
     objective = UnivariateObjective(problem)
-    return Program(
-        sense=Sense.MAXIMISE,
-        n_features=problem.n_features,
-        n_classes=problem.n_classes,
-        evaluate=objective.evaluate,
+    return objective.program(
         scale=objective.scale * objective.total_weight,
-        shift=objective.shift,
-        granularity=objective.granularity,
         search=search_problem(problem, objective),
         method="threshold-search",
     )

@@ -23,6 +23,7 @@ from octcore.engines.events import Clock, Event, Recorder
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.path_search import search_problems
+from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import FloatRange, check_all, unknown_name
 from octcore.search.near_optimal.instance import Instance, exact, make_instance
@@ -45,17 +46,6 @@ TOLERANCE = FloatRange(
     low=0.0,
     high=1.0,
 )
-CONSTRAINTS = frozenset(
-    {
-        "max_leaves",
-        "max_splits",
-        "min_samples_leaf",
-        "forbidden_features",
-        "root_feature",
-        "class_weight",
-    }
-)
-"""Side constraints under which subtrees can be counted apart."""
 SOURCE = "near-optimal trees"
 MOST_REQUIRED = 6
 """Features that all trees of a restriction may have to test; each doubles the counting."""
@@ -448,15 +438,7 @@ def near_optimal(
     prepared = prepare(data, settings)
     clock = _Clock(start, settings.time_limit, on_event, cancel)
     instance = _instance(prepared, exact(tolerance))
-    known = None
-    if parsed.leaf_limit is not None:
-        known = _limited_cost(prepared, instance, clock)
-    impossible = parsed.leaf_limit is not None and known is None
-    graph = (
-        None
-        if impossible
-        else find_trees(instance, clock.guard, clock.report, known, clock.stopped)
-    )
+    graph = _graph(prepared, instance, clock)
     if graph is None:
         raise SettingsError(
             "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"
@@ -498,7 +480,7 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
 
 def _refuse(constraints: Constraints, params: Mapping[str, Any] | None) -> None:
     """Refuse what would tie subtrees together, or is not on the scale of the tolerance."""
-    for name in sorted(constraints.active - CONSTRAINTS):
+    for name in sorted(constraints.active - BY_SUBTREE):
         raise SettingsError(
             "CONSTRAINT_NOT_EXPRESSIBLE",
             f"Near-optimal trees cannot be counted under {name}, which ties the subtrees together; "
@@ -584,6 +566,16 @@ def _instance(prepared: Prepared, tolerance: Fraction) -> Instance:
         forbidden=problem.forbidden_columns,
         roots=roots,
     )
+
+
+def _graph(prepared: Prepared, instance: Instance, clock: _Clock) -> TreeGraph | None:
+    """Graph of the near-optimal trees; None if no tree keeps the constraints."""
+    known = None
+    if prepared.problem.constraints.leaf_limit is not None:
+        known = _limited_cost(prepared, instance, clock)
+        if known is None:
+            return None
+    return find_trees(instance, clock.guard, clock.report, known, clock.stopped)
 
 
 def _limited_cost(prepared: Prepared, instance: Instance, clock: _Clock) -> Fraction | None:

@@ -171,23 +171,28 @@ def solve_selected(
             **weights,
             **settings,
         )
-        tree = run.final_tree
-        accuracy = _accuracy(run, tree, train)
-        history.append(accuracy)
-        if best is None or accuracy > best.accuracy:
-            claimed = _with_claim(run, selection)
-            held_out = None if test is None else _accuracy(run, tree, test)
-            best = SelectedRun(
-                claimed, tree, accuracy, selection, (), 0.0, select_seconds, held_out
-            )
+        found = _judged(run, selection, train, test)
+        history.append(found.accuracy)
+        best = found if best is None or found.accuracy > best.accuracy else best
         if run.stop_reason == "cancelled":
             break
         if turn + 1 < rounds:
             X = np.asarray(run.encoding.transform(train.frame), dtype=float)
             left = time_limit - (time.perf_counter() - start)
-            selection = select_again(problem, tree, X, thresholds, max(0.0, SELECTION_SHARE * left))
+            share = max(0.0, SELECTION_SHARE * left)
+            selection = select_again(problem, found.tree, X, thresholds, share)
     assert best is not None
-    return replace(best, rounds=tuple(history), seconds=time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    return replace(best, rounds=tuple(history), seconds=seconds, select_seconds=select_seconds)
+
+
+def _judged(run: Run, selection: Selection, train: Dataset, test: Dataset | None) -> SelectedRun:
+    """One round, judged on all rows."""
+    tree = run.final_tree
+    held_out = None if test is None else _accuracy(run, tree, test)
+    accuracy = _accuracy(run, tree, train)
+    claimed = _with_claim(run, selection)
+    return SelectedRun(claimed, tree, accuracy, selection, (), 0.0, test_accuracy=held_out)
 
 
 def check_formulation(key: str) -> None:

@@ -173,16 +173,7 @@ def tune(
     runner = Runner(
         data, plans, n_jobs, backend, on_fit, cancel, count_trainings(splits, candidates)
     )
-    jobs = [
-        (candidate, o, i, fit_rows, check_rows)
-        for o, outer in enumerate(splits)
-        for i, (fit_rows, check_rows) in enumerate(outer.inner)
-        for candidate in candidates
-    ]
-    order = {candidate: k for k, candidate in enumerate(candidates)}
-    fits = sorted(
-        (fit for fit, _ in runner(jobs)), key=lambda f: (f.outer, f.inner, order[f.candidate])
-    )
+    fits = _validated(runner, splits, candidates)
     chosen = tuple(choose([f for f in fits if f.outer == o], choice) for o in range(len(splits)))
     finals = runner(
         [(c, o, -1, splits[o].train, splits[o].test) for o, c in enumerate(chosen)], keep_runs=True
@@ -198,6 +189,21 @@ def tune(
         splits,
         seed,
     )
+
+
+def _validated(
+    runner: Runner, splits: Sequence[OuterSplit], candidates: Sequence[Candidate]
+) -> list[Fit]:
+    """Train every candidate on every inner split, in this order whatever ends first."""
+    jobs = [
+        (candidate, o, i, fit_rows, check_rows)
+        for o, outer in enumerate(splits)
+        for i, (fit_rows, check_rows) in enumerate(outer.inner)
+        for candidate in candidates
+    ]
+    order = {candidate: k for k, candidate in enumerate(candidates)}
+    fits = [fit for fit, _ in runner(jobs)]
+    return sorted(fits, key=lambda f: (f.outer, f.inner, order[f.candidate]))
 
 
 def expand_grid(grid: Mapping[str, Sequence[Any]]) -> tuple[Candidate, ...]:

@@ -9,7 +9,8 @@ from typing import Any
 
 from dashboard.views.what_if.questions import FALLBACK_ENCODING, base_settings
 from octcore.data.dataset import Dataset
-from octcore.selection.near_optimal import CONSTRAINTS, run_of_tree
+from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
+from octcore.selection.near_optimal import run_of_tree
 from octcore.solving.prepare import prepare
 from octcore.solving.run import Run
 from octcore.solving.settings import Asked, check_settings
@@ -51,7 +52,7 @@ def search_settings(run: Run, data: Dataset, tolerance: float) -> dict[str, Any]
         "params": {"leaf_penalty": _penalty(asked.params, run.n_train)},
         "depth": min(asked.depth, MOST_DEPTH),
         "constraints": {
-            name: value for name, value in run.constraints.items() if name in CONSTRAINTS
+            name: value for name, value in run.constraints.items() if name in BY_SUBTREE
         },
         "tolerance": min((step for step in SEARCHED if step > tolerance), default=SEARCHED[-1]),
     }
@@ -67,7 +68,7 @@ def _penalty(params: Mapping[str, Any], n_rows: int) -> float:
 
 def left_out(run: Run) -> tuple[str, ...]:
     """Constraints of the run under which trees cannot be counted."""
-    return tuple(sorted(set(run.constraints) - CONSTRAINTS))
+    return tuple(sorted(set(run.constraints) - BY_SUBTREE))
 
 
 def task_settings(search: Mapping[str, Any], conditions: Conditions) -> dict[str, Any]:

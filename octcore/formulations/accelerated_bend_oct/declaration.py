@@ -22,9 +22,10 @@ from octcore.formulations.accelerated_bend_oct.accelerations import (
 )
 from octcore.formulations.accelerated_bend_oct.model import Tools, build_model
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
-from octcore.formulations.shared.benders import CONSTRAINTS, estimate_size, reduce_problem
+from octcore.formulations.shared import constraint_kinds
+from octcore.formulations.shared.benders import estimate_size, reduce_problem
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
-from octcore.program import Capability, Problem, Program, Sense
+from octcore.program import Capability, Problem, Program
 
 INFO = FormulationInfo(
     key="accelerated-bend-oct",
@@ -45,7 +46,7 @@ INFO = FormulationInfo(
     needs_binary_features=True,
     default_encoding="QT-5",
     hyperparameters=(*REGULARISERS, *ACCELERATIONS, *STRENGTHENINGS),
-    constraints=CONSTRAINTS,
+    constraints=constraint_kinds.ALL,
     capabilities=(Capability.SEPARATION,),
     equations=(
         (
@@ -86,16 +87,9 @@ def build(problem: Problem) -> Program:
     settings = Accelerations.of(problem.params, reduced.couples)
     tools = Tools(settings, reduced, objective)
     strengthened = settings.value_row or settings.fixing
-    return Program(
-        sense=Sense.MAXIMISE,
-        n_features=problem.n_features,
-        n_classes=problem.n_classes,
-        evaluate=objective.evaluate,
+    return objective.program(
         size=estimate_size(reduced),
         build=lambda guard: build_model(tools, guard),
-        scale=objective.scale,
-        shift=objective.shift,
-        granularity=objective.granularity,
         bound=objective.ceiling,
         starts=tools.starts,
         improve=tools.polisher.improve if settings.solution_polishing else None,

@@ -19,8 +19,8 @@ from typing import Any
 import pyomo.environ as pyo
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
+from octcore.formulations.shared import constraint_kinds
 from octcore.formulations.shared.benders import (
-    CONSTRAINTS,
     ReducedProblem,
     TreeVariables,
     add_master,
@@ -35,7 +35,7 @@ from octcore.formulations.shared.benders_search import (
     benders_separator,
 )
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
-from octcore.program import Capability, Problem, Program, PyomoModel, Sense
+from octcore.program import Capability, Problem, Program, PyomoModel
 from octcore.warmstart.greedy import greedy_starts
 
 INFO = FormulationInfo(
@@ -59,7 +59,7 @@ INFO = FormulationInfo(
     needs_binary_features=True,
     default_encoding="QT-5",
     hyperparameters=REGULARISERS,
-    constraints=CONSTRAINTS,
+    constraints=constraint_kinds.ALL,
     capabilities=(Capability.SEPARATION,),
     equations=(
         (
@@ -79,7 +79,7 @@ INFO = FormulationInfo(
         "BendOCT",
         "FlowOCT without the flows: a master problem guesses the splits, and cuts found by "
         "minimum cuts in the tree tell it which points its guess cannot get right.",
-        "The same tree as FlowOCT, from a far smaller model. Replay shows the cuts in the tree.",
+        "The same tree as FlowOCT, from a far smaller model. Explore shows the cuts in the tree.",
     ),
     good_at="Shows how cuts replace variables; on its own it proves little beyond depth 2.",
 )
@@ -90,16 +90,9 @@ def build(problem: Problem) -> Program:
     """Make the program."""
     objective = UnivariateObjective(problem)
     reduced = reduce_problem(problem)
-    return Program(
-        sense=Sense.MAXIMISE,
-        n_features=problem.n_features,
-        n_classes=problem.n_classes,
-        evaluate=objective.evaluate,
+    return objective.program(
         size=estimate_size(reduced),
         build=lambda guard: build_model(reduced, objective, guard),
-        scale=objective.scale,
-        shift=objective.shift,
-        granularity=objective.granularity,
         bound=objective.ceiling,
         starts=lambda: greedy_starts(problem, objective.penalty),
     )

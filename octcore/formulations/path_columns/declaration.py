@@ -8,7 +8,7 @@ remaining parts together.  Without side constraints its relaxation is the dynami
 
 The idea of columns with exact subtree values is ours; the objective is that of the accelerated
 BendOCT paper.  Equations: (1) value of the columns, (2) flow of columns, (3) leaves, (4)-(6) raw
-features, (7) predictions; see `components.columns_model`.
+features, (7) predictions; see `model`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from octcore.formulations.base import FormulationInfo, Reference, TeachingText, 
 from octcore.formulations.path_columns.model import ColumnsModel
 from octcore.formulations.path_columns.search import SLACK, ColumnsSearch
 from octcore.formulations.path_columns.space import ColumnsProblem
-from octcore.formulations.shared import side_constraints as side
+from octcore.formulations.shared import constraint_kinds
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
-from octcore.program import Capability, Problem, Program, PyomoModel, Sense
+from octcore.program import Capability, Problem, Program, PyomoModel
 from octcore.search.univariate.column_table import ColumnTable, TooManyColumnsError, make_table
 from octcore.tree.tree import Tree
 
@@ -51,7 +51,7 @@ INFO = FormulationInfo(
     needs_binary_features=True,
     default_encoding="QT-5",
     hyperparameters=REGULARISERS,
-    constraints=side.STRUCTURAL | side.ROUTED | side.PREDICTION,
+    constraints=constraint_kinds.ALL,
     capabilities=(Capability.LINEAR,),
     max_depth=3,
     equations=(
@@ -87,15 +87,8 @@ def build(problem: Problem) -> Program:
     """Make the program; search and columns wait until they are asked for."""
     objective = UnivariateObjective(problem)
     assembly = _Assembly(problem, objective)
-    return Program(
-        sense=Sense.MAXIMISE,
-        n_features=problem.n_features,
-        n_classes=problem.n_classes,
-        evaluate=objective.evaluate,
+    return objective.program(
         build=assembly.build,
-        scale=objective.scale,
-        shift=objective.shift,
-        granularity=objective.granularity,
         starts=lambda: assembly.search.trees(),
         describe=assembly.describe,
         method="mip+path-search",

@@ -21,6 +21,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from octcore.constraints import Constraints, parity_cells
+from octcore.formulations.shared.constraint_kinds import PREDICTION
 from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.side_constraints import (
     FullRouting,
@@ -36,27 +37,8 @@ NAMES_FEATURES = frozenset(
     {"max_features", "forbidden_pairs", "root_feature", "feature_once_per_path"}
 )
 """With these constraints equal columns of different raw features are not interchangeable."""
-PREDICTION_CONSTRAINTS = frozenset(
-    {
-        "min_recall",
-        "statistical_parity",
-        "equal_opportunity",
-        "predictive_equality",
-        "equalized_odds",
-        "conditional_parity",
-    }
-)
-"""Constraints on what rows are predicted, right or wrong."""
 HARMLESS = frozenset({"forbidden_features"})
 """Constraints that change the data only: every subtree stays independent."""
-CONSTRAINTS = (
-    frozenset({"max_leaves", "max_splits", "min_samples_leaf", "max_features"})
-    | NAMES_FEATURES
-    | PREDICTION_CONSTRAINTS
-    | HARMLESS
-    | {"class_weight"}
-)
-"""Everything that the Benders model expresses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +89,7 @@ def reduce_problem(problem: Problem) -> ReducedProblem:
     counts, weights = np.zeros(shape, np.int64), np.zeros(shape)
     np.add.at(counts, (pattern, problem.y), 1)
     np.add.at(weights, (pattern, problem.y), problem.weights)
-    all_pairs = bool(wanted.active & PREDICTION_CONSTRAINTS)
+    all_pairs = bool(wanted.active & PREDICTION)
     rows, targets = np.nonzero(np.ones(shape, bool) if all_pairs else weights > 0)
     instance = Instance(
         X[sample], rows, targets, weights[rows, targets], problem.n_classes, sample, kept

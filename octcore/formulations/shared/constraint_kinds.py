@@ -31,6 +31,20 @@ ROUTED = frozenset(
 PREDICTION = frozenset(ROUTED - {"min_samples_leaf"} | {"min_recall"})
 """Constraints on predictions: leaf labels may not be changed afterwards."""
 
+ALL = STRUCTURAL | ROUTED | PREDICTION
+"""What a model with one column per split can express."""
+BY_SUBTREE = frozenset(
+    {
+        "max_leaves",
+        "max_splits",
+        "min_samples_leaf",
+        "forbidden_features",
+        "root_feature",
+        "class_weight",
+    }
+)
+"""Constraints that tie no two subtrees together: these can be searched, or counted, apart."""
+
 
 def needs_routing(problem: Problem) -> bool:
     """Whether a constraint concerns all rows, not only those classified correctly."""

@@ -15,13 +15,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from octcore.errors import SettingsError
 from octcore.formulations.shared.constraint_kinds import fixes_labels
 from octcore.parameters import FloatRange
-from octcore.program import Problem
+from octcore.program import Problem, Program, Sense
 from octcore.tree import metrics, topology
 from octcore.tree.tree import Split, Tree
 
@@ -109,6 +110,19 @@ class UnivariateObjective:
     def leaf_price(self) -> float:
         """Price of a leaf on the accuracy scale, as the exact search counts it."""
         return self.penalty / self.total_weight
+
+    def program(self, **own: Any) -> Program:
+        """Make a program with this objective from what a formulation adds to it."""
+        common = {
+            "sense": Sense.MAXIMISE,
+            "n_features": self.problem.n_features,
+            "n_classes": self.problem.n_classes,
+            "evaluate": self.evaluate,
+            "scale": self.scale,
+            "shift": self.shift,
+            "granularity": self.granularity,
+        }
+        return Program(**{**common, **own})
 
     def from_count(self, value: float) -> float:
         """Objective of a count value."""
