@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from octcore.cli.options import add_reading_options, pairs_of
+from octcore.cli.options import add_reading_options, read_options
 from octcore.cli.output import write_text
 from octcore.cli.runs import find_run, history
 from octcore.data.dataset import Dataset
@@ -43,6 +43,7 @@ def add_commands(commands: Any) -> None:
         "--data", metavar="DATA.csv", help="the rows of the solve, where the file has none"
     )
     add_reading_options(parser)
+    parser.set_defaults(target=None)  # the run names it
     parser.add_argument("--time-limit", metavar="S", type=float, default=60.0)
     parser.add_argument("--json", metavar="FILE|-", help="write the verification as JSON")
     parser.add_argument("--store", metavar="FILE", help="file of the history")
@@ -125,19 +126,21 @@ def _rows(
             f"({of_run['name']}) with --data.",
             "data",
         )
-    data = read_csv(
-        arguments.data,
-        target=of_run["target"],
-        drop=tuple(arguments.drop),
-        kinds={**kinds, **pairs_of(arguments.kind, "--kind", "COL=KIND")} or None,
-        missing=arguments.missing,
-        positive_class=arguments.positive_class,
-        merge=tuple(arguments.merge),
-    )
+    options = read_options(arguments)
+    options |= {"target": of_run["target"], "kinds": {**kinds, **(options["kinds"] or {})} or None}
+    data = read_csv(arguments.data, **options)
     if of_run.get("sha256") and data.source.sha256 != of_run["sha256"]:
         raise SettingsError(
             "OTHER_ROWS",
             f"{arguments.data} is not the file of this run ({of_run['name']}): other content.",
+            "data",
+        )
+    same_columns = list(data.feature_names) == record["encoding"]["raw_features"]
+    if not same_columns or list(data.classes) != list(record["classes"]):
+        raise SettingsError(
+            "OTHER_ROWS",
+            f"{arguments.data} is read as other columns or classes than those of this run; give "
+            "the options of the solve, such as --drop or --target-bins.",
             "data",
         )
     return data

@@ -1,0 +1,50 @@
+"""`octcore verify` on the file of a run and the rows that it came from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import octcore
+from octcore.cli import main
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> tuple[str, str]:
+    """A run on a target that was cut into classes, and its rows, as files."""
+    lines = ["size,colour,price"] + [f"{i % 7},{'red' if i % 3 else 'blue'},{i}" for i in range(40)]
+    rows, run = tmp_path / "rows.csv", tmp_path / "run.json"
+    rows.write_text("\n".join(lines), encoding="utf-8")
+    data = octcore.read_csv(rows, target="price", target_bins=2)
+    solved = octcore.solve(data, "path-search", depth=1, verify=False)
+    run.write_text(json.dumps(solved.to_dict()), encoding="utf-8")
+    return str(run), str(rows)
+
+
+def test_a_run_on_a_cut_target_is_confirmed(
+    stored: tuple[str, str], capsys: pytest.CaptureFixture
+) -> None:
+    run, rows = stored
+    assert main(["verify", run, "--data", rows, "--target-bins", "2"]) == 0
+    assert "verified independently" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", [["--target-bins", "3"], ["--drop", "size"]])
+def test_other_rows_are_refused(stored: tuple[str, str], options: list[str]) -> None:
+    run, rows = stored
+    bins = [] if "--target-bins" in options else ["--target-bins", "2"]
+    assert main(["verify", run, "--data", rows, *bins, *options]) == 2
+
+
+def test_rows_are_needed_and_must_be_the_same_file(
+    stored: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    run, rows = stored
+    assert main(["verify", run]) == 2
+    assert "--data" in capsys.readouterr().err
+    other = tmp_path / "other.csv"
+    other.write_text(Path(rows).read_text(encoding="utf-8") + "\n1,red,99\n", encoding="utf-8")
+    assert main(["verify", run, "--data", str(other), "--target-bins", "2"]) == 2
+    assert "other content" in capsys.readouterr().err
