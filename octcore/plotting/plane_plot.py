@@ -28,59 +28,42 @@ MOST_POINTS = 2000
 
 @dataclass(frozen=True, eq=False)
 class Dots:
-    """Rows as dots; arrays of one length.
-
-    Parameters
-    ----------
-    x, y : ndarray of float
-        Places in the picture.
-    x_words, y_words : tuple of str
-        Raw values in words.
-    support : mapping of int to ndarray of bool
-        By branch node with a unit margin: its support vectors.
-    outside : ndarray of bool
-        The row's own values of the held columns lead it to another leaf than the slice shows.
-    """
+    """Rows as dots; arrays of one length."""
 
     row: np.ndarray
     x: np.ndarray
     y: np.ndarray
+    """`x`, `y`: places in the picture."""
     code: np.ndarray
     leaf: np.ndarray
     wrong: np.ndarray
     support: Mapping[int, np.ndarray]
+    """By branch node with a unit margin: its support vectors."""
     outside: np.ndarray
+    """The row's own values of the held columns lead it to another leaf than the slice shows."""
     x_words: tuple[str, ...]
     y_words: tuple[str, ...]
+    """`x_words`, `y_words`: raw values in words."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlaneRecord:
-    """What the plane shows; all coordinates are places in the picture.
-
-    Parameters
-    ----------
-    cells : mapping of int to tuple of polygons
-        Cell of every node.
-    lines : mapping of int to SplitLines
-        Hyperplanes and margins of branch nodes.
-    last_level : frozenset of int
-        Branch nodes whose children are both leaves.
-    held : mapping
-        Values of the other columns that the tree uses; empty when there are none.
-    n_rows : int
-        Rows of the data set, of which `dots` may show a part.
-    """
+    """What the plane shows; all coordinates are places in the picture."""
 
     places: Places
     classes: tuple[Any, ...]
     regions: tuple[Region, ...]
     cells: Mapping[int, tuple[Polygon, ...]]
+    """Cell of every node."""
     lines: Mapping[int, SplitLines]
+    """Hyperplanes and margins of branch nodes."""
     last_level: frozenset[int]
+    """Branch nodes whose children are both leaves."""
     dots: Dots
     held: Mapping[str, Any] = field(default_factory=dict)
+    """Values of the other columns that the tree uses; empty when there are none."""
     n_rows: int = 0
+    """Rows of the data set, of which `dots` may show a part."""
 
     @property
     def x(self) -> str:

@@ -18,19 +18,13 @@ MOST_INSTANCES = 40
 
 @dataclass(frozen=True)
 class RootBounds:
-    """Distances of root bounds from the optimum.
-
-    Parameters
-    ----------
-    models, instances : tuple of str
-        Columns and rows.
-    gaps : tuple of (tuple of (float or None))
-        Relative distance by instance and model; None without a root bound.
-    """
+    """Distances of root bounds from the optimum."""
 
     models: tuple[str, ...]
     instances: tuple[str, ...]
+    """`models`, `instances`: columns and rows."""
     gaps: tuple[tuple[float | None, ...], ...]
+    """Relative distance by instance and model; None without a root bound."""
 
     @property
     def words(self) -> str:

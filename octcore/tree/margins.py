@@ -25,63 +25,42 @@ SUPPORT_TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class SplitLines:
-    """What to draw for one branch node, clipped to the cell of the node; view units.
-
-    Parameters
-    ----------
-    node : int
-        Node number.
-    kind : str
-        ``"unit"``, ``"geometric"``, or ``"none"`` where there is no margin to draw.
-    line : tuple of segments
-        The hyperplane as solved; for splits on binary columns the edges of their conditions.
-    low, high : tuple of segments
-        The margin lines on the left and on the right side.
-    band : tuple of polygons
-        The area between the margin lines.
-    """
+    """What to draw for one branch node, clipped to the cell of the node; view units."""
 
     node: int
+    """Node number."""
     kind: str
+    """``"unit"``, ``"geometric"``, or ``"none"`` where there is no margin to draw."""
     line: tuple[Segment, ...]
+    """The hyperplane as solved; for splits on binary columns the edges of their conditions."""
     low: tuple[Segment, ...] = ()
     high: tuple[Segment, ...] = ()
+    """`low`, `high`: the margin lines on the left and on the right side."""
     band: tuple[Polygon, ...] = ()
+    """The area between the margin lines."""
 
 
 @dataclass(frozen=True, eq=False)
 class NodeMargin:
-    """Margin of one branch node on training rows, in encoded units.
-
-    Parameters
-    ----------
-    node : int
-        Node number.
-    kind : str
-        ``"unit"`` or ``"geometric"``.
-    low, high : float
-        Values of ``w.x`` on the margin lines; infinite on a side without rows.
-    width : float
-        Distance between the margin lines, ``2 / ||w||`` for unit margins.
-    rows : ndarray of int
-        Rows at the node.
-    distances : ndarray of float
-        Signed distance of these rows to the hyperplane; positive on the right.
-    support : ndarray of bool
-        Which of these rows are support vectors: on or beyond their margin line, or nearest.
-    slack : ndarray of float
-        Slack of these rows, 0 for geometric margins.
-    """
+    """Margin of one branch node on training rows, in encoded units."""
 
     node: int
+    """Node number."""
     kind: str
+    """``"unit"`` or ``"geometric"``."""
     low: float
     high: float
+    """`low`, `high`: values of ``w.x`` on the margin lines; infinite on a side without rows."""
     width: float
+    """Distance between the margin lines, ``2 / ||w||`` for unit margins."""
     rows: npt.NDArray[np.int64]
+    """Rows at the node."""
     distances: Floats
+    """Signed distance of these rows to the hyperplane; positive on the right."""
     support: Flags
+    """Which of these rows are support vectors: on or beyond their margin line, or nearest."""
     slack: Floats = field(default_factory=lambda: np.empty(0))
+    """Slack of these rows, 0 for geometric margins."""
 
     @property
     def inside(self) -> Flags:

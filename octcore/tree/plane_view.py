@@ -20,30 +20,22 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class PlaneView:
-    """The plane to look at.
-
-    Parameters
-    ----------
-    encoding : Encoding
-        Of the tree's columns.
-    x, y : str
-        Raw columns on the axes.
-    x_range, y_range : (float, float)
-        The visible box in raw units; on an axis of categories their positions, from 0.
-    fixed : mapping
-        Value of every other raw column that the tree may use, raw units.
-    levels : mapping
-        Categories of an axis that has such, in order; each takes the strip of width 1 around its
-        position.  Other axes must hold numbers.
-    """
+    """The plane to look at."""
 
     encoding: Encoding
+    """Of the tree's columns."""
     x: str
     y: str
+    """`x`, `y`: raw columns on the axes."""
     x_range: Range
     y_range: Range
+    """`x_range`, `y_range`: the visible box in raw units; on an axis of categories their positions,
+    from 0."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    """Value of every other raw column that the tree may use, raw units."""
     levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Categories of an axis that has such, in order; each takes the strip of width 1 around its
+    position.  Other axes must hold numbers."""
 
     def __post_init__(self) -> None:
         """Check that the axes are two columns that can be axes and the box has an inside."""

@@ -24,32 +24,22 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Verification:
-    """The claim of a run, held against an independent derivation.
-
-    Parameters
-    ----------
-    status : str
-        "confirmed", "refuted" or "not verified".
-    statement : str
-        One sentence for the certificate: what was found, or why nothing was.
-    method : str
-        How the claim was checked, such as "all pairs of literals"; empty if it was not.
-    optimum : float or None
-        The optimum as derived here, in the formulation's own sense; None where only the claim
-        itself was checked, or nothing.
-    estimate : float or None
-        Seconds that it was expected to take; None where there is no check to estimate.
-    case : str or None
-        File that keeps a refuted case for a report.
-    """
+    """The claim of a run, held against an independent derivation."""
 
     status: str
+    """"confirmed", "refuted" or "not verified"."""
     statement: str
+    """One sentence for the certificate: what was found, or why nothing was."""
     method: str = ""
+    """How the claim was checked, such as "all pairs of literals"; empty if it was not."""
     optimum: float | None = None
+    """The optimum as derived here, in the formulation's own sense; None where only the claim itself
+    was checked, or nothing."""
     seconds: float = 0.0
     estimate: float | None = None
+    """Seconds that it was expected to take; None where there is no check to estimate."""
     case: str | None = None
+    """File that keeps a refuted case for a report."""
 
     @property
     def verified(self) -> bool | None:
@@ -72,18 +62,12 @@ class OutOfTimeError(Exception):
 
 @dataclass(frozen=True)
 class Guard:
-    """Ends a verification at its time limit or when it is cancelled; call it often.
-
-    Parameters
-    ----------
-    time_limit : float
-        Seconds from the making of the guard.
-    cancel : callable or None
-        Asked at every call.
-    """
+    """Ends a verification at its time limit or when it is cancelled; call it often."""
 
     time_limit: float
+    """Seconds from the making of the guard."""
     cancel: Callable[[], bool] | None = None
+    """Asked at every call."""
     start: float = field(default_factory=time.perf_counter)
 
     @property

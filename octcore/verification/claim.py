@@ -19,48 +19,36 @@ SHARE_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """What a run says, and the rows and rules that it says it about.
-
-    Parameters
-    ----------
-    formulation, status, method : str
-        As in the run and its certificate.
-    objective, bound : float or None
-        As claimed, in the formulation's own sense.
-    tree : Tree or None
-        In encoded columns; only its splits and labels are read.
-    X, y, weights : numpy.ndarray
-        Encoded training rows ``(n_samples, n_features)``, class indices and weights.
-    n_classes, depth : int
-        Number of classes and largest depth.
-    params, limits : mapping
-        Hyperparameters and side constraints, as stored with the run.
-    group : numpy.ndarray
-        Raw feature of every encoded column.
-    positive_class : int
-        Class whose share is compared between groups.
-    attributes : mapping of str to numpy.ndarray
-        Group codes of the rows by raw column, for fairness limits.
-    """
+    """What a run says, and the rows and rules that it says it about."""
 
     formulation: str
     status: str
     method: str
+    """`formulation`, `status`, `method`: as in the run and its certificate."""
     objective: float | None
     bound: float | None
+    """`objective`, `bound`: as claimed, in the formulation's own sense."""
     tree: Any
+    """In encoded columns; only its splits and labels are read."""
     X: Array
     y: Array
     weights: Array
+    """`X`, `y`, `weights`: encoded training rows ``(n_samples, n_features)``, class indices and
+    weights."""
     n_classes: int
     depth: int
+    """`n_classes`, `depth`: number of classes and largest depth."""
     params: Mapping[str, Any]
     limits: Mapping[str, Any]
+    """`params`, `limits`: hyperparameters and side constraints, as stored with the run."""
     group: Array
+    """Raw feature of every encoded column."""
     raw_features: tuple[str, ...]
     classes: tuple[Any, ...]
     positive_class: int
+    """Class whose share is compared between groups."""
     attributes: Mapping[str, Array] = field(default_factory=dict)
+    """Group codes of the rows by raw column, for fairness limits."""
 
     @property
     def total(self) -> float:
@@ -133,19 +121,13 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class Routed:
-    """A tree with the rows sent through it.
-
-    Parameters
-    ----------
-    leaf, predicted : numpy.ndarray
-        Leaf and predicted class of every row, shape ``(n_samples,)``.
-    rows : mapping of int to numpy.ndarray
-        Rows at every branch node.
-    """
+    """A tree with the rows sent through it."""
 
     leaf: Array
     predicted: Array
+    """`leaf`, `predicted`: leaf and predicted class of every row, shape ``(n_samples,)``."""
     rows: Mapping[int, Array]
+    """Rows at every branch node."""
 
 
 def scores(split: Any, X: Array) -> Array:

@@ -24,22 +24,15 @@ SUMS_AT_ONCE = 500_000
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What the coupled limits look at, for every merged row.
-
-    Parameters
-    ----------
-    of_label : numpy.ndarray
-        What a row adds if it is predicted as class k: weight that is wrong, then the counted
-        sums; shape ``(n_classes, n_distinct, 1 + n_sums)``.
-    floors : list of (int, float)
-        Sums (by position) and their least values.
-    gaps : list of (int, float, int, float, float)
-        Sum and size of one group, sum and size of the other, largest gap.
-    """
+    """What the coupled limits look at, for every merged row."""
 
     of_label: Array
+    """What a row adds if it is predicted as class k: weight that is wrong, then the counted sums;
+    shape ``(n_classes, n_distinct, 1 + n_sums)``."""
     floors: list[tuple[int, float]]
+    """Sums (by position) and their least values."""
     gaps: list[tuple[int, float, int, float, float]]
+    """Sum and size of one group, sum and size of the other, largest gap."""
 
     @property
     def width(self) -> int:

@@ -43,27 +43,18 @@ bit of its rows, and per row that is looked at to find them."""
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Training rows as bits, identical ones merged.
-
-    Parameters
-    ----------
-    bits : numpy.ndarray
-        Whether row i satisfies ``x > v`` of test j, shape ``(n_distinct, n_tests)``.
-    weights : numpy.ndarray
-        Weight of the merged rows by class, shape ``(n_distinct, n_classes)``.
-    counts : numpy.ndarray
-        Number of the merged rows, whatever their weight, shape ``(n_distinct,)``.
-    column : numpy.ndarray
-        Encoded column of every test, shape ``(n_tests,)``.
-    merged : numpy.ndarray
-        Merged row of every training row, shape ``(n_samples,)``.
-    """
+    """Training rows as bits, identical ones merged."""
 
     bits: Array
+    """Whether row i satisfies ``x > v`` of test j, shape ``(n_distinct, n_tests)``."""
     weights: Array
+    """Weight of the merged rows by class, shape ``(n_distinct, n_classes)``."""
     counts: Array
+    """Number of the merged rows, whatever their weight, shape ``(n_distinct,)``."""
     column: Array
+    """Encoded column of every test, shape ``(n_tests,)``."""
     merged: Array
+    """Merged row of every training row, shape ``(n_samples,)``."""
 
     @property
     def n_tests(self) -> int:
@@ -100,29 +91,20 @@ def make_rows(X: Array, y: Array, weights: Array, n_classes: int, columns: Array
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is asked of the trees.
-
-    Parameters
-    ----------
-    price : float
-        Price of a leaf, in weight of misclassified rows.
-    least : int
-        Smallest number of rows in a leaf, at least 1.
-    group : numpy.ndarray
-        Raw feature of every test, shape ``(n_tests,)``.
-    once : bool
-        Whether a raw feature may be tested once at most on a path.
-    roots : numpy.ndarray or None
-        Tests that the root must choose from; None if it may be anything, also a leaf.
-    """
+    """What is asked of the trees."""
 
     rows: Rows
     depth: int
     price: float
+    """Price of a leaf, in weight of misclassified rows."""
     least: int
+    """Smallest number of rows in a leaf, at least 1."""
     group: Array
+    """Raw feature of every test, shape ``(n_tests,)``."""
     once: bool = False
+    """Whether a raw feature may be tested once at most on a path."""
     roots: Array | None = None
+    """Tests that the root must choose from; None if it may be anything, also a leaf."""
 
 
 def least_errors(task: Task, guard: Callable[[], None]) -> Array:

@@ -38,25 +38,19 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class MargotData:
-    """What the claim is about.
-
-    Parameters
-    ----------
-    x : numpy.ndarray
-        Rows, shape ``(n_samples, n_features)``.
-    y : numpy.ndarray
-        Labels -1 and +1.
-    c_upper, c_last, epsilon : float
-        Penalties above the last level and on it; width of the strip left of an upper plane.
-    """
+    """What the claim is about."""
 
     x: np.ndarray
+    """Rows, shape ``(n_samples, n_features)``."""
     y: np.ndarray
+    """Labels -1 and +1."""
     weights: np.ndarray
     depth: int
     c_upper: float
     c_last: float
     epsilon: float
+    """`c_upper`, `c_last`, `epsilon`: penalties above the last level and on it; width of the strip
+    left of an upper plane."""
 
 
 class WrongLogError(Exception):

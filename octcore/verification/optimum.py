@@ -23,19 +23,13 @@ MOST_BYTES = 1e9
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How an optimum can be derived.
-
-    Parameters
-    ----------
-    estimate : float
-        Seconds; infinite where memory would not suffice.
-    derive : callable
-        ``derive(guard)`` returns the least errors + price x leaves, None if there is no tree.
-    """
+    """How an optimum can be derived."""
 
     method: str
     estimate: float
+    """Seconds; infinite where memory would not suffice."""
     derive: Callable[[Callable[[], None]], float | None]
+    """``derive(guard)`` returns the least errors + price x leaves, None if there is no tree."""
 
 
 def make_plan(claim: Claim, value: Value) -> Plan:

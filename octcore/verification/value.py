@@ -23,17 +23,12 @@ COUNTING = UNIVARIATE | {"s-oct"}
 
 @dataclass(frozen=True)
 class Value:
-    """Objective as a linear function: constant + per_error x errors + per_leaf x leaves.
-
-    Parameters
-    ----------
-    constant, per_error, per_leaf : float
-        Errors are weights of misclassified rows.
-    """
+    """Objective as a linear function: constant + per_error x errors + per_leaf x leaves."""
 
     constant: float
     per_error: float
     per_leaf: float
+    """`constant`, `per_error`, `per_leaf`: errors are weights of misclassified rows."""
 
     def of(self, errors: Any, leaves: Any) -> Any:
         """Objective of a number of errors and leaves, or of arrays of them."""
