@@ -42,8 +42,6 @@ class Axis:
 
     Parameters
     ----------
-    name : str
-        Raw column.
     raw_range : (float, float)
         Ends in raw units; on an axis of categories their positions.
     scale : {"linear", "log", "rank", "levels"}
@@ -141,8 +139,6 @@ def make_axis(tables: Sequence[Dataset], name: str, is_spread: bool = True) -> A
 
     Parameters
     ----------
-    tables : sequence of Dataset
-        At least one.
     name : str
         Raw column, of the same kind in all of them.
     is_spread : bool

@@ -64,15 +64,7 @@ def root_bounds(lines: Iterable[Mapping[str, str]]) -> RootBounds | None:
 
 
 def root_bound_figure(record: RootBounds, palette: Palette) -> go.Figure:
-    """Draw a table whose cells are the darker the farther the bound is from the optimum.
-
-    Parameters
-    ----------
-    record : RootBounds
-        What to draw.
-    palette : Palette
-        Colours.
-    """
+    """Draw a table whose cells are the darker the farther the bound is from the optimum."""
     figure = go.Figure(
         go.Heatmap(
             x=[name.replace(" ", "<br>", 1) for name in record.models],

@@ -80,8 +80,6 @@ def node_margins(
 
     Parameters
     ----------
-    tree : Tree
-        The tree.
     X : array, shape (n_samples, n_features)
         Encoded training rows.
     y : array of int, shape (n_samples,), or None
@@ -142,8 +140,6 @@ def split_lines(
 
     Parameters
     ----------
-    tree : Tree
-        The tree.
     view : PlaneView
         Axes, box and the values of the other columns.
     margins : dict of int to NodeMargin, or None
