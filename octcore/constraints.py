@@ -36,21 +36,14 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Fairness:
-    """A largest allowed difference between protected groups.
-
-    Parameters
-    ----------
-    attribute : str
-        Raw column that names the protected groups.
-    max_gap : float
-        Largest difference of the shares, in [0, 1].
-    given : str or None
-        Raw column whose levels are compared separately (conditional parity).
-    """
+    """A largest allowed difference between protected groups."""
 
     attribute: str
+    """Raw column that names the protected groups."""
     max_gap: float
+    """Largest difference of the shares, in [0, 1]."""
     given: str | None = None
+    """Raw column whose levels are compared separately (conditional parity)."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; `ParityLimit.check` reads it back."""
@@ -69,15 +62,10 @@ MAX_GAP = FloatRange(
 
 @dataclass(frozen=True)
 class ParityLimit(Parameter):
-    """A limit on the difference between groups; text is JSON or ``attribute:max_gap[:given]``.
-
-    Parameters
-    ----------
-    has_given : bool
-        Whether levels of another column are compared separately.
-    """
+    """A limit on the difference between groups; text is JSON or ``attribute:max_gap[:given]``."""
 
     has_given: bool = False
+    """Whether levels of another column are compared separately."""
 
     def check(self, value: Any) -> Fairness | None:
         """Return the limit."""
@@ -247,31 +235,22 @@ def _is_asked(value: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ConstraintContext:
-    """What constraints refer to, resolved against the data in use.
-
-    Parameters
-    ----------
-    X, y : numpy.ndarray
-        Encoded training rows ``(n_samples, n_features)`` and class indices ``(n_samples,)``.
-    groups : numpy.ndarray
-        Raw feature index of every encoded column.
-    raw_features : tuple of str
-        Names of the raw features.
-    classes : tuple
-        Class labels in index order.
-    attributes : mapping of str to numpy.ndarray
-        Group codes of the rows for every raw column that a fairness limit names.
-    positive_class : int
-        Class index that counts as the favourable prediction.
-    """
+    """What constraints refer to, resolved against the data in use."""
 
     X: np.ndarray
     y: np.ndarray
+    """`X`, `y`: encoded training rows ``(n_samples, n_features)`` and class indices
+    ``(n_samples,)``."""
     groups: np.ndarray
+    """Raw feature index of every encoded column."""
     raw_features: tuple[str, ...]
+    """Names of the raw features."""
     classes: tuple[Any, ...]
+    """Class labels in index order."""
     attributes: Mapping[str, np.ndarray]
+    """Group codes of the rows for every raw column that a fairness limit names."""
     positive_class: int
+    """Class index that counts as the favourable prediction."""
 
     def class_index(self, label: Any) -> int:
         """Index of a class label; labels given as text match by their text.

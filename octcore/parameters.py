@@ -21,33 +21,22 @@ from octcore.errors import SettingsError
 
 @dataclass(frozen=True)
 class Parameter:
-    """What all kinds of settings share.
-
-    Parameters
-    ----------
-    name : str
-        Name in the public interface, such as ``"leaf_penalty"``.
-    default : object
-        Value used when the caller says nothing; None means "not used".
-    symbol : str
-        Symbol in the paper, plain text or LaTeX without dollars.
-    help : str
-        One or two sentences: what it does and what a larger value means.
-    unit : str
-        Unit shown behind the value, empty for pure numbers.
-    advanced : bool
-        Whether forms may hide it behind "more settings".
-    label : str
-        Words above an input; made of the name by default.
-    """
+    """What all kinds of settings share."""
 
     name: str
+    """Name in the public interface, such as ``"leaf_penalty"``."""
     default: object = None
+    """Value used when the caller says nothing; None means "not used"."""
     symbol: str = ""
+    """Symbol in the paper, plain text or LaTeX without dollars."""
     help: str = ""
+    """One or two sentences: what it does and what a larger value means."""
     unit: str = ""
+    """Unit shown behind the value, empty for pure numbers."""
     advanced: bool = False
+    """Whether forms may hide it behind "more settings"."""
     label: str = field(default="", kw_only=True)
+    """Words above an input; made of the name by default."""
 
     def check(self, value: object) -> object:
         """Return `value` in the parameter's own type.
@@ -93,23 +82,16 @@ class Parameter:
 
 @dataclass(frozen=True)
 class FloatRange(Parameter):
-    """A real number in ``[low, high]``, with open ends where said.
-
-    Parameters
-    ----------
-    low, high : float
-        Ends of the range; infinite for no limit.
-    low_open, high_open : bool
-        Whether the end itself is excluded.
-    log : bool
-        Whether a slider should be logarithmic.
-    """
+    """A real number in ``[low, high]``, with open ends where said."""
 
     low: float = -math.inf
     high: float = math.inf
+    """`low`, `high`: ends of the range; infinite for no limit."""
     low_open: bool = False
     high_open: bool = False
+    """`low_open`, `high_open`: whether the end itself is excluded."""
     log: bool = False
+    """Whether a slider should be logarithmic."""
 
     def check(self, value: object) -> float | None:
         """Return a finite float inside the range, or None if that is the default."""
@@ -316,18 +298,12 @@ class NamePairs(Parameter):
 
 @dataclass(frozen=True)
 class ByClass(Parameter):
-    """A number in ``[0, high]`` for some classes, or a word that stands for such numbers.
-
-    Parameters
-    ----------
-    high : float
-        Largest number; infinite for no limit.
-    words : tuple of str
-        Words that may be given instead.
-    """
+    """A number in ``[0, high]`` for some classes, or a word that stands for such numbers."""
 
     high: float = math.inf
+    """Largest number; infinite for no limit."""
     words: tuple[str, ...] = ()
+    """Words that may be given instead."""
 
     def check(self, value: Any) -> dict[Any, float] | str | None:
         """Return numbers by class, or the word."""

@@ -37,41 +37,28 @@ class Sense(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Everything a formulation may look at; arrays are read-only.
-
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Encoded training rows, shape ``(n_samples, n_features)``; uint8 when all columns are
-        binary, float64 otherwise.
-    y : numpy.ndarray
-        Class indices, shape ``(n_samples,)``.
-    weights : numpy.ndarray
-        Weight of every row in the accuracy term, shape ``(n_samples,)``; ones by default.
-    n_classes, depth : int
-        Number of classes and largest depth.
-    params : mapping
-        Checked hyperparameters, every declared name present.
-    constraints : Constraints
-        Side constraints.
-    context : ConstraintContext
-        What the constraints refer to.
-    categorical : tuple of tuple of int
-        Encoded columns of every one-hot encoded raw column with more than two levels.
-    seed : int
-        Seed of everything random.
-    """
+    """Everything a formulation may look at; arrays are read-only."""
 
     X: np.ndarray
+    """Encoded training rows, shape ``(n_samples, n_features)``; uint8 when all columns are binary,
+    float64 otherwise."""
     y: np.ndarray
+    """Class indices, shape ``(n_samples,)``."""
     weights: np.ndarray
+    """Weight of every row in the accuracy term, shape ``(n_samples,)``; ones by default."""
     n_classes: int
     depth: int
+    """`n_classes`, `depth`: number of classes and largest depth."""
     params: Mapping[str, Any]
+    """Checked hyperparameters, every declared name present."""
     constraints: Constraints
+    """Side constraints."""
     context: ConstraintContext
+    """What the constraints refer to."""
     categorical: tuple[tuple[int, ...], ...] = ()
+    """Encoded columns of every one-hot encoded raw column with more than two levels."""
     seed: int = 0
+    """Seed of everything random."""
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -153,18 +140,12 @@ class Columns(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Values of the variables, as arrays by component.
-
-    Parameters
-    ----------
-    columns : Columns
-        Positions of the variables.
-    x : numpy.ndarray
-        Values by column.
-    """
+    """Values of the variables, as arrays by component."""
 
     columns: Columns
+    """Positions of the variables."""
     x: np.ndarray
+    """Values by column."""
 
     def array(self, component: Any) -> np.ndarray:
         """Values of an indexed variable in index order; 0 for members in no row."""
@@ -178,48 +159,33 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Rows ``matrix @ x <= rhs`` found by a separator.
-
-    Parameters
-    ----------
-    kind : str
-        Family of the inequality, for counts and pictures ("benders", "shattering", …).
-    matrix : scipy.sparse.csr_matrix
-        Shape ``(n_cuts, n_columns)``.
-    rhs : numpy.ndarray
-        Shape ``(n_cuts,)``.
-    life : int or None
-        Number of LPs that a slack row survives; None to keep it for good.
-    pictures : tuple of mapping
-        Plain data for teaching views of some of the cuts (rows, path, split set).
-    """
+    """Rows ``matrix @ x <= rhs`` found by a separator."""
 
     kind: str
+    """Family of the inequality, for counts and pictures ("benders", "shattering", …)."""
     matrix: csr_matrix
+    """Shape ``(n_cuts, n_columns)``."""
     rhs: np.ndarray
+    """Shape ``(n_cuts,)``."""
     life: int | None = None
+    """Number of LPs that a slack row survives; None to keep it for good."""
     pictures: tuple[Mapping[str, Any], ...] = ()
+    """Plain data for teaching views of some of the cuts (rows, path, split set)."""
 
 
 @dataclass(frozen=True, eq=False)
 class SearchState:
-    """What a separator may know about the node of the branch-and-cut tree.
-
-    Parameters
-    ----------
-    lower, upper : numpy.ndarray
-        Column bounds at the node.
-    is_root, is_integral : bool
-        Whether this is the root node; whether all binaries are integral at the point.
-    round : int
-        Number of separation rounds done at this node.
-    """
+    """What a separator may know about the node of the branch-and-cut tree."""
 
     lower: np.ndarray
     upper: np.ndarray
+    """`lower`, `upper`: column bounds at the node."""
     is_root: bool
     is_integral: bool
+    """`is_root`, `is_integral`: whether this is the root node; whether all binaries are integral at
+    the point."""
     round: int
+    """Number of separation rounds done at this node."""
 
 
 class Separator(Protocol):
@@ -240,45 +206,31 @@ Child = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class PyomoModel:
-    """A built model and the functions that belong to it.
-
-    Parameters
-    ----------
-    model : pyomo.environ.ConcreteModel
-        Variables, numbered equations and one objective.
-    read_tree : callable
-        Solution values to a tree (labels and thresholds need not be final).
-    start_values : callable
-        Tree to values ``[(variable component, array in index order), …]`` for a warm start.
-    separators : tuple of Separator
-        For `Capability.SEPARATION`.
-    branching : callable or None
-        ``(point, lower, upper) -> children``, or None for the engine's default.  A child is
-        ``(columns, lower, upper)``, the new bounds of some columns; together the children keep
-        every solution of the node that matters.  No children: the point needs no branching.
-    rounding : callable or None
-        Makes a tree of any point of the relaxation, as a primal heuristic.
-    node_rows : callable or None
-        ``(columns, lower, upper) -> rows`` that are worth adding before the first relaxation of
-        a node.
-    starts : tuple of (str, Tree)
-        Trees found while building, with their source.
-    values : mapping
-        Plain results found while building, such as the value of every root feature.
-    bound : float or None
-        A bound on the objective, in its own terms, that was proven while building.
-    """
+    """A built model and the functions that belong to it."""
 
     model: pyo.ConcreteModel
+    """Variables, numbered equations and one objective."""
     read_tree: Callable[[Point], Tree]
+    """Solution values to a tree (labels and thresholds need not be final)."""
     start_values: Callable[[Tree], list[tuple[Any, np.ndarray]]]
+    """Tree to values ``[(variable component, array in index order), …]`` for a warm start."""
     separators: tuple[Separator, ...] = ()
+    """For `Capability.SEPARATION`."""
     branching: Callable[[Point, np.ndarray, np.ndarray], Sequence[Child]] | None = None
+    """``(point, lower, upper) -> children``, or None for the engine's default.  A child is
+    ``(columns, lower, upper)``, the new bounds of some columns; together the children keep every
+    solution of the node that matters.  No children: the point needs no branching."""
     rounding: Callable[[Point], Tree | None] | None = None
+    """Makes a tree of any point of the relaxation, as a primal heuristic."""
     node_rows: Callable[[Columns, np.ndarray, np.ndarray], list[Cuts]] | None = None
+    """``(columns, lower, upper) -> rows`` that are worth adding before the first relaxation of a
+    node."""
     starts: tuple[tuple[str, Tree], ...] = ()
+    """Trees found while building, with their source."""
     values: Mapping[str, Any] = field(default_factory=dict)
+    """Plain results found while building, such as the value of every root feature."""
     bound: float | None = None
+    """A bound on the objective, in its own terms, that was proven while building."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,23 +240,16 @@ class BigM:
     A constant that is too small forbids trees, and then the model's bound is none of the problem.
     So it is chosen when the model is built, from the best tree known, and a bound counts only
     while no tree at least as good as the incumbent can reach the constant.
-
-    Parameters
-    ----------
-    asked : float
-        Constant of the settings, the least that is used.
-    needed : callable
-        ``needed(objective)``: least constant that forbids no tree of at most this objective.
-    build : callable
-        ``build(guard, constant) -> PyomoModel``.
-    limit : float
-        Largest constant; beyond it a solver's tolerances leave nothing to prove.
     """
 
     asked: float
+    """Constant of the settings, the least that is used."""
     needed: Callable[[float], float]
+    """``needed(objective)``: least constant that forbids no tree of at most this objective."""
     build: Callable[[Callable[[], None], float], PyomoModel]
+    """``build(guard, constant) -> PyomoModel``."""
     limit: float = 1e6
+    """Largest constant; beyond it a solver's tolerances leave nothing to prove."""
 
     def choose(self, objective: float | None) -> float:
         """Constant to build with when the best tree has an objective (None: there is none)."""
@@ -322,72 +267,49 @@ def _no_trees() -> Iterator[tuple[str, Tree]]:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """One formulation on one problem, ready for an engine.
-
-    Parameters
-    ----------
-    sense : Sense
-        Direction of the objective.
-    capabilities : tuple of Capability
-        Ways to solve it, where these are fewer than its formulation declares.
-    n_features, n_classes : int
-        Shape of the trees.
-    evaluate : callable
-        Objective of a tree in the paper's own terms, recomputed by routing all rows; None when
-        the tree breaks a side constraint.
-    size : ModelSize or None
-        Estimate; None when there is no model.
-    build : callable or None
-        ``build(guard) -> PyomoModel``; `guard()` is called often and raises when the solve must
-        stop.
-    scale, shift : float
-        ``objective = scale * (model objective) + shift``.
-    big_m : BigM or None
-        Set where `build` has a big-M that could forbid trees; engines then build through it.
-    feasibility : float
-        How closely a solver must keep the rows of the model.
-    granularity : float
-        Smallest positive difference of two objective values; 0 when there is none.
-    tolerance : float
-        Relative gap that counts as closed, for objectives that are only computed to some digits.
-    starts : callable
-        Yields ``(source, tree)`` from quick to slow; the engine evaluates them.
-    improve : callable or None
-        Polishes a tree read from the solver; its result counts only if it evaluates better.
-    search : object or None
-        Typed search problem for the search capabilities.
-    bound : float or None
-        A bound on the objective known before any search, with the reason in `claims`.
-    claims : tuple of str
-        What a proof covers, in words: epsilon, big-M, subset, binarization.
-    describe : callable or None
-        ``describe(tree) -> (values, statements)`` about the final tree, such as its node gaps; they
-        go to the run's values and to the certificate.
-    method : str
-        What proves the bound: "mip", "mip+path-search" when the model holds values of an exact
-        search, "path-search", "threshold-search", "routing-search", or "heuristic".
-    findings : tuple of str
-        Remarks for the user about settings that are allowed and still doubtful.
-    """
+    """One formulation on one problem, ready for an engine."""
 
     sense: Sense
+    """Direction of the objective."""
     n_features: int
     n_classes: int
+    """`n_features`, `n_classes`: shape of the trees."""
     evaluate: Callable[[Tree], float | None]
+    """Objective of a tree in the paper's own terms, recomputed by routing all rows; None when the
+    tree breaks a side constraint."""
     size: ModelSize | None = None
+    """Estimate; None when there is no model."""
     build: Callable[[Callable[[], None]], PyomoModel] | None = None
+    """``build(guard) -> PyomoModel``; `guard()` is called often and raises when the solve must
+    stop."""
     big_m: BigM | None = None
+    """Set where `build` has a big-M that could forbid trees; engines then build through it."""
     feasibility: float = 1e-6
+    """How closely a solver must keep the rows of the model."""
     scale: float = 1.0
     shift: float = 0.0
+    """`scale`, `shift`: ``objective = scale * (model objective) + shift``."""
     granularity: float = 0.0
+    """Smallest positive difference of two objective values; 0 when there is none."""
     tolerance: float = 0.0
+    """Relative gap that counts as closed, for objectives that are only computed to some digits."""
     starts: Callable[[], Iterator[tuple[str, Tree]]] = _no_trees
+    """Yields ``(source, tree)`` from quick to slow; the engine evaluates them."""
     improve: Callable[[Tree], Tree] | None = None
+    """Polishes a tree read from the solver; its result counts only if it evaluates better."""
     search: Any = None
+    """Typed search problem for the search capabilities."""
     bound: float | None = None
+    """A bound on the objective known before any search, with the reason in `claims`."""
     claims: tuple[str, ...] = field(default=())
+    """What a proof covers, in words: epsilon, big-M, subset, binarization."""
     describe: Callable[[Tree], tuple[Mapping[str, Any], tuple[str, ...]]] | None = None
+    """``describe(tree) -> (values, statements)`` about the final tree, such as its node gaps; they
+    go to the run's values and to the certificate."""
     method: str = "mip"
+    """What proves the bound: "mip", "mip+path-search" when the model holds values of an exact
+    search, "path-search", "threshold-search", "routing-search", or "heuristic"."""
     findings: tuple[str, ...] = ()
+    """Remarks for the user about settings that are allowed and still doubtful."""
     capabilities: tuple[Capability, ...] = ()
+    """Ways to solve it, where these are fewer than its formulation declares."""

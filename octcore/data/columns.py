@@ -46,32 +46,22 @@ class Column:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set came from and what was left out.
-
-    Parameters
-    ----------
-    file_name : str
-        Shown to people, never used as a path.
-    sha256 : str
-        Hash of the bytes that were read, empty for data that came as arrays.
-    n_bytes, n_rows_read : int
-        Size of the file; data rows before any was left out.
-    rows_dropped : tuple of (str, int)
-        Reason (a finding's code) and number of rows.
-    columns_dropped : tuple of (str, str)
-        Column name and reason (a finding's code, or ``"USER"``).
-    encoding, delimiter : str
-        How the bytes were read.
-    """
+    """Where a data set came from and what was left out."""
 
     file_name: str = ""
+    """Shown to people, never used as a path."""
     sha256: str = ""
+    """Hash of the bytes that were read, empty for data that came as arrays."""
     n_bytes: int = 0
     n_rows_read: int = 0
+    """`n_bytes`, `n_rows_read`: size of the file; data rows before any was left out."""
     rows_dropped: tuple[tuple[str, int], ...] = ()
+    """Reason (a finding's code) and number of rows."""
     columns_dropped: tuple[tuple[str, str], ...] = ()
+    """Column name and reason (a finding's code, or ``"USER"``)."""
     encoding: str = ""
     delimiter: str = ""
+    """`encoding`, `delimiter`: how the bytes were read."""
 
     @property
     def n_rows_dropped(self) -> int:

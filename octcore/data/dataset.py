@@ -25,29 +25,6 @@ COLUMNS_SHOWN = 30
 class Dataset:
     """Feature columns, classes and labels of a classification problem.
 
-    Parameters
-    ----------
-    name : str
-        Short name for titles.
-    frame : pandas.DataFrame, shape (n_samples, n_features)
-        Features only: float64 for numbers, text for everything else.
-    columns : tuple of Column
-        In frame order.
-    target_name : str or None
-        None when the table was read without choosing a target.
-    classes : tuple
-        Sorted as in scikit-learn, Python scalars.
-    y : ndarray of int64, shape (n_samples,), or None
-        Codes into `classes`, read-only.
-    positive_class : label or None
-        The class a two-class formulation codes as +1, if the user chose one.
-    findings : tuple of Finding
-        What reading noticed.
-    row_lines : ndarray of int64, shape (n_samples,)
-        Line of the file each row came from (1 is the header).
-    source : Source
-        Origin of the data.
-
     Raises
     ------
     DataError
@@ -55,15 +32,26 @@ class Dataset:
     """
 
     name: str
+    """Short name for titles."""
     frame: pd.DataFrame
+    """Shape ``(n_samples, n_features)``: features only: float64 for numbers, text for everything
+    else."""
     columns: tuple[Column, ...]
+    """In frame order."""
     target_name: str | None = None
+    """None when the table was read without choosing a target."""
     classes: tuple[Label, ...] = ()
+    """Sorted as in scikit-learn, Python scalars."""
     y: npt.NDArray[np.int64] | None = None
+    """Shape ``(n_samples,)``: codes into `classes`, read-only."""
     positive_class: Label | None = None
+    """The class a two-class formulation codes as +1, if the user chose one."""
     findings: tuple[Finding, ...] = ()
+    """What reading noticed."""
     row_lines: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    """Shape ``(n_samples,)``: line of the file each row came from (1 is the header)."""
     source: Source = field(default_factory=Source)
+    """Origin of the data."""
 
     def __post_init__(self) -> None:
         """Check that the parts fit together and make the arrays read-only."""

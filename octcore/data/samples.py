@@ -16,36 +16,25 @@ from octcore.errors import DataError
 
 @dataclass(frozen=True)
 class SampleInfo:
-    """What ``datasets.toml`` says about a sample.
-
-    Parameters
-    ----------
-    name : str
-        Key for `load_sample`.
-    title, summary : str
-        For lists and headings.
-    target : str
-        Column with the classes.
-    rows : int
-        Number of data rows in the file.
-    source, licence, citation : str
-        Where the data come from and under what terms.
-    ground_truth : str
-        What is known about the best tree, empty if nothing.
-    kinds : mapping of str to str
-        Column kinds where the default is not meant.
-    """
+    """What ``datasets.toml`` says about a sample."""
 
     name: str
+    """Key for `load_sample`."""
     title: str
     summary: str
+    """`title`, `summary`: for lists and headings."""
     target: str
+    """Column with the classes."""
     rows: int
+    """Number of data rows in the file."""
     source: str
     licence: str
     citation: str
+    """`source`, `licence`, `citation`: where the data come from and under what terms."""
     ground_truth: str = ""
+    """What is known about the best tree, empty if nothing."""
     kinds: Mapping[str, str] = field(default_factory=dict)
+    """Column kinds where the default is not meant."""
 
 
 def sample_folder() -> Path:

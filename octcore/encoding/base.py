@@ -28,36 +28,26 @@ NO_VALUE = "has no value; fill or leave out the row"
 
 @dataclass(frozen=True)
 class EncodedColumn:
-    """One column of the encoded matrix.
-
-    Parameters
-    ----------
-    kind : str
-        ``"above"`` (1 when the value exceeds `lower`), ``"bucket"`` (1 when ``lower < value <=
-        upper``; an end that is None is open), ``"level"`` (1 when the value equals `level`),
-        ``"scaled"`` (``(value - shift) / scale``) or ``"value"`` (the number itself).
-    lower, upper : float or None
-        Ends in raw units.
-    level : object
-        The category of a ``"level"`` column.
-    other : object
-        The other category of a two-valued column, None elsewhere.
-    shift, scale : float
-        Of a ``"scaled"`` column.
-    levels : tuple
-        Ordered categories of an ordinal raw column that holds text; its numbers (in `lower`,
-        `upper`, `shift`, `scale`) are ranks, from 0.
-    """
+    """One column of the encoded matrix."""
 
     raw: str
     kind: str
+    """``"above"`` (1 when the value exceeds `lower`), ``"bucket"`` (1 when ``lower < value <=
+    upper``; an end that is None is open), ``"level"`` (1 when the value equals `level`),
+    ``"scaled"`` (``(value - shift) / scale``) or ``"value"`` (the number itself)."""
     lower: float | None = None
     upper: float | None = None
+    """`lower`, `upper`: ends in raw units."""
     level: Any = None
+    """The category of a ``"level"`` column."""
     other: Any = None
+    """The other category of a two-valued column, None elsewhere."""
     shift: float = 0.0
     scale: float = 1.0
+    """`shift`, `scale`: of a ``"scaled"`` column."""
     levels: tuple[Any, ...] = ()
+    """Ordered categories of an ordinal raw column that holds text; its numbers (in `lower`,
+    `upper`, `shift`, `scale`) are ranks, from 0."""
 
     @property
     def name(self) -> str:
@@ -109,22 +99,15 @@ class EncodedColumn:
 
 @dataclass(frozen=True)
 class Encoding:
-    """A fitted encoding.
-
-    Parameters
-    ----------
-    key : str
-        Such as ``"QT-5"``.
-    raw_features : tuple of str
-        Names of the raw columns, in the order of the data set; also those that gave no column.
-    findings : tuple of str
-        Remarks for the user, such as collapsed quantile edges.
-    """
+    """A fitted encoding."""
 
     key: str
+    """Such as ``"QT-5"``."""
     columns: tuple[EncodedColumn, ...]
     raw_features: tuple[str, ...]
+    """Names of the raw columns, in the order of the data set; also those that gave no column."""
     findings: tuple[str, ...] = ()
+    """Remarks for the user, such as collapsed quantile edges."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -52,56 +52,37 @@ class Cancel:
 
 @dataclass(frozen=True, eq=False)
 class SolveLimits:
-    """Limits of one solve.
-
-    Parameters
-    ----------
-    clock : Clock
-        Holds the time limit, counted from the start of encoding.
-    gap : float
-        Relative gap at which the solve may stop.
-    node_limit : int or None
-        Largest number of branch-and-bound nodes.
-    threads, seed : int
-        Handed to the solver.
-    """
+    """Limits of one solve."""
 
     clock: Clock
+    """Holds the time limit, counted from the start of encoding."""
     gap: float = 0.0
+    """Relative gap at which the solve may stop."""
     node_limit: int | None = None
+    """Largest number of branch-and-bound nodes."""
     threads: int = 1
     seed: int = 0
+    """`threads`, `seed`: handed to the solver."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an engine says at the end; the tree and the bound are with the recorder.
-
-    Parameters
-    ----------
-    stop_reason : StopReason
-        Why it stopped.
-    method : str
-        What proves the bound; see `octcore.solving.run.Certificate`.
-    root_bound : float or None
-        Bound of the root relaxation after its cuts; None where there is no LP.
-    size : ModelSize or None
-        Counted size of the model.
-    seconds : dict
-        Seconds of build, compile and solve.
-    claims : tuple of str
-        What the engine adds to the certificate.
-    values : dict
-        Results beside the tree, such as the value of every root feature.
-    """
+    """What an engine says at the end; the tree and the bound are with the recorder."""
 
     stop_reason: StopReason
+    """Why it stopped."""
     method: str
+    """What proves the bound; see `octcore.solving.run.Certificate`."""
     root_bound: float | None = None
+    """Bound of the root relaxation after its cuts; None where there is no LP."""
     size: ModelSize | None = None
+    """Counted size of the model."""
     seconds: dict[str, float] = field(default_factory=dict)
+    """Seconds of build, compile and solve."""
     claims: tuple[str, ...] = ()
+    """What the engine adds to the certificate."""
     values: dict[str, object] = field(default_factory=dict)
+    """Results beside the tree, such as the value of every root feature."""
 
 
 class Engine(Protocol):

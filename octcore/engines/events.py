@@ -17,36 +17,26 @@ KINDS = ("phase", "model", "incumbent", "bound", "progress", "cuts", "note", "fi
 
 @dataclass(frozen=True)
 class Event:
-    """One record of a trace.
-
-    Parameters
-    ----------
-    seconds : float
-        Since encoding began; start-up and the compiling of kernels do not count.
-    kind : str
-        One of ``"phase"`` (what is being done now), ``"model"`` (its size), ``"incumbent"``,
-        ``"bound"``, ``"progress"``, ``"cuts"``, ``"note"``, ``"finished"`` and ``"verified"``.
-    incumbent, bound : float or None
-        Best objective and best bound so far, in the formulation's own sense.
-    source : str
-        Who found the incumbent ("warm start", "solver", "polish", "search"), or the phase.
-    nodes, cuts : int
-        Branch-and-bound nodes and cuts so far.
-    tree : Tree or None
-        The tree of an incumbent.
-    details : mapping
-        Plain data that belongs to the kind: model size, cut counts, text.
-    """
+    """One record of a trace."""
 
     seconds: float
+    """Since encoding began; start-up and the compiling of kernels do not count."""
     kind: str
+    """One of ``"phase"`` (what is being done now), ``"model"`` (its size), ``"incumbent"``,
+    ``"bound"``, ``"progress"``, ``"cuts"``, ``"note"``, ``"finished"`` and ``"verified"``."""
     incumbent: float | None = None
     bound: float | None = None
+    """`incumbent`, `bound`: best objective and best bound so far, in the formulation's own
+    sense."""
     source: str = ""
+    """Who found the incumbent ("warm start", "solver", "polish", "search"), or the phase."""
     nodes: int = 0
     cuts: int = 0
+    """`nodes`, `cuts`: branch-and-bound nodes and cuts so far."""
     tree: Tree | None = None
+    """The tree of an incumbent."""
     details: Mapping[str, Any] = field(default_factory=dict)
+    """Plain data that belongs to the kind: model size, cut counts, text."""
 
     @property
     def gap(self) -> float | None:

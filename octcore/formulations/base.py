@@ -41,97 +41,67 @@ class Reference:
 
 @dataclass(frozen=True)
 class TeachingText:
-    """What stands beside the picture of a tree.
-
-    Parameters
-    ----------
-    name : str
-        Name in two or three words, for a step or a heading.
-    idea : str
-        What the formulation optimises, in one or two sentences.
-    look : str
-        What to look at in the picture.
-    """
+    """What stands beside the picture of a tree."""
 
     name: str
+    """Name in two or three words, for a step or a heading."""
     idea: str
+    """What the formulation optimises, in one or two sentences."""
     look: str
+    """What to look at in the picture."""
 
 
 @dataclass(frozen=True)
 class FormulationInfo:
-    """The declaration of a formulation.
-
-    Parameters
-    ----------
-    key, title, summary : str
-        Key of the public interface; a readable name; two sentences for a newcomer.
-    reference : Reference
-        The paper.
-    split_kind : str
-        ``"univariate"`` or ``"oblique"``.
-    needs_binary_features : bool
-        Whether all encoded columns must be 0 or 1.
-    default_encoding : str
-        What ``encoding="auto"`` means.
-    hyperparameters : tuple of Parameter
-        Declarations with defaults.
-    constraints : frozenset of str
-        Side constraints that it can express.
-    capabilities : tuple of Capability
-        What its programs ask of an engine, one or the other; `engines` follows.
-    sense : Sense
-        Of the objective.
-    objective : str
-        The objective in words, for axis titles.
-    objective_with : callable or None
-        ``params -> (sense, words)`` where hyperparameters change what is optimised.
-    max_classes : int or None
-        Largest number of classes; None for any.
-    max_depth : int
-        Largest depth for which a model is attempted at all.
-    has_margins : bool
-        Whether splits carry unit margins.
-    equations : tuple of (str, str)
-        LaTeX and words of the main equations, for the model card.
-    good_at : str
-        One sentence for a teacher: what it shows well and what it costs.
-    teaching : TeachingText or None
-        What stands beside its trees in a lesson.
-    place : int
-        Place in lists, small numbers first: the baseline, univariate trees, oblique ones.
-    class_name : str
-        Name of its scikit-learn class, where the key does not give the capital letters.
-    rank : int
-        Of formulations of one objective, the smallest is asked first for what several can express.
-    has_side_margins : bool
-        Whether margins lie between the rows sent left and right, whatever their classes; else they
-        are those of a support vector machine, which knows the class of a row.
-    """
+    """The declaration of a formulation."""
 
     key: str
     title: str
     summary: str
+    """`key`, `title`, `summary`: key of the public interface; a readable name; two sentences for a
+    newcomer."""
     reference: Reference
+    """The paper."""
     split_kind: str
+    """``"univariate"`` or ``"oblique"``."""
     needs_binary_features: bool
+    """Whether all encoded columns must be 0 or 1."""
     default_encoding: str
+    """What ``encoding="auto"`` means."""
     hyperparameters: tuple[Parameter, ...]
+    """Declarations with defaults."""
     constraints: frozenset[str]
+    """Side constraints that it can express."""
     capabilities: tuple[Capability, ...]
+    """What its programs ask of an engine, one or the other; `engines` follows."""
     sense: Sense = Sense.MAXIMISE
+    """Of the objective."""
     objective: str = COMMON_OBJECTIVE
+    """The objective in words, for axis titles."""
     max_classes: int | None = None
+    """Largest number of classes; None for any."""
     max_depth: int = 8
+    """Largest depth for which a model is attempted at all."""
     has_margins: bool = False
+    """Whether splits carry unit margins."""
     equations: tuple[tuple[str, str], ...] = ()
+    """LaTeX and words of the main equations, for the model card."""
     good_at: str = ""
+    """One sentence for a teacher: what it shows well and what it costs."""
     teaching: TeachingText | None = None
+    """What stands beside its trees in a lesson."""
     place: int = 1000
+    """Place in lists, small numbers first: the baseline, univariate trees, oblique ones."""
     class_name: str = ""
+    """Name of its scikit-learn class, where the key does not give the capital letters."""
     rank: int = 1000
+    """Of formulations of one objective, the smallest is asked first for what several can
+    express."""
     has_side_margins: bool = False
+    """Whether margins lie between the rows sent left and right, whatever their classes; else they
+    are those of a support vector machine, which knows the class of a row."""
     objective_with: Callable[[Mapping[str, Any]], tuple[Sense, str]] | None = None
+    """``params -> (sense, words)`` where hyperparameters change what is optimised."""
 
     def __post_init__(self) -> None:
         """Make the name of the class from the key where none is given."""

@@ -106,25 +106,18 @@ SUMMARY = (
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """A model read back: everything that prediction and wording need.
-
-    Parameters
-    ----------
-    encoding : Encoding
-        From raw columns to those of the tree.
-    classes : tuple
-        Class labels in the order of the tree's indices.
-    settings, summary : mapping
-        What determined the solve, and what came out.
-    """
+    """A model read back: everything that prediction and wording need."""
 
     columns: tuple[Column, ...]
     encoding: Encoding
+    """From raw columns to those of the tree."""
     tree: Tree
     classes: tuple[Any, ...]
+    """Class labels in the order of the tree's indices."""
     target: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     summary: Mapping[str, Any] = field(default_factory=dict)
+    """`settings`, `summary`: what determined the solve, and what came out."""
 
     def encode(self, frame: pd.DataFrame) -> npt.NDArray[np.float64]:
         """Encode raw rows, shape ``(n_samples, n_encoded_columns)``."""

@@ -63,43 +63,31 @@ class Alternative:
 
 @dataclass(frozen=True, eq=False)
 class Alternatives:
-    """The near-optimal trees of one question.
-
-    Parameters
-    ----------
-    optimum, searched, tolerance : float
-        Proven optimum; distance that was searched; distance of the trees described here.
-    count : int
-        Trees that meet the conditions; exact.
-    steps : tuple of (float, int, int)
-        Distance, leaves and trees of all trees searched, whatever the conditions.
-    features : tuple of FeatureUse
-        In the order of the data.
-    trees : tuple of Alternative
-        The best of them, at most `LISTED`.
-    smallest : Alternative or None
-        The best of those with fewest leaves.
-    disagreement : numpy.ndarray
-        Share of the trees that give a training row another class than most, ``(n_train,)``.
-    favourite : numpy.ndarray
-        Class that most trees give a row, ``(n_train,)``.
-    same_columns : mapping of str to tuple of str
-        Columns that part all rows alike.
-    """
+    """The near-optimal trees of one question."""
 
     optimum: float
     searched: float
     tolerance: float
+    """`optimum`, `searched`, `tolerance`: proven optimum; distance that was searched; distance of
+    the trees described here."""
     leaf_penalty: float
     count: int
+    """Trees that meet the conditions; exact."""
     steps: tuple[tuple[float, int, int], ...]
+    """Distance, leaves and trees of all trees searched, whatever the conditions."""
     features: tuple[FeatureUse, ...]
+    """In the order of the data."""
     trees: tuple[Alternative, ...]
+    """The best of them, at most `LISTED`."""
     smallest: Alternative | None
+    """The best of those with fewest leaves."""
     disagreement: np.ndarray
+    """Share of the trees that give a training row another class than most, ``(n_train,)``."""
     favourite: np.ndarray
+    """Class that most trees give a row, ``(n_train,)``."""
     encoding: Encoding
     same_columns: Mapping[str, tuple[str, ...]]
+    """Columns that part all rows alike."""
     seconds: float
 
     @property

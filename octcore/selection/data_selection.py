@@ -34,22 +34,15 @@ BALANCED_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Thresholds:
-    """When which points of a cluster are kept.
-
-    Parameters
-    ----------
-    beta1 : float
-        In (0, 1).  With a share of at least ``1 - beta1`` inside the hull all vertices are kept.
-    beta2 : float
-        In (0, 1].  Otherwise up to this share of the cluster: the vertices that matter, then the
-        points nearest to the planes around the leaf.
-    epsilon : float
-        Tolerance of the balanced rule: distance of a point from the hull that stands for it.
-    """
+    """When which points of a cluster are kept."""
 
     beta1: float = 0.1
+    """In (0, 1).  With a share of at least ``1 - beta1`` inside the hull all vertices are kept."""
     beta2: float = 0.2
+    """In (0, 1].  Otherwise up to this share of the cluster: the vertices that matter, then the
+    points nearest to the planes around the leaf."""
     epsilon: float = 0.0
+    """Tolerance of the balanced rule: distance of a point from the hull that stands for it."""
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -62,23 +55,16 @@ class Thresholds:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Rows to train on.
-
-    Parameters
-    ----------
-    rows : numpy.ndarray
-        Positions of the selected rows, ascending.
-    weights : numpy.ndarray
-        Weight of every selected row in the objective.
-    clusters : tuple of mapping
-        Size, points inside, vertices that matter and points kept, by cluster; ``"unfinished"``
-        where the time did not suffice to find them.
-    """
+    """Rows to train on."""
 
     rows: np.ndarray
+    """Positions of the selected rows, ascending."""
     weights: np.ndarray
+    """Weight of every selected row in the objective."""
     n_samples: int
     clusters: tuple[dict[str, int], ...]
+    """Size, points inside, vertices that matter and points kept, by cluster; ``"unfinished"`` where
+    the time did not suffice to find them."""
 
     @property
     def unfinished(self) -> int:

@@ -58,7 +58,7 @@ class NearOptimalEvent:
     """How far the search is."""
 
     kind: str
-    """"optimum" (finding it), "subsets" (which rows near-optimal trees part), "counting" or
+    """One of "optimum" (finding it), "subsets" (which rows near-optimal trees part), "counting" or
     "finished"."""
     seconds: float
     """Since encoding began, without those for compiling kernels."""

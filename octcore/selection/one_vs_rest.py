@@ -23,16 +23,11 @@ from octcore.tree.tree import Tree
 
 @dataclass(frozen=True, eq=False)
 class OneVsRest:
-    """K trees, one per class; there is no single tree, objective, bound or gap.
-
-    Parameters
-    ----------
-    runs : tuple of Run
-        Run of every class against the rest.
-    """
+    """K trees, one per class; there is no single tree, objective, bound or gap."""
 
     classes: tuple[Label, ...]
     runs: tuple[Run, ...]
+    """Run of every class against the rest."""
     accuracy: float | None = None
     test_accuracy: float | None = None
 

@@ -46,20 +46,14 @@ class PathStep:
 
 @dataclass(frozen=True, eq=False)
 class PenaltyPath:
-    """All steps, from one leaf up.
-
-    Parameters
-    ----------
-    steps : tuple of PathStep
-        By number of leaves; numbers at which a further leaf gains nothing are left out.
-    seconds : float
-        Time of the search; every step is proven optimal by it.
-    """
+    """All steps, from one leaf up."""
 
     steps: tuple[PathStep, ...]
+    """By number of leaves; numbers at which a further leaf gains nothing are left out."""
     encoding: Encoding
     depth: int
     seconds: float
+    """Time of the search; every step is proven optimal by it."""
 
     @property
     def breakpoints(self) -> tuple[float, ...]:

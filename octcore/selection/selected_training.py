@@ -33,30 +33,21 @@ SELECTION_SHARE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class SelectedRun:
-    """The best tree over all rounds, judged on all rows.
-
-    Parameters
-    ----------
-    run : Run
-        Solve on the selected rows that gave the tree; its numbers are about those rows.
-    accuracy : float
-        Share of *all* training rows that the tree classifies correctly.
-    rounds : tuple of float
-        Accuracy on all training rows after every round.
-    seconds : float
-        Total, selection included.
-    test_accuracy : float or None
-        On the rows held out, None without any.
-    """
+    """The best tree over all rounds, judged on all rows."""
 
     run: Run
+    """Solve on the selected rows that gave the tree; its numbers are about those rows."""
     tree: Tree
     accuracy: float
+    """Share of *all* training rows that the tree classifies correctly."""
     selection: Selection
     rounds: tuple[float, ...]
+    """Accuracy on all training rows after every round."""
     seconds: float
+    """Total, selection included."""
     select_seconds: float = 0.0
     test_accuracy: float | None = None
+    """On the rows held out, None without any."""
 
     @property
     def summary(self) -> str:

@@ -27,17 +27,7 @@ NEAR_BEST = 0.975
 
 @dataclass(frozen=True, eq=False)
 class TuneResult:
-    """All fits, the choice in every outer split, and the final runs.
-
-    Parameters
-    ----------
-    runs : tuple of Run
-        The final training of every outer split.
-    splits : tuple of OuterSplit
-        The rows, so that others can repeat it.
-    seed : int
-        Seed of the splits.
-    """
+    """All fits, the choice in every outer split, and the final runs."""
 
     formulation: str
     protocol: str
@@ -45,8 +35,11 @@ class TuneResult:
     fits: tuple[Fit, ...]
     chosen: tuple[Candidate, ...]
     runs: tuple[Run, ...]
+    """The final training of every outer split."""
     splits: tuple[OuterSplit, ...]
+    """The rows, so that others can repeat it."""
     seed: int
+    """Seed of the splits."""
 
     @property
     def test_accuracies(self) -> tuple[float, ...]:

@@ -25,27 +25,19 @@ from octcore.verification import Verification, verify
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is proven, and by what.
-
-    Parameters
-    ----------
-    method : str
-        "mip", "mip+path-search", "path-search", "threshold-search", "routing-search",
-        "assignment-search", "heuristic", "near-optimal" when the tree was chosen among those
-        within a tolerance of a proven optimum, or "conflict-bound" when a start attains the bound that conflicting rows
-        give.
-    proven : bool
-        Whether the tree is proven optimal for the stated problem.
-    statements : tuple of str
-        What the proof covers, in words: epsilon, big-M, subset, binarization, limits.
-    verification : Verification or None
-        What an independent derivation says; None before there was one.
-    """
+    """What is proven, and by what."""
 
     method: str
+    """One of "mip", "mip+path-search", "path-search", "threshold-search", "routing-search",
+    "assignment-search", "heuristic", "near-optimal" when the tree was chosen among those within a
+    tolerance of a proven optimum, or "conflict-bound" when a start attains the bound that
+    conflicting rows give."""
     proven: bool
+    """Whether the tree is proven optimal for the stated problem."""
     statements: tuple[str, ...] = ()
+    """What the proof covers, in words: epsilon, big-M, subset, binarization, limits."""
     verification: Verification | None = None
+    """What an independent derivation says; None before there was one."""
 
     @property
     def verified(self) -> bool | None:

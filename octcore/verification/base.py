@@ -27,7 +27,7 @@ class Verification:
     """The claim of a run, held against an independent derivation."""
 
     status: str
-    """"confirmed", "refuted" or "not verified"."""
+    """One of "confirmed", "refuted" or "not verified"."""
     statement: str
     """One sentence for the certificate: what was found, or why nothing was."""
     method: str = ""

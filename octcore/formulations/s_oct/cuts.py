@@ -23,7 +23,7 @@ class Variant:
     """How the model says that splits are hyperplanes."""
 
     kind: str
-    """"baseline", "init", "benders" or "user"."""
+    """One of "baseline", "init", "benders" or "user"."""
     nodes: tuple[int, ...]
     """Branch nodes that are examined for cuts."""
     n_cuts: int
