@@ -244,7 +244,6 @@ class ConstraintContext:
     groups: np.ndarray
     """Raw feature index of every encoded column."""
     raw_features: tuple[str, ...]
-    """Names of the raw features."""
     classes: tuple[Any, ...]
     """Class labels in index order."""
     attributes: Mapping[str, np.ndarray]

@@ -52,13 +52,10 @@ class Problem:
     params: Mapping[str, Any]
     """Checked hyperparameters, every declared name present."""
     constraints: Constraints
-    """Side constraints."""
     context: ConstraintContext
-    """What the constraints refer to."""
     categorical: tuple[tuple[int, ...], ...] = ()
     """Encoded columns of every one-hot encoded raw column with more than two levels."""
     seed: int = 0
-    """Seed of everything random."""
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -143,9 +140,7 @@ class Point:
     """Values of the variables, as arrays by component."""
 
     columns: Columns
-    """Positions of the variables."""
     x: np.ndarray
-    """Values by column."""
 
     def array(self, component: Any) -> np.ndarray:
         """Values of an indexed variable in index order; 0 for members in no row."""
@@ -270,7 +265,6 @@ class Program:
     """One formulation on one problem, ready for an engine."""
 
     sense: Sense
-    """Direction of the objective."""
     n_features: int
     n_classes: int
     """`n_features`, `n_classes`: shape of the trees."""

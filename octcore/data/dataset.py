@@ -32,7 +32,6 @@ class Dataset:
     """
 
     name: str
-    """Short name for titles."""
     frame: pd.DataFrame
     """Shape ``(n_samples, n_features)``: features only: float64 for numbers, text for everything
     else."""
@@ -47,11 +46,9 @@ class Dataset:
     positive_class: Label | None = None
     """The class a two-class formulation codes as +1, if the user chose one."""
     findings: tuple[Finding, ...] = ()
-    """What reading noticed."""
     row_lines: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """Shape ``(n_samples,)``: line of the file each row came from (1 is the header)."""
     source: Source = field(default_factory=Source)
-    """Origin of the data."""
 
     def __post_init__(self) -> None:
         """Check that the parts fit together and make the arrays read-only."""

@@ -24,7 +24,6 @@ class SampleInfo:
     summary: str
     """`title`, `summary`: for lists and headings."""
     target: str
-    """Column with the classes."""
     rows: int
     """Number of data rows in the file."""
     source: str

@@ -59,7 +59,6 @@ class SolveLimits:
     gap: float = 0.0
     """Relative gap at which the solve may stop."""
     node_limit: int | None = None
-    """Largest number of branch-and-bound nodes."""
     threads: int = 1
     seed: int = 0
     """`threads`, `seed`: handed to the solver."""
@@ -70,13 +69,11 @@ class Outcome:
     """What an engine says at the end; the tree and the bound are with the recorder."""
 
     stop_reason: StopReason
-    """Why it stopped."""
     method: str
     """What proves the bound; see `octcore.solving.run.Certificate`."""
     root_bound: float | None = None
     """Bound of the root relaxation after its cuts; None where there is no LP."""
     size: ModelSize | None = None
-    """Counted size of the model."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Seconds of build, compile and solve."""
     claims: tuple[str, ...] = ()

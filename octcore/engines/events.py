@@ -34,7 +34,6 @@ class Event:
     cuts: int = 0
     """`nodes`, `cuts`: branch-and-bound nodes and cuts so far."""
     tree: Tree | None = None
-    """The tree of an incumbent."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """Plain data that belongs to the kind: model size, cut counts, text."""
 

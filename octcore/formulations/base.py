@@ -61,7 +61,6 @@ class FormulationInfo:
     """`key`, `title`, `summary`: key of the public interface; a readable name; two sentences for a
     newcomer."""
     reference: Reference
-    """The paper."""
     split_kind: str
     """``"univariate"`` or ``"oblique"``."""
     needs_binary_features: bool
@@ -69,13 +68,11 @@ class FormulationInfo:
     default_encoding: str
     """What ``encoding="auto"`` means."""
     hyperparameters: tuple[Parameter, ...]
-    """Declarations with defaults."""
     constraints: frozenset[str]
     """Side constraints that it can express."""
     capabilities: tuple[Capability, ...]
     """What its programs ask of an engine, one or the other; `engines` follows."""
     sense: Sense = Sense.MAXIMISE
-    """Of the objective."""
     objective: str = COMMON_OBJECTIVE
     """The objective in words, for axis titles."""
     max_classes: int | None = None

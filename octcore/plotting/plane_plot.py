@@ -54,7 +54,6 @@ class PlaneRecord:
     classes: tuple[Any, ...]
     regions: tuple[Region, ...]
     cells: Mapping[int, tuple[Polygon, ...]]
-    """Cell of every node."""
     lines: Mapping[int, SplitLines]
     """Hyperplanes and margins of branch nodes."""
     last_level: frozenset[int]

@@ -39,7 +39,6 @@ class TuneResult:
     splits: tuple[OuterSplit, ...]
     """The rows, so that others can repeat it."""
     seed: int
-    """Seed of the splits."""
 
     @property
     def test_accuracies(self) -> tuple[float, ...]:

@@ -100,7 +100,6 @@ class TreePoint:
     """Values of the variables."""
 
     layout: TreeLayout
-    """Positions."""
     flat: np.ndarray
     """Values in flat order, shape ``(n_variables,)``."""
 

@@ -47,7 +47,6 @@ class RunInfo:
     finished: float | None
     """`created`, `finished`: seconds since 1970."""
     settings: Mapping[str, Any]
-    """Keywords of the solve."""
     summary: Mapping[str, Any] = field(default_factory=dict)
     """Status, objective, bound, gap, accuracies and counts, as far as there are any."""
     rows_hash: str = ""

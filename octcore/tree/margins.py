@@ -28,7 +28,6 @@ class SplitLines:
     """What to draw for one branch node, clipped to the cell of the node; view units."""
 
     node: int
-    """Node number."""
     kind: str
     """``"unit"``, ``"geometric"``, or ``"none"`` where there is no margin to draw."""
     line: tuple[Segment, ...]
@@ -45,7 +44,6 @@ class NodeMargin:
     """Margin of one branch node on training rows, in encoded units."""
 
     node: int
-    """Node number."""
     kind: str
     """``"unit"`` or ``"geometric"``."""
     low: float
@@ -54,7 +52,6 @@ class NodeMargin:
     width: float
     """Distance between the margin lines, ``2 / ||w||`` for unit margins."""
     rows: npt.NDArray[np.int64]
-    """Rows at the node."""
     distances: Floats
     """Signed distance of these rows to the hyperplane; positive on the right."""
     support: Flags

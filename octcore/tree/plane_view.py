@@ -23,7 +23,6 @@ class PlaneView:
     """The plane to look at."""
 
     encoding: Encoding
-    """Of the tree's columns."""
     x: str
     y: str
     """`x`, `y`: raw columns on the axes."""

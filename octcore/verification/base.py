@@ -67,7 +67,6 @@ class Guard:
     time_limit: float
     """Seconds from the making of the guard."""
     cancel: Callable[[], bool] | None = None
-    """Asked at every call."""
     start: float = field(default_factory=time.perf_counter)
 
     @property

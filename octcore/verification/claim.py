@@ -127,7 +127,6 @@ class Routed:
     predicted: Array
     """`leaf`, `predicted`: leaf and predicted class of every row, shape ``(n_samples,)``."""
     rows: Mapping[int, Array]
-    """Rows at every branch node."""
 
 
 def scores(split: Any, X: Array) -> Array:

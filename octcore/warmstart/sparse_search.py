@@ -48,7 +48,6 @@ class SparseGoal:
     least_leaf: int = 1
     max_splits: int | None = None
     seed: int = 0
-    """Seed of the restarts."""
 
     @cached_property
     def sizes(self) -> IntArray:

@@ -33,7 +33,6 @@ class TreeGoal:
     """Price of a split in weight of correct rows."""
     max_splits: int | None = None
     seed: int = 0
-    """Seed of the restarts."""
 
     @property
     def split_limit(self) -> int:

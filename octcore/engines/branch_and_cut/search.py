@@ -46,7 +46,6 @@ class Relaxation:
 
     data: LpData
     columns: Columns
-    """Positions of the variables."""
     integer: np.ndarray
     factor: float
     constant: float

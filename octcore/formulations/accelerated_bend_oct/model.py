@@ -46,9 +46,7 @@ class Tools:
 
     settings: Accelerations
     reduced: ReducedProblem
-    """Merged rows."""
     objective: UnivariateObjective
-    """Scale and penalty."""
 
     @cached_property
     def cache(self) -> SubtreeCache:
