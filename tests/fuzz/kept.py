@@ -389,6 +389,32 @@ CASES = {
         params={"leaf_penalty": 0.01},
         constraints={"min_samples_leaf": 2},
     ),
+    "two-columns-share-a-pack": Case(
+        key="threshold-search",
+        columns={
+            "a": (0, 1, 0, 1, 1, 0, 1, 1, 1),
+            "b": (-2.69, -2.24, 6.45, 3.22, 4.44, 2.69, -1.29, 0.83, 4.76),
+        },
+        y=(1, 0, 2, 2, 1, 1, 2, 0, 1),
+        depth=2,
+        encoding="raw",
+        params={"leaf_penalty": 0.1},
+        kind="numbers",
+    ),
+    "more-thresholds-than-lanes": Case(
+        key="threshold-search",
+        columns={
+            "a": (1, 2, 2, 0, 1, 1, 2, 0),
+            "b": (6, 5, 2, 1, 0, 4, 3, 2),
+            "c": (1, 1, 1, 0, 0, 1, 0, 0),
+        },
+        y=(0, 1, 1, 0, 1, 0, 0, 0),
+        depth=2,
+        encoding="raw",
+        params={"leaf_penalty": 0.002},
+        weights=(0.0, 0.0, 2.0, 0.0, 1.0, 2.0, 2.0, 1.0),
+        kind="numbers",
+    ),
     "no-column-may-be-the-root": Case(
         key="path-search",
         columns={"a": (1, 1)},

@@ -67,28 +67,42 @@ class _FaultyFinder:
 
 
 def in_child(mutant: Mutant | None, work: Callable[[], str | None]) -> tuple[str | None, float]:
-    """Do work in a process with a fault, or without any; what it returns, and its CPU seconds."""
+    """Do work in a process with a fault, or without any; what it returns, and its CPU seconds.
+
+    Raises
+    ------
+    LookupError
+        If the text that the fault changes is not there.
+    RuntimeError
+        If the process ended without an answer before its time was over.
+    """
+    finder = _FaultyFinder(mutant) if mutant is not None else None
     fork = multiprocessing.get_context("fork")
     receiver, sender = fork.Pipe(duplex=False)
-    child = fork.Process(target=_work, args=(mutant, work, sender), daemon=True)
+    child = fork.Process(target=_work, args=(finder, work, sender), daemon=True)
     child.start()
     sender.close()
     try:
         return receiver.recv()
     except EOFError:
+        child.join()
+        if child.exitcode != -signal.SIGPROF:
+            raise RuntimeError(
+                f"a process ended with {child.exitcode}, without an answer"
+            ) from None
         return "it never ends", PROCESSOR_SECONDS
     finally:
         child.kill()
         child.join()
 
 
-def _work(mutant: Mutant | None, work: Callable[[], str | None], sender: Connection) -> None:
+def _work(finder: _FaultyFinder | None, work: Callable[[], str | None], sender: Connection) -> None:
     with tempfile.TemporaryFile() as nowhere:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
     signal.setitimer(signal.ITIMER_PROF, PROCESSOR_SECONDS)  # ends the process
-    if mutant is not None:
-        sys.meta_path.insert(0, _FaultyFinder(mutant))
+    if finder is not None:
+        sys.meta_path.insert(0, finder)
     begin = time.process_time()
     try:
         use_plain_kernels()

@@ -53,7 +53,7 @@ def _widened(function: Any) -> Any:
 
 
 def two_classes(
-    sequence: Any, rank: Any, signed: Any, thresholds: Any, out: Any,
+    sequence: Any, masks: Any, signed: Any, out: Any,
     count: Any = None, sizes: Any = None, smallest: int = 0,
 ) -> None:  # fmt: skip
     """As `octcore.search.thresholds.lanes` says: least and most running sums by threshold."""
@@ -61,7 +61,7 @@ def two_classes(
     both, rows = 0, 0
     for code in sequence:
         row = code >> 1
-        goes_left = rank[row] <= thresholds
+        goes_left = _lanes(masks[row], out)
         left, both = left + np.where(goes_left, signed[row], 0), both + signed[row]
         if count is not None:
             rows_left, rows = rows_left + np.where(goes_left, count[row], 0), rows + count[row]
@@ -75,13 +75,13 @@ def two_classes(
 
 
 def more_classes(
-    sequence: Any, rank: Any, weights: Any, thresholds: Any, out: Any, y: Any,
+    sequence: Any, masks: Any, weights: Any, out: Any, y: Any,
     counters: Any, prefix: Any, count: Any = None, sizes: Any = None, smallest: int = 0,
 ) -> None:  # fmt: skip
     """As `octcore.search.thresholds.lanes` says: the largest classes before and after a split."""
 
     def step(row: int, base: int, largest: Any) -> None:
-        goes_left = rank[row] <= thresholds
+        goes_left = _lanes(masks[row], out)
         for i, inside in enumerate((goes_left, ~goes_left)):
             counters[y[row], base + i] += np.where(inside, weights[row], 0)
             largest[i] = np.maximum(largest[i], counters[y[row], base + i])
@@ -98,8 +98,13 @@ def more_classes(
                 out[i] = np.where(fits, np.maximum(out[i], after[i] + prefix[k, i]), out[i])
         step(row, 2, after)
         if count is not None:
-            goes_left = rank[row] <= thresholds
+            goes_left = _lanes(masks[row], out)
             held += np.where([goes_left, ~goes_left], count[row], 0)
+
+
+def _lanes(mask: Any, out: Any) -> Any:
+    """Whether every lane has a row on the left."""
+    return int(mask) >> np.arange(out.shape[1]) & 1 > 0
 
 
 def _fits(held: Any, sizes: Any, side: int, smallest: int) -> Any:

@@ -2,7 +2,8 @@
 
 A pass answers: if the rows are parted at a threshold of the root's column, how much weight does the
 best single split on *this* column classify on either side?  Every lane of a vector stands for one
-root threshold, so a pass costs little more than one threshold alone.  The vectors are written out
+root threshold, of whichever column, so a pass costs little more than one threshold alone; which
+lanes have a row on the left is a mask that the row keeps.  The vectors are written out
 for LLVM, which keeps them in registers; any machine legalises them to what it has.
 
 A sorted column holds ``row << 1 | last``, where ``last`` says that the value changes after the row:
@@ -31,6 +32,7 @@ intrinsic: Any = extending.intrinsic
 VECTOR_BYTES = 32
 _INDEX = ir.IntType(64)
 _ROW = ir.IntType(32)
+_MASK = ir.IntType(16)
 
 
 class _Emitter:
@@ -39,7 +41,7 @@ class _Emitter:
     def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
         self.context, self.b = context, builder
         self.arguments = dict(enumerate(zip(signature.args, arguments, strict=True)))
-        self.element = ir.IntType(self.arguments[1][0].dtype.bitwidth)
+        self.element = ir.IntType(self.arguments[2][0].dtype.bitwidth)
         self.bytes = self.element.width // 8
         self.lanes = VECTOR_BYTES // self.bytes
         self.vector = ir.VectorType(self.element, self.lanes)
@@ -86,10 +88,13 @@ class _Emitter:
         row = self.b.zext(self.b.lshr(code, ir.Constant(_ROW, 1)), _INDEX)
         return row, self.b.trunc(code, ir.IntType(1))
 
-    def left_part(self, rank: Any, row: Any, thresholds: Any, value: Any) -> Any:
-        """`value` in the lanes whose threshold sends the row left, else 0."""
-        here = self.splat(self.at(rank, row))
-        return self.b.select(self.b.icmp_signed("<=", here, thresholds), value, self.zero)
+    def left_part(self, masks: Any, row: Any, value: Any) -> Any:
+        """`value` in the lanes that have the row on the left, else 0."""
+        mask = self.at(masks, row)
+        if self.lanes < _MASK.width:
+            mask = self.b.trunc(mask, ir.IntType(self.lanes))
+        bits = self.b.bitcast(mask, ir.VectorType(ir.IntType(1), self.lanes))
+        return self.b.select(bits, value, self.zero)
 
     def loop(
         self, first: Any, last: Any, step: int, state: list[Any], body: Callable[..., list[Any]]
@@ -137,33 +142,32 @@ class _Emitter:
 
 
 def _two_classes(counted: bool) -> Callable[..., Any]:
-    """Arguments: sequence, rank, signed weights, thresholds, out [, count, sizes, smallest]."""
+    """Arguments: sequence, masks, signed weights, out [, count, sizes, smallest]."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         e = _Emitter(context, builder, signature, arguments)
         b = e.b
         sequence = e.pointer(0, _ROW)
-        rank, signed = e.pointer(1, e.element), e.pointer(2, e.element)
-        thresholds = e.load(e.pointer(3, e.vector), _at(0))
-        out = e.pointer(4, e.vector)
+        masks, signed = e.pointer(1, _MASK), e.pointer(2, e.element)
+        out = e.pointer(3, e.vector)
         extremes = [e.load(out, _at(i)) for i in range(4)]
         start = [e.zero, e.zero, *extremes]
         sizes, smallest, count = [], None, None
         if counted:
-            count = e.pointer(5, e.element)
-            sizes = [e.load(e.pointer(6, e.vector), _at(i)) for i in range(2)]
-            smallest = e.splat(b.trunc(e.scalar(7), e.element))
+            count = e.pointer(4, e.element)
+            sizes = [e.load(e.pointer(5, e.vector), _at(i)) for i in range(2)]
+            smallest = e.splat(b.trunc(e.scalar(6), e.element))
             start += [e.zero, e.zero]
 
         def body(k: Any, state: list[Any]) -> list[Any]:
             row, last = e.row(sequence, k)
             weight = e.splat(e.at(signed, row))
-            left = b.add(state[0], e.left_part(rank, row, thresholds, weight))
+            left = b.add(state[0], e.left_part(masks, row, weight))
             both = b.add(state[1], weight)
             rows_left, rows = [], []
             if counted:
                 one = e.splat(e.at(count, row))
-                rows_left = [b.add(state[6], e.left_part(rank, row, thresholds, one))]
+                rows_left = [b.add(state[6], e.left_part(masks, row, one))]
                 rows = [b.add(state[7], one)]
 
             def update() -> list[Any]:
@@ -195,26 +199,25 @@ def _two_classes(counted: bool) -> Callable[..., Any]:
 
 
 def _more_classes(counted: bool) -> Callable[..., Any]:
-    """Arguments: sequence, rank, weights, thresholds, out, y, counters, prefix [, as above]."""
+    """Arguments: sequence, masks, weights, out, y, counters, prefix [, as above]."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         e = _Emitter(context, builder, signature, arguments)
         b = e.b
         sequence = e.pointer(0, _ROW)
-        rank, weights = e.pointer(1, e.element), e.pointer(2, e.element)
-        thresholds = e.load(e.pointer(3, e.vector), _at(0))
-        out, y = e.pointer(4, e.vector), e.pointer(5, _ROW)
-        counters, prefix = e.pointer(6, e.vector), e.pointer(7, e.vector)
+        masks, weights = e.pointer(1, _MASK), e.pointer(2, e.element)
+        out, y = e.pointer(3, e.vector), e.pointer(4, _ROW)
+        counters, prefix = e.pointer(5, e.vector), e.pointer(6, e.vector)
         sizes, smallest, count = [], None, None
         if counted:
-            count = e.pointer(8, e.element)
-            sizes = [e.load(e.pointer(9, e.vector), _at(i)) for i in range(2)]
-            smallest = e.splat(b.trunc(e.scalar(10), e.element))
+            count = e.pointer(7, e.element)
+            sizes = [e.load(e.pointer(8, e.vector), _at(i)) for i in range(2)]
+            smallest = e.splat(b.trunc(e.scalar(9), e.element))
 
         def step(row: Any, base: int, largest: list[Any]) -> list[Any]:
             """Add a row to the class counters of both sides; largest counters so far."""
             weight = e.splat(e.at(weights, row))
-            left = e.left_part(rank, row, thresholds, weight)
+            left = e.left_part(masks, row, weight)
             at = b.add(b.mul(b.zext(e.at(y, row), _INDEX), _at(4)), _at(base))
             new = []
             for i, more in enumerate((left, b.sub(weight, left))):
@@ -253,7 +256,7 @@ def _more_classes(counted: bool) -> Callable[..., Any]:
             passed = []
             if counted:
                 one = e.splat(e.at(count, row))
-                left = e.left_part(rank, row, thresholds, one)
+                left = e.left_part(masks, row, one)
                 passed = [b.add(state[4], left), b.add(state[5], b.sub(one, left))]
             return [*best, *step(row, 2, state[2:4]), *passed]
 
@@ -281,35 +284,35 @@ def _length(e: _Emitter) -> Any:
 
 
 @intrinsic
-def two_classes(typing, sequence, rank, signed, thresholds, out):
+def two_classes(typing, sequence, masks, signed, out):
     """Widen ``out`` (4, lanes): least and most running sum left, then right, of the threshold."""
-    given = (sequence, rank, signed, thresholds, out)
+    given = (sequence, masks, signed, out)
     return types.void(*given), _two_classes(counted=False)
 
 
 @intrinsic
-def two_classes_counted(typing, sequence, rank, signed, thresholds, out, count, sizes, smallest):
+def two_classes_counted(typing, sequence, masks, signed, out, count, sizes, smallest):
     """The same over splits that leave `smallest` rows; ``sizes`` (2, lanes): rows of the sides."""
-    given = (sequence, rank, signed, thresholds, out, count, sizes, smallest)
+    given = (sequence, masks, signed, out, count, sizes, smallest)
     return types.void(*given), _two_classes(counted=True)
 
 
 @intrinsic
-def more_classes(typing, sequence, rank, weights, thresholds, out, y, counters, prefix):
+def more_classes(typing, sequence, masks, weights, out, y, counters, prefix):
     """Raise ``out`` (2, lanes): most weight classified by one split left and right.
 
     ``counters`` (classes, 4, lanes) must be 0; ``prefix`` has room for (rows, 2, lanes).
     """
-    given = (sequence, rank, weights, thresholds, out, y, counters, prefix)
+    given = (sequence, masks, weights, out, y, counters, prefix)
     return types.void(*given), _more_classes(counted=False)
 
 
 @intrinsic
 def more_classes_counted(
-    typing, sequence, rank, weights, thresholds, out, y, counters, prefix, count, sizes, smallest
+    typing, sequence, masks, weights, out, y, counters, prefix, count, sizes, smallest
 ):
     """The same over splits that leave `smallest` rows; ``sizes`` (2, lanes): rows of the sides."""
     given = (
-        sequence, rank, weights, thresholds, out, y, counters, prefix, count, sizes, smallest,
+        sequence, masks, weights, out, y, counters, prefix, count, sizes, smallest,
     )  # fmt: skip
     return types.void(*given), _more_classes(counted=True)

@@ -16,34 +16,60 @@ Nested = tuple[int, int, "Nested", "Nested"] | int
 
 
 @inner
-def best_split(rows, at, node, total, size, smallest):
-    """Errors, column and last rank on the left of the first best split of the rows at a node.
-
-    Errors are -1 where no split leaves enough rows.
-    """
-    n_classes = len(total)
-    weight = sum_and_most(total)[0]
-    best, column, rank = np.int64(-1), np.int64(NO_ROOT), np.int64(0)
-    counts = zeros(n_classes)
-    for h in range(rows.sequence.shape[0]):
+def class_totals(rows, at, n_classes, totals, sizes):
+    """Fill class weights and original rows of every node; ``at`` tells where every row is."""
+    for node in range(len(sizes)):
+        sizes[node] = 0
         for k in range(n_classes):
-            counts[k] = 0
-        passed, before = np.int64(0), np.int64(-1)
+            totals[node, k] = 0
+    for i in range(len(at)):
+        totals[at[i], rows.y[i]] += rows.weight[i]
+        sizes[at[i]] += rows.copies[i]
+
+
+@inner
+def best_splits(rows, at, totals, sizes, smallest, most, split):
+    """Write column and last rank on the left of the first best split of every node.
+
+    One pass over every column serves all nodes.  A split must err less than ``most[node]``, which
+    is lowered to its errors; the column is -1 where there is none.
+    """
+    n_nodes, n_classes = totals.shape
+    counts, passed = np.empty((n_nodes, n_classes), np.int64), np.empty(n_nodes, np.int64)
+    before = np.empty(n_nodes, np.int64)
+    for h in range(rows.sequence.shape[0]):
+        for node in range(n_nodes):
+            passed[node], before[node] = 0, -1
+            for k in range(n_classes):
+                counts[node, k] = 0
         for i in range(len(rows.y)):
             row = rows.sequence[h, i] >> 1
-            if at[row] != node:
+            node = at[row]
+            if most[node] <= 0:
                 continue
-            here = np.int64(rows.rank[h, row])
-            if before >= 0 and here != before and passed >= smallest and size - passed >= smallest:
-                left, right = np.int64(0), np.int64(0)
+            here, left_rows = np.int64(rows.rank[h, row]), passed[node]
+            fits = left_rows >= smallest and sizes[node] - left_rows >= smallest
+            if before[node] >= 0 and here != before[node] and fits:
+                left, right, errors = np.int64(0), np.int64(0), np.int64(0)
                 for k in range(n_classes):
-                    left, right = max(left, counts[k]), max(right, total[k] - counts[k])
-                if best < 0 or weight - left - right < best:
-                    best, column, rank = weight - left - right, np.int64(h), before
-            counts[rows.y[row]] += rows.weight[row]
-            passed += rows.copies[row]
-            before = here
-    return best, column, rank
+                    left = max(left, counts[node, k])
+                    right = max(right, totals[node, k] - counts[node, k])
+                    errors += totals[node, k]
+                errors -= left + right
+                if errors < most[node]:
+                    most[node] = errors
+                    split[node, 0], split[node, 1] = h, before[node]
+            counts[node, rows.y[row]] += rows.weight[row]
+            passed[node] += rows.copies[row]
+            before[node] = here
+
+
+@inner
+def descend(rows, at, node, column, rank):
+    """Send the rows of a node to its children."""
+    for i in range(len(at)):
+        if at[i] == node:
+            at[i] = 2 * node + (1 if rows.rank[column, i] > rank else 0)
 
 
 @outer
@@ -52,40 +78,34 @@ def grow(rows, terms, leaves, smallest, plan, found):
 
     The column of a leaf is -1; `leaves` are the most that the tree may have.
     """
-    at, may = np.empty(len(rows.y), np.int64), zeros(len(found))
+    n_nodes = len(found)
+    at, may = np.empty(len(rows.y), np.int64), zeros(n_nodes)
     for i in range(len(at)):
         at[i] = 1
+    for node in range(n_nodes):
+        found[node, 0], found[node, 1], found[node, 2] = NO_ROOT, 0, 0
     may[1] = leaves
-    for node in range(1, len(found)):
-        if may[node] == 0:
-            continue
-        total, size = zeros(terms.n_classes), np.int64(0)
-        for i in range(len(at)):
-            if at[i] == node:
-                total[rows.y[i]] += rows.weight[i]
-                size += rows.copies[i]
-        weight, most = sum_and_most(total)
-        label = 0
-        while total[label] < most:
-            label += 1
-        column, rank, left, right = np.int64(NO_ROOT), np.int64(0), np.int64(1), np.int64(1)
-        # A split beats a leaf only if it saves more than the price of one more leaf.
-        enough = weight - most - terms.price - terms.slack
-        if node < len(plan) and plan[node, 0] >= 0:
-            column, rank, left, right = (
-                np.int64(plan[node, 0]), np.int64(plan[node, 1]),
-                np.int64(plan[node, 2]), np.int64(plan[node, 3]),
-            )  # fmt: skip
-        elif may[node] > 1 and enough > 0:
-            errors, h, r = best_split(rows, at, node, total, size, smallest)
-            if errors >= 0 and errors < enough:
-                column, rank = h, r
-        found[node, 0], found[node, 1], found[node, 2] = column, rank, label
-        if column >= 0:
-            may[2 * node], may[2 * node + 1] = left, right
-            for i in range(len(at)):
-                if at[i] == node:
-                    at[i] = 2 * node + (1 if rows.rank[column, i] > rank else 0)
+    for node in range(1, len(plan)):
+        if may[node] > 0 and plan[node, 0] >= 0:
+            found[node, 0], found[node, 1] = plan[node, 0], plan[node, 1]
+            may[2 * node], may[2 * node + 1] = plan[node, 2], plan[node, 3]
+            descend(rows, at, node, found[node, 0], found[node, 1])
+    totals, sizes = np.empty((n_nodes, terms.n_classes), np.int64), np.empty(n_nodes, np.int64)
+    class_totals(rows, at, terms.n_classes, totals, sizes)
+    # A split beats a leaf only if it saves more than the price of one more leaf.
+    enough = np.empty(n_nodes)
+    for node in range(n_nodes):
+        weight, most = sum_and_most(totals[node])
+        enough[node] = weight - most - terms.price - terms.slack if may[node] > 1 else 0.0
+    best_splits(rows, at, totals, sizes, smallest, enough, found)
+    for node in range(len(plan)):
+        if may[node] > 1 and found[node, 0] >= 0 and plan[node, 0] < 0:
+            descend(rows, at, node, found[node, 0], found[node, 1])
+    class_totals(rows, at, terms.n_classes, totals, sizes)
+    for node in range(1, n_nodes):
+        most = sum_and_most(totals[node])[1]
+        while totals[node, found[node, 2]] < most:
+            found[node, 2] += 1
 
 
 def nested(rows: Rows, terms: Terms, leaves: int, smallest: int, plan: np.ndarray) -> Nested:

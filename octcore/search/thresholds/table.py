@@ -22,6 +22,8 @@ FLOAT_BITS = 50
 LARGEST_DENOMINATOR = 100_000
 HASH_FACTOR = 2**24
 """Factors of the hash of a column stay below this: its sums are exact."""
+HASH_CELLS = 2**18
+"""Cells that are hashed at once, so that the memory for it stays small."""
 PROBE = 64
 """Values of a column that tell whether many are equal."""
 SAME_RATIO = 1e-13
@@ -91,12 +93,13 @@ def make_table(problem: ThresholdProblem) -> Table:
     if len(merged.first) < len(y):
         cells, y = np.take(cells, merged.first, axis=1), y[merged.first]
     order = _ascending(cells)
-    cells = np.take_along_axis(cells, order, axis=1)
+    place = order + np.arange(0, order.size, max(1, order.shape[1]))[:, None]
+    cells = cells.reshape(-1)[place]
     is_new = np.zeros(cells.shape, bool)
     np.greater(cells[:, 1:], cells[:, :-1], out=is_new[:, 1:])
     sorted_rank = np.cumsum(is_new, axis=1, dtype=np.int32)
     rank = np.empty_like(sorted_rank)
-    np.put_along_axis(rank, order, sorted_rank, axis=1)
+    rank.reshape(-1)[place] = sorted_rank
     sequence = order.astype(np.int32) << 1
     sequence[:, :-1] |= is_new[:, 1:]
     chosen, twin = _distinct_columns(rank, kept, problem)
@@ -243,11 +246,12 @@ def _merged_rows(cells: np.ndarray, y: np.ndarray, whole: np.ndarray, n_classes:
     group = np.zeros(n, np.int64)
     if n_columns:
         factors = _factors(n_columns, 2**63).astype(np.uint64) | np.uint64(1)
-        key = np.zeros(n, np.uint64)
-        for h in range(n_columns):
-            bits = (cells[h] + 0.0).view(np.uint64)  # the two zeros are equal
+        key, step = np.zeros(n, np.uint64), max(1, HASH_CELLS // n)
+        for h in range(0, n_columns, step):
+            bits = (cells[h : h + step] + 0.0).view(np.uint64)  # the two zeros are equal
             bits ^= bits >> np.uint64(32)  # short numbers differ in their upper bits alone
-            key += bits * factors[h]
+            bits *= factors[h : h + step, None]
+            key += bits.sum(axis=0)
         by_key = np.argsort(key)
         a, b = by_key[:-1], by_key[1:]
         is_same = key[a] == key[b]
