@@ -46,7 +46,7 @@ class Peer:
         return importlib.util.find_spec(self.module) is not None
 
 
-_ODTLEARN = ("odtlearn", "pip install odtlearn 'mip<2'")
+_ODTLEARN = ("odtlearn", "pip install odtlearn 'mip<1.16'")
 PEERS = {
     peer.key: peer
     for peer in (

@@ -22,8 +22,8 @@ NOT_RUN = frozenset({"missing", "refused"})
 GROUPS = ("formulation", "parameters", "encoding", "depth")
 """Columns that can tell curves apart; those that do not make the instances, with the data set."""
 NUMBERS = (
-    "seconds", "gap", "test_accuracy", "root_bound", "limit", "load", "reference_seconds",
-    "reference_objective", "reference_accuracy",
+    "seconds", "cpu_seconds", "gap", "test_accuracy", "root_bound", "limit", "load",
+    "reference_seconds", "reference_objective", "reference_accuracy",
 )  # fmt: skip
 """Columns that figures and reports read as numbers."""
 NEEDED = ("dataset", *GROUPS, "status", "gap", "seconds")
@@ -70,7 +70,7 @@ def common_lines(lines: Sequence[Cells], by: str = "formulation") -> list[Cells]
     groups: dict[str, dict[tuple[str, ...], Cells]] = {}
     for cells in lines:
         if cells["status"] not in NOT_RUN:
-            groups.setdefault(_curve(cells, by), {})[_instance(cells, by)] = cells
+            groups.setdefault(curve_name(cells, by), {})[_instance(cells, by)] = cells
     common = set.intersection(*(set(found) for found in groups.values())) if groups else set()
     return [found[instance] for found in groups.values() for instance in sorted(common)]
 
@@ -142,7 +142,7 @@ def _profiles(
     groups: dict[str, list[float | None]] = {}
     for cells in lines:
         if cells["status"] not in NOT_RUN:
-            groups.setdefault(_curve(cells, by), []).append(measure(cells))
+            groups.setdefault(curve_name(cells, by), []).append(measure(cells))
     found = []
     for name, values in groups.items():
         reached = sorted(value for value in values if value is not None)
@@ -152,11 +152,13 @@ def _profiles(
     return tuple(found)
 
 
-def _curve(cells: Cells, by: str) -> str:
+def curve_name(cells: Cells, by: str = "formulation") -> str:
     """Name of the curve that a line belongs to; a formulation goes with its variant."""
     if by != "formulation":
         return cells[by] or "none"
-    return " ".join([cells["formulation"], *_variant(cells["parameters"])])
+    variant = _variant(cells["parameters"])
+    label = [word for word in variant if "=" not in word]  # it stands for the settings beside it
+    return " ".join([cells["formulation"], *(label or variant)])
 
 
 def _instance(cells: Cells, by: str) -> tuple[str, ...]:

@@ -57,6 +57,21 @@ def get_suite(key: str) -> Suite:
     return suites[key]
 
 
+def of_datasets(instances: Sequence[Instance], names: Sequence[str]) -> list[Instance]:
+    """Keep the instances of some data sets; all of them where none is named.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such data set; near matches are listed.
+    """
+    known = dict.fromkeys(instance.dataset for instance in instances)
+    for name in names:
+        if name not in known:
+            raise unknown_name("UNKNOWN_DATASET", "data set", name, known, "this study")
+    return [instance for instance in instances if not names or instance.dataset in names]
+
+
 def pick(instances: Sequence[Instance], cases: int | None) -> list[Instance]:
     """Keep the instances of some cases, spread evenly over all of them.
 

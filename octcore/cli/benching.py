@@ -15,7 +15,7 @@ from octcore.bench.instance import Instance, Line
 from octcore.bench.peers import PEERS
 from octcore.bench.profiles import read_bench
 from octcore.bench.runner import in_child, in_this_process, run_suite
-from octcore.bench.suite import Suite, get_suite, list_suites, pick
+from octcore.bench.suite import Suite, get_suite, list_suites, of_datasets, pick
 from octcore.bench.summary import summary
 from octcore.cli.cluster import add_scheduler, connected
 from octcore.cli.progress import CLEAR, progress_text
@@ -40,6 +40,7 @@ def add_commands(commands: Any) -> None:
     parser.add_argument("--limit", metavar="S", default="60", help="seconds of every solve")
     parser.add_argument("--instances", metavar="N|all", default="all")
     parser.add_argument("--formulations", metavar="KEY,...", default="")
+    parser.add_argument("--datasets", metavar="NAME,...", default="", help="leave out all others")
     parser.add_argument("--study", metavar="KEY", default="", help="main, ablation, variants, ...")
     parser.add_argument("--seed", metavar="N", help="of every solve, instead of the suite's own")
     parser.add_argument("--output", metavar="FILE.csv", help="lines are appended; a rerun resumes")
@@ -67,7 +68,8 @@ def run_bench(arguments: argparse.Namespace) -> int:
     formulations = _formulations(arguments.formulations) or suite.formulations
     folder = data_folder(arguments.data) if suite.needs else Path()
     check_files(folder, suite.needs, suite.key)
-    chosen = pick(suite.instances(folder, study, formulations), _count(arguments.instances))
+    found = suite.instances(folder, study, formulations)
+    chosen = pick(of_datasets(found, _names(arguments.datasets)), _count(arguments.instances))
     if arguments.seed is not None:
         chosen = [_seeded(instance, arguments.seed) for instance in chosen]
     output = None if arguments.output is None else Path(arguments.output)
@@ -89,7 +91,7 @@ def _report(files: list[str], output: str | None) -> int:
         raise SettingsError(
             "BAD_OPTION", "octcore bench report needs FILE.csv ... and --output NAME.", "files"
         )
-    sections = bench_sections([cells for file in files for cells in read_bench(file)])
+    sections = bench_sections({Path(file).name: read_bench(file) for file in files})
     for suffix, content in ((".html", as_html(sections)), (".md", as_markdown(sections))):
         path = Path(output).with_suffix(suffix)
         try:
@@ -109,8 +111,12 @@ def _study(suite: Suite, given: str) -> str:
     return given or suite.studies[0]
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def _formulations(text: str) -> tuple[str, ...]:
-    keys = tuple(key.strip() for key in text.split(",") if key.strip())
+    keys = _names(text)
     for key in keys:
         if key not in PEERS and key not in COUNTERS:
             get_formulation(key)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from octcore.bench.profiles import curve_name
+from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette
-from octcore.plotting.race import colour_of
+from octcore.plotting.race import SHAPES, colour_of
 
 MEASURES = {
     "accuracy": ("test_accuracy", "reference_accuracy", "test accuracy"),
@@ -17,20 +19,22 @@ MEASURES = {
 }
 """Column of ours, column of the paper, and words for the axis."""
 MOST_ROWS = 40
+"""Data sets that get a row of their own."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Mean of ours and of the published figure over the lines of one data set and depth."""
+    """Mean of ours and of the published figure over the lines of one data set, depth and model."""
 
     name: str
+    model: str
     ours: float
     published: float
 
     @property
     def words(self) -> str:
         """Both figures."""
-        return f"{self.name}: {self.ours:.4g}, published {self.published:.4g}"
+        return f"{self.name}, {self.model}: {self.ours:.4g}, published {self.published:.4g}"
 
 
 def published_data(lines: Iterable[Mapping[str, str]], measure: str) -> tuple[Pair, ...]:
@@ -44,22 +48,23 @@ def published_data(lines: Iterable[Mapping[str, str]], measure: str) -> tuple[Pa
         One of `MEASURES`.
     """
     ours, theirs, _ = MEASURES[measure]
-    found: dict[str, list[tuple[float, float]]] = {}
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for cells in lines:
         if cells.get(ours) and cells.get(theirs):
             words = (cells["dataset"], cells["encoding"], f"D={cells['depth']}")
             name = " ".join(word for word in words if word not in {"auto", "none"})
-            found.setdefault(name, []).append((float(cells[ours]), float(cells[theirs])))
+            figures = float(cells[ours]), float(cells[theirs])
+            found.setdefault((name, curve_name(cells)), []).append(figures)
     return tuple(
-        Pair(name, *(sum(column) / len(pairs) for column in zip(*pairs, strict=True)))
-        for name, pairs in found.items()
+        Pair(*key, *(sum(column) / len(pairs) for column in zip(*pairs, strict=True)))
+        for key, pairs in found.items()
     )
 
 
 def published_figure(pairs: tuple[Pair, ...], measure: str, palette: Palette) -> go.Figure:
-    """Draw a line per data set, a filled mark for ours and an open one for the paper's.
+    """Draw a row per data set: a filled mark for every model of ours, open ones for the paper's.
 
-    Of more than `MOST_ROWS` pairs the paper's figure is drawn against ours, with the diagonal.
+    Of more than `MOST_ROWS` data sets the paper's figure is drawn against ours, with the diagonal.
 
     Parameters
     ----------
@@ -68,55 +73,97 @@ def published_figure(pairs: tuple[Pair, ...], measure: str, palette: Palette) ->
     measure : str
         One of `MEASURES`; seconds get a logarithmic axis.
     """
-    if len(pairs) > MOST_ROWS:
-        return _against_each_other(pairs, measure, palette)
-    figure = go.Figure()
-    figure.update_layout(base_layout(palette, height=120 + 22 * len(pairs)))
-    names = [pair.name for pair in pairs]
+    rows = len(dict.fromkeys(pair.name for pair in pairs))
+    by_model: dict[str, list[Pair]] = {}
     for pair in pairs:
-        figure.add_scatter(
-            x=[pair.ours, pair.published],
-            y=[pair.name] * 2,
-            mode="lines",
-            line={"color": palette.muted, "width": 1},
-            hoverinfo="skip",
-            showlegend=False,
-        )
-    for index, (side, symbol) in enumerate((("ours", "circle"), ("published", "circle-open"))):
-        figure.add_scatter(
-            x=[getattr(pair, side) for pair in pairs],
-            y=names,
-            mode="markers",
-            name=side,
-            marker={"color": colour_of(index), "symbol": symbol, "size": 10},
-            hovertemplate="%{y}: %{x:.4g}<extra>" + side + "</extra>",
-        )
-    figure.update_xaxes(
-        title_text=MEASURES[measure][2], type="log" if measure == "seconds" else "linear"
-    )
+        by_model.setdefault(pair.model, []).append(pair)
+    kind = "log" if measure == "seconds" else "linear"
+    words = MEASURES[measure][2]
+    if rows > MOST_ROWS:
+        figure = go.Figure(layout=base_layout(palette, height=460))
+        _add_against(figure, by_model, palette)
+        figure.update_xaxes(title_text=f"{words}, published", type=kind)
+        figure.update_yaxes(title_text=f"{words}, ours", type=kind)
+        return figure
+    figure = go.Figure(layout=base_layout(palette, height=130 + 22 * rows))
+    _add_rows(figure, by_model, palette)
+    figure.update_xaxes(title_text=words, type=kind)
     figure.update_yaxes(autorange="reversed", type="category")
     return figure
 
 
-def _against_each_other(pairs: tuple[Pair, ...], measure: str, palette: Palette) -> go.Figure:
-    """One mark per pair; below the diagonal ours is smaller."""
-    figure = go.Figure()
-    figure.update_layout(base_layout(palette, height=460, has_legend=False))
-    values = [value for pair in pairs for value in (pair.ours, pair.published)]
-    ends = [min(values), max(values)]
+def _add_rows(figure: go.Figure, by_model: Mapping[str, Sequence[Pair]], palette: Palette) -> None:
+    """One filled mark per model; an open mark per figure of the paper, one where all are equal."""
+    everything = [pair for mine in by_model.values() for pair in mine]
+    published = {pair.name: pair for pair in everything}
+    if all(pair.published == published[pair.name].published for pair in everything):
+        for pair in everything:
+            _add_line(figure, pair, palette)
+        for index, (model, name) in enumerate(_names(by_model)):
+            shown = "ours" if len(by_model) == 1 else name
+            _add_marks(figure, by_model[model], "ours", shown, index, colour_of(index))
+        _add_marks(figure, list(published.values()), "published", "published", 0, palette.text)
+        return
+    for index, (model, name) in enumerate(_names(by_model)):
+        for side in ("ours", "published"):
+            _add_marks(figure, by_model[model], side, f"{name}, {side}", index, colour_of(index))
+
+
+def _add_line(figure: go.Figure, pair: Pair, palette: Palette) -> None:
     figure.add_scatter(
-        x=ends, y=ends, mode="lines", line={"color": palette.muted, "dash": "dot"}, hoverinfo="skip"
+        x=[pair.ours, pair.published],
+        y=[pair.name] * 2,
+        mode="lines",
+        line={"color": palette.grid, "width": 1},
+        hoverinfo="skip",
+        showlegend=False,
     )
+
+
+def _add_marks(
+    figure: go.Figure, pairs: Sequence[Pair], side: str, name: str, index: int, colour: str
+) -> None:
+    shape = SHAPES[index % len(SHAPES)]
     figure.add_scatter(
-        x=[pair.published for pair in pairs],
-        y=[pair.ours for pair in pairs],
+        x=[getattr(pair, side) for pair in pairs],
+        y=[pair.name for pair in pairs],
         mode="markers",
-        marker={"color": colour_of(0), "size": 8, "opacity": 0.7},
+        name=name,
+        marker={
+            "color": colour,
+            "symbol": shape if side == "ours" else f"{shape}-open",
+            "size": 10,
+        },
         text=[pair.words for pair in pairs],
         hovertemplate="%{text}<extra></extra>",
     )
-    kind = "log" if measure == "seconds" else "linear"
-    words = MEASURES[measure][2]
-    figure.update_xaxes(title_text=f"{words}, published", type=kind)
-    figure.update_yaxes(title_text=f"{words}, ours", type=kind)
-    return figure
+
+
+def _add_against(
+    figure: go.Figure, by_model: Mapping[str, Sequence[Pair]], palette: Palette
+) -> None:
+    """One mark per pair; below the diagonal ours is smaller."""
+    values = [v for mine in by_model.values() for p in mine for v in (p.ours, p.published)]
+    ends = [min(values), max(values)]
+    figure.add_scatter(
+        x=ends, y=ends, mode="lines", line={"color": palette.muted, "dash": "dot"}, name="equal",
+        hoverinfo="skip",
+    )  # fmt: skip
+    for index, (model, name) in enumerate(_names(by_model)):
+        mine = by_model[model]
+        figure.add_scatter(
+            x=[pair.published for pair in mine],
+            y=[pair.ours for pair in mine],
+            mode="markers",
+            name=name,
+            marker={"color": colour_of(index), "symbol": SHAPES[index % len(SHAPES)], "size": 8,
+                    "opacity": 0.7},
+            text=[pair.words for pair in mine],
+            hovertemplate="%{text}<extra></extra>",
+        )  # fmt: skip
+
+
+def _names(models: Iterable[str]) -> Iterable[tuple[str, str]]:
+    """Models and what the legend calls them."""
+    found = list(models)
+    return zip(found, text.unique_labels(found), strict=True)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from statistics import fmean
+from statistics import fmean, median
 
 import plotly.graph_objects as go
 
-from octcore.bench.profiles import NOT_RUN, common_lines, instances_against_gap, solved_against_time
+from octcore.bench.profiles import (
+    NOT_RUN,
+    common_lines,
+    curve_name,
+    instances_against_gap,
+    solved_against_time,
+)
 from octcore.bench.suite import list_suites
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.profile_plot import Panels, profile_figure
 from octcore.plotting.published_plot import MEASURES, published_data, published_figure
+from octcore.plotting.root_bound_plot import root_bound_figure, root_bounds
 
 Cells = Mapping[str, str]
 COLUMNS = {
@@ -30,6 +37,7 @@ COLUMNS = {
     "test_accuracy": "test accuracy",
     "reference_accuracy": "published accuracy",
     "seconds": "seconds",
+    "cpu_seconds": "CPU seconds",
     "reference_seconds": "published seconds",
     "limit": "limit",
     "load": "load",
@@ -51,35 +59,76 @@ class Section:
     machines: tuple[str, ...]
     facts: tuple[str, ...]
     """Sentences: limits, loads, and what every formulation proved."""
+    summary: tuple[tuple[str, ...], ...]
+    """Heading, and a row for every formulation or variant at every depth."""
     table: tuple[tuple[str, ...], ...]
     figures: tuple[tuple[str, go.Figure], ...]
 
 
-def bench_sections(lines: Sequence[Cells]) -> tuple[Section, ...]:
-    """Collect what the report says, suite by suite.
+def bench_sections(files: Mapping[str, Sequence[Cells]]) -> tuple[Section, ...]:
+    """Collect what the report says, file by file and suite by suite.
 
     Parameters
     ----------
-    lines : sequence of mapping
-        From `octcore.bench.profiles.read_bench`, of any suites.
+    files : mapping
+        Lines from `octcore.bench.profiles.read_bench` by the name of their file.
     """
-    groups: dict[str, list[Cells]] = {}
-    for cells in lines:
-        groups.setdefault(cells.get("suite", ""), []).append(cells)
-    return tuple(_section(key, mine) for key, mine in sorted(groups.items()))
+    groups: dict[tuple[str, str], list[Cells]] = {}
+    for name, lines in files.items():
+        for cells in lines:
+            groups.setdefault((cells.get("suite", ""), name), []).append(cells)
+    return tuple(_section(suite, name, mine) for (suite, name), mine in sorted(groups.items()))
 
 
-def _section(key: str, lines: list[Cells]) -> Section:
+def _section(key: str, name: str, lines: list[Cells]) -> Section:
     suite = list_suites().get(key)
     machines = dict.fromkeys(cells["machine"] for cells in lines if cells.get("machine"))
     run = [cells for cells in lines if cells["status"] not in NOT_RUN]
     return Section(
-        suite.title if suite else key,
+        f"{suite.title if suite else key} ({name})",
         tuple(machines),
         tuple(_facts(lines, run)),
+        _summary(run),
         _table(lines),
         tuple(_figures(run)),
     )
+
+
+def _summary(run: Sequence[Cells]) -> tuple[tuple[str, ...], ...]:
+    """What every formulation or variant reached at every depth; medians, unless it says else."""
+    groups: dict[tuple[int, str], list[Cells]] = {}
+    for cells in run:
+        groups.setdefault((int(cells["depth"]), curve_name(cells)), []).append(cells)
+    rows = [
+        (
+            name,
+            str(depth),
+            f"{sum(cells['status'] == 'optimal' for cells in mine)} of {len(mine)}",
+            _middle(mine, "seconds"),
+            _middle(mine, "cpu_seconds"),
+            _middle(mine, "reference_seconds"),
+            _middle([cells for cells in mine if cells["status"] != "optimal"], "gap", ".2%"),
+            _middle(mine, "test_accuracy", ".3f", fmean),
+            _middle(mine, "reference_accuracy", ".3f", fmean),
+        )
+        for (depth, name), mine in sorted(groups.items(), key=lambda item: item[0][0])
+    ]
+    heading = (
+        "formulation", "depth", "proven", "seconds", "CPU seconds", "published seconds",
+        "gap of the open ones", "mean test accuracy", "mean published accuracy",
+    )  # fmt: skip
+    kept = [k for k in range(len(heading)) if any(row[k] for row in rows)]
+    return tuple(tuple(row[k] for k in kept) for row in (heading, *rows))
+
+
+def _middle(
+    lines: Sequence[Cells],
+    column: str,
+    form: str = ".3g",
+    middle: Callable[[list[float]], float] = median,
+) -> str:
+    values = [float(cells[column]) for cells in lines if cells.get(column)]
+    return format(middle(values), form) if values else ""
 
 
 def _facts(lines: Sequence[Cells], run: Sequence[Cells]) -> list[str]:
@@ -121,6 +170,10 @@ def _figures(run: Sequence[Cells]) -> list[tuple[str, go.Figure]]:
         if pairs:
             caption = f"{words[0].upper()}{words[1:]}: ours and the paper's"
             found.append((caption, published_figure(pairs, measure, LIGHT)))
+    roots = root_bounds(run)
+    if roots is not None:
+        caption = "Distance of the root bound from the optimum"
+        found.append((caption, root_bound_figure(roots, LIGHT)))
     return found
 
 
@@ -143,9 +196,9 @@ def as_markdown(sections: Sequence[Section]) -> str:
     parts = ["# Benchmarks"]
     for section in sections:
         parts += [f"## {section.title}", *section.machines, *section.facts]
-        heading, *rows = section.table
-        table = [heading, tuple("---" for _ in heading), *rows]
-        parts.append("\n".join(f"| {' | '.join(map(_cell, row))} |" for row in table))
+        for heading, *rows in (section.summary, section.table):
+            table = [heading, tuple("---" for _ in heading), *rows]
+            parts.append("\n".join(f"| {' | '.join(map(_cell, row))} |" for row in table))
     return "\n\n".join(parts) + "\n"
 
 
@@ -154,7 +207,7 @@ def _cell(text: str) -> str:
 
 
 def as_html(sections: Sequence[Section]) -> str:
-    """One page that needs no other file: pictures, sentences and tables."""
+    """One page that needs no other file: summaries, pictures, and every line folded away."""
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Benchmarks</title>"
         f"<style>{STYLE}</style></head><body><h1>Benchmarks</h1>"
@@ -163,15 +216,22 @@ def as_html(sections: Sequence[Section]) -> str:
     for section in sections:
         parts.append(f"<h2>{escape(section.title)}</h2>")
         parts += [f"<p>{escape(words)}</p>" for words in (*section.machines, *section.facts)]
+        parts.append(_html_table(section.summary))
         for caption, figure in section.figures:
             script: bool = not has_script
-            picture = figure.to_html(full_html=False, include_plotlyjs=script)
+            picture = figure.to_html(
+                full_html=False, include_plotlyjs=script, config={"displayModeBar": False}
+            )
             parts.append(f"<h3>{escape(caption)}</h3>{picture}")
             has_script = True
-        heading, *rows = section.table
-        parts.append("<table><tr>" + "".join(f"<th>{escape(c)}</th>" for c in heading) + "</tr>")
-        parts += [
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-        ]
-        parts.append("</table>")
+        lines = f"All {len(section.table) - 1} lines"
+        parts.append(f"<details><summary>{lines}</summary>{_html_table(section.table)}</details>")
     return "".join([*parts, "</body></html>\n"])
+
+
+def _html_table(table: tuple[tuple[str, ...], ...]) -> str:
+    heading, *rows = table
+    parts = ["<table><tr>", *(f"<th>{escape(cell)}</th>" for cell in heading), "</tr>"]
+    for row in rows:
+        parts += ["<tr>", *(f"<td>{escape(cell)}</td>" for cell in row), "</tr>"]
+    return "".join([*parts, "</table>"])

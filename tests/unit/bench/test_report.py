@@ -10,7 +10,8 @@ import pytest
 from octcore.bench.instance import COLUMNS, Line
 from octcore.cli import main
 from octcore.plotting.palette import LIGHT
-from octcore.plotting.published_plot import published_data, published_figure
+from octcore.plotting.published_plot import MOST_ROWS, Pair, published_data, published_figure
+from octcore.plotting.root_bound_plot import root_bound_figure, root_bounds
 
 CLOSED = Line(
     "s-oct", "iris", "auto", "s-oct", 2, "cuts=benders-last-1", "optimal", 149.0, 149.0, 0.0, 4.0,
@@ -49,7 +50,8 @@ def test_files_of_several_suites_become_one_report(tmp_path, capsys):
     page = (tmp_path / "out.html").read_text(encoding="utf-8")
     assert "2 cores of a &lt;processor&gt;" in page
     assert page.count("plotly.js v") == 1  # one script for all pictures
-    assert "Root bound, and the published optimum: ours and the paper&#x27;s" in page
+    assert "Distance of the root bound from the optimum" in page
+    assert "| s-oct cuts=benders-last-1 | 2 | 1 of 1 | 4 | 12 |" in text
 
 
 def test_report_refuses_in_one_sentence(tmp_path, capsys):
@@ -70,10 +72,37 @@ def test_a_figure_that_is_no_number_is_refused(tmp_path, capsys):
 def test_repetitions_of_a_data_set_are_averaged():
     lines = [
         {**dict.fromkeys(COLUMNS, ""), "dataset": "Wine", "encoding": "auto", "depth": "2",
-         "test_accuracy": ours, "reference_accuracy": "0.95"}
+         "formulation": "svm1-odt", "test_accuracy": ours, "reference_accuracy": "0.95"}
         for ours in ("0.9", "1.0", "")
     ]  # fmt: skip
     (pair,) = published_data(lines, "accuracy")
     assert (pair.name, pair.ours, pair.published) == ("Wine D=2", pytest.approx(0.95), 0.95)
     figure = published_figure((pair,), "accuracy", LIGHT)
     assert [trace.name for trace in figure.data if trace.mode == "markers"] == ["ours", "published"]
+
+
+def test_root_bounds_are_distances_from_the_known_optimum():
+    blank = dict.fromkeys(COLUMNS, "")
+    lines = [
+        {**blank, "dataset": name, "encoding": "none", "depth": "2", "formulation": model,
+         "parameters": "leaf_penalty=0.01", "root_bound": bound, "reference_objective": "0.8"}
+        for name, model, bound in (
+            ("a", "flow-oct", "0.88"), ("a", "bend-oct", "0.84"), ("b", "flow-oct", ""),
+            ("b", "bend-oct", "0.8"),
+        )
+    ]  # fmt: skip
+    record = root_bounds(lines)
+    assert record is not None
+    assert (record.models, record.instances) == (("flow-oct", "bend-oct"), ("a D=2", "b D=2"))
+    assert record.gaps[0] == (pytest.approx(0.1), pytest.approx(0.05))
+    assert record.gaps[1] == (None, 0.0)
+    assert record.words.startswith("Mean over 1 instances with all bounds: flow-oct 10.0%")
+    assert root_bound_figure(record, LIGHT).data[0].text[0] == ["10.0%", "5.0%"]
+    assert root_bounds([{**blank, "dataset": "a"}]) is None
+
+
+def test_many_pairs_are_drawn_against_each_other():
+    pairs = tuple(Pair(f"set {k}", "flow-oct", 0.5, 0.6) for k in range(MOST_ROWS + 1))
+    diagonal, marks = published_figure(pairs, "seconds", LIGHT).data
+    assert len(marks.x) == len(pairs)
+    assert (diagonal.x, marks.x[0], marks.y[0]) == ((0.5, 0.6), 0.6, 0.5)

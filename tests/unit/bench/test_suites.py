@@ -22,7 +22,7 @@ from octcore.bench.profiles import (
 )
 from octcore.bench.published_figures import published
 from octcore.bench.runner import _folds, existing_keys, in_this_process, run_suite
-from octcore.bench.suite import get_suite, list_suites, pick
+from octcore.bench.suite import get_suite, list_suites, of_datasets, pick
 from octcore.bench.suites import svm1_odt
 from octcore.bench.suites.accelerated import instances as accelerated
 from octcore.bench.suites.flow_oct import grid
@@ -174,6 +174,14 @@ def test_pick_spreads_cases_evenly():
     assert [i.depth for i in few] == [3, 3, 7, 7]
     assert pick(made, None) == made
     assert pick(made, 100) == made
+
+
+def test_data_sets_can_be_named():
+    made = [instance(dataset=name) for name in ("iris", "wine", "iris")]
+    assert [i.dataset for i in of_datasets(made, ["iris"])] == ["iris", "iris"]
+    assert of_datasets(made, []) == made
+    with pytest.raises(SettingsError, match="did you mean wine"):
+        of_datasets(made, ["wines"])
 
 
 def test_grids_say_the_same_in_each_formulation():

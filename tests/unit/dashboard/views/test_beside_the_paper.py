@@ -20,3 +20,12 @@ def test_only_what_both_report_is_drawn():
     app = AppTest.from_function(page, kwargs={"content": CONTENT}, default_timeout=60).run()
     assert not app.exception
     assert [expander.label for expander in app.expander] == ["Beside the paper: seconds"]
+
+
+def test_root_bounds_are_drawn_where_the_optimum_is_known():
+    heading, line = CONTENT.decode().splitlines()
+    content = f"{heading},reference_objective,root_bound\n{line},149,150\n".encode()
+    app = AppTest.from_function(page, kwargs={"content": content}, default_timeout=60).run()
+    assert not app.exception
+    assert app.expander[-1].label == "Distance of the root bound from the optimum"
+    assert any("s-oct 0.7%" in caption.value for caption in app.caption)
