@@ -351,10 +351,6 @@ def check_all(
 
     Parameters
     ----------
-    declared : iterable of Parameter
-        The declarations.
-    given : mapping or None
-        Values by name.
     owner : str
         Whose settings they are, for the message ("flow-oct").
 

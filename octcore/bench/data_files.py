@@ -85,8 +85,6 @@ def table(
 
     Parameters
     ----------
-    path, name : Path, str
-        File and name of the set.
     target : int
         Position of the class, from 0, negative from the end.
     header : bool

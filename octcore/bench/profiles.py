@@ -62,8 +62,6 @@ def common_lines(lines: Sequence[Cells], by: str = "formulation") -> list[Cells]
 
     Parameters
     ----------
-    lines : sequence of mapping
-        Of an output.
     by : str
         One of `GROUPS`: what the curves tell apart.
     """

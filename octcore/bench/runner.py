@@ -50,8 +50,6 @@ def run_suite(
 
     Parameters
     ----------
-    instances : sequence of Instance
-        What to solve, in this order.
     limit : float
         Seconds of every solve; in a child process a hard deadline a little later holds too.
     output : Path or None

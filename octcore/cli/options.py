@@ -128,8 +128,6 @@ def solve_settings(arguments: argparse.Namespace, formulation: str | None = None
 
     Parameters
     ----------
-    arguments : argparse.Namespace
-        Options from `add_solve_options`.
     formulation : str or None
         Key of the formulation; by default the one of the options.
     """

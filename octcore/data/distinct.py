@@ -15,8 +15,6 @@ def distinct_rows(
 
     Parameters
     ----------
-    X : numpy.ndarray
-        Shape ``(n_samples, n_features)``.
     y : numpy.ndarray or None
         Whole numbers, shape ``(n_samples,)``.
 

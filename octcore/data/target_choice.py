@@ -27,11 +27,6 @@ def likely_target(table: RawTable) -> str | None:
 
     A usual name decides, else the last column.  A column of many numbers is never taken, and
     neither is one of dates or of names that are nearly all different.
-
-    Parameters
-    ----------
-    table : RawTable
-        The table as it was read.
     """
     columns = [column for column in table.columns if column.name != table.index_column]
     able = [column for column in columns if _can_hold_classes(column)]
@@ -76,10 +71,6 @@ def with_binned_target(table: RawTable, target: str, bins: int) -> RawTable:
 
     Parameters
     ----------
-    table : RawTable
-        The table as it was read.
-    target : str
-        Exact name of the column.
     bins : int
         Number of classes, 2 to 5; fewer arise where many rows share one value.
 

@@ -283,8 +283,6 @@ def finish_column(
 
     Parameters
     ----------
-    column : TypedColumn
-        The column of the whole file.
     rows : ndarray of int64
         Rows that are kept; a missing value among them becomes a level of its own.
     wanted : str or None

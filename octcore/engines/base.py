@@ -114,14 +114,10 @@ def root_values(
 
     Parameters
     ----------
-    program : Program
-        What was searched.
     values : numpy.ndarray
         In the units of the search, shape ``(n_columns,)``; infinite where there is no tree.
     exact : numpy.ndarray
         Whether they are exact, shape ``(n_columns,)``.
-    leaf : float or None
-        Value of the best single leaf.
     """
     return {
         "root_values": [

@@ -20,13 +20,7 @@ class InfeasibleModelError(Exception):
 
 
 class CompiledColumns:
-    """Columns of the variables of a model (see `octcore.program.Columns`).
-
-    Parameters
-    ----------
-    variables : iterable of Pyomo variable data
-        Variables in column order.
-    """
+    """Columns of the variables of a model (see `octcore.program.Columns`)."""
 
     def __init__(self, variables: Iterable[Any]) -> None:
         self._position = {id(variable): j for j, variable in enumerate(variables)}

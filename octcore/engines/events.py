@@ -120,12 +120,6 @@ class Recorder:
 
     Parameters
     ----------
-    sense : Sense
-        Direction of the objective.
-    clock : Clock
-        Origin of the times.
-    emit : callable
-        Receives every `Event`.
     granularity : float
         Smallest positive difference of two objective values; bounds are rounded to it.
     tolerance : float

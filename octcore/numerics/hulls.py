@@ -141,8 +141,6 @@ def soft_margin_plane(
 
     Parameters
     ----------
-    X : numpy.ndarray
-        Points, shape ``(n_samples, n_features)``.
     right : numpy.ndarray
         Which points should have a score of at least 1; the others of at most -1.
     weights : numpy.ndarray

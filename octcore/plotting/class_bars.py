@@ -26,13 +26,7 @@ class ClassBars:
 
 
 def class_bars(classes: Sequence[Any], counts: Sequence[int]) -> ClassBars:
-    """Collect the classes in their order; of many, the largest and the others together.
-
-    Parameters
-    ----------
-    classes, counts : sequence
-        Labels and rows of all classes.
-    """
+    """Collect the classes in their order; of many, the largest and the others together."""
     largest = sorted(range(len(classes)), key=lambda k: -counts[k])
     kept = sorted(largest if len(classes) <= MOST_BARS else largest[: MOST_BARS - 1])
     rest = [k for k in range(len(classes)) if k not in set(kept)]

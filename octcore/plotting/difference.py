@@ -37,13 +37,7 @@ class Difference:
 def difference_data(
     before: tuple[Tree, Encoding], after: tuple[Tree, Encoding], data: Dataset
 ) -> Difference:
-    """Compare two trees node by node, in the words of their encodings.
-
-    Parameters
-    ----------
-    data : Dataset
-        Rows on which predictions are compared.
-    """
+    """Compare two trees node by node, in the words of their encodings."""
     first, second = _forms(*before), _forms(*after)
     predictions = [
         tree.predict_codes(encoding.transform(data.frame)) for tree, encoding in (before, after)
@@ -68,13 +62,7 @@ def _forms(tree: Tree, encoding: Encoding) -> dict[int, object]:
 
 
 def mark(component: dict[str, Any], nodes: frozenset[int]) -> dict[str, Any]:
-    """Mark nodes in what the tree component draws, in words and by their frame.
-
-    Parameters
-    ----------
-    component : dict
-        From `octcore.plotting.tree_view.component_data`.
-    """
+    """Mark nodes in what the tree component draws, in words and by their frame."""
     marked = [
         {
             **node,

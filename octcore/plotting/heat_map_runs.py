@@ -44,13 +44,7 @@ class HeatMap:
 
 
 def heat_map_data(usages: Sequence[FeatureUsage], labels: Sequence[str]) -> HeatMap:
-    """Bring the feature usage of several runs onto the same rows.
-
-    Parameters
-    ----------
-    usages : sequence of FeatureUsage
-        From `octcore.plotting.feature_usage.usage_data`.
-    """
+    """Bring the feature usage of several runs onto the same rows."""
     totals: dict[str, float] = {}
     for usage in usages:
         for name, row in zip(usage.features, usage.shares, strict=True):

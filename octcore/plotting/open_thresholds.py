@@ -61,15 +61,7 @@ def open_columns(values: Mapping[str, Any], encoding: Encoding, data: Dataset) -
 def open_thresholds_data(
     values: Mapping[str, Any], encoding: Encoding, data: Dataset, column: str
 ) -> OpenThresholds:
-    """Collect the moments of one raw column.
-
-    Parameters
-    ----------
-    values, encoding
-        As in `open_columns`.
-    column : str
-        One of `open_columns`.
-    """
+    """Collect the moments of one raw column."""
     own = next(j for j, c in enumerate(encoding.columns) if c.raw == column)
     moments = []
     for moment in values["open_thresholds"]:

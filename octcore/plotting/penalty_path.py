@@ -67,8 +67,6 @@ def penalty_path_figure(
 
     Parameters
     ----------
-    record : mapping
-        From `penalty_path_data`.
     selected : (str, int) or None
         Path and number of leaves to mark.
     """

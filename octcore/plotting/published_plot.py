@@ -42,8 +42,6 @@ def published_data(lines: Iterable[Mapping[str, str]], measure: str) -> tuple[Pa
 
     Parameters
     ----------
-    lines : iterable of mapping
-        Of an output of `octcore bench`.
     measure : str
         One of `MEASURES`.
     """
@@ -68,8 +66,6 @@ def published_figure(pairs: tuple[Pair, ...], measure: str, palette: Palette) ->
 
     Parameters
     ----------
-    pairs : tuple of Pair
-        What to draw, first on top.
     measure : str
         One of `MEASURES`; seconds get a logarithmic axis.
     """

@@ -149,13 +149,7 @@ class CutPicture:
 def cut_pictures(
     trace: Trace, encoding: Encoding, X: np.ndarray, classes: tuple[Any, ...]
 ) -> tuple[CutPicture, ...]:
-    """Collect the cuts of a trace that came with a picture.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Encoded training rows.
-    """
+    """Collect the cuts of a trace that came with a picture."""
     distinct = np.flatnonzero(~pd.DataFrame(X).duplicated().to_numpy())
     found = []
     for event in trace:

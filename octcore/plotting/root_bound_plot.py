@@ -38,13 +38,7 @@ class RootBounds:
 
 
 def root_bounds(lines: Iterable[Mapping[str, str]]) -> RootBounds | None:
-    """Collect root bounds where the optimum is known; None without any, or with too many rows.
-
-    Parameters
-    ----------
-    lines : iterable of mapping
-        Of an output of `octcore bench`.
-    """
+    """Collect root bounds where the optimum is known; None without any, or with too many rows."""
     found: dict[tuple[str, str], float | None] = {}
     has_any = False
     for cells in lines:

@@ -84,8 +84,6 @@ def row_path_data(
     ----------
     tree, encoding : Tree, Encoding
         The tree and the encoding of its columns.
-    words : mapping of int to str
-        Question of every split.
     """
     X = encoding.transform(frame)
     nodes = tree.decision_path(X[0])
@@ -129,8 +127,6 @@ def class_shares(
     ----------
     tree, encoding : Tree, Encoding
         The tree and the encoding of its columns.
-    test : Dataset or None
-        Held-out rows.
     """
     inside, outside = node_counts(tree, encoding, train), node_counts(tree, encoding, test)
     return {
@@ -163,13 +159,7 @@ def row_of(data: Dataset, position: int, source: str) -> ChosenRow:
 
 
 def typed_row(data: Dataset, values: Mapping[str, Any]) -> ChosenRow:
-    """Make a row of values that somebody typed; other columns get typical ones.
-
-    Parameters
-    ----------
-    values : mapping
-        Raw values by column.
-    """
+    """Make a row of values that somebody typed; other columns get typical ones."""
     record = typical_values(data, list(data.feature_names)) | dict(values)
     frame = pd.DataFrame({name: [record[name]] for name in data.feature_names})
     return ChosenRow("typed", -1, frame.astype(data.frame.dtypes.to_dict()))

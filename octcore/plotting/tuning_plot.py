@@ -105,13 +105,7 @@ def _without(candidate: Candidate, name: str) -> Candidate:
 
 
 def tuning_figure(record: TuningPlot, palette: Palette) -> go.Figure:
-    """Draw mean accuracy with spread: lines over one setting, or one line of marks each.
-
-    Parameters
-    ----------
-    record : TuningPlot
-        From `tuning_data`.
-    """
+    """Draw mean accuracy with spread: lines over one setting, or one line of marks each."""
     figure = _lines(record, palette) if record.across else _marks(record, palette)
     return figure
 

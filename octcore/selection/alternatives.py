@@ -138,8 +138,6 @@ def alternatives(
         As in `NearOptimalTrees.restrict`.
     attribute : str or None
         Raw column of the groups whose positive predictions are compared.
-    listed : int
-        Trees to describe one by one.
     """
     narrow = found.restrict(with_features, without_features, max_leaves, tolerance)
     judge = _Judge(found, attribute)

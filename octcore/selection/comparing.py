@@ -20,8 +20,6 @@ def repetitions(plan: Mapping[str, Any], repeats: int) -> tuple[dict[str, Any], 
 
     Parameters
     ----------
-    plan : mapping
-        Settings as of `octcore.solve`.
     repeats : int
         Splits into training and held-out rows, 1 or more.
 

@@ -91,8 +91,6 @@ def in_parallel(calls: Iterable[Any], n_jobs: int, backend: str | None) -> Itera
 
     Parameters
     ----------
-    calls : iterable
-        From `joblib.delayed`.
     n_jobs : int
         Calls at once, -1 for all that there is room for.
     backend : str or None

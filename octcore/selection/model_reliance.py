@@ -38,15 +38,6 @@ def tree_reliance(tree: Tree, X: np.ndarray, y: np.ndarray, groups: np.ndarray) 
     of misclassified rows: nothing is drawn, as a row's way depends on the others only through the
     share of rows that pass the tests of the feature on the path to a leaf.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_columns)
-        Encoded rows.
-    y : ndarray of shape (n_samples,)
-        Class codes.
-    groups : ndarray of shape (n_columns,)
-        Raw feature of every column.
-
     Returns
     -------
     dict of int to float

@@ -453,8 +453,6 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
 
     Parameters
     ----------
-    prepared : Prepared
-        Rows and settings of the search.
     optimum : float
         The proven optimum, which is the bound of the run.
     """

@@ -82,8 +82,6 @@ def signed_distance(tree: Tree, X: np.ndarray, positive: int) -> np.ndarray:
 
     Parameters
     ----------
-    X : numpy.ndarray
-        Encoded rows, shape ``(n_rows, n_features)``.
     positive : int
         Class index that counts as positive.
 

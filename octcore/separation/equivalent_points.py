@@ -59,15 +59,7 @@ class Indicator:
 
 
 class EquivalentPointCuts:
-    """Finds violated equivalent-point inequalities without auxiliary variables.
-
-    Parameters
-    ----------
-    sets : EquivalentSets
-        From `find_sets`.
-    most : int
-        Most rows a call.
-    """
+    """Finds violated equivalent-point inequalities without auxiliary variables."""
 
     kind = "equivalent-points"
 

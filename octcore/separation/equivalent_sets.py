@@ -78,8 +78,6 @@ def find_sets(instance: Instance, split_size: int = 2, most: int = MOST_SETS) ->
         Patterns and hits; hits without weight are left out.
     split_size : int
         Largest number of features in a split set.
-    most : int
-        Most sets.
     """
     hits = np.flatnonzero(instance.weight > 0)
     X, y = instance.is_one[hits], instance.target[hits]

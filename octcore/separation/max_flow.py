@@ -85,8 +85,6 @@ class BendersCuts:
     strengthened : bool
         Whether cuts that end in a terminal node take the form with halved coefficients; the
         labels must be binary then, and only integral points get them.
-    most : int
-        Most cuts a call.
     """
 
     kind = "benders"

@@ -129,8 +129,6 @@ class PathBoundCuts:
         Canonical best subtree of depth two on the hits of a boolean mask.
     penalty : float
         Price of a leaf on the scale of the weights.
-    most : int
-        Most paths a call.
     """
 
     kind = "path-bound"

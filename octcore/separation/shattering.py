@@ -62,8 +62,6 @@ class SetFinder:
 
     Parameters
     ----------
-    X : numpy.ndarray
-        Points, shape ``(n_points, n_features)``.
     epsilon : float
         Gap that every plane must have; not 0, because a linear program cannot tell hulls apart
         that are nearer than its tolerance.
@@ -115,8 +113,6 @@ class SetFinder:
         lack : numpy.ndarray
             What a candidate lacks to going its side entirely, left ones first.  A set is violated
             when its members lack less than 1 together.
-        count : int
-            Most sets.
         """
         if not len(left) or not len(right):
             return []
@@ -166,8 +162,6 @@ class ShatteringSeparator:
 
     Parameters
     ----------
-    X : numpy.ndarray
-        Points, shape ``(n_points, n_features)``.
     routing : callable
         Columns of the routing variables of all branch nodes.
     nodes : iterable of int

@@ -39,8 +39,6 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
 
     Parameters
     ----------
-    settings : Settings
-        Checked settings.
     sample_weight : numpy.ndarray or None
         Weight of every row, shape ``(n_samples,)``; ones by default.
 

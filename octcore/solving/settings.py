@@ -289,8 +289,6 @@ def class_weights(constraints: Constraints, y: np.ndarray, classes: tuple[Any, .
     ----------
     constraints : Constraints
         May hold `class_weight`; "balanced" gives class k the weight n / (K n_k).
-    y : numpy.ndarray
-        Class indices, shape ``(n_samples,)``.
 
     Returns
     -------

@@ -17,11 +17,6 @@ def threshold_intervals(
     rows left.  For a category the values are those of its indicator, 0 and 1; for ordered
     categories they are ranks.
 
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Encoded training rows, shape ``(n_samples, n_features)``.
-
     Returns
     -------
     dict of int to (float, float)

@@ -77,8 +77,6 @@ def node_margins(
 
     Parameters
     ----------
-    X : array, shape (n_samples, n_features)
-        Encoded training rows.
     y : array of int, shape (n_samples,), or None
         Class codes; needed for slacks of unit margins.
     positive : int

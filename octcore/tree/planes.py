@@ -30,10 +30,6 @@ def tree_from_planes(
     ----------
     planes : mapping of int to (numpy.ndarray, float)
         Weights of shape ``(n_features,)`` and offset of every branch node.
-    labels : mapping of int to int
-        Class index of every leaf.
-    X : numpy.ndarray
-        Training rows, shape ``(n_samples, n_features)``.
     unit_margin : bool
         Whether the lines at score -1 and 1 are margin lines.
     tolerance : float

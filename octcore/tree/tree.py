@@ -203,11 +203,6 @@ class Tree:
     def node_rows(self, X: np.ndarray) -> dict[int, np.ndarray]:
         """Row indices that visit every node.
 
-        Parameters
-        ----------
-        X : numpy.ndarray
-            Encoded rows, shape ``(n_samples, n_features)``.
-
         Returns
         -------
         dict of int to numpy.ndarray

@@ -31,10 +31,6 @@ class WorkerPool:
     ----------
     idle : int
         Number of idle workers to keep; starting one costs 3 to 6 s.
-    command : sequence of str
-        Program and arguments of a worker.
-    environment : mapping or None
-        Variables for the workers.
     niceness : int
         How far a busy worker stands back behind its parent, which other people wait for.
     """
@@ -62,15 +58,7 @@ class WorkerPool:
         on_end: Callable[[Job], None] | None = None,
         called: float | None = None,
     ) -> Job:
-        """Start a solve or a task on a warm worker, or on a new one.
-
-        Parameters
-        ----------
-        on_event, on_end : callable or None
-            See `Job`.
-        called : float or None
-            See `Job`.
-        """
+        """Start a solve or a task on a warm worker, or on a new one."""
         if self._closing.is_set():
             raise RuntimeError("The pool is closed.")
         process = self._take()

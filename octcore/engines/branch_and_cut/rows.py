@@ -24,8 +24,6 @@ class CutPool:
 
     Parameters
     ----------
-    lp : PersistentLp
-        The LP that receives the rows.
     least : int
         No purge while fewer cuts than this are in the LP.
     """

@@ -61,15 +61,7 @@ class Relaxation:
 
 
 class BranchAndCut:
-    """One run of the search.
-
-    Parameters
-    ----------
-    model : PyomoModel
-        Separators, branching, rounding and tree reading.
-    cancel : callable
-        Whether to stop.
-    """
+    """One run of the search."""
 
     def __init__(
         self,

@@ -100,8 +100,6 @@ class Accelerations:
 
         Parameters
         ----------
-        params : mapping
-            Checked hyperparameters.
         couples : bool
             Whether a side constraint couples a subtree with the rest of the tree.
 

@@ -133,13 +133,7 @@ def _add_conflicts(model: Any, tools: Tools) -> None:
 
 
 class AcceleratedCuts:
-    """Runs the separators in the order in which they pay off.
-
-    Parameters
-    ----------
-    guard : callable
-        Raises when the solve must stop.
-    """
+    """Runs the separators in the order in which they pay off."""
 
     def __init__(self, tools: Tools, guard: Callable[[], None]) -> None:
         settings, instance = tools.settings, tools.reduced.instance

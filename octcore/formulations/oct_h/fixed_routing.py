@@ -17,8 +17,6 @@ def fewest_features(tree: Tree, X: np.ndarray, epsilon: float) -> Tree:
 
     Parameters
     ----------
-    X : numpy.ndarray
-        Training rows, shape ``(n_samples, n_features)``.
     epsilon : float
         Width of the empty strip that every split must keep, for weights of 1-norm 1.
     """

@@ -102,8 +102,6 @@ class TreeVariables:
 
     Parameters
     ----------
-    model : pyomo.environ.ConcreteModel
-        Gets the variables.
     instance : Instance
         Features; variables are indexed by their encoded columns.
     """

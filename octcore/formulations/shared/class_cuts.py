@@ -30,10 +30,6 @@ class ClassCuts:
     ----------
     model : pyomo.environ.ConcreteModel
         Holds ``b[m, f]`` and ``z[i, m]``, indices in order.
-    rows : MergedRows
-        Rows of `z`.
-    columns : list of int
-        Encoded columns of `b`.
     """
 
     kind = "class"

@@ -77,8 +77,6 @@ class Fixing:
 
         Parameters
         ----------
-        model : pyomo.environ.ConcreteModel
-            Receives the rows.
         b : pyomo variable
             ``b[m, f]``.
         """
@@ -123,8 +121,6 @@ def find_fixing(
         Bounds ``V_f``, shape ``(n_features,)``.
     known : float
         Objective of a tree that keeps the side constraints.
-    guard : callable
-        Raises when the solve must stop.
     """
     roots = frozenset(f for f in columns if values[f] < known - SLACK)
     left = sorted((f for f in columns if f not in roots), key=lambda f: -values[f])
@@ -156,10 +152,6 @@ def pair_values(
 
     Parameters
     ----------
-    problem, objective : Problem, UnivariateObjective
-        As for `find_fixing`.
-    guard : callable
-        Raises when the solve must stop.
     end : float
         Monotonic time at which searches end with weaker bounds.
     """

@@ -240,10 +240,6 @@ def add_big_m(
     ----------
     model : pyomo.environ.ConcreteModel
         Receives ``a``, ``a_size``, ``b`` and the rows.
-    nodes : list of int
-        Branch nodes that get a plane.
-    X : numpy.ndarray
-        Points, shape ``(n_points, n_features)``.
     goes_left, goes_right : callable
         ``(point, node) -> variable`` that is 1 when the point goes there.
     guard : callable

@@ -14,13 +14,7 @@ def unnamed_classes(shares: FloatArray, leaves: int) -> float:
 
 
 def best_stump_errors(X: FloatArray, y: NDArray[np.int64], weights: FloatArray) -> float:
-    """Errors of the best tree with one split on one column.
-
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Shape ``(n_samples, n_features)``.
-    """
+    """Errors of the best tree with one split on one column."""
     table = np.zeros((len(y), int(y.max(initial=0)) + 1))
     table[np.arange(len(y)), y] = weights
     total = table.sum(axis=0)

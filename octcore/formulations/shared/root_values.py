@@ -105,8 +105,6 @@ class RootValues:
 
         Parameters
         ----------
-        model : pyomo.environ.ConcreteModel
-            Receives the row.
         b : pyomo variable
             ``b[m, f]``.
         value : pyomo expression
@@ -134,8 +132,6 @@ class RootValues:
 
         Parameters
         ----------
-        model, b, F : pyomo.environ.ConcreteModel, pyomo variable, sequence of int
-            As for `strengthen`.
         trees : iterable of Tree
             Known trees beside the one of the search.
         """

@@ -33,15 +33,7 @@ class MergedRows:
 
 
 def merge_rows(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> MergedRows:
-    """Merge rows that agree in all columns and in the class.
-
-    Parameters
-    ----------
-    X : numpy.ndarray
-        Shape ``(n_samples, n_features)``.
-    y, weights : numpy.ndarray
-        Class codes and weights, shape ``(n_samples,)``.
-    """
+    """Merge rows that agree in all columns and in the class."""
     first, group_of = distinct_rows(X, y)
     return MergedRows(
         X[first],

@@ -28,8 +28,6 @@ def shattering_at_leaves(
 
     Parameters
     ----------
-    X : numpy.ndarray
-        Rows of the model, shape ``(n_rows, n_features)``.
     routed : Pyomo variable
         ``routed[i, leaf]``, row i ends at a leaf.
     epsilon : float

@@ -125,8 +125,6 @@ class FullRouting:
         ``b[m, f]`` as above and ``w[m, k]``, node m predicts class k.
     leaf : mapping
         Expression by node that is 1 where the node is a leaf.
-    guard : callable
-        Raises when the solve must stop.
     """
 
     def __init__(

@@ -155,13 +155,7 @@ def rightmost_terminal(node: int, depth: int) -> int:
 
 
 class TerminalValues:
-    """Values of the variables of this file for a tree whose leaves stand at given terminals.
-
-    Parameters
-    ----------
-    rows : MergedRows
-        Rows of `z`.
-    """
+    """Values of the variables of this file for a tree whose leaves stand at given terminals."""
 
     def __init__(self, tree: Tree, problem: Problem, rows: MergedRows) -> None:
         first, n_terminals = 2**problem.depth, 2**problem.depth

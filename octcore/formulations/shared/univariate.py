@@ -166,13 +166,7 @@ class UnivariateObjective:
 
 
 def weight_unit(weights: np.ndarray) -> float:
-    """Largest number of which all positive weights are whole multiples; 0 if there is none.
-
-    Parameters
-    ----------
-    weights : numpy.ndarray
-        Weights of the rows, shape ``(n_samples,)``.
-    """
+    """Largest number of which all positive weights are whole multiples; 0 if there is none."""
     positive = np.unique(weights[weights > 0])
     if not len(positive):
         return 0.0

@@ -59,13 +59,7 @@ class NodeRecord:
 
 
 def yes_first(by_node: Mapping[int, NodeRecord], node: int) -> tuple[int, int]:
-    """Children of a branch node: the one where its question is answered with yes, then the other.
-
-    Parameters
-    ----------
-    by_node : mapping of int to NodeRecord
-        All nodes.
-    """
+    """Children of a branch node: the one where its question is answered with yes, then the other."""
     left, right = 2 * node, 2 * node + 1
     return (left, right) if by_node[left].arrival == by_node[node].words else (right, left)
 

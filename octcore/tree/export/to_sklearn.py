@@ -55,8 +55,6 @@ def to_sklearn(
         The tree; every split tests one column.
     X : array, shape (n_samples, n_features)
         Encoded rows, for the counts that scikit-learn shows.
-    y : array of int, shape (n_samples,)
-        Class codes.
     raw : array, shape (n_samples, n_raw_features), or None
         The same rows in raw columns of numbers, in the order of ``encoding.raw_features``; given
         them, the classifier takes raw rows instead of encoded ones.
