@@ -1,6 +1,6 @@
 """One scikit-learn class for every formulation, made from its declaration on first use.
 
-``named.pyi`` says the same to editors and type checkers; ``python -m octcore.docs.class_types``
+``named.pyi`` says the same to editors and type checkers; ``python -m tests.docs.class_types``
 writes it.
 """
 

@@ -1,4 +1,4 @@
-# Written by python -m octcore.docs.class_types; do not edit.
+# Written by python -m tests.docs.class_types; do not edit.
 import inspect
 from collections.abc import Mapping
 from typing import Any, Literal

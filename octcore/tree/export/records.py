@@ -59,7 +59,7 @@ class NodeRecord:
 
 
 def yes_first(by_node: Mapping[int, NodeRecord], node: int) -> tuple[int, int]:
-    """Children of a branch node: the one where its question is answered with yes, then the other."""
+    """Children of a branch node: where its question is answered with yes, then the other."""
     left, right = 2 * node, 2 * node + 1
     return (left, right) if by_node[left].arrival == by_node[node].words else (right, left)
 

@@ -12,10 +12,10 @@ from scipy.sparse import csr_matrix
 from sklearn.model_selection import GridSearchCV
 
 import octcore
-from octcore.docs.class_types import TYPES, types_of_classes
 from octcore.errors import DataError, SettingsError
 from octcore.estimator.named import GENERAL
 from octcore.formulations.base import list_formulations
+from tests.docs.class_types import TYPES, types_of_classes
 
 NARROW = [info for info in list_formulations() if info.key != "cart"]
 
@@ -178,7 +178,7 @@ def test_paths_leaves_and_logarithms_agree(table: Any) -> None:
 
 def test_editors_know_every_class_with_its_parameters() -> None:
     assert TYPES.read_text(encoding="utf-8") == types_of_classes(), (
-        "run python -m octcore.docs.class_types"
+        "run python -m tests.docs.class_types"
     )
     assert {info.class_name for info in list_formulations()} <= set(dir(octcore))
     for info in list_formulations():
