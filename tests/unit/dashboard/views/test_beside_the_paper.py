@@ -28,4 +28,4 @@ def test_root_bounds_are_drawn_where_the_optimum_is_known():
     app = AppTest.from_function(page, kwargs={"content": content}, default_timeout=60).run()
     assert not app.exception
     assert app.expander[-1].label == "Distance of the root bound from the optimum"
-    assert any("0.7%" in caption.value for caption in app.caption)
+    assert any("with all bounds" in caption.value for caption in app.caption)
