@@ -9,8 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from octcore.cli.options import (
+    add_constraint,
     add_data_options,
     add_declared,
+    add_many,
     constraint_values,
     given,
     pairs_of,
@@ -43,18 +45,11 @@ def add_commands(commands: Any) -> None:
     parser = commands.add_parser("near-optimal")
     add_data_options(parser)
     add_declared(parser, (*SETTINGS, TREES))
-    parser.add_argument(
-        "--param", metavar="NAME=VALUE", action="append", default=[], help="leaf_penalty=0.01"
-    )
-    parser.add_argument("--constraint", metavar="NAME=VALUE", action="append", default=[])
-    parser.add_argument(
-        "--with", metavar="COL", action="append", default=[], dest="with_features",
-        help="keep the trees that test this feature",
-    )  # fmt: skip
-    parser.add_argument(
-        "--without", metavar="COL", action="append", default=[], dest="without_features",
-        help="keep the trees that do not test this feature",
-    )  # fmt: skip
+    add_many(parser, "--param", "NAME=VALUE", "leaf_penalty=0.01")
+    add_constraint(parser)
+    add_many(parser, "--with", "COL", "keep the trees that test this feature", "with_features")
+    without = "keep the trees that do not test this feature"
+    add_many(parser, "--without", "COL", without, "without_features")
     parser.add_argument("--json", metavar="FILE|-", help="write counts and trees as JSON")
     parser.add_argument("--timbertrek", metavar="FILE", help="write the trees for TimberTrek")
     parser.add_argument("--rules", metavar="FILE.csv", help="write the trees as rules")

@@ -26,25 +26,11 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Add how the columns of a file are meant."""
-    parser.add_argument(
-        "--drop", metavar="COL", action="append", default=[], help="leave a column out"
-    )
-    parser.add_argument(
-        "--kind",
-        metavar="COL=KIND",
-        action="append",
-        default=[],
-        help="numeric, ordinal, categorical or binary",
-    )
+    add_many(parser, "--drop", "COL", "leave a column out")
+    add_many(parser, "--kind", "COL=KIND", "numeric, ordinal, categorical or binary")
     parser.add_argument("--missing", choices=MISSING, default="drop-rows")
     parser.add_argument("--positive-class", metavar="CLASS", default=None)
-    parser.add_argument(
-        "--merge",
-        metavar="COL",
-        action="append",
-        default=[],
-        help="take values that differ only in capitals for one",
-    )
+    add_many(parser, "--merge", "COL", "take values that differ only in capitals for one")
     parser.add_argument(
         "--target-bins",
         metavar="N",
@@ -93,16 +79,20 @@ def given(arguments: argparse.Namespace, declared: Iterable[Parameter]) -> dict[
 def add_solve_options(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:
     """Add the settings of a solve but some."""
     add_declared(parser, GENERAL, without)
-    parser.add_argument(
-        "--param", metavar="NAME=VALUE", action="append", default=[], help="see octcore describe"
-    )
-    parser.add_argument(
-        "--constraint",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="VALUE as text or JSON",
-    )
+    add_many(parser, "--param", "NAME=VALUE", "see octcore describe")
+    add_constraint(parser)
+
+
+def add_constraint(parser: argparse.ArgumentParser) -> None:
+    """Add side constraints; `constraint_values` reads them."""
+    add_many(parser, "--constraint", "NAME=VALUE", "VALUE as text or JSON")
+
+
+def add_many(
+    parser: argparse.ArgumentParser, option: str, metavar: str, words: str, dest: str | None = None
+) -> None:
+    """Add an option that may be given several times."""
+    parser.add_argument(option, metavar=metavar, action="append", default=[], help=words, dest=dest)
 
 
 def read_options(arguments: argparse.Namespace) -> dict[str, Any]:

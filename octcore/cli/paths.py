@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from octcore.cli.options import (
+    add_constraint,
     add_data_options,
     add_declared,
     constraint_values,
@@ -29,7 +30,7 @@ def add_commands(commands: Any) -> None:
     parser = commands.add_parser("path")
     add_data_options(parser)
     add_declared(parser, SETTINGS)
-    parser.add_argument("--constraint", metavar="NAME=VALUE", action="append", default=[])
+    add_constraint(parser)
     parser.add_argument("--json", metavar="FILE|-", help="write steps and trees as JSON")
     parser.set_defaults(run=run_path)
     parser = commands.add_parser("binarization")
@@ -37,7 +38,7 @@ def add_commands(commands: Any) -> None:
     add_declared(parser, BINARIZATION)
     parser.add_argument("--leaf-penalty", metavar="P", type=float, default=0.01)
     parser.add_argument("--quantiles", metavar="A-B", default="2-20", help="such as 2-20 or 5")
-    parser.add_argument("--constraint", metavar="NAME=VALUE", action="append", default=[])
+    add_constraint(parser)
     parser.add_argument("--json", metavar="FILE|-", help="write points and thresholds as JSON")
     parser.set_defaults(run=run_binarization)
 

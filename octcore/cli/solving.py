@@ -11,7 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from octcore.cli.cluster import Workers, add_scheduler, connected
-from octcore.cli.options import add_data_options, add_solve_options, read_data, solve_settings
+from octcore.cli.options import (
+    add_data_options,
+    add_many,
+    add_solve_options,
+    read_data,
+    solve_settings,
+)
 from octcore.cli.output import reserved, write_files, write_text
 from octcore.cli.progress import ProgressLine
 from octcore.cli.several import (
@@ -44,9 +50,7 @@ def add_commands(commands: Any) -> None:
     solve.add_argument("--json", metavar="FILE|-", help="write the result as JSON")
     solve.add_argument("--trace", metavar="FILE.jsonl", help="write every event, one JSON a line")
     solve.add_argument("--model", metavar="FILE.json", help="write a model for octcore predict")
-    solve.add_argument(
-        "--tree", metavar="FILE", action="append", default=[], help="txt, dot, svg or json"
-    )
+    add_many(solve, "--tree", "FILE", "txt, dot, svg or json")
     solve.set_defaults(run=run_solve)
     compare = commands.add_parser("compare")
     add_data_options(compare)
