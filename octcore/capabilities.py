@@ -26,7 +26,7 @@ class Capability(StrEnum):
     ROUTING_SEARCH = "routing-search"
     """Solve the typed search problem of the MARGOT family."""
     ASSIGNMENT_SEARCH = "assignment-search"
-    """Solve the typed search problem of SVM1-ODT."""
+    """Solve the typed search problem of SVM1-ODT and OCT-H."""
     GREEDY = "greedy"
     """Take the program's own tree; nothing is proven."""
 

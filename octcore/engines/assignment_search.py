@@ -15,7 +15,7 @@ METHOD = "assignment-search"
 
 
 class AssignmentSearchEngine:
-    """Solves the typed problems of SVM1-ODT."""
+    """Solves the typed problems of SVM1-ODT and OCT-H."""
 
     key = METHOD
     title = "exact assignment search"
@@ -30,7 +30,7 @@ class AssignmentSearchEngine:
         begun = time.perf_counter()
         task: AssignmentTask = program.search
         assert recorder.objective is not None  # the single leaf is always offered first
-        search = AssignmentSearch(task.problem, recorder.objective)
+        search = AssignmentSearch(task.problem, recorder.objective / program.scale)
         reason: StopReason | None = None
         for found in search.run():
             if found.planes is not None:
@@ -38,7 +38,8 @@ class AssignmentSearchEngine:
                 objective = program.evaluate(tree)
                 if objective is not None:
                     recorder.incumbent(objective, tree, "search")
-            recorder.bound(found.bound, found.states)
+            if found.bound is not None:
+                recorder.bound(program.scale * found.bound, found.states)
             recorder.progress(nodes=found.states)
             reason = _stopped(recorder, limits, cancel, found.states)
             if reason is not None:

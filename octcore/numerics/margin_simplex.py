@@ -47,6 +47,10 @@ class MarginRows(NamedTuple):
         A, the price of a whole margin, and B, the price of the norm of a plane with margins of 1.
     reach : float
         Largest ``|g|`` of a plane that counts; it prices what rounding leaves of the balance.
+    limit : float
+        Value beyond which there is no plane, infinite without such a limit.
+    feature : float
+        Price of a column that a plane uses.
     """
 
     x: FloatArray
@@ -55,6 +59,8 @@ class MarginRows(NamedTuple):
     missing: float
     norm: float
     reach: float
+    limit: float
+    feature: float
 
 
 class NodePrograms(NamedTuple):
@@ -72,13 +78,17 @@ class NodePrograms(NamedTuple):
     basis: IntArray
     inverse: FloatArray
     basic: FloatArray
+    norm: FloatArray
+    """Price of the weight of a column; infinite where the plane may not use it."""
+    paid: NDArray[np.int8]
+    """Whether the price of using a column is paid."""
     plane: FloatArray
     """``(g, -h)`` by slot: the multipliers of the simplex method."""
     value: FloatArray
     scratch: FloatArray
 
 
-def new_programs(slots: int, most_rows: int, size: int) -> NodePrograms:
+def new_programs(slots: int, most_rows: int, size: int, norm: float) -> NodePrograms:
     """Programs without rows.
 
     Parameters
@@ -87,6 +97,8 @@ def new_programs(slots: int, most_rows: int, size: int) -> NodePrograms:
         Number of programs, and of rows in each at most.
     size : int
         Number of columns of the rows, the one of ones included.
+    norm : float
+        As in `MarginRows`.
     """
     return NodePrograms(
         np.zeros(slots, np.int64),
@@ -97,6 +109,8 @@ def new_programs(slots: int, most_rows: int, size: int) -> NodePrograms:
         np.tile(-1 - np.arange(size), (slots, 1)),
         np.tile(np.eye(size), (slots, 1, 1)),
         np.zeros((slots, size)),
+        np.full((slots, size), norm),
+        np.zeros((slots, size), np.int8),
         np.zeros((slots, size)),
         np.zeros(slots),
         np.zeros((3, max(size, most_rows))),
@@ -115,6 +129,8 @@ def copy_program(programs: Any, source: int, target: int) -> None:
     programs.basis[target] = programs.basis[source]
     programs.inverse[target] = programs.inverse[source]
     programs.basic[target] = programs.basic[source]
+    programs.norm[target] = programs.norm[source]
+    programs.paid[target] = programs.paid[source]
     programs.plane[target] = programs.plane[source]
     programs.value[target] = programs.value[source]
 
@@ -128,6 +144,18 @@ def add_row(data: Any, programs: Any, slot: int, row: int, side: float, most_piv
     programs.status[slot, 2 * n] = LOWER
     programs.status[slot, 2 * n + 1] = LOWER
     programs.n_rows[slot] = n + 1
+    _solve(data, programs, slot, most_pivots)
+
+
+@kernel()
+def forbid(data: Any, programs: Any, slot: int, column: int, most_pivots: int) -> None:
+    """Take a column from a plane and solve again; the value never falls."""
+    programs.norm[slot, column] = np.inf
+    _solve(data, programs, slot, most_pivots)
+
+
+@inner()
+def _solve(data: Any, programs: Any, slot: int, most_pivots: int) -> None:
     for _ in range(most_pivots):
         _multipliers(programs, slot)
         entering, grows = _entering(data, programs, slot)
@@ -136,7 +164,8 @@ def add_row(data: Any, programs: Any, slot: int, row: int, side: float, most_piv
         _column(data, programs, slot, entering)
         if not _step(data, programs, slot, entering, grows):
             break
-    programs.value[slot] = max(programs.value[slot], _safe_value(data, programs, slot))
+    value = max(programs.value[slot], _safe_value(data, programs, slot))
+    programs.value[slot] = value if value <= data.limit else np.inf
 
 
 @inner()
@@ -176,9 +205,10 @@ def _entering(data: Any, programs: Any, slot: int) -> Any:
         if status[2 * k + 1] == LOWER and -reached > best:
             best, entering, grows = -reached, 2 * k + 1, True
     for j in range(1, len(plane)):
-        if slack[j] == LOWER and -plane[j] > best:
+        is_free = slack[j] != BASIC and programs.norm[slot, j] == np.inf
+        if (slack[j] == LOWER or is_free) and -plane[j] > best:
             best, entering, grows = -plane[j], -1 - j, True
-        elif slack[j] == UPPER and plane[j] > best:
+        elif (slack[j] == UPPER or is_free) and plane[j] > best:
             best, entering, grows = plane[j], -1 - j, False
     return entering, grows
 
@@ -207,10 +237,21 @@ def _range(data: Any, programs: Any, slot: int, column: int) -> Any:
     if column == -1:
         return 0.0, 0.0
     if column < 0:
-        return -data.norm, data.norm
+        norm = programs.norm[slot, -1 - column]
+        return -norm, norm
     if column % 2 == 0:
         return 0.0, data.missing * data.weights[programs.rows[slot, column // 2]]
     return 0.0, np.inf
+
+
+@inner()
+def _value_of(data: Any, programs: Any, slot: int, column: int) -> float:
+    """Value of a variable at a bound; that of a forbidden column's slack is the one before."""
+    if column < 0:
+        return data.norm if programs.slack[slot, -1 - column] == UPPER else -data.norm
+    if programs.status[slot, column] == UPPER:
+        return _range(data, programs, slot, column)[1]
+    return 0.0
 
 
 @inner()
@@ -226,6 +267,7 @@ def _step(data: Any, programs: Any, slot: int, entering: int, grows: bool) -> bo
     """Ratio test and pivot; False where rounding leaves no bound to stop at."""
     basis, basic, column = programs.basis[slot], programs.basic[slot], programs.scratch[0]
     sign = 1.0 if grows else -1.0
+    start = _value_of(data, programs, slot, entering)
     low, high = _range(data, programs, slot, entering)
     step, leaving, to_upper, size = high - low, -1, False, 0.0
     for r in range(len(basis)):
@@ -247,7 +289,7 @@ def _step(data: Any, programs: Any, slot: int, entering: int, grows: bool) -> bo
     _set_status(programs, slot, basis[leaving], UPPER if to_upper else LOWER)
     _set_status(programs, slot, entering, BASIC)
     basis[leaving] = entering
-    basic[leaving] = (low if grows else high) + sign * step
+    basic[leaving] = start + sign * step
     _pivot(programs.inverse[slot], column, leaving)
     return True
 
@@ -285,9 +327,9 @@ def _safe_value(data: Any, programs: Any, slot: int) -> float:
             total += min(multiplier[k], data.missing * data.weights[row])
             for j in range(size):
                 balance[j] += multiplier[k] * programs.side[slot, k] * data.x[row, j]
-    largest = data.norm
+    share = 1.0
     for j in range(1, size):
-        largest = max(largest, abs(balance[j]))
-    if largest > data.norm:
-        total *= data.norm / largest
+        if abs(balance[j]) > programs.norm[slot, j]:
+            share = min(share, programs.norm[slot, j] / abs(balance[j]))
+    total *= share
     return max(0.0, total - data.reach * abs(balance[0]))

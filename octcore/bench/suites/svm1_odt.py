@@ -5,7 +5,8 @@ comparable in level only.  Hyperparameters are the defaults: the paper gives its
 only.  The study ``"sets"`` keeps to ten sets; ``"tuned"`` chooses the prices of margins and norms
 by five folds of the training rows, as the paper does, and trains again on all of them, so that no
 test row has a say; ``"selection"`` trains on selected rows of synthetic sets of growing size, up to
-that of the paper's largest one, and on all rows of those where that is possible.
+that of the paper's largest one, and on all rows of those where that is possible; ``"proofs"`` takes
+whole sets, for the gap that is left.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from octcore.bench.instance import SELECTION_TEST_SIZE, Instance, Published
 from octcore.bench.published_figures import published
 from octcore.bench.suite import Suite
 from octcore.data.dataset import Dataset
+from octcore.data.synthetic import four_partitions
 from octcore.selection.data_selection import Thresholds
 
 FILES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {
@@ -48,6 +50,11 @@ TEN = (
     "Iris", "Parkinsons", "Seeds", "sonar", "Wine",
 )  # fmt: skip
 """Sets of the study ``"sets"``: numeric, in the published tables at depth 2."""
+PROVEN = (
+    "Iris", "4-partitions", "Wine", "Seeds", "Banknote-authen", "Parkinsons", "Ionosphere", "sonar",
+    "Heart-disease", "Breast-cancer", "Balance-scale",
+)  # fmt: skip
+"""Sets of the study ``"proofs"``."""
 GRID = tuple(
     {"margin_price": margin, "norm_price": norm}
     for margin in (1.0, 10.0)
@@ -72,6 +79,8 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
             for n in SIZES
             for make in (_on_selected_rows, _on_all_rows)[: 1 + (n <= MOST_WHOLE)]
         ]
+    if study == "proofs":
+        return [_on_whole_set(folder, name, key) for name in PROVEN for key in formulations]
     figures = {
         (row["dataset"], row["model"]): float(row["value"]) / 100
         for row in published("svm1-odt")
@@ -99,6 +108,22 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
                 for key in formulations
             ]
     return found
+
+
+def _on_whole_set(folder: Path, dataset: str, formulation: str) -> Instance:
+    load: Callable[[], Dataset] = four_parts
+    if dataset in FILES:
+        file, target, options = FILES[dataset]
+        load = table(folder / file, dataset, target, **options)
+    return Instance(
+        dataset=dataset, encoding="auto", formulation=formulation, depth=DEPTH, load=load
+    )
+
+
+def four_parts() -> Dataset:
+    """108 points in four regions that three lines part."""
+    made = four_partitions()
+    return Dataset.from_arrays(made.points, made.labels, name="4-partitions")
 
 
 def _on_selected_rows(n_samples: int, formulation: str) -> Instance:
@@ -161,5 +186,5 @@ SUITE = Suite(
     formulations=("svm1-odt",),
     needs=tuple(dict.fromkeys(file for file, _, _ in FILES.values())),
     instances=instances,
-    studies=("main", "sets", "tuned", "selection"),
+    studies=("main", "sets", "tuned", "proofs", "selection"),
 )

@@ -72,7 +72,7 @@ INFO = FormulationInfo(
     constraints=frozenset(
         {"min_samples_leaf", "max_leaves", "max_splits", "forbidden_features", "class_weight"}
     ),
-    capabilities=(Capability.LINEAR,),
+    capabilities=(Capability.ASSIGNMENT_SEARCH, Capability.LINEAR),
     sense=Sense.MINIMISE,
     objective="errors / errors of the majority rule + alpha x features in splits",
     max_depth=6,
@@ -98,8 +98,8 @@ INFO = FormulationInfo(
         "and large constants.",
         "Few errors, but nothing asks for a wide margin: lines may pass close to points.",
     ),
-    good_at="Shows how few features an oblique split needs; the big-M rows are weak, so proofs "
-    "stay with small data.",
+    good_at="Shows how few features an oblique split needs, and proves it on some hundred rows "
+    "where few features and few errors do.",
 )
 
 
@@ -124,8 +124,12 @@ def build(problem: Problem) -> Program:
     model, problem = OCTHModel(judge), judge.problem
     unit = weight_unit(problem.weights) / judge.majority_errors
     most = len(model.J) * len(model.B)
+    task = judge.task
+    exact = (Capability.ASSIGNMENT_SEARCH,) if task is not None else ()
     return Program(
         sense=Sense.MINIMISE,
+        capabilities=(*exact, Capability.LINEAR),
+        search=task,
         n_features=problem.n_features,
         n_classes=problem.n_classes,
         evaluate=judge.evaluate,

@@ -17,7 +17,14 @@ from octcore.formulations.shared.error_weights import majority_errors
 from octcore.formulations.shared.rows import MergedRows
 from octcore.formulations.shared.univariate import drop_idle_splits
 from octcore.program import Problem
-from octcore.tree import metrics
+from octcore.search.assignment.search import (
+    AssignmentProblem,
+    AssignmentTask,
+    Planes,
+    can_search,
+)
+from octcore.search.assignment.states import LEAST_WEIGHT
+from octcore.tree import metrics, topology
 from octcore.tree.planes import drop_pass_through, tree_from_planes
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
@@ -31,6 +38,8 @@ LEAF_SHARE = 0.05
 """Smallest leaf when none is asked for: the share of the rows used in the comparisons."""
 SPARSE_SHARE = 0.4
 """Share of the time for first trees that the search for few features gets."""
+NORM = 1e-6
+"""Price of a 1-norm in the exact search: nothing beside an error, and enough to choose by."""
 POLISH_SECONDS = 0.5
 """Time to improve one tree of the solver by re-assigning rows."""
 
@@ -112,6 +121,46 @@ class OCTHTrees:
         tree = drop_pass_through(tree)
         labels = metrics.majority_labels(tree, X, problem.y, problem.weights)
         return drop_idle_splits(tree.with_labels(labels), problem)
+
+    # --- the exact search ------------------------------------------------------------------
+
+    @property
+    def task(self) -> AssignmentTask | None:
+        """Problem of the exact search, which leaves side constraints out; None if it is too large.
+
+        A plane with margins of 1 has a strip of mu or more where its 1-norm is 2 / mu at most.
+        """
+        problem, rows = self.problem, self.rows
+        if not self.J or not can_search(problem):
+            return None
+        largest = 2 / (self.epsilon * (1 - 2 * GAP_SLACK))
+        return AssignmentTask(
+            AssignmentProblem(
+                rows.X[:, self.J],
+                rows.y,
+                rows.weights,
+                problem.n_classes,
+                problem.depth,
+                2 * NORM * largest / float(rows.weights[rows.weights > 0].min()),
+                NORM,
+                1 + largest * self.reach,
+                1e-9,
+                NORM * largest,
+                self.price,
+            ),
+            self._of_search,
+        )
+
+    def _of_search(self, planes: Planes) -> Tree:
+        """Tree of the planes of the search, which have margins of 1."""
+        dense: dict[int, tuple[np.ndarray, float]] = {}
+        for node, (weights, threshold) in planes.items():
+            size = np.abs(weights).sum()
+            full = np.zeros(self.problem.n_features)
+            full[self.J] = np.where(np.abs(weights) > LEAST_WEIGHT * size, weights, 0.0)
+            dense[node] = full, -threshold if size > 0 else float(threshold < 0) - 0.5
+        tree = self.tree(dense, topology.terminal_nodes(self.problem.depth))
+        return self.fewest_features(tree)
 
     # --- finding and polishing trees -------------------------------------------------------
 

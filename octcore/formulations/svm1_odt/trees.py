@@ -17,11 +17,10 @@ from octcore.formulations.svm1_odt.split_space import SplitSpace
 from octcore.numerics.margin_lp import WEIGHT_BOX, MarginPrices, margin_plane
 from octcore.program import Problem
 from octcore.search.assignment.search import (
-    MOST_LABELLINGS,
     AssignmentProblem,
     AssignmentTask,
     Planes,
-    count_labellings,
+    can_search,
 )
 from octcore.tree import metrics, topology
 from octcore.tree.planes import drop_pass_through, tree_from_planes
@@ -201,9 +200,8 @@ class SVM1Trees:
         distance of right-goers decides, which the search leaves out.
         """
         problem, prices = self.problem, self.prices
-        labellings = count_labellings(problem.n_classes, problem.depth)
         columns = self.space.columns
-        if self.space.groups or self._margin_price < 1 or labellings > MOST_LABELLINGS:
+        if self.space.groups or self._margin_price < 1 or not can_search(problem):
             return None
         rows, reach = self.rows, prices.big_m + WEIGHT_BOX * max(1, len(columns))
         return AssignmentTask(

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from octcore import kernels
 from octcore.numerics.margin_simplex import FloatArray, IntArray, MarginRows, new_programs
+from octcore.program import Problem
 from octcore.search.assignment.states import ERROR, new_stack, search_states
 from octcore.tree.tree import Tree
 
@@ -29,8 +30,8 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)
 """Cutoffs of the phases, as shares of the cost of the best tree."""
 CHUNK_SECONDS = 0.1
 MOST_LEVELS, MOST_BYTES = 250, 2e8
-MOST_LABELLINGS = 5_000
-"""More ways to label the leaves than this are not gone through."""
+MOST_DEPTH, MOST_LABELLINGS = 3, 5_000
+"""Deeper trees, and more ways to label the leaves than this, are not gone through."""
 
 Planes = dict[int, tuple[FloatArray, float]]
 """``(h, g)`` by branch node with margins of 1: left where ``h.x <= g``."""
@@ -54,6 +55,10 @@ class AssignmentProblem:
         Largest ``|g|`` of a plane that counts.
     gap : float
         Relative gap at which the search is over.
+    limit : float
+        Largest value of a node's program, infinite without a limit.
+    feature : float
+        Price of a column that a plane uses.
     """
 
     X: FloatArray
@@ -65,6 +70,13 @@ class AssignmentProblem:
     norm: float
     reach: float
     gap: float
+    limit: float = np.inf
+    feature: float = 0.0
+
+    @property
+    def not_counted(self) -> float:
+        """What bounds of states hold beyond costs where programs only say if there is a plane."""
+        return 0.0 if np.isinf(self.limit) else self.limit * (2**self.depth - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +113,10 @@ def _canonical(pairs: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
     return min(left + right, right + left)
 
 
-def count_labellings(n_classes: int, depth: int) -> int:
-    """How many ways `labellings` would have to go through."""
-    return max(1, n_classes * (n_classes - 1) // 2) ** (2 ** (depth - 1))
+def can_search(problem: Problem) -> bool:
+    """Whether a problem is small enough: few levels, and few ways to label the leaves."""
+    pairs = max(1, problem.n_classes * (problem.n_classes - 1) // 2)
+    return problem.depth <= MOST_DEPTH and pairs ** (2 ** (problem.depth - 1)) <= MOST_LABELLINGS
 
 
 class AssignmentSearch:
@@ -127,14 +140,17 @@ class AssignmentSearch:
         branch = 2**problem.depth - 1
         bytes_per_level = branch * 8 * (size * (size + 4) + 3 * MOST_LEVELS)
         self._levels = int(np.clip(MOST_BYTES / bytes_per_level, 20, MOST_LEVELS))
-        self._programs = new_programs(self._levels * branch + 1, self._levels, size)
+        self._programs = new_programs(self._levels * branch + 1, self._levels, size, problem.norm)
         self._data = MarginRows(
-            np.column_stack([np.ones(len(problem.y)), problem.X]),
+            # as kernels are compiled for: a selection of columns lies column by column
+            np.ascontiguousarray(np.column_stack([np.ones(len(problem.y)), problem.X])),
             problem.y.astype(np.int64),
             problem.weights.astype(np.float64),
             problem.missing,
             problem.norm,
             problem.reach,
+            problem.limit,
+            problem.feature,
         )
 
     @property
@@ -151,7 +167,7 @@ class AssignmentSearch:
                     cutoff = min(cutoff, self.cutoff)
                     yield found
             self.bound = max(self.bound, min(cutoff, self.cutoff, self.open))
-            yield Found(self.states, bound=self.bound)
+            yield Found(self.states, bound=max(0.0, self.bound - self.problem.not_counted))
             if self.bound >= self.cutoff:
                 return
 
@@ -187,8 +203,19 @@ class AssignmentSearch:
 
     def _clear(self, branch: int) -> None:
         """Make the programs of the first level empty ones."""
-        empty = new_programs(branch, 1, self._programs.plane.shape[1])
-        for name in ("n_rows", "slack", "basis", "inverse", "basic", "plane", "value"):
+        size = self._programs.plane.shape[1]
+        empty = new_programs(branch, 1, size, self.problem.norm)
+        for name in (
+            "n_rows",
+            "slack",
+            "basis",
+            "inverse",
+            "basic",
+            "norm",
+            "paid",
+            "plane",
+            "value",
+        ):
             getattr(self._programs, name)[:branch] = getattr(empty, name)
 
 

@@ -14,7 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from octcore.kernels import inner, kernel
-from octcore.numerics.margin_simplex import FloatArray, IntArray, add_row, copy_program, score
+from octcore.numerics.margin_simplex import (
+    FloatArray,
+    IntArray,
+    add_row,
+    copy_program,
+    forbid,
+    score,
+)
 
 FREE, ERROR = 0, -1
 NEW, CLOSED = -2, -1
@@ -23,6 +30,8 @@ CANDIDATES = 8
 TRIAL_PIVOTS, PIVOTS = 25, 200
 LEAST_COST = 1e-9
 LEAST_GAIN = 1e-6
+LEAST_WEIGHT = 1e-7
+"""Share of a plane's 1-norm below which a column counts as not used."""
 
 
 class Stack(NamedTuple):
@@ -35,7 +44,8 @@ class Stack(NamedTuple):
     decided: IntArray
     """Leaf of every row, ERROR or FREE."""
     point: IntArray
-    """Row that a level decides; NEW before that is chosen, CLOSED without one."""
+    """Row that a level decides, or beyond the rows a column of a node: node by node in the order of
+    the slots.  NEW before that is chosen, CLOSED without one."""
     option: IntArray
     """Next option to try: a leaf, counted from the left, and after them an error."""
     before: IntArray
@@ -96,16 +106,23 @@ def search_states(
             if chosen == CLOSED:
                 level -= 1
                 continue
-            stack.before[level] = stack.decided[chosen]
+            if chosen < len(data.y):
+                stack.before[level] = stack.decided[chosen]
             stack.option[level] = 0
         row, option = stack.point[level], stack.option[level]
-        stack.decided[row] = stack.before[level]
-        if option > len(stack.labels):
+        is_row = row < len(data.y)
+        if is_row:
+            stack.decided[row] = stack.before[level]
+        if option > (len(stack.labels) if is_row else 1):
             stack.point[level] = CLOSED
             level -= 1
             continue
         stack.option[level] = option + 1
-        if _descend(data, programs, stack, level, option, cutoff, mirrored):
+        if is_row:
+            is_open = _descend(data, programs, stack, level, option, cutoff, mirrored)
+        else:
+            is_open = _decide_column(data, programs, stack, level, option, cutoff)
+        if is_open:
             level += 1
             stack.point[level] = NEW
     return level, seen
@@ -130,8 +147,14 @@ def _choose(data: Any, programs: Any, stack: Any, level: int, cutoff: float, mir
     stack.bound[level] = bound
     if bound >= cutoff:
         return CLOSED
+    if data.feature > 0.0 and level + 1 < len(stack.point):
+        column = _unpaid_column(data, programs, stack, level)
+        if column >= 0:
+            return len(data.y) + column
     if stack.lack.max() <= 0.0 or level + 1 >= len(stack.point):
         stack.least[1] = min(stack.least[1], bound)
+        if stack.lack.max() <= 0.0 and data.limit < np.inf:
+            _keep(programs, stack, level, bound)
         return CLOSED
     chosen, best = CLOSED, -1.0
     for _ in range(CANDIDATES):
@@ -227,7 +250,7 @@ def _descend(
             add_row(data, programs, below + node - 1, row, side, PIVOTS)
             node = child
     for b in range(n_branch):
-        bound += programs.value[below + b]
+        bound += programs.value[below + b] + _least_features(data, programs, below + b)
     if bound >= cutoff:
         return False
     stack.decided[row] = ERROR if is_error else n_leaves + option
@@ -242,7 +265,7 @@ def _evaluate(data: Any, programs: Any, stack: Any, level: int) -> float:
     first = level * (n_leaves - 1) - 1
     bound, cost = stack.errors[level], 0.0
     for node in range(1, n_leaves):
-        bound += programs.value[first + node]
+        bound += programs.value[first + node] + _least_features(data, programs, first + node)
         cost += data.norm * np.abs(programs.plane[first + node, 1:]).sum()
     for row in range(len(data.y)):
         node, missing = 1, 0.0
@@ -258,11 +281,84 @@ def _evaluate(data: Any, programs: Any, stack: Any, level: int) -> float:
         stack.lack[row] = 0.0
         if is_open and data.weights[row] * paid > LEAST_COST:
             stack.lack[row] = data.weights[row] * _lack(data, programs, stack, first, row)
+    if data.limit == np.inf:
+        _keep(programs, stack, level, cost)
+    return bound
+
+
+@inner()
+def _keep(programs: Any, stack: Any, level: int, cost: float) -> None:
+    """Keep the planes of a state if nothing cheaper was met."""
     if cost < stack.least[0]:
         stack.least[0] = cost
-        for node in range(1, n_leaves):
-            stack.planes[node - 1] = programs.plane[first + node]
-    return bound
+        for b in range(len(stack.planes)):
+            stack.planes[b] = programs.plane[level * len(stack.planes) + b]
+
+
+@inner()
+def _least_features(data: Any, programs: Any, slot: int) -> float:
+    """Price of the columns that a plane needs at least beyond those that are paid."""
+    if data.feature <= 0.0 or programs.value[slot] <= 0.0:
+        return 0.0
+    paid = programs.paid[slot]
+    if paid.sum() > 1:
+        return 0.0
+    for j in range(1, len(paid)):
+        is_open = paid[j] if paid.any() else programs.norm[slot, j] < np.inf
+        if is_open and _parts_alone(data, programs, slot, j):
+            return 0.0 if paid.any() else data.feature
+    return data.feature if paid.any() else 2 * data.feature
+
+
+@inner()
+def _parts_alone(data: Any, programs: Any, slot: int, column: int) -> bool:
+    """Whether one column parts the rows of a node with the gap that the limit asks for."""
+    left_low, left_high, right_low, right_high = np.inf, -np.inf, np.inf, -np.inf
+    for k in range(programs.n_rows[slot]):
+        value = data.x[programs.rows[slot, k], column]
+        if programs.side[slot, k] > 0:
+            left_low, left_high = min(left_low, value), max(left_high, value)
+        else:
+            right_low, right_high = min(right_low, value), max(right_high, value)
+    gap = max(right_low - left_high, left_low - right_high)
+    return gap >= 2 * data.norm / data.limit * (1 - 1e-9)
+
+
+@inner()
+def _unpaid_column(data: Any, programs: Any, stack: Any, level: int) -> int:
+    """Column of largest weight that a plane uses without having paid for it; -1 without any."""
+    n_branch, size = len(stack.planes), data.x.shape[1]
+    found, largest = -1, LEAST_WEIGHT
+    for b in range(n_branch):
+        slot = level * n_branch + b
+        total = np.abs(programs.plane[slot, 1:]).sum()
+        for j in range(1, size):
+            weight = abs(programs.plane[slot, j])
+            if not programs.paid[slot, j] and weight > largest * total:
+                found, largest = b * size + j, weight / total
+    return found
+
+
+@inner()
+def _decide_column(
+    data: Any, programs: Any, stack: Any, level: int, option: int, cutoff: float
+) -> bool:
+    """Set up the level below: a column of a node is paid for (option 0), or not used."""
+    n_branch, size = len(stack.planes), data.x.shape[1]
+    column = stack.point[level] - len(data.y)
+    errors = stack.errors[level] + (data.feature if option == 0 else 0.0)
+    below, bound = (level + 1) * n_branch, errors
+    for b in range(n_branch):
+        copy_program(programs, level * n_branch + b, below + b)
+    slot, j = below + column // size, column % size
+    if option == 0:
+        programs.paid[slot, j] = 1
+    else:
+        forbid(data, programs, slot, j, PIVOTS)
+    for b in range(n_branch):
+        bound += programs.value[below + b] + _least_features(data, programs, below + b)
+    stack.errors[level + 1] = errors
+    return bound < cutoff
 
 
 @inner()

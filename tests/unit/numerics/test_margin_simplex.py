@@ -13,7 +13,7 @@ def _data(seed: int, n: int, p: int, missing: float, norm: float) -> tuple[Margi
     weights = rng.integers(1, 4, n).astype(float)
     rows = np.column_stack([np.ones(n), X])
     y = rng.integers(0, 2, n)
-    return MarginRows(rows, y, weights, missing, norm, 1e4), rng.choice([-1.0, 1.0], n)
+    return MarginRows(rows, y, weights, missing, norm, 1e4, np.inf, 0.0), rng.choice([-1.0, 1.0], n)
 
 
 def _by_scipy(data: MarginRows, side: np.ndarray) -> float:
@@ -36,7 +36,7 @@ def test_every_further_row_gives_the_value_of_a_cold_program(
     seed: int, p: int, missing: float, norm: float
 ) -> None:
     data, side = _data(seed, 12, p, missing, norm)
-    programs = new_programs(2, 12, p + 1)
+    programs = new_programs(2, 12, p + 1, norm)
     for row in range(12):
         add_row(data, programs, 0, row, side[row], 500)
         assert programs.value[0] == pytest.approx(_by_scipy(data, side[: row + 1]), abs=1e-7)
@@ -44,7 +44,7 @@ def test_every_further_row_gives_the_value_of_a_cold_program(
 
 def test_a_program_that_was_stopped_gives_a_lower_bound_and_goes_on_in_its_copy() -> None:
     data, side = _data(7, 14, 3, 1.0, 0.05)
-    programs = new_programs(2, 14, 4)
+    programs = new_programs(2, 14, 4, 0.05)
     for row in range(14):
         add_row(data, programs, 0, row, side[row], 1)
         assert programs.value[0] <= _by_scipy(data, side[: row + 1]) + 1e-9

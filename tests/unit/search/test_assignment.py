@@ -1,6 +1,7 @@
 """Exact search over assignments of rows to leaves, beside plain enumeration."""
 
-from itertools import product
+from dataclasses import replace
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -19,9 +20,23 @@ def _problem(seed: int, n: int, depth: int, n_classes: int = 2) -> AssignmentPro
 
 def _node_cost(problem: AssignmentProblem, left: list[int], right: list[int]) -> float:
     """Cheapest plane for rows on given sides."""
+    if problem.feature and left and right:
+        return _price_of_columns(problem, left, right)
+    return _soft_cost(problem, left, right) if left and right else 0.0
+
+
+def _price_of_columns(problem: AssignmentProblem, left: list[int], right: list[int]) -> float:
+    """Price of the fewest columns with a plane within the limit."""
+    for size in range(1, problem.X.shape[1] + 1):
+        for columns in combinations(range(problem.X.shape[1]), size):
+            part = replace(problem, X=problem.X[:, columns], missing=1e3)
+            if _soft_cost(part, left, right) <= problem.limit:
+                return problem.feature * size
+    return np.inf
+
+
+def _soft_cost(problem: AssignmentProblem, left: list[int], right: list[int]) -> float:
     rows = [*left, *right]
-    if not rows:
-        return 0.0
     side = np.array([1.0] * len(left) + [-1.0] * len(right))[:, None]
     X, n, p = problem.X[rows], len(rows), problem.X.shape[1]
     scores = np.hstack([-side * X, side * X, side])
@@ -71,6 +86,20 @@ def test_bound_and_cost_are_the_least_of_all_assignments(
     bound = _bound(search)
     assert search.cost == pytest.approx(least, rel=1e-6)
     assert bound == pytest.approx(least, rel=1e-6)
+
+
+@pytest.mark.parametrize(("seed", "n", "depth"), [(0, 8, 1), (1, 8, 1), (4, 5, 2)])
+def test_planes_within_a_limit_pay_for_columns_alone(seed: int, n: int, depth: int) -> None:
+    norm, gap = 1e-6, 0.15
+    limit = norm * 2 / gap
+    problem = replace(
+        _problem(seed, n, depth), missing=2 * limit, norm=norm, limit=limit, feature=0.4
+    )
+    least = _by_enumeration(problem)
+    search = AssignmentSearch(problem, 2.0 * least + 1.0)
+    bound = _bound(search)
+    assert search.cost == pytest.approx(least, abs=1e-3)
+    assert bound == pytest.approx(least, abs=1e-3)
 
 
 def test_bounds_never_exceed_the_least_cost_on_the_way() -> None:
