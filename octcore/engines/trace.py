@@ -1,13 +1,12 @@
-"""The trace of a solve: all events, gap over time, JSON lines in and out."""
+"""The trace of a solve: all events, gap over time, JSON lines."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from octcore.engines.events import Event
-from octcore.errors import ModelFileError
 
 
 @dataclass(frozen=True)
@@ -45,26 +44,3 @@ class Trace:
             json.dumps(event.to_dict(), allow_nan=False, default=str) + "\n"
             for event in self.events
         )
-
-    @classmethod
-    def from_json_lines(cls, lines: str | Iterable[str]) -> Trace:
-        """Read a trace back.
-
-        Raises
-        ------
-        ModelFileError
-            If a line is not an event.
-        """
-        if isinstance(lines, str):
-            lines = lines.splitlines()
-        events = []
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                events.append(Event.from_dict(json.loads(line)))
-            except (KeyError, TypeError, ValueError) as error:
-                raise ModelFileError(
-                    "BROKEN_TRACE", f"Line {number} of the trace is not an event: {error}."
-                ) from error
-        return cls(tuple(events))

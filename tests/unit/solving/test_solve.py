@@ -10,7 +10,7 @@ import pytest
 
 import octcore
 from octcore.data.dataset import Dataset
-from octcore.engines.trace import Trace
+from octcore.engines.events import Event
 from octcore.errors import SettingsError
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import Run
@@ -111,7 +111,7 @@ def test_the_trace_is_monotone_and_survives_storage() -> None:
     bounds = [event.bound for event in run.trace if event.bound is not None]
     assert bounds == sorted(bounds, reverse=True)
     assert min(bounds) >= max(incumbents) - 1e-9
-    again = Trace.from_json_lines(run.trace.to_json_lines())
+    again = [Event.from_dict(json.loads(line)) for line in run.trace.to_json_lines().splitlines()]
     assert [e.to_dict() for e in again] == [e.to_dict() for e in run.trace]
     assert [event.kind for event in run.trace][-2:] == ["finished", "verified"]
 
