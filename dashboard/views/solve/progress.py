@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import streamlit as st
 
 from dashboard import cached, session
@@ -16,6 +18,8 @@ from octcore.plotting.gap_plot import convergence_data
 from octcore.solving.settings import Asked
 
 SECONDS_BETWEEN, QUICK_BETWEEN = 1.0, 0.25
+FIRST_LOOK, LOOK_SECONDS = 0.6, 0.02
+"""So long after its start a solve is waited for before anything is drawn; pause between looks."""
 QUICK_UNTIL = 3.0
 """Most first trees are proven before that many seconds, and nobody wants to wait for the redraw."""
 
@@ -28,7 +32,7 @@ def draw(run_id: str | None) -> None:
     run_id : str or None
         The run, None when there is none yet.
     """
-    view = jobs.view(run_id)
+    view = _soon(run_id)
     if view is None:
         _nothing_yet(run_id)
         return
@@ -37,6 +41,20 @@ def draw(run_id: str | None) -> None:
     is_quick = view.elapsed < QUICK_UNTIL
     pace = QUICK_BETWEEN if is_quick else SECONDS_BETWEEN
     st.fragment(_live, run_every=None if view.is_final else pace)(view.id, view.is_final, is_quick)
+
+
+def _soon(run_id: str | None) -> JobView | None:
+    """Look at the run; at one that has just begun, a moment later.
+
+    Most first trees are there by then, and need no second drawing of the page.
+    """
+    view = jobs.view(run_id)
+    while view is not None and not (view.is_final or is_checking(view)):
+        if view.started is None or time.time() - view.started > FIRST_LOOK:
+            break
+        time.sleep(LOOK_SECONDS)
+        view = jobs.view(run_id)
+    return view
 
 
 def _nothing_yet(run_id: str | None) -> None:
