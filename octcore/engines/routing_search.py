@@ -33,7 +33,12 @@ class RoutingSearchEngine:
         recorder.phase("search")
         task = program.search
         task = replace(
-            task, problem=replace(task.problem, gap=max(limits.gap, SHARE * program.tolerance))
+            task,
+            problem=replace(
+                task.problem,
+                gap=max(limits.gap, SHARE * program.tolerance),
+                threads=limits.threads,
+            ),
         )
 
         def receive(event: RoutingEvent) -> None:

@@ -5,13 +5,14 @@ QPs over the samples that are known to pass. Branching sends one sample one step
 two QPs change and all are warm. States are explored by diving on the cheaper side and by best
 bound on backtracking. The bound is the least bound over open states, less the most that the
 bias penalty of the node QPs can amount to, so it holds whenever the search stops.
+Several threads may share the open states, each with QPs of its own; the first one publishes.
 """
 
 from __future__ import annotations
 
-import heapq
+import copy
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ from octcore.numerics.node_qp.rows import load_rows
 from octcore.numerics.node_qp.solver import GAVE_UP, OPTIMAL, PIVOT_LIMIT
 from octcore.search.margot.branching import AGAIN, COMPLETE, PRUNED, branch, process
 from octcore.search.margot.frame import SHARE, RoutingFrame
+from octcore.search.margot.neighbourhood import Neighbourhoods
+from octcore.search.margot.open_states import OpenStates
 from octcore.search.margot.records import Planes, Status
 from octcore.search.margot.start import (
     class_routing,
@@ -29,7 +32,6 @@ from octcore.search.margot.start import (
     svm_planes,
 )
 from octcore.search.margot.state import (
-    clear_bank,
     pack,
     restart_node,
     solve_all_chunks,
@@ -41,25 +43,32 @@ from octcore.search.margot.state import (
 EAGER_STATES, EVERY = 200, 10
 # Leave a dive when its bound has climbed this far from the best open bound to the incumbent.
 _DIVE = 0.5
+# States after which better trees are looked for near the incumbent.
+_FIRST_NEARBY = 200
+# Seconds that a thread waits for a state of another one before it looks around.
+_PATIENCE = 0.02
 
 
 class RoutingSearch(RoutingFrame):
     """One run of the search on merged rows; see `routing_search`."""
 
-    heap: list[tuple[float, int, NDArray[np.int8], NDArray[np.uint8]]]
+    states: OpenStates
     alive: bool
     """Whether the current state is open; the other open ones are on the heap."""
+    number: int = 0
+    """Of the thread; 0 is the one that began."""
+    _nearby: Neighbourhoods | None = None
+    _next_nearby: int = _FIRST_NEARBY
 
     def start(self) -> None:
         """First incumbents; fixes the bias scale and makes the QPs."""
         problem = self.problem
-        self.heap, self.alive, self.serial = [], True, 0
+        self.states, self.alive = OpenStates(), True
         plain = replace(problem, variant="margot")
         solve = node_solver(plain, problem.x, problem.y, self.penalties, self.tracker.stop)
         planes, routing = svm_planes(problem.x, problem.y, problem.depth, problem.epsilon, solve)
         self.tracker.offer(self.objective(planes, routing), planes, routing, "warm start")
         self.allocate()
-        clear_bank(self.warm)
         self.try_routing(routing, "warm start")
         self.try_routing(class_routing(problem.y, problem.depth), "warm start")
 
@@ -71,32 +80,93 @@ class RoutingSearch(RoutingFrame):
             return "optimal"
         self.prefix = np.zeros(len(self.problem.y), np.int64)
         self.alive = True
-        clear_bank(self.bank)
         load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
-        if not self._settle():
+        if not self.settle():
             return self._stopped(self.value())
         self.report_bound(self.value())
         self.improve()
         self.descend()
+        self.states.hold(self.number, self.value())
+        helpers = [self._helper(number) for number in range(1, self.problem.threads)]
+        self.team = [self, *helpers]
+        with ThreadPoolExecutor(len(self.team)) as pool:
+            tasks = [pool.submit(helper.help) for helper in helpers]
+            try:
+                return self._lead(node_limit)
+            finally:
+                self.states.over = True
+                for task in tasks:
+                    task.result()
+
+    def _lead(self, node_limit: float) -> Status:
+        """Work on open states, and say how far all threads are."""
+        reported = -np.inf
         while True:
-            lowest = self.heap[0][0] if self.heap else np.inf
-            current = self.value() if self.alive else np.inf
-            self.report_bound(min(lowest, current))
-            if min(lowest, current) >= self.cutoff():
-                return "optimal" if self.abandoned >= self.cutoff() else "stalled"
+            lowest = self._lowest()
+            if lowest != reported or lowest >= self.cutoff():
+                self.report_bound(lowest)
+                reported = lowest
+            if lowest >= self.cutoff():
+                return "optimal" if self.least_abandoned() >= self.cutoff() else "stalled"
             if self.tracker.stop():
-                return self._stopped(min(lowest, current))
-            if self.nodes >= node_limit:
+                return self._stopped(lowest)
+            if self.explored() >= node_limit:
                 return "node_limit"
-            if self.alive and self.check is not None:
-                self.check.look(self)
-            self.alive = self._expand() if self.alive else self._pop()
+            if self.nodes >= self._next_nearby:
+                self.seek_nearby()
+            self._step()
+
+    def seek_nearby(self) -> None:
+        """Look for better trees near the incumbent, again when the work has doubled."""
+        if self._nearby is None:
+            self._nearby = Neighbourhoods(self)
+        states = self._nearby.improve()
+        self._next_nearby = 2 * max(self.nodes, states)
+
+    def advance(self) -> bool:
+        """Process one state, or take one up; False when nothing is left."""
+        if self._lowest() >= self.cutoff():
+            return False
+        self._step()
+        return True
+
+    def help(self) -> None:
+        """Work on open states until nothing is left to do; other threads do the same."""
+        try:
+            while not (self.states.over or self.tracker.stop()) and self.advance():
+                pass
+        except BaseException:
+            self.tracker.cancelled = True
+            raise
+        if self.alive:
+            self._leave()
+
+    def _helper(self, number: int) -> RoutingSearch:
+        """Make the same search for another thread: what it reads is shared, what it writes not."""
+        helper = copy.copy(self)
+        helper.number, helper.nodes, helper.alive = number, 0, False
+        helper.make_banks()
+        return helper
+
+    def _lowest(self) -> float:
+        return self.states.hold(self.number, self.value() if self.alive else np.inf)
+
+    def _step(self) -> None:
+        if self.alive and self.check is not None:
+            self.check.look(self)
+        self.alive = self._expand() if self.alive else self._pop()
+
+    def _leave(self) -> None:
+        """Put the current state back among the open ones."""
+        packed = np.zeros((self.problem.n_nodes, (2 * len(self.prefix) + 3) // 4), np.uint8)
+        pack(self.bank, packed)
+        self.states.push(self.value(), self.prefix, packed)
 
     def _stopped(self, penalised: float) -> Status:
         self.report_bound(penalised)
         return "cancelled" if self.tracker.cancelled else "time_limit"
 
-    def _settle(self, cold: bool = False) -> bool:
+    def settle(self, cold: bool = False) -> bool:
         """Solve the current QPs to the end; False if stopped.
 
         With ``cold``, QPs that rounding spoilt are solved once more from scratch.
@@ -119,19 +189,15 @@ class RoutingSearch(RoutingFrame):
         return True
 
     def _pop(self) -> bool:
-        bound, _, prefix, packed = heapq.heappop(self.heap)
-        if bound >= self.cutoff():
+        state = self.states.pop(self.number, _PATIENCE)
+        if state is None or state.bound >= self.cutoff():
             return False
-        self.prefix = prefix.astype(np.int64)
-        unpack(self.bank, self.data, self.prefix, packed)
-        if not self._settle():
-            self._push(bound, prefix, packed)
+        self.prefix = state.prefix.astype(np.int64)
+        unpack(self.bank, self.data, self.prefix, state.packed)
+        if not self.settle():
+            self.states.push(state.bound, self.prefix, state.packed)
             return False
         return self.value() < self.cutoff()
-
-    def _push(self, bound: float, prefix: NDArray[Any], packed: NDArray[np.uint8]) -> None:
-        self.serial += 1
-        heapq.heappush(self.heap, (bound, self.serial, prefix.astype(np.int8), packed))
 
     def _expand(self) -> bool:
         """Process the current state; True when a state to continue with is in place."""
@@ -156,23 +222,20 @@ class RoutingSearch(RoutingFrame):
         arguments = (self.bank, self.pair, self.data, self.prefix)
         far, near = branch(*arguments, self.cutoff(), self.desk.choice, far_prefix, packed)
         if far < np.inf:
-            self._push(far, far_prefix, packed)
+            self.states.push(far, far_prefix, packed)
         return near and self._dive(self.value())
 
     def _dive(self, bound: float) -> bool:
         """Go on with the nearer side, unless its bound has climbed too far above the best one."""
-        if self.heap:
-            lowest = self.heap[0][0]
-            if bound > lowest + _DIVE * (self.tracker.objective - lowest):
-                packed = np.zeros((self.problem.n_nodes, (2 * len(self.prefix) + 3) // 4), np.uint8)
-                pack(self.bank, packed)
-                self._push(bound, self.prefix, packed)
-                return False
-        return True
+        lowest = self.states.lowest()
+        if bound <= lowest + _DIVE * max(0.0, self.tracker.objective - lowest):
+            return True
+        self._leave()
+        return False
 
     def _finish_complete(self) -> bool:
         """A state whose planes already route all samples without further cost."""
-        settled = self._settle(cold=True)
+        settled = self.settle(cold=True)
         if settled:
             self.descend()
         if self.value() >= self.cutoff():

@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.factor import N_PIVOTS, new_bank
+from octcore.numerics.node_qp.factor import N_PIVOTS, NodeQp, new_bank
 from octcore.numerics.node_qp.plane import (
     NodeSolution,
     bias_scale,
@@ -62,6 +62,8 @@ class RoutingFrame:
         self.abandoned = np.inf
         self.check = state_check()
         self.prefix = np.zeros(len(problem.y), np.int64)
+        # Searches of all threads, the one that began first.
+        self.team: list[RoutingFrame] = [self]
 
     # -- setting up ---------------------------------------------------------------------------
 
@@ -87,12 +89,21 @@ class RoutingFrame:
             trail=np.full(self._trail_length(), -1, np.int64),
         )
         width, dims = rows.shape[1], problem.x.shape[1] + 1
-        self.bank, self.pair, self.complete, self.warm = (
-            new_bank(problem.n_nodes, n, dims, width) for _ in range(4)
-        )
-        self.desk = new_desk(n, dims, width)
         self.chunk = chunk_pivots(n, width)
         self.rounds = max(1, min(8, 40_000_000 // (n * dims * dims * 8)))
+        self.make_banks()
+
+    def make_banks(self) -> None:
+        """Make what the kernels write on; a thread has its own."""
+        n, width = self.rows.shape
+        dims = self.problem.x.shape[1] + 1
+        self.bank, self.pair, self.complete, self.warm = (
+            new_bank(self.problem.n_nodes, n, dims, width) for _ in range(4)
+        )
+        for bank in (self.bank, self.warm):
+            clear_bank(bank)
+        self.desk = new_desk(n, dims, width)
+        self.data = self.data._replace(trail=self.data.trail.copy())
 
     def _trail_length(self) -> int:
         """Room to keep the samples that the kernels move; none is needed without a proof log."""
@@ -123,7 +134,7 @@ class RoutingFrame:
 
     def value(self) -> float:
         """Bound of the current state with its bias penalties."""
-        return float(self.bank.value.sum())
+        return sum(self.bank.value[:, 0].tolist())
 
     def correction(self) -> float:
         """Most that the bias penalties of a tree worth the incumbent can add to its value.
@@ -145,9 +156,9 @@ class RoutingFrame:
 
     def report_bound(self, penalised: float) -> None:
         """Publish the global bound that belongs to a penalised one."""
-        allowed = min(penalised, self.abandoned) - self.correction()
+        allowed = min(penalised, self.least_abandoned()) - self.correction()
         self.bound = max(self.bound, min(allowed, self.finished()))
-        self.tracker.bound(self.bound, self.nodes)
+        self.tracker.bound(self.bound, self.explored())
 
     # -- incumbents ---------------------------------------------------------------------------
 
@@ -291,8 +302,19 @@ class RoutingFrame:
 
     def pivots(self) -> int:
         """Pivots over all banks."""
-        banks = (self.bank, self.pair, self.complete, self.warm, self.desk.trial)
-        return int(sum(bank.count[:, N_PIVOTS].sum() for bank in banks))
+        return int(sum(bank.count[:, N_PIVOTS].sum() for one in self.team for bank in one.banks()))
+
+    def banks(self) -> tuple[NodeQp, ...]:
+        """All QPs of this thread."""
+        return (self.bank, self.pair, self.complete, self.warm, self.desk.trial)
+
+    def explored(self) -> int:
+        """States that were processed by all threads."""
+        return sum(one.nodes for one in self.team)
+
+    def least_abandoned(self) -> float:
+        """Least bound of the states that no thread could decide."""
+        return min(one.abandoned for one in self.team)
 
 
 def _twins(x: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import deque
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +27,7 @@ _BOUND_PERIOD = 0.1
 
 
 class Tracker:
-    """Best tree and bound so far; stores and forwards events."""
+    """Best tree and bound so far; stores events and forwards them in the thread that made it."""
 
     def __init__(
         self,
@@ -46,6 +48,8 @@ class Tracker:
         self.cancelled = False
         self._best_bound = -np.inf
         self._last_bound = -np.inf
+        self._owner, self._lock = threading.get_ident(), threading.Lock()
+        self._waiting: deque[RoutingEvent] = deque()
 
     def seconds(self) -> float:
         """Seconds since the search began."""
@@ -53,19 +57,24 @@ class Tracker:
 
     def stop(self) -> bool:
         """Whether the caller cancelled or time is over."""
-        if not self.cancelled and self.cancel is not None and self.cancel():
-            self.cancelled = True
+        if threading.get_ident() == self._owner:
+            self._deliver()
+            if not self.cancelled and self.cancel is not None and self.cancel():
+                self.cancelled = True
         return self.cancelled or time.monotonic() >= self.deadline
 
     def offer(
         self, objective: float, planes: Planes, routing: NDArray[np.int64], source: str
     ) -> bool:
         """Keep a tree if it is better; ``routing`` is 0-based and on merged rows."""
-        if objective >= self.objective * (1.0 - 1e-12):
-            return False
-        self.objective, self.planes, self.routing = objective, planes, routing.copy()
-        event = RoutingIncumbent(self.seconds(), objective, planes, self._caller_routing(), source)
-        self._emit(event)
+        with self._lock:
+            if objective >= self.objective * (1.0 - 1e-12):
+                return False
+            self.objective, self.planes, self.routing = objective, planes, routing.copy()
+            found = (objective, planes, self._caller_routing(), source)
+            self._waiting.append(RoutingIncumbent(self.seconds(), *found))
+        if threading.get_ident() == self._owner:
+            self._deliver()
         return True
 
     def _caller_routing(self) -> NDArray[np.int64]:
@@ -79,12 +88,16 @@ class Tracker:
         now = self.seconds()
         if rose and (force or now - self._last_bound >= _BOUND_PERIOD):
             self._best_bound, self._last_bound = value, now
-            self._emit(RoutingBound(now, value, nodes))
+            self._waiting.append(RoutingBound(now, value, nodes))
+            self._deliver()
 
-    def _emit(self, event: RoutingEvent) -> None:
-        self.events.append(event)
-        if self.on_event is not None:
-            self.on_event(event)
+    def _deliver(self) -> None:
+        """Hand over what is new; only the thread that made the tracker talks to the caller."""
+        while self._waiting:
+            event = self._waiting.popleft()
+            self.events.append(event)
+            if self.on_event is not None:
+                self.on_event(event)
 
     def result(
         self, status: Status, bound: float, nodes: int, pivots: int, compiled: float

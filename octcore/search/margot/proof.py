@@ -16,9 +16,8 @@ problems is the bound of all trees in it.
 from __future__ import annotations
 
 import gzip
-import heapq
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,17 +95,20 @@ class ProvenSearch(RoutingSearch):
     """
 
     def __init__(self, problem: RoutingProblem, tracker: Tracker, path: Path) -> None:
-        super().__init__(problem, tracker)
+        super().__init__(replace(problem, threads=1), tracker)
         self.log = ProofLog(path, problem)
 
     def _trail_length(self) -> int:
         return len(self.problem.y) * self.problem.depth + 2
 
+    def seek_nearby(self) -> None:
+        """Do nothing: every state that is processed here must be one of the proof."""
+
     def finish(self) -> None:
         """Write the states that are still open, so that the log covers everything."""
         if self.alive:
             self._close(self.bank, self.prefix)
-        while self.heap:
+        while self.states:
             self._restore()
             self._close(self.bank, self.prefix)
         self.log.close()
@@ -115,13 +117,14 @@ class ProvenSearch(RoutingSearch):
     # -- states ---------------------------------------------------------------------------------
 
     def _restore(self) -> None:
-        _, _, prefix, packed = heapq.heappop(self.heap)
-        self.prefix = prefix.astype(np.int64)
-        unpack(self.bank, self.data, self.prefix, packed)
-        self._settle()
+        state = self.states.pop(self.number)
+        assert state is not None
+        self.prefix = state.prefix.astype(np.int64)
+        unpack(self.bank, self.data, self.prefix, state.packed)
+        self.settle()
 
     def _pop(self) -> bool:
-        if self.heap[0][0] < self.cutoff():
+        if self.states.lowest() < self.cutoff():
             return super()._pop() or self._closed_after_pop()
         self._restore()
         self._drop()
@@ -231,7 +234,7 @@ class ProvenSearch(RoutingSearch):
             return
         packed = np.zeros((self.problem.n_nodes, (2 * len(prefix) + 3) // 4), np.uint8)
         pack(bank, packed)
-        self._push(bound, prefix, packed)
+        self.states.push(bound, prefix, packed)
 
     def _drop_pruned(self, stuck: int) -> bool:
         """Close a state that the kernels pruned: as it is, or by both sides of one sample."""

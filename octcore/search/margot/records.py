@@ -41,6 +41,9 @@ class RoutingProblem:
         Price of each feature beyond the budget (``sfs``).
     gap : float
         Relative gap at which the search stops.
+    threads : int
+        How many threads share the open states; more than one is not reproducible.  Under feature
+        budgets and with a proof log there is one.
     """
 
     x: NDArray[np.float64]
@@ -55,6 +58,7 @@ class RoutingProblem:
     budget_last: int | None = None
     alpha: float = 0.0
     gap: float = 1e-4
+    threads: int = 1
 
     def __post_init__(self) -> None:
         """Check shapes and ranges."""
@@ -85,6 +89,7 @@ class RoutingProblem:
             *((k, needs and (b is None or b < 1)) for k, b in zip(names, budgets, strict=True)),
             ("alpha", self.alpha < 0),
             ("gap", not 0 < self.gap < 1),
+            ("threads", self.threads < 1),
         ]
 
     def _weights_fit(self, n: int) -> bool:

@@ -100,7 +100,7 @@ def _solve(
     if isinstance(search, ProvenSearch):
         search.finish()
     search.polish()
-    return tracker.result(status, search.bound, search.nodes, search.pivots(), compiled)
+    return tracker.result(status, search.bound, search.explored(), search.pivots(), compiled)
 
 
 PLAIN, BUDGETS = "plain", "budgets"

@@ -24,7 +24,7 @@ from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.incumbent import Tracker
 from octcore.search.margot.records import Planes, RoutingProblem, Status
 from octcore.search.margot.start import node_membership, node_solver, svm_planes
-from octcore.search.margot.state import clear_bank, pack, unpack
+from octcore.search.margot.state import pack, unpack
 
 # Branch on a feature when the budget costs a lower node this share of the room to the cutoff.
 _FEATURE_SHARE = 0.2
@@ -81,7 +81,6 @@ class SparseRoutingSearch(RoutingSearch):
         self.scratch = node_of(self.desk.trial, 0)
         n, width = self.rows.shape
         self.steps = int(np.clip(_STEP_WORK // (n * width + 4 * width * width), 50, 2000))
-        clear_bank(self.warm)
         self.try_routing(routing, "warm start")
         self.try_routing(other, "warm start")
 
@@ -147,13 +146,12 @@ class SparseRoutingSearch(RoutingSearch):
             return "optimal"
         shape = (self.problem.n_nodes, self.problem.x.shape[1])
         self.prefix = np.zeros(len(self.problem.y), np.int64)
-        clear_bank(self.bank)
         load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
         nothing = np.zeros(0, np.int8)
         root = SparseState(
             nothing, nothing.astype(np.uint8), np.zeros(shape, bool), np.ones(shape, bool)
         )
-        if not self._settle():
+        if not self.settle():
             return self._stopped(0.0)
         bound, _ = self._bound(0.0, root)
         self._open(bound, self.prefix, root.kept, root.allowed)
@@ -197,7 +195,7 @@ class SparseRoutingSearch(RoutingSearch):
         """Take the state of least bound, tighten it, and split it."""
         bound, _, state = heapq.heappop(self.open)
         self._restore(state)
-        if not self._settle():
+        if not self.settle():
             self._open(bound, self.prefix, state.kept, state.allowed)
             return
         if self.check is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import threading
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.svm import SVC
 from octcore.data.synthetic import four_partitions, six_partitions
 from octcore.errors import EngineError, SettingsError
 from octcore.numerics.node_qp.reference import solve_node_qp_reference
+from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.records import (
     Planes,
     RoutingBound,
@@ -266,3 +269,50 @@ def test_planes_are_frozen():
     planes = Planes(np.zeros((1, 2)), np.zeros(1))
     with pytest.raises(ValueError, match="read-only"):
         planes.biases[0] = 1.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_threads_share_the_open_states(seed: int):
+    """Two threads prove what one proves; events come from the thread that asked, in order."""
+    rng = np.random.default_rng(seed)
+    x = rng.random((40, 2))
+    y = np.where((x[:, 0] > 0.5) ^ (x[:, 1] > 0.5), 1.0, -1.0)
+    y[:3] = -y[:3]
+    problem = RoutingProblem(x, y, 2, 1.0, 100.0)
+    callers, objectives, bounds = set(), [], []
+
+    def receive(event: RoutingIncumbent | RoutingBound) -> None:
+        callers.add(threading.get_ident())
+        if isinstance(event, RoutingIncumbent):
+            objectives.append(event.objective)
+        else:
+            bounds.append(event.bound)
+
+    alone = routing_search(problem)
+    team = routing_search(replace(problem, threads=2), receive)
+    assert (alone.status, team.status) == ("optimal", "optimal")
+    assert team.objective == pytest.approx(alone.objective, rel=2 * GAP)
+    assert team.bound <= alone.objective * (1 + EXACT)
+    assert callers == {threading.get_ident()}
+    assert objectives == sorted(objectives, reverse=True)
+    assert bounds == sorted(bounds)
+
+
+def test_threads_stop_when_asked():
+    rng = np.random.default_rng(5)
+    x, y = rng.random((60, 4)), np.where(rng.random(60) < 0.5, -1.0, 1.0)
+    problem = RoutingProblem(x, y, 3, 1.0, 100.0, threads=2)
+    polls = itertools.count()
+    result = routing_search(problem, cancel=lambda: next(polls) > 50)
+    assert result.status == "cancelled"
+    assert result.bound <= result.objective
+
+
+def test_a_fault_in_a_helping_thread_reaches_the_caller(monkeypatch: pytest.MonkeyPatch):
+    def fail(_search: RoutingSearch) -> None:
+        raise EngineError("TRIED", "a fault")
+
+    monkeypatch.setattr(RoutingSearch, "help", fail)
+    x, y = tiny(3)
+    with pytest.raises(EngineError, match="a fault"):
+        routing_search(RoutingProblem(x, y, 2, 1.0, 100.0, threads=2))

@@ -1,0 +1,81 @@
+"""Better trees near the best one: most rows keep their way, a short exact search routes the rest.
+
+The search finds its best trees late where bounds are weak, and every state that a better tree would
+have closed early is work for nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from octcore.search.margot.open_states import OpenStates
+from octcore.search.margot.state import start_evaluation
+
+if TYPE_CHECKING:
+    from octcore.search.margot.core import RoutingSearch
+
+# Shares of the rows that are routed anew, in turn; states of one try; fruitless tries in a row.
+_SHARES = (0.25, 0.4, 0.6)
+_STATES, _PATIENCE = 100, 6
+
+
+class Neighbourhoods:
+    """Short searches near the incumbent, on QPs of their own.
+
+    Parameters
+    ----------
+    search : RoutingSearch
+        Whose incumbent is to be improved; its open states are not touched.
+    """
+
+    def __init__(self, search: RoutingSearch) -> None:
+        self._search = copy.copy(search)
+        self._search.make_banks()
+        self._random = np.random.default_rng(0)
+        self._tries = 0
+
+    def improve(self) -> int:
+        """Try neighbourhoods until some in a row gave nothing; returns the states processed."""
+        search, idle, before = self._search, 0, self._search.nodes
+        while idle < _PATIENCE and not search.tracker.stop():
+            objective = search.tracker.objective
+            self._route_anew(self._free_rows())
+            self._tries += 1
+            idle = 0 if search.tracker.objective < objective * (1.0 - 1e-6) else idle + 1
+        return search.nodes - before
+
+    def _free_rows(self) -> NDArray[np.bool_]:
+        """Rows nearest to a plane on their way, or any rows; rows with equal features together."""
+        search = self._search
+        problem, routing = search.problem, search.tracker.routing
+        weight = self._random.random(len(routing))
+        if self._tries % 2 == 0:
+            planes = search.tracker.planes
+            scores = np.abs(problem.x @ planes.weights.T + planes.biases)
+            nearest, node = np.full(len(routing), np.inf), routing
+            while node.max() > 0:
+                above = np.maximum(node - 1, 0) // 2
+                score = scores[np.arange(len(routing)), above]
+                nearest = np.where(node > 0, np.minimum(nearest, score), nearest)
+                node = above
+            weight = nearest * (0.5 + weight)
+        share = _SHARES[self._tries // 2 % len(_SHARES)]
+        free = weight <= np.quantile(weight, share)
+        twins = search.data.twin[free]
+        free[twins[twins >= 0]] = True
+        return free
+
+    def _route_anew(self, free: NDArray[np.bool_]) -> None:
+        search = self._search
+        search.prefix = np.where(free, 0, search.tracker.routing)
+        search.states, search.alive, search.team = OpenStates(), True, [search]
+        start_evaluation(search.bank, search.warm, search.prefix)
+        if not search.settle():
+            return
+        last = search.nodes + _STATES
+        while search.nodes < last and search.advance() and not search.tracker.stop():
+            pass

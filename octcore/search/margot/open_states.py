@@ -1,0 +1,69 @@
+"""Open states of a routing search, and what each of its threads has in hand."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class OpenState(NamedTuple):
+    """Bound, serial number, path prefixes and packed row statuses; serials are never equal."""
+
+    bound: float
+    serial: int
+    prefix: NDArray[np.int8]
+    packed: NDArray[np.uint8]
+
+
+@dataclass(eq=False)
+class OpenStates:
+    """Heap of states by bound; a state that a thread works on counts as open until it says more.
+
+    All methods may be called by any thread.
+    """
+
+    over: bool = False
+    """Whether all threads are asked to end."""
+    _heap: list[OpenState] = field(default_factory=list)
+    _held: dict[int, float] = field(default_factory=dict)
+    _serial: int = 0
+    _change: threading.Condition = field(default_factory=threading.Condition)
+
+    def __len__(self) -> int:
+        """Count the states on the heap."""
+        return len(self._heap)
+
+    def push(self, bound: float, prefix: NDArray[np.int64], packed: NDArray[np.uint8]) -> None:
+        """Put a state on the heap."""
+        with self._change:
+            self._serial += 1
+            state = OpenState(bound, self._serial, prefix.astype(np.int8), packed)
+            heapq.heappush(self._heap, state)
+            self._change.notify()
+
+    def pop(self, worker: int, patience: float = 0.0) -> OpenState | None:
+        """Take the state of least bound in hand; None if none came within some seconds."""
+        with self._change:
+            if not self._heap and patience > 0.0:
+                self._change.wait(patience)
+            if not self._heap:
+                return None
+            state = heapq.heappop(self._heap)
+            self._held[worker] = state.bound
+            return state
+
+    def hold(self, worker: int, bound: float) -> float:
+        """Say what a thread has in hand, infinity for nothing; returns the least open bound."""
+        with self._change:
+            self._held[worker] = bound
+            return min(self.lowest(), *self._held.values())
+
+    def lowest(self) -> float:
+        """Least bound on the heap, infinity without states."""
+        with self._change:
+            return self._heap[0].bound if self._heap else np.inf
