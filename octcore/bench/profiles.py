@@ -179,6 +179,7 @@ def _variant(parameters: str) -> list[str]:
         for word in parameters.split()
         if not word.startswith(("leaf_penalty=", "repeat=", "seed=", "80/20", "C_", "c1=", "c3="))
         and not word.startswith(("alpha=", "budget_", "split_weight="))
+        and "={" not in word  # a limit on groups of this data set
     ]
 
 

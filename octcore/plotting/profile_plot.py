@@ -30,7 +30,7 @@ from octcore.plotting.race import DASHES, colour_of
 
 COLUMNS = GROUPS
 LEAST_SECONDS = 0.01
-LEAST_GAP = 0.01
+LEAST_GAP = 0.05
 """Width of the axis of gaps where all are closed."""
 
 

@@ -164,7 +164,10 @@ def _panels(run: Sequence[Cells]) -> Panels:
 def _figures(run: Sequence[Cells]) -> list[tuple[str, go.Figure]]:
     if not run:
         return []
-    found = [("Proven within a time, and gaps at the end", profile_figure(_panels(run), LIGHT))]
+    found, panels = [], _panels(run)
+    if any(profile.x for profile in panels.proven):
+        caption = "Proven within a time, and gaps at the end"
+        found.append((caption, profile_figure(panels, LIGHT)))
     for measure, (_, _, words) in MEASURES.items():
         pairs = published_data(run, measure)
         if pairs:

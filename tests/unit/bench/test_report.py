@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from octcore.bench.instance import COLUMNS, Line
+from octcore.bench.profiles import curve_name
 from octcore.cli import main
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.published_plot import MOST_ROWS, Pair, published_data, published_figure
@@ -106,3 +107,10 @@ def test_many_pairs_are_drawn_against_each_other():
     diagonal, marks = published_figure(pairs, "seconds", LIGHT).data
     assert len(marks.x) == len(pairs)
     assert (diagonal.x, marks.x[0], marks.y[0]) == ((0.5, 0.6), 0.6, 0.5)
+
+
+def test_a_limit_on_groups_of_one_data_set_names_no_curve():
+    words = "leaf_penalty=0.01 statistical_parity={'attribute':'a','max_gap':0.1}"
+    cells = {"formulation": "path-columns", "parameters": words}
+    assert curve_name(cells) == "path-columns"
+    assert curve_name({**cells, "parameters": "no cuts cuts=off"}) == "path-columns no cuts"
