@@ -138,8 +138,8 @@ def test_the_tree_figure_shows_every_node_in_words(run: Run, hostile: Run) -> No
     assert "<script>" not in str(plotting.tree(hostile).to_dict())
 
 
-def test_a_plane_needs_two_columns_of_numbers(run: Run) -> None:
-    with pytest.raises(SettingsError, match="no column of numbers"):
+def test_the_target_is_no_axis_of_a_plane(run: Run) -> None:
+    with pytest.raises(SettingsError, match="cannot be an axis"):
         plotting.plane(run, "species")
 
 
