@@ -38,7 +38,7 @@ def test_a_click_on_a_node_moves_every_view(visit, solved):
     node = page.locator('g.node[data-node="3"]').first
     node.wait_for(timeout=60_000)
     node.click()
-    page.get_by_text("Node 3", exact=True).wait_for(timeout=20_000)
+    page.get_by_text(re.compile("^(Node|Leaf) 3")).first.wait_for(timeout=20_000)
     watched.settle()
     assert page.locator('g.node[data-node="3"]').first.get_attribute("aria-selected") == "true"
     page.wait_for_function(
@@ -78,9 +78,11 @@ def test_keyboard_moves_selects_and_folds(visit, solved):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
-    page.get_by_text("Node 3", exact=True).wait_for(timeout=20_000)
+    page.get_by_text(re.compile("^(Node|Leaf) 3")).first.wait_for(timeout=20_000)
     watched.settle()
-    page.locator('g.node[data-node="3"]').first.focus()
+    # Several trees are optimal: either child of the root may be the one that goes on.
+    branch = 2 if page.locator('g.node[data-node="4"]').count() else 3
+    page.locator(f'g.node[data-node="{branch}"]').first.focus()
     page.keyboard.press("Space")
     assert page.get_by_role("tree").first.locator("g.node").count() == 3
     page.keyboard.press("Space")
