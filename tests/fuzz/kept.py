@@ -511,7 +511,7 @@ CASES = {
         depth=2,
         encoding="scaled",
         params={"alpha": 0.0, "epsilon": 0.05, "start_seconds": 0.0},
-        settings={"warm_start": "none"},
+        settings={"warm_start": "none", "engine": "highs"},
         weights=(4.0, 4.0, 5.0),
     ),
     "strip-of-a-plane": Case(
@@ -521,7 +521,7 @@ CASES = {
         depth=1,
         encoding="scaled",
         params={"alpha": 0.015625, "epsilon": 0.05, "start_seconds": 0.2},
-        settings={"warm_start": "none"},
+        settings={"warm_start": "none", "engine": "highs"},
     ),
     "price-far-above-the-weights": Case(
         key="path-search",

@@ -141,7 +141,7 @@ def test_estimated_size_is_close_to_the_counted_one(formulation):
     problem = make_problem(X, y, 3, 3, formulation=formulation)
     program = get_formulation(formulation).build(problem)
     program = replace(program, bound=None)
-    outcome, _, _ = solve(program, Clock(1.0))
+    outcome, _, _ = solve(program, Clock(60.0), start=Tree.leaf(0, 9, 3), gap=5.0)
     for name in ("rows", "columns", "nonzeros"):
         estimate, counted = getattr(program.size, name), getattr(outcome.size, name)
         assert 0.8 * counted <= estimate <= 1.6 * counted, name
