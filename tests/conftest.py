@@ -25,9 +25,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile all kernels beside the first tests, which need none, not in front of others."""
     if not hasattr(session.config, "workerinput"):
         from octcore import kernels
+        from octcore.search.assignment import search as assignment
         from octcore.search.margot import search as routing
 
-        for names in (routing.ALL, _SEARCHES):
+        for names in (routing.ALL, (*_SEARCHES, *assignment.ALL)):
             if not kernels.are_ready(*names):
                 kernels.prepare_later(*names)
 

@@ -25,6 +25,7 @@ def test_every_goal_holds(name):
     assert missed == []
 
 
+@pytest.mark.long
 def test_the_command_prints_a_line_and_says_whether_the_goal_holds():
     command = [sys.executable, str(SCRIPT), "mutations", "--times", "20"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)

@@ -34,6 +34,7 @@ COUNTED = [
     ("monks-2", 3, 0.002, 0.669296296),
     ("monks-3", 3, 0.002, 0.99),
 ]
+SLOWEST = ("balance-scale", 4)
 ROUNDING = 1e-9
 
 
@@ -54,7 +55,12 @@ def test_exact_search_attains_the_optimum(
 
 
 @pytest.mark.parametrize(
-    ("name", "depth", "penalty", "optimum"), [row for row in PUBLISHED + COUNTED if row[1] > 1]
+    ("name", "depth", "penalty", "optimum"),
+    [
+        pytest.param(*row, marks=[pytest.mark.long] if row[:2] == SLOWEST else [])
+        for row in PUBLISHED + COUNTED
+        if row[1] > 1
+    ],
 )
 def test_plain_enumeration_counts_the_same(
     name: str, depth: int, penalty: float, optimum: float

@@ -230,7 +230,8 @@ def test_selected_rows_are_trained_on_and_all_rows_judged() -> None:
     assert "of 225 rows selected" in line.note
     assert int(line.note.split(" of ")[0]) < 225
     sizes = [i.dataset for i in svm1_odt.instances(Path(), "selection", ("svm1-odt",))]
-    assert sizes == [f"three-regions-{n}x10" for n in svm1_odt.SIZES]
+    # the smaller ones also train on all rows
+    assert list(dict.fromkeys(sizes)) == [f"three-regions-{n}x10" for n in svm1_odt.SIZES]
 
 
 @pytest.mark.parametrize(
