@@ -226,6 +226,8 @@ class PyomoModel:
     """Plain results found while building, such as the value of every root feature."""
     bound: float | None = None
     """A bound on the objective, in its own terms, that was proven while building."""
+    claims: tuple[str, ...] = ()
+    """What the certificate says about it."""
 
 
 @dataclass(frozen=True, eq=False)

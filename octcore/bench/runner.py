@@ -19,8 +19,9 @@ from octcore.bench.machine import cpu_seconds, load, machine_words
 from octcore.bench.peers import PEERS, run_peer
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError, SettingsError
-from octcore.selection.fits import in_parallel
+from octcore.selection.fits import Fit, in_parallel, judged
 from octcore.selection.selected_training import solve_selected
+from octcore.selection.tuning import choose
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
 from octcore.solving.solve import solve
@@ -271,16 +272,16 @@ def _prepared(
         return data, None, params
     train, validation, test = instance.rows
     parts = _folds(data, train, instance.folds) if instance.folds else [(train, validation)]
-    best: tuple[float, dict[str, Any]] = (-np.inf, params)
+    fits: list[Fit] = []
     for candidate in instance.grid:
         settings = {**instance.settings, "params": {**params, **candidate}}
-        asked, scores = replace(instance, settings=settings), list[float]()
-        for first, second in parts:
+        asked = replace(instance, settings=settings)
+        for k, (first, second) in enumerate(parts):
             run = solver(asked, _subset(data, first), limit)
-            scores.append(_accuracy(run, _subset(data, second)) or 0.0)
-        if np.mean(scores) > best[0]:
-            best = (float(np.mean(scores)), {**params, **candidate})
-    return _subset(data, train + validation), _subset(data, test), best[1]
+            fits.append(judged(run, data, (tuple(candidate.items()), 0, k, first, second)))
+    if fits:
+        params.update(choose(fits, "accuracy"))
+    return _subset(data, train + validation), _subset(data, test), params
 
 
 def _folds(

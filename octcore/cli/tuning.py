@@ -16,6 +16,7 @@ from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.selection.protocols import PROTOCOLS, get_protocol
 from octcore.selection.tuning import (
+    CHOICES,
     Fit,
     TuneResult,
     count_trainings,
@@ -37,7 +38,7 @@ def add_commands(commands: Any) -> None:
         "--grid", metavar="NAME=V,V,...", action="append", default=[], required=True
     )
     parser.add_argument("--protocol", metavar="KEY", default="k-fold", help=", ".join(PROTOCOLS))
-    parser.add_argument("--choice", metavar="KEY", default="accuracy", help="accuracy or features")
+    parser.add_argument("--choice", metavar="KEY", default="accuracy", help=", ".join(CHOICES))
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="trainings at once")
     add_scheduler(parser)
     parser.add_argument("--json", metavar="FILE|-", help="write every fit as JSON")

@@ -115,6 +115,7 @@ class ModelRun:
                 if value is not None:
                     self.recorder.incumbent(value, tree, source)
             self.recorder.bound(built.bound)
+            self.claims += built.claims
         return built
 
     def _built(self, build: Callable[[Callable[[], None]], PyomoModel]) -> PyomoModel:

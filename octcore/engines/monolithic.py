@@ -18,10 +18,12 @@ from octcore.engines.highs import (
     SolverStatus,
 )
 from octcore.engines.model_run import ModelRun
-from octcore.program import Cuts, Point, Program, PyomoModel, SearchState
+from octcore.program import Cuts, Point, Program, PyomoModel, SearchState, Sense
 
 CLAIM_TOLERANCE = 1e-6
 """A solver's claim may differ from routing by its own feasibility tolerance, not by more."""
+SMALLEST_OBJECTIVE = 1e-3
+"""Below this, and without a smallest step, the tolerance itself is a share of the objective."""
 ROUNDING = 1e-12
 """Sums over rows, as a share of the objective."""
 ROOT_ROUNDS = 50
@@ -215,6 +217,9 @@ class _MonolithicRun(ModelRun):
         if is_of_an_lp and (self.root_bound is None or not nodes or nodes <= 1):
             self.root_bound = bound
         objective = self.recorder.objective
+        if objective is not None and self._is_tiny(objective):
+            # The solver prunes what gains its tolerance, which is not small beside this objective.
+            bound -= CLAIM_TOLERANCE * (1 if self.program.sense is Sense.MINIMISE else -1)
         if objective is not None and self.program.sense.better(objective, bound):
             if self._exceeds(objective, bound):
                 self.recorder.note(
@@ -224,6 +229,10 @@ class _MonolithicRun(ModelRun):
                 return
             bound = objective
         self.prove(bound, nodes)
+
+    def _is_tiny(self, objective: float) -> bool:
+        """Whether a claim says nothing about an objective, in problems without a smallest step."""
+        return not self.program.granularity and 0.0 < abs(objective) < SMALLEST_OBJECTIVE
 
     def _must_stop(self) -> bool:
         return self.cancel() or self.recorder.is_closed or self._gap_reached()
@@ -263,6 +272,8 @@ class _MonolithicRun(ModelRun):
         proven = result.status is SolverStatus.OPTIMAL
         # Solvers prune what gains the tolerance itself; routing adds its rounding.
         allowed = (CLAIM_TOLERANCE + ROUNDING) * max(1.0, abs(objective))
+        if self._is_tiny(objective):
+            allowed = ROUNDING
         close = abs(bound - objective) <= allowed
         if self.recorder.is_closed or (proven and close):
             self.prove(objective)

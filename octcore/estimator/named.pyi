@@ -442,7 +442,7 @@ class SOCTClassifier(OptimalTreeClassifier):
         epsilon: float = 0.005,
         alpha: float = 0.0,
         symmetry_breaking: bool = True,
-        start_seconds: float = 3.0,
+        start_seconds: float = 6.0,
     ) -> None: ...
 
 class OCTHClassifier(OptimalTreeClassifier):

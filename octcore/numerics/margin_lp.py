@@ -1,13 +1,19 @@
-"""The linear program of one branch node of SVM1-ODT when the routing is fixed."""
+"""The linear program of one branch node of SVM1-ODT when the routing is fixed.
+
+HiGHS gets the dual program, which has a row per column of the data and a column per row of it: few
+rows, so that its bases are small.  Rows that have their margin do not matter to it, so that of many
+rows some are enough: those that lack margin join them until there are none.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import highspy
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, hstack, identity, vstack
+from scipy.sparse import csr_matrix
 
 from octcore.numerics.linear import linear_program, quiet_solver, run
 
@@ -15,6 +21,15 @@ FloatArray = NDArray[np.float64]
 
 WEIGHT_BOX = 1e3
 """Largest |h_j|: with scores within M = 1 it separates rows that are 1e-7 apart."""
+FIRST_ROWS = 1_500
+"""Rows that the first program has, where there are more."""
+LACKING = 1e-9
+"""Margin that a row may lack, of the one wanted, before it joins."""
+CLEARANCE = 2.5
+"""Gap between rows, as a multiple of the distance of right-goers, where a plane is shifted to; a
+shift moves the largest score, too."""
+DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
+"""Methods of HiGHS."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +70,43 @@ def margin_plane(
     goes_right = np.arange(len(X)) >= len(left)
     distance = np.where(goes_right, prices.right, 0.0)
     costs = prices.missing * np.concatenate(weights)
-    return _plane(X, goes_right, costs, distance, others, prices)
+    return _DualProgram(X, goes_right, costs, distance, others, prices).plane()
 
 
-def soft_plane(
-    X: FloatArray, goes_right: NDArray[np.bool_], costs: FloatArray, prices: MarginPrices
+def clear_plane(
+    plane: tuple[FloatArray, float], X: FloatArray, others: FloatArray, prices: MarginPrices
 ) -> tuple[FloatArray, float] | None:
-    """Plane ``h.x <= g`` (left) that rows may also pass on the wrong side, at a price.
+    """Shift a plane to the nearest place with no right-goer too near; None if there is none.
+
+    Where rows are dense, few planes leave right-goers the distance that they must keep.
+
+    Parameters
+    ----------
+    plane : tuple
+        ``(h, g)``, left where ``h.x <= g``.
+    X, others : numpy.ndarray
+        Rows that pass the node, and others, whose scores are bounded all the same.
+    prices : MarginPrices
+        Distance of right-goers and largest score.
+    """
+    h, g = plane
+    scores = np.sort(g - X @ h)
+    reach = float(np.abs(g - np.vstack([X, others]) @ h).max(initial=0.0))
+    gaps = np.flatnonzero(np.diff(scores) > CLEARANCE * prices.right * reach / prices.big_m)
+    if not len(gaps):
+        return None
+    ends = scores[gaps + 1]
+    return h, g - float(ends[np.abs(ends).argmin()])
+
+
+def soft_planes(
+    X: FloatArray,
+    goes_right: NDArray[np.bool_],
+    costs: FloatArray,
+    factors: Sequence[float],
+    prices: MarginPrices,
+) -> Iterator[tuple[FloatArray, float] | None]:
+    """Yield planes ``h.x <= g`` (left) that rows may also pass on the wrong side, at a price.
 
     Parameters
     ----------
@@ -71,66 +116,138 @@ def soft_plane(
         Side that every row is wanted on.
     costs : numpy.ndarray
         Price of a unit of margin that a row misses, without limit beyond the plane.
+    factors : sequence of float
+        Factors of the costs, one plane for each; every program starts where the one before ended.
     prices : MarginPrices
         Price of the norm, margin and largest score.
     """
-    return _plane(X, goes_right, costs, None, X[:0], prices)
+    program = _DualProgram(X, goes_right, costs, None, X[:0], prices)
+    for factor in factors:
+        yield program.plane(factor)
 
 
-def _plane(
-    X: FloatArray,
-    goes_right: NDArray[np.bool_],
-    costs: FloatArray,
-    distance: FloatArray | None,
-    others: FloatArray,
-    prices: MarginPrices,
-) -> tuple[FloatArray, float] | None:
-    """Solve without the bounds on scores, which seldom bind, and with them where they do."""
-    every = np.vstack([X, others])
-    found = _solve(X, goes_right, costs, distance, every[:0], prices)
-    if found is None or (np.abs(found[1] - every @ found[0]) <= prices.big_m).all():
-        return found
-    return _solve(X, goes_right, costs, distance, every, prices)
+class _DualProgram:
+    """Dual of the program of one node, with margins of 1.
 
+    Columns: a multiplier of every row, at most its price; with `distance` a second one, which keeps
+    the row on its side; a pair that bounds every weight; those of rows whose score is bounded.
+    Rows: the balance of the sides, which gives g, and one for every weight.
 
-def _solve(
-    X: FloatArray,
-    goes_right: NDArray[np.bool_],
-    costs: FloatArray,
-    distance: FloatArray | None,
-    bounded: FloatArray,
-    prices: MarginPrices,
-) -> tuple[FloatArray, float] | None:
-    """Solve the linear program: columns h = plus - minus, g, missing margins."""
-    n, p = X.shape
-    scores = np.column_stack([-X, X, np.ones(n)])
-    sign = np.where(goes_right, -1.0, 1.0)[:, None]
-    rows = [hstack([csr_matrix(sign * scores), identity(n)])]
-    low, high = [np.full(n, prices.margin)], [np.full(n, np.inf)]
-    if distance is not None:
-        rows.append(hstack([csr_matrix(sign * scores), csr_matrix((n, n))]))
-        low, high = [*low, distance], [*high, np.full(n, np.inf)]
-    if len(bounded):
-        box = csr_matrix(np.column_stack([-bounded, bounded, np.ones(len(bounded))]))
-        rows.append(hstack([box, csr_matrix((len(bounded), n))]))
-        low = [*low, np.full(len(bounded), -prices.big_m)]
-        high = [*high, np.full(len(bounded), prices.big_m)]
-    largest = max(float(np.abs(part).max(initial=0.0)) for part in (X, bounded))
-    reach = prices.big_m + WEIGHT_BOX * p * max(1.0, largest)
-    most = np.inf if distance is None else prices.margin
-    highs = quiet_solver()
-    highs.passModel(
-        linear_program(
-            np.concatenate([np.full(2 * p, prices.norm), [0.0], costs]),
-            np.concatenate([np.zeros(2 * p), [-reach], np.zeros(n)]),
-            np.concatenate([np.full(2 * p, WEIGHT_BOX), [reach], np.full(n, most)]),
-            csr_matrix(vstack(rows)),
-            np.concatenate(low),
-            np.concatenate(high),
+    Parameters
+    ----------
+    distance : numpy.ndarray or None
+        Least score of every row on its side; None where rows may pass on the wrong one.
+    others : numpy.ndarray
+        Rows that do not pass the node; their scores are bounded all the same.
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        goes_right: NDArray[np.bool_],
+        costs: FloatArray,
+        distance: FloatArray | None,
+        others: FloatArray,
+        prices: MarginPrices,
+    ) -> None:
+        self.X, self.others, self.prices, self.costs = X, others, prices, costs
+        self.sign = np.where(goes_right, -1.0, 1.0)
+        self.distance = distance
+        n, p = X.shape
+        self._factor = 1.0
+        self._inside = np.ones(n, dtype=bool)
+        if n > FIRST_ROWS:
+            self._inside[:] = False
+            self._inside[np.linspace(0, n - 1, FIRST_ROWS).astype(np.int64)] = True
+        self._rows = np.zeros(0, dtype=np.int64)
+        self._places = np.zeros(0, dtype=np.int32)
+        box = np.vstack([np.zeros((1, 2 * p)), np.hstack([np.eye(p), -np.eye(p)])])
+        limits = np.concatenate([[0.0], np.full(p, prices.norm)])
+        self._highs = quiet_solver()
+        for name, value in {
+            "presolve": "off",
+            "simplex_strategy": DUAL_SIMPLEX if distance is None else PRIMAL_SIMPLEX,
+        }.items():
+            self._highs.setOptionValue(name, value)
+        self._highs.passModel(
+            linear_program(
+                np.full(2 * p, WEIGHT_BOX / prices.margin),
+                np.zeros(2 * p),
+                np.full(2 * p, np.inf),
+                csr_matrix(box),
+                -limits,
+                limits,
+            )
         )
-    )
-    run(highs)
-    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        return None
-    x = np.array(highs.getSolution().col_value)
-    return x[:p] - x[p : 2 * p], float(x[2 * p])
+        self._add_rows(np.flatnonzero(self._inside))
+
+    def plane(self, factor: float = 1.0) -> tuple[FloatArray, float] | None:
+        """Best plane with the costs times a factor; None if there is none."""
+        self._set_factor(factor)
+        while True:
+            run(self._highs)
+            if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+                return None
+            multipliers = np.array(self._highs.getSolution().row_dual)
+            h, g = multipliers[1:], -float(multipliers[0])
+            lacking = np.flatnonzero(~self._inside & (self.sign * (g - self.X @ h) < 1 - LACKING))
+            if len(lacking):
+                worst = np.argsort(self.sign[lacking] * (g - self.X[lacking] @ h), kind="stable")
+                self._add_rows(lacking[worst[:FIRST_ROWS]])
+            elif not self._bound_scores(h, g):
+                margin = self.prices.margin
+                return margin * h, margin * g
+
+    def _set_factor(self, factor: float) -> None:
+        if factor != self._factor:
+            self._factor = factor
+            upper = factor * self.costs[self._rows]
+            low = np.zeros(len(upper))
+            self._highs.changeColsBounds(len(upper), self._places, low, upper)
+
+    def _add_rows(self, rows: NDArray[np.int64]) -> None:
+        """Add the columns of some rows."""
+        self._inside[rows] = True
+        first = self._highs.getNumCol()
+        self._places = np.concatenate(
+            [self._places, np.arange(first, first + len(rows), dtype=np.int32)]
+        )
+        self._rows = np.concatenate([self._rows, rows])
+        signed = self._columns(self.X[rows], self.sign[rows])
+        self._add(signed, np.full(len(rows), -1.0), self._factor * self.costs[rows])
+        if self.distance is not None:
+            least = -self.distance[rows] / self.prices.margin
+            self._add(signed, least, np.full(len(rows), np.inf))
+
+    def _bound_scores(self, h: FloatArray, g: float) -> bool:
+        """Bound the scores that are too large; returns whether there are any."""
+        most = self.prices.big_m / self.prices.margin
+        found = False
+        for X in (self.X, self.others):
+            scores = g - X @ h
+            far = np.abs(scores) > most * (1 + LACKING)
+            if far.any():
+                found = True
+                signed = self._columns(X[far], -np.sign(scores[far]))
+                self._add(signed, np.full(len(signed), most), np.full(len(signed), np.inf))
+        return found
+
+    @staticmethod
+    def _columns(X: FloatArray, sign: FloatArray) -> FloatArray:
+        return np.column_stack([np.ones(len(X)), X]) * sign[:, None]
+
+    def _add(self, columns: FloatArray, cost: FloatArray, upper: FloatArray) -> None:
+        """Add columns, given as rows of an array."""
+        n, size = columns.shape
+        if not n:
+            return
+        self._highs.addCols(
+            n,
+            cost,
+            np.zeros(n),
+            upper,
+            n * size,
+            np.arange(0, n * size, size, dtype=np.int32),
+            np.tile(np.arange(size, dtype=np.int32), n),
+            columns.ravel(),
+        )

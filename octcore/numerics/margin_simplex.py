@@ -51,6 +51,8 @@ class MarginRows(NamedTuple):
         Value beyond which there is no plane, infinite without such a limit.
     feature : float
         Price of a column that a plane uses.
+    columns : int
+        Columns of all planes of a tree together at least.
     """
 
     x: FloatArray
@@ -61,6 +63,7 @@ class MarginRows(NamedTuple):
     reach: float
     limit: float
     feature: float
+    columns: int
 
 
 class NodePrograms(NamedTuple):

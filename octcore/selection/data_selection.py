@@ -23,13 +23,20 @@ from octcore.program import Problem
 from octcore.selection.fits import in_parallel
 from octcore.solving.prepare import prepare
 from octcore.solving.settings import SELECT_ROWS, check_settings
+from octcore.tree import metrics
 from octcore.tree.tree import Tree
+from octcore.warmstart.descent import Descent
 from octcore.warmstart.greedy import grow
+from octcore.warmstart.points import count_classes, to_tree
 
 RULES = SELECT_ROWS.options
 LARGEST = {"hull": 1_000, "balanced": 60}
 """Largest cluster by rule; the program of the balanced one has a column per pair of points."""
 BALANCED_SECONDS = 5.0
+DESCENT_SHARE = 0.2
+"""Share of the time that the heuristic tree may take."""
+DESCENT_GAP = 0.02
+"""Width of the empty strips that its planes are to have, for weights of 1-norm 1."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,7 @@ def select_rows(
     data : Dataset
         Rows with a target.
     depth : int
-        Depth of the greedy tree whose leaves make the clusters.
+        Depth of the heuristic tree whose leaves make the clusters.
     rule : str
         ``"hull"`` keeps hull vertices, ``"balanced"`` few points whose hull holds many.
     thresholds : Thresholds or None
@@ -128,7 +135,8 @@ def select_rows(
         )
     stop = _Stop(None if time_limit is None else time.monotonic() + time_limit, cancel)
     problem = scaled_problem(data, depth, encoding, seed)
-    tree, X = grow(problem), np.asarray(problem.X, dtype=np.float64)
+    share = np.inf if time_limit is None else DESCENT_SHARE * time_limit
+    tree, X = heuristic_tree(problem, share), np.asarray(problem.X, dtype=np.float64)
     clusters = list(_clusters(problem, tree, LARGEST[rule]))
     pick = _Picker(seed, thresholds or Thresholds(), rule, stop)
     if n_jobs == 1:
@@ -153,6 +161,22 @@ def scaled_problem(data: Dataset, depth: int, encoding: str = "scaled", seed: in
     """Rows as the selection sees them."""
     settings = check_settings("svm1-odt", encoding=encoding, depth=depth, seed=seed)
     return prepare(data, settings).problem
+
+
+def heuristic_tree(problem: Problem, seconds: float = np.inf) -> Tree:
+    """The most accurate of a greedy tree and of trees of planes that descended on some rows.
+
+    Rows near its planes are kept, so that planes in the wrong places would keep the wrong rows.
+    """
+    found = [grow(problem)]
+    if problem.n_features:
+        points = count_classes(problem.X, problem.y, problem.weights, problem.n_classes)
+        rng = np.random.default_rng(problem.seed)
+        splits = 2**problem.depth - 1
+        descent = Descent(points, problem.depth, splits, DESCENT_GAP, rng)
+        trees = descent.trees(time.perf_counter() + seconds)
+        found += [to_tree(points, planes) for planes in trees]
+    return max(found, key=lambda tree: metrics.accuracy(tree, problem.X, problem.y))
 
 
 def _clusters(problem: Problem, tree: Tree, largest: int) -> Iterator[tuple[int, np.ndarray]]:

@@ -136,21 +136,28 @@ def fit_one(
     cancel: Callable[[], bool] | None = None,
 ) -> tuple[Fit, Run | None]:
     """Train one candidate and judge it on the other rows; a module function, so it can travel."""
-    candidate, outer, inner, fit_rows, check_rows = job
+    fit_rows = job[3]
     try:
         run = solve(
             data.subset(np.array(fit_rows, dtype=np.int64)), **plan, cancel=cancel, verify=False
         )
     except OctError as error:
         return _failed(job, "error", 0.0, str(error)), None
+    fit = judged(run, data, job)
+    return fit, run if keep_run and run.tree is not None else None
+
+
+def judged(run: Run, data: Dataset, job: Job) -> Fit:
+    """Judge a finished training on the other rows of its job."""
+    candidate, outer, inner, _, check_rows = job
     if run.tree is None:
         reason = f"No tree: {run.stop_reason}."
-        return _failed(job, run.status, run.timings["total"], reason), None
+        return _failed(job, run.status, run.timings["total"], reason)
     accuracy = None
     if check_rows:
         rest = data.subset(np.array(check_rows, dtype=np.int64))
         accuracy = metrics.accuracy(run.tree, run.encoding.transform(rest.frame), rest.codes)
-    fit = Fit(
+    return Fit(
         candidate,
         outer,
         inner,
@@ -162,7 +169,6 @@ def fit_one(
         run.gap,
         run.timings["total"],
     )
-    return fit, run if keep_run else None
 
 
 def _failed(job: Job, status: str, seconds: float, reason: str) -> Fit:

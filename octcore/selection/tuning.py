@@ -21,6 +21,7 @@ from octcore.serial import jsonable
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
 
+CHOICES = ("accuracy", "features", "one-error")
 NEAR_BEST = 0.975
 """The feature-driven choice keeps candidates within this share of the best accuracy (MARGOT)."""
 
@@ -121,7 +122,8 @@ def tune(
     protocol : str
         ``"k-fold"`` (``"10-fold"``, …), ``"repeated"``, ``"nested"``, ``"75/25"`` or ``"80/20"``.
     choice : str
-        ``"accuracy"``, or ``"features"``: the fewest features within 97.5 % of the best accuracy.
+        ``"accuracy"``; ``"features"``, the fewest features within 97.5 % of the best accuracy; or
+        ``"one-error"``, the fewest features within a standard error of the best accuracy.
     depth, encoding, params, constraints, engine, seed : object
         What the grid does not vary, as in `octcore.solve`.
     time_limit : float
@@ -145,8 +147,8 @@ def tune(
     CancelledError
         If it was stopped.
     """
-    if choice not in {"accuracy", "features"}:
-        raise unknown_name("UNKNOWN_CHOICE", "choice", choice, ["accuracy", "features"], "tune")
+    if choice not in CHOICES:
+        raise unknown_name("UNKNOWN_CHOICE", "choice", choice, CHOICES, "tune")
     candidates = expand_grid(grid)
     fixed = {
         "formulation": formulation,
@@ -243,7 +245,8 @@ def choose(fits: Sequence[Fit], choice: str) -> Candidate:
     """Pick the winner of one outer split.
 
     By accuracy: best mean validation accuracy, first in the grid on ties.  By features: among the
-    candidates within `NEAR_BEST` of the best, the fewest features, then the best accuracy.
+    candidates within `NEAR_BEST` of the best, the fewest features, then the best accuracy.  By one
+    error: the same among those within a standard error of the best, over its folds.
 
     Raises
     ------
@@ -251,17 +254,21 @@ def choose(fits: Sequence[Fit], choice: str) -> Candidate:
         If no candidate could be trained.
     """
     scores: dict[Candidate, tuple[float, float]] = {}
+    errors: dict[Candidate, float] = {}
     for candidate in dict.fromkeys(fit.candidate for fit in fits):
         mine = [fit for fit in fits if fit.candidate == candidate]
         if any(fit.error for fit in mine):
             continue
-        accuracy = float(np.mean([fit.accuracy for fit in mine if fit.accuracy is not None]))
-        scores[candidate] = (accuracy, float(np.mean([fit.features for fit in mine])))
+        found = [fit.accuracy for fit in mine if fit.accuracy is not None]
+        scores[candidate] = (float(np.mean(found)), float(np.mean([fit.features for fit in mine])))
+        errors[candidate] = float(np.std(found) / np.sqrt(max(1, len(found) - 1)))
     if not scores:
         reason = next((fit.error for fit in fits if fit.error), "no fit")
         raise SettingsError("NOTHING_TRAINED", f"No candidate could be trained: {reason}", "grid")
-    best = max(accuracy for accuracy, _ in scores.values())
+    winner = max(scores, key=lambda c: scores[c][0])
     if choice == "accuracy":
-        return next(c for c, (accuracy, _) in scores.items() if accuracy == best)
-    near = {c: s for c, s in scores.items() if s[0] >= NEAR_BEST * best}
+        return winner
+    best = scores[winner][0]
+    least = NEAR_BEST * best if choice == "features" else best - errors[winner]
+    near = {c: s for c, s in scores.items() if s[0] >= least}
     return min(near, key=lambda c: (near[c][1], -near[c][0]))

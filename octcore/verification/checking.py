@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Protocol
@@ -12,6 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from octcore.errors import CancelledError
+from octcore.verification import chains
 from octcore.verification.base import SECONDS, Guard, OutOfTimeError, Verdict, Verification
 from octcore.verification.claim import Claim, Routed, broken_rules, route, scores
 from octcore.verification.margot_claim import check_margot
@@ -114,7 +115,7 @@ def verify(
             found = (
                 check_margot(claim, run.values, guard, longest)
                 if claim.formulation == MARGOT
-                else check(claim, guard, longest)
+                else check(claim, guard, longest, run.values.get("chains") or ())
             )
     except MemoryError:
         return _unverified("not verified: memory did not suffice", seconds=guard.elapsed)
@@ -124,7 +125,12 @@ def verify(
     )
 
 
-def check(claim: Claim, guard: Guard, longest: float = math.inf) -> Verification:
+def check(
+    claim: Claim,
+    guard: Guard,
+    longest: float = math.inf,
+    chains_of_run: Sequence[Mapping[str, Any]] = (),
+) -> Verification:
     """Check a claim: its tree, then its proof, unless that is expected to take longer.
 
     `SECONDS` in the statement stands for the seconds.
@@ -141,6 +147,8 @@ def check(claim: Claim, guard: Guard, longest: float = math.inf) -> Verification
     if routed is not None and _reaches_conflict_bound(claim, value):
         assert claim.objective is not None
         return _judged(claim, value, claim.objective, CONFLICTS, None)
+    if claim.formulation == "s-oct" and chains_of_run and claim.bound is not None:
+        return _check_chains(claim, value, chains_of_run, guard)
     reason = _no_derivation(claim)
     if reason:
         return _unverified(f"not verified: {reason}")
@@ -155,6 +163,34 @@ def check(claim: Claim, guard: Guard, longest: float = math.inf) -> Verification
         return _unverified(f"not verified: not done in {guard.time_limit:g} s", plan.estimate)
     optimum = None if cost is None else float(value.of(cost, 0))
     return _judged(claim, value, optimum, plan.method, plan.estimate)
+
+
+def _check_chains(
+    claim: Claim, value: Value, chains_of_run: Sequence[Mapping[str, Any]], guard: Guard
+) -> Verification:
+    """Confirm a bound that rows along lines prove; not what a search proved beyond it."""
+    try:
+        errors = chains.fewest_errors(claim, chains_of_run, guard)
+    except CancelledError:
+        return _unverified("not verified: it was stopped")
+    except OutOfTimeError:
+        return _unverified(f"not verified: not done in {guard.time_limit:g} s")
+    if errors is None:
+        return _unverified("not verified: rows that were said to lie along a line do not")
+    shares = np.bincount(claim.y, claim.weights, claim.n_classes)
+    of_leaf = float(value.of(float(shares.sum() - shares.max()), 1))
+    of_chains = float(value.of(errors, 2))
+    proven = max(of_leaf, of_chains) if value.is_maximised else min(of_leaf, of_chains)
+    assert claim.bound is not None
+    if value.excess(proven, claim.bound) > TOLERANCE * max(1.0, abs(proven)):
+        return _unverified(
+            f"not verified: the bound is {claim.bound:.9g}, {chains.METHOD} prove {proven:.9g}"
+        )
+    what = "bound" if claim.status != "optimal" else "optimum"
+    return Verification(
+        Verdict.CONFIRMED, f"{what} verified independently in {SECONDS} ({chains.METHOD})",
+        chains.METHOD,
+    )  # fmt: skip
 
 
 def _judged(

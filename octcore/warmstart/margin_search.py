@@ -24,7 +24,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.margin_lp import MarginPrices, margin_plane, soft_plane
+from octcore.numerics.margin_lp import MarginPrices, clear_plane, margin_plane, soft_planes
 from octcore.tree import topology
 from octcore.warmstart.descent import Descent
 from octcore.warmstart.points import PlaneTree, count_classes, leaf_counts, leaf_labels
@@ -118,7 +118,7 @@ class MarginSearch:
         for _ in range(PASSES):
             before = tree.cost
             for node in reversed(topology.branch_nodes(self.goal.depth)):
-                self._refit(tree, node)
+                self._refit(tree, node, deadline)
                 if time.perf_counter() > deadline:
                     return tree
             if tree.cost >= before - LEAST_GAIN * max(1.0, before):
@@ -169,8 +169,8 @@ class MarginSearch:
 
     # -- one node ---------------------------------------------------------------------------
 
-    def _refit(self, tree: MarginTree, node: int) -> None:
-        """Give a node the best of the candidates, in place."""
+    def _refit(self, tree: MarginTree, node: int, deadline: float) -> None:
+        """Give a node the best of the candidates, in place, or of those there is time for."""
         rows = self._rows_at(tree, node)
         if len(rows) < 2:
             tree.planes.pop(node, None)
@@ -181,12 +181,19 @@ class MarginSearch:
             if labels is not None:
                 trial.labels[2 * node], trial.labels[2 * node + 1] = labels
             left, right = (self._to_go(trial, 2 * node + side, rows) for side in (0, 1))
-            for plane in self._candidates(rows, left, right, tree.planes.get(node)):
+            for found in self._planes(rows, left - right, tree.planes.get(node)):
+                if time.perf_counter() > deadline:
+                    return
+                side, plane = 0, found
                 if plane is None:
                     side = int(right.sum() < left.sum())
                     cost = float((right if side else left).sum())
                 else:
-                    side = 0
+                    goes_right = self._margins(plane, rows)[1]
+                    routed = float(np.where(goes_right, right, left).sum())
+                    plane = self._exact(rows, plane) if routed < here - LEAST_GAIN else None
+                    if plane is None:
+                        continue
                     paid, goes_right = self._margins(plane, rows)
                     cost = float(paid.sum() + np.where(goes_right, right, left).sum())
                     cost += self.goal.prices.norm * float(np.abs(plane[0]).sum())
@@ -217,23 +224,19 @@ class MarginSearch:
             return [(classes[0], classes[0])]
         return list(combinations(classes, 2))
 
-    def _candidates(
-        self, rows: IntArray, left: FloatArray, right: FloatArray, here: Plane | None
+    def _planes(
+        self, rows: IntArray, gain: FloatArray, here: Plane | None
     ) -> Iterator[Plane | None]:
-        """No plane, then the plane at hand and soft ones, made exact for the rows as routed."""
+        """No split, then the plane at hand and soft ones, of equal routings the first."""
         yield None
         seen: set[bytes] = set()
-        for plane in (here, *self._soft_planes(rows, left - right)):
+        for plane in (here, *self._soft_planes(rows, gain)):
             if plane is None or not np.abs(plane[0]).sum() > 0:
                 continue
-            goes_right = self._margins(plane, rows)[1]
-            key = goes_right.tobytes()
-            if key in seen:
-                continue
-            seen.add(key)
-            exact = self._exact(rows, goes_right)
-            if exact is not None:
-                yield exact
+            routing = self._margins(plane, rows)[1].tobytes()
+            if routing not in seen:
+                seen.add(routing)
+                yield plane
 
     def _soft_planes(self, rows: IntArray, gain: FloatArray) -> Iterator[Plane | None]:
         """Planes of soft programs for what rows gain on the right."""
@@ -241,20 +244,41 @@ class MarginSearch:
         goes_right = gain[wants] > 0
         if not goes_right.any() or goes_right.all():
             return
-        X, prices = self.goal.X[rows[wants]], self.goal.prices
-        for softness in SOFTNESS:
-            costs = softness * np.abs(gain[wants]) / prices.margin
-            yield soft_plane(X, goes_right, costs, prices)
+        prices = self.goal.prices
+        costs = np.abs(gain[wants]) / prices.margin
+        yield from soft_planes(self.goal.X[rows[wants]], goes_right, costs, SOFTNESS, prices)
 
-    def _exact(self, rows: IntArray, right: NDArray[np.bool_]) -> Plane | None:
-        """Plane of least margin cost and norm for rows on given sides; None if there is none."""
+    def _exact(self, rows: IntArray, plane: Plane) -> Plane | None:
+        """Plane of least margin cost and norm for the sides of another one.
+
+        Where none keeps right-goers far enough, for sides with a gap between them; None if there
+        is no such plane either.
+        """
         goal = self.goal
-        sides = rows[~right], rows[right]
-        if not len(sides[0]) or not len(sides[1]):
-            return None
-        others = np.delete(goal.X, rows, axis=0)
-        weights = goal.weights[sides[0]], goal.weights[sides[1]]
-        return margin_plane(goal.X[sides[0]], goal.X[sides[1]], weights, others, goal.prices)
+        X, others = goal.X[rows], np.delete(goal.X, rows, axis=0)
+        shifted: Plane | None = plane
+        while shifted is not None:
+            right = self._margins(shifted, rows)[1]
+            if not right.any() or right.all():
+                return None
+            weights = goal.weights[rows[~right]], goal.weights[rows[right]]
+            found = margin_plane(X[~right], X[right], weights, others, goal.prices)
+            if found is not None or shifted is not plane:
+                return found
+            shifted = clear_plane(plane, X, others, goal.prices)
+        return None
+
+    def made_exact(self, tree: MarginTree) -> MarginTree:
+        """Tree with the best planes for the routing of another one, from the root on."""
+        made = MarginTree({}, tree.labels.copy(), sides=dict(tree.sides))
+        for node in sorted(tree.planes):
+            rows = self._rows_at(made, node)
+            found = self._exact(rows, tree.planes[node])
+            if found is not None:
+                made.planes[node] = found
+            elif len(rows):
+                made.sides[node] = int(self._margins(tree.planes[node], rows)[1].mean() > 0.5)
+        return made
 
     # -- starts -----------------------------------------------------------------------------
 
@@ -274,18 +298,9 @@ class MarginSearch:
         """Tree with the routing of some planes, each of the least margin cost and norm for it."""
         depth, points = self.goal.depth, self._descent.points
         labels = leaf_labels(leaf_counts(points, planes.descend(points.X), depth), depth)
-        tree = MarginTree({}, labels)
-        for node in np.flatnonzero(planes.splitting).tolist():
-            rows = self._rows_at(tree, node)
-            goes_right = self._margins((planes.weights[node], -float(planes.offsets[node])), rows)[
-                1
-            ]
-            found = self._exact(rows, goes_right)
-            if found is not None:
-                tree.planes[node] = found
-            else:
-                tree.sides[node] = int(goes_right.mean() > 0.5) if len(rows) else 0
-        return tree
+        nodes = np.flatnonzero(planes.splitting).tolist()
+        drawn = {node: (planes.weights[node], -float(planes.offsets[node])) for node in nodes}
+        return self.made_exact(MarginTree(drawn, labels))
 
     def _drawn(self, tree: MarginTree, top: int) -> MarginTree:
         """Draw the planes at and below a node: a soft plane between two classes, on some rows."""
@@ -322,6 +337,7 @@ class MarginSearch:
             chosen.append(own[np.argsort(distance)[: max(1, int(share * len(own)))]])
         some = np.concatenate(chosen)
         goes_right = np.arange(len(some)) >= len(chosen[0])
-        costs = rng.choice(SOFTNESS) * goal.weights[some] / goal.prices.margin
-        plane = soft_plane(goal.X[some], goes_right, costs, goal.prices)
+        costs = goal.weights[some] / goal.prices.margin
+        softness = (float(rng.choice(SOFTNESS)),)
+        plane = next(soft_planes(goal.X[some], goes_right, costs, softness, goal.prices))
         return plane if plane is not None and np.abs(plane[0]).sum() > 0 else None

@@ -41,6 +41,11 @@ class ClassCounts:
         return len(self.X)
 
     @property
+    def first_rows(self) -> IntArray:
+        """First original row of every point."""
+        return np.unique(self.point_of, return_index=True)[1]
+
+    @property
     def total(self) -> float:
         """Weight of all rows."""
         return float(self.counts.sum())

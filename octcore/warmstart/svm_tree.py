@@ -29,6 +29,7 @@ from octcore.warmstart.points import (
     to_tree,
 )
 from octcore.warmstart.soft_tree import TROUBLE, SoftTree, SoftTrees
+from octcore.warmstart.strip_search import StripSearch
 from octcore.warmstart.svm_greedy import GreedySvmTrees, Plane, TreeGoal, fit_machine
 from octcore.warmstart.tree_gaps import (
     GAP_SLACK,
@@ -55,6 +56,8 @@ KICKS = 8
 """Kicks of a soft tree without gain after which the search starts again."""
 DESCENDED = 8
 """Trees of a batch of the descent that are gone on with, the best ones."""
+MOST_ANNEALED_LEVELS = 3
+"""Deeper trees gained nothing by it (blood transfusion at depth 4)."""
 SHALLOWER_SHARE = 0.3
 """Share of the time for trees of one level less, which are starts as well."""
 
@@ -70,8 +73,8 @@ class TreeSearch:
         Best value of any tree seen, whatever its gaps.
     """
 
-    def __init__(self, goal: TreeGoal) -> None:
-        self.goal = goal
+    def __init__(self, goal: TreeGoal, anneals: bool = True) -> None:
+        self.goal, self._anneals = goal, anneals and goal.depth <= MOST_ANNEALED_LEVELS
         self.rng = np.random.default_rng(goal.seed)
         self.best: PlaneTree | None = None
         self.best_value = self.thin_value = -np.inf
@@ -85,8 +88,9 @@ class TreeSearch:
         self._thin: PlaneTree | None = None
         self._descent = Descent(goal.points, goal.depth, goal.split_limit, goal.epsilon, self.rng)
         self._descended: list[PlaneTree] = []
+        self._strips: StripSearch | None = None
         self._shallower = (
-            TreeSearch(replace(goal, depth=goal.depth - 1)) if goal.depth > 1 else None
+            TreeSearch(replace(goal, depth=goal.depth - 1), False) if goal.depth > 1 else None
         )
 
     @property
@@ -105,27 +109,11 @@ class TreeSearch:
         The best tree may come again, so that the caller can look at its clock between restarts.
         """
         deadline = time.perf_counter() + seconds
-        greedy = GreedySvmTrees(self.goal)
         grown: list[PlaneTree] = []
         for k in range(max(len(LIKELIHOOD_SHARES), self.goal.depth - 1)):
-            batch = self._let_descend(deadline, min(2 + k, self.goal.depth))
-            self._descended += batch
-            for planes in batch:
-                if self._settle(planes, polish=False):
-                    yield "descent", self.best_tree()
-                if self.is_perfect or time.perf_counter() > deadline:
-                    return
-            if (
-                batch and self._note(batch[0]) > self.best_value + 1e-9
-            ):  # good, but its gaps are thin
-                if self._search(batch[0], min(deadline, time.perf_counter() + SLICE_SECONDS)):
-                    yield "descent, softened", self.best_tree()
-                if self.is_perfect:
-                    return
-        for criterion in CRITERIA:
-            grown.append(greedy.grow(criterion))
-            if self._settle(grown[-1]):
-                yield f"greedy SVM tree ({criterion})", self.best_tree()
+            yield from self._descents(min(2 + k, self.goal.depth), deadline)
+            if k == 0:
+                yield from self._greedy_trees(grown, deadline)
             if self.is_perfect or time.perf_counter() > deadline:
                 return
         if self._shallower is not None:
@@ -135,6 +123,29 @@ class TreeSearch:
             if self.is_perfect:
                 return
         yield from self._restarts(grown, deadline)
+
+    def _descents(self, levels: int, deadline: float) -> Iterator[tuple[str, Tree]]:
+        """Trees of one batch of the descent; a good one whose gaps are thin is softened."""
+        batch = self._let_descend(deadline, levels)
+        self._descended += batch
+        for planes in batch:
+            if self._settle(planes, polish=False):
+                yield "descent", self.best_tree()
+            if self.is_perfect or time.perf_counter() > deadline:
+                return
+        if batch and self._note(batch[0]) > self.best_value + 1e-9:
+            if self._search(batch[0], min(deadline, time.perf_counter() + SLICE_SECONDS)):
+                yield "descent, softened", self.best_tree()
+
+    def _greedy_trees(self, grown: list[PlaneTree], deadline: float) -> Iterator[tuple[str, Tree]]:
+        """Greedy trees of all criteria, added to `grown`."""
+        greedy = GreedySvmTrees(self.goal)
+        for criterion in CRITERIA:
+            if self.is_perfect or (grown and time.perf_counter() > deadline):
+                return
+            grown.append(greedy.grow(criterion))
+            if self._settle(grown[-1]):
+                yield f"greedy SVM tree ({criterion})", self.best_tree()
 
     def _restarts(self, grown: list[PlaneTree], deadline: float) -> Iterator[tuple[str, Tree]]:
         seen, stalled = time.perf_counter(), 0
@@ -160,7 +171,44 @@ class TreeSearch:
             self._shallower.restart(deadline)
             if self._take_shallower():
                 return True
+        if self._count % 2 == 0 and self._is_far:
+            return self._anneal(deadline)
+        if self._count % 4 == 2:
+            return self._descend_anew(deadline)
         return self._search(self._next_start(deadline), deadline)
+
+    def _descend_anew(self, deadline: float) -> bool:
+        """Look at a new batch of the descent, of some number of levels; returns as `restart`."""
+        levels = 2 + self._count // 4 % max(1, self.goal.depth - 1)
+        batch = self._let_descend(deadline, min(levels, self.goal.depth))
+        self._descended = batch + self._descended[:DESCENDED]
+        return any([self._settle(planes, polish=False) for planes in batch])
+
+    @property
+    def _few_errors(self) -> float:
+        """Weight of so few rows that kicks of soft trees pay."""
+        return FEW_ERRORS * self.goal.points.total / max(1, len(self.goal.points))
+
+    @property
+    def _is_far(self) -> bool:
+        """Whether trees have errors anyway, so that strips cost some more of them."""
+        return (
+            self._anneals
+            and self.goal.epsilon > 0
+            and self.ceiling - self.thin_value > self._few_errors
+        )
+
+    def _anneal(self, deadline: float) -> bool:
+        """Go on with a tree of empty strips; returns as `restart`."""
+        if self._strips is None:
+            self._strips = StripSearch(self.goal.points, self.goal.epsilon, self.rng)
+        if not self._strips.is_running:
+            self._descended = self._descended or self._let_descend(deadline)
+            self._strips.begin(
+                self._descended.pop(0) if self._descended else self._next_start(deadline)
+            )
+        found = self._strips.go_on(min(deadline, time.perf_counter() + SLICE_SECONDS))
+        return found is not None and self._settle(found, polish=False)
 
     def _let_descend(self, deadline: float, levels: int | None = None) -> list[PlaneTree]:
         """Best trees of a new batch of the descent, the very best one first."""
@@ -169,7 +217,7 @@ class TreeSearch:
 
     def _next_start(self, deadline: float) -> PlaneTree:
         """Starts of all kinds by turns."""
-        if self._count % 2:
+        if self._count % 4 == 1 or (self._count % 2 and not self._is_far):
             if not self._descended:
                 self._descended = self._let_descend(deadline)
             if self._descended:
@@ -195,8 +243,7 @@ class TreeSearch:
             return self._settle(planes)
         self._note(planes)
         tree = self._soft.settle(planes, deadline)
-        few = FEW_ERRORS * self.goal.points.total / max(1, len(self.goal.points))
-        if tree.cost > few:
+        if tree.cost > self._few_errors:
             return self._settle(tree.planes)
         self._kicked, self._idle_kicks = tree, 0
         return self._settle_soft(tree) or self._kick_on(deadline)

@@ -153,7 +153,7 @@ CASES = {
         encoding="scaled",
         params={
             "alpha1": 0.0,
-            "alpha2": 0.1,
+            "alpha2": 10.0,
             "big_m": 10.0,
             "categorical": "one-hot",
             "cuts": True,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,6 +14,7 @@ from octcore.program import Problem, Sense
 from octcore.tree.tree import Tree
 from tests.brute import best_objective, make_problem, random_rows, run
 from tests.enumeration import best_by_leaves
+from tests.stages import later
 
 SEED = 20240
 TOLERANCE = 1e-9
@@ -33,6 +37,12 @@ CONSTRAINTS = {
     "conditional_parity": {"conditional_parity": {"attribute": "g", "max_gap": 0.2, "given": "s"}},
     "several": {"max_leaves": 3, "min_samples_leaf": 3, "max_features": 2},
 }
+_SLOW = ("statistical_parity", "predictive_equality", "equalized_odds", "conditional_parity")
+
+
+def staged(names: Iterable[str]) -> list[Any]:
+    """Names for a test's parameter; most constraints on groups come in the second stage."""
+    return [later(name)[0] if name in _SLOW else name for name in names]
 
 
 def constrained_problem(

@@ -13,6 +13,7 @@ from tests.oracle.side_constraint_cases import (
     SEED,
     check_against_enumeration,
     constrained_problem,
+    staged,
 )
 from tests.stages import later
 
@@ -70,7 +71,7 @@ def test_columns_without_two_values():
     assert recorder.objective == 1.0
 
 
-@pytest.mark.parametrize("name", EXPRESSIBLE)
+@pytest.mark.parametrize("name", staged(EXPRESSIBLE))
 def test_side_constraints_equal_enumeration_on_binary_columns(name):
     for seed in (SEED, SEED + 1):
         check_against_enumeration(constrained_problem(name, seed, "bin-oct"), "bin-oct")

@@ -20,13 +20,14 @@ from tests.oracle.side_constraint_cases import (
     check_against_enumeration,
     constrained_problem,
     optimum,
+    staged,
 )
 from tests.stages import later
 
 SEED = 5150
 
 
-@pytest.mark.parametrize("name", CONSTRAINTS)
+@pytest.mark.parametrize("name", staged(CONSTRAINTS))
 def test_side_constraints_equal_enumeration_and_bind(name):
     binding = 0
     for seed in range(SEED, SEED + 3):

@@ -134,8 +134,8 @@ def _selection(data: Dataset, settings: Mapping[str, Any]) -> Rows:
     with st.expander("Train on a selection of the rows", icon=":material/filter_alt:"):
         st.caption(
             "For many rows: Algorithm 1 of the SVM1-ODT paper keeps those that can be corners of "
-            "the clusters under a greedy tree. The proof then covers the selected rows only; the "
-            "tree is judged on all."
+            "the clusters under a heuristic tree. The proof then covers the selected rows only; "
+            "the tree is judged on all."
         )
         left, right = st.columns([3, 2], vertical_alignment="bottom")
         rule = left.selectbox(

@@ -20,6 +20,13 @@ from octcore.numerics.linear import run
 INFINITY = highspy.kHighsInf
 SLICE_SECONDS = 1.0
 """A long LP is cut into slices of this length, so that a stop request is heard."""
+PERTURBATION = "dual_simplex_cost_perturbation_multiplier"
+"""Warm programs take few steps, and undoing perturbed costs takes more (measured: 19 % of CPU); but
+a degenerate program may not end without (sonar QB-5 at depth 4: 173 instead of 7.5 CPU s)."""
+PLAIN_STEPS, NO_LIMIT = 500, highspy.kHighsIInf
+"""Simplex steps of one solve without perturbed costs; a program that needs more keeps them."""
+MANY_ROWS = 50
+"""New rows after which a program counts as cold."""
 
 
 class LpStatus(Enum):
@@ -71,6 +78,7 @@ class PersistentLp:
         self.n_base = len(data.row_lower)
         self.row_ids = np.arange(self.n_base)
         self._next_id = self.n_base
+        self._is_perturbed, self._solved_ids = False, 0
         self.solves = 0
         self.value = -np.inf
         self.x = np.zeros(self.n_columns)
@@ -162,6 +170,10 @@ class PersistentLp:
         highs = self._highs
         highs.setOptionValue("objective_bound", float(min(cutoff, INFINITY)))
         repaired = False
+        plain = not self._is_perturbed and self._next_id - self._solved_ids <= MANY_ROWS
+        self._solved_ids = self._next_id
+        highs.setOptionValue(PERTURBATION, 0.0 if plain else 1.0)
+        highs.setOptionValue("simplex_iteration_limit", PLAIN_STEPS if plain else NO_LIMIT)
         while True:
             left = remaining()
             if left <= 0:
@@ -180,7 +192,11 @@ class PersistentLp:
                 return LpStatus.INFEASIBLE
             if status == highspy.HighsModelStatus.kObjectiveBound:
                 return LpStatus.CUT_OFF
-            if status != highspy.HighsModelStatus.kTimeLimit:
+            if status == highspy.HighsModelStatus.kIterationLimit:
+                self._is_perturbed = True
+                highs.setOptionValue(PERTURBATION, 1.0)
+                highs.setOptionValue("simplex_iteration_limit", NO_LIMIT)
+            elif status != highspy.HighsModelStatus.kTimeLimit:
                 if repaired:
                     raise EngineError(
                         "LP_FAILED", f"HiGHS ended a linear program with {status.name}, twice."
@@ -206,8 +222,6 @@ def _new_solver(threads: int, seed: int) -> highspy.Highs:
         "presolve": "off",
         "solver": "simplex",
         "simplex_strategy": 1,
-        # Warm programs take few steps; undoing perturbed costs takes more (measured: 19 % of CPU).
-        "dual_simplex_cost_perturbation_multiplier": 0.0,
     }
     for name, value in options.items():
         highs.setOptionValue(name, value)

@@ -15,7 +15,7 @@ from octcore.formulations.shared import side_constraints as side
 from octcore.formulations.shared import terminals
 from octcore.formulations.shared.error_weights import majority_errors
 from octcore.formulations.shared.rows import MergedRows
-from octcore.formulations.shared.univariate import drop_idle_splits
+from octcore.formulations.shared.univariate import drop_idle_splits, weight_unit
 from octcore.program import Problem
 from octcore.search.assignment.search import (
     AssignmentProblem,
@@ -147,6 +147,7 @@ class OCTHTrees:
                 1e-9,
                 NORM * largest,
                 self.price,
+                weight_unit(problem.weights) if self.price else 0.0,
             ),
             self._of_search,
         )

@@ -100,7 +100,7 @@ class SearchRounding:
 
     SHARE = 0.5
     """Share of the time since the first call that the heuristic may take."""
-    SLICE_SECONDS, LONGEST_SECONDS = 0.3, 1.0
+    SLICE_SECONDS, LONGEST_SECONDS = 0.3, 3.0
     """Time of one call: what its share allows, but between these."""
 
     def __init__(self, starts: Starts, leaves: Callable[[Point], IntArray]) -> None:

@@ -23,10 +23,15 @@ from octcore.formulations.shared.oblique import (
 )
 from octcore.formulations.shared.rows import linear
 from octcore.program import ModelSize, Point, Problem, PyomoModel, Sense
+from octcore.separation.chains import ChainBound, chain_bound
 from octcore.separation.shattering import ShatteringSeparator, table_columns
 from octcore.tree import topology
 from octcore.tree.tree import Tree
 from octcore.warmstart.points import IntArray, centred_planes, leaf_counts, leaf_labels
+
+CHAINS_PROVE = (
+    "rows along lines, whose classes change more often than leaves do, bound all trees",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +97,7 @@ class SOct:
         self._constraints(model, guard)
         self._objective(model)
         separator = self._separator(model)
+        chains = self._chains(model, guard)
         return PyomoModel(
             model,
             read_tree=lambda point: self.read_tree(model, point),
@@ -101,6 +107,9 @@ class SOct:
                 model.c, model.w, len(self.objective.points), self.L, separator.tension
             ),
             rounding=SearchRounding(self.starts, lambda point: self.leaves(model, point)),
+            values={"chains": self._described(chains)} if chains else {},
+            bound=self.objective.best_with(chains.correct) if chains else None,
+            claims=CHAINS_PROVE if chains else (),
         )
 
     def _separator(self, model: Any) -> ShatteringSeparator:
@@ -209,6 +218,36 @@ class SOct:
             ),
             doc="(ours) of two sibling leaves the left one has the smaller label",
         )
+
+    def _chains(self, model: Any, guard: Callable[[], None]) -> ChainBound | None:
+        """Add the chains of rows along lines that bound every tree, where cuts are used at all."""
+        if not self.variant.nodes:
+            return None
+        points, leaves = self.objective.points, self.objective.max_splits + 1
+        found = chain_bound(points.X, points.counts, leaves, self.objective.epsilon, guard)
+        hit = {pair: h for h, pair in enumerate(self.hits)}
+        members = [[hit[pair] for pair in chain.members] for chain in found.chains]
+        model.chain = pyo.Constraint(
+            range(len(members)),
+            rule=lambda m, r: (
+                pyo.quicksum(m.z[h, t] for h in members[r] for t in self.L)
+                <= found.chains[r].most_right(leaves)
+            ),
+            doc="(ours) a line meets every leaf in one interval",
+        )
+        return found if found.chains else None
+
+    def _described(self, found: ChainBound) -> list[dict[str, Any]]:
+        """Chains by training rows, so that others can check them."""
+        row_of = np.flatnonzero(self.problem.weights > 0)[self.objective.points.first_rows]
+        return [
+            {
+                "rows": row_of[list(chain.points)].tolist(),
+                "classes": list(chain.classes),
+                "multiplier": chain.multiplier,
+            }
+            for chain in found.chains
+        ]
 
     def _objective(self, model: Any) -> None:
         counts, total = self.objective.points.counts, self.objective.points.total

@@ -103,26 +103,37 @@ class CountObjective:
     @property
     def bound(self) -> float:
         """What conflicting identical rows allow, without any split in B."""
-        points = self.points
+        return self.best_with(self.points.conflict_bound)
+
+    def best_with(self, correct: float) -> float:
+        """Best objective of trees that get no more than this weight right."""
+        step = self._row_step
+        if step > 0:
+            correct = step * math.floor(correct / step + 1e-6)
         if self.alpha == 0:
-            return points.conflict_bound
-        leaf = float(points.counts.sum(axis=0).max())
-        return min(self.of(leaf, 0), self.of(points.conflict_bound, 1))
+            return correct
+        leaf = float(self.points.counts.sum(axis=0).max())
+        return min(self.of(leaf, 0), self.of(correct, 1))
 
     @property
     def granularity(self) -> float:
         """Smallest difference of two values; 0 when rows and splits have no common measure."""
-        weights = self.problem.weights
-        if not np.allclose(weights, np.round(weights), rtol=0, atol=1e-9):
-            return 0.0
-        if self.alpha == 0:
-            return float(math.gcd(*np.round(weights).astype(int).tolist())) or 1.0
+        if self.alpha == 0 or self._row_step == 0:
+            return self._row_step
         row = 1.0 / self.points.total
         ratio = self.alpha / row
         for large, step in ((ratio, row), (1 / ratio, self.alpha)):
             if round(large) >= 1 and abs(large - round(large)) < 1e-9 * large:
                 return step
         return 0.0
+
+    @property
+    def _row_step(self) -> float:
+        """Common measure of the weights of rows; 0 when there is none."""
+        weights = self.problem.weights
+        if not np.allclose(weights, np.round(weights), rtol=0, atol=1e-9):
+            return 0.0
+        return float(math.gcd(*np.round(weights).astype(int).tolist())) or 1.0
 
     def evaluate(self, tree: Tree) -> float | None:
         """Objective by routing; None if a gap is below epsilon or a side constraint is broken."""

@@ -27,11 +27,16 @@ from octcore.tree.planes import drop_pass_through, tree_from_planes
 from octcore.tree.tree import Split, Tree
 from octcore.warmstart.greedy import greedy_starts
 from octcore.warmstart.margin_search import MarginGoal, MarginSearch, MarginTree
-from octcore.warmstart.points import count_classes
-from octcore.warmstart.svm_tree import TreeGoal, TreeSearch
 
 STRICT_DISTANCE = 1e-4
 """Distance of right-goers from the plane in strict mode, where scores are bounded by M = 1."""
+STRICT_ROWS = 2_000
+"""Rows from which on it shrinks with their number: planes between dense rows leave less room."""
+LEAST_DISTANCE = 1e-5
+SAMPLED_ROWS = 2_000
+"""Rows that first trees are searched on, where there are more."""
+SAMPLE_SHARE = 0.3
+"""Share of the time for first trees that goes to a sample of the rows."""
 TIE_DISTANCE = 1e-9
 """Scores closer to the plane go left without strict mode."""
 SMALLEST_STRIP = 1e-5
@@ -41,8 +46,6 @@ SCORE_TOLERANCE = 1e-6
 GAP = 1e-6
 """Relative gap that counts as closed."""
 POLISH_SECONDS = 0.5
-ACCURATE_SHARE = 0.3
-"""Share of the time for first trees that goes to accurate trees, whatever their margins cost."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,7 @@ class SVM1Trees:
         """alpha1, alpha2, epsilon, the distance of right-goers and M."""
         params = self.problem.params
         big_m, epsilon = float(params["big_m"]), float(params["epsilon"])
+        thinned = STRICT_DISTANCE * min(1.0, STRICT_ROWS / max(1, self.problem.n_samples))
         missing, norm = (
             float(params[price] if params[scaled] is None else params[scaled] / epsilon)
             for price, scaled in (("alpha1", "margin_price"), ("alpha2", "norm_price"))
@@ -71,7 +75,7 @@ class SVM1Trees:
             missing,
             norm,
             epsilon,
-            STRICT_DISTANCE * big_m if params["strict"] else 0.0,
+            max(LEAST_DISTANCE, thinned) * big_m if params["strict"] else 0.0,
             big_m,
         )
 
@@ -232,35 +236,43 @@ class SVM1Trees:
 
     # --- finding and polishing trees -------------------------------------------------------
 
-    @cached_property
-    def goals(self) -> list[TreeGoal]:
-        """Searches for accurate trees: with gaps that pay no margin, and with thin ones."""
-        problem = self.problem
-        points = count_classes(self.space.numeric, problem.y, problem.weights, problem.n_classes)
-        wide = 2 * self.prices.margin / self.prices.big_m
-        return [
-            TreeGoal(points, problem.depth, epsilon=min(gap, 0.5), seed=problem.seed)
-            for gap in (wide, wide / 20)
-        ]
-
     def starts(self) -> Iterator[tuple[str, Tree]]:
-        """Yield polished CART trees, then polished oblique trees."""
+        """Yield polished CART trees, then trees of the search in the objective itself."""
         for source, tree in greedy_starts(self.problem, 0.0):
             yield source, self.polish(self.space.with_subsets(tree))
         if not len(self.space.columns):
             return
         seconds = float(self.problem.params["start_seconds"])
-        found: list[tuple[float, Tree]] = []
-        for goal in self.goals:
-            for source, tree in TreeSearch(goal).trees(ACCURATE_SHARE * seconds / len(self.goals)):
-                polished = self.polish(tree)
-                value = self.evaluate(polished)
-                if value is not None and value < min((v for v, _ in found), default=np.inf):
-                    found.append((value, polished))
-                    yield source, polished
-        starts = [self._margin_tree(tree) for _, tree in sorted(found, key=lambda pair: pair[0])]
-        for tree in self.margin_search().search(starts, (1 - ACCURATE_SHARE) * seconds):
+        if len(self.rows.y) > SAMPLED_ROWS:
+            for tree in self._from_samples(time.perf_counter() + seconds, seconds):
+                yield "search on samples", self._of_margins(tree)
+            return
+        for tree in self.margin_search().search([], seconds):
             yield "search with margins", self._of_margins(tree)
+
+    def _from_samples(self, deadline: float, seconds: float) -> Iterator[MarginTree]:
+        """Search on some rows, as if they were all, and improve on all rows what comes out.
+
+        The last step of a sample may end after the deadline: a plane for all rows is not stopped.
+        """
+        search = self.margin_search()
+        goal, n = search.goal, len(self.rows.y)
+        rng = np.random.default_rng(self.problem.seed)
+        while time.perf_counter() < deadline:
+            some = np.sort(rng.choice(n, SAMPLED_ROWS, replace=False))
+            weights = goal.weights[some] * (goal.weights.sum() / goal.weights[some].sum())
+            sample = replace(goal, X=goal.X[some], y=goal.y[some], weights=weights)
+            sampled = MarginSearch(sample)
+            starts = [] if search.best is None else [sampled.made_exact(search.best)]
+            for tree in sampled.search(starts, SAMPLE_SHARE * seconds):
+                search.best = search.best or search.made_exact(tree)
+                yield search.best
+            if sampled.best is None:
+                return
+            tree = search.improve(search.made_exact(sampled.best), deadline)
+            if search.best is None or tree.cost < search.best.cost:
+                search.best = tree
+                yield tree
 
     def margin_search(self) -> MarginSearch:
         """Make the search in the objective itself."""

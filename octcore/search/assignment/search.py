@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 import numpy as np
@@ -23,12 +23,16 @@ from numpy.typing import NDArray
 from octcore import kernels
 from octcore.numerics.margin_simplex import FloatArray, IntArray, MarginRows, new_programs
 from octcore.program import Problem
+from octcore.search.assignment import few_columns
+from octcore.search.assignment.few_columns import FOUND, NONE, sparse_rows, trees_within
 from octcore.search.assignment.states import ERROR, new_stack, search_states
 from octcore.tree.tree import Tree
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)
 """Cutoffs of the phases, as shares of the cost of the best tree."""
 CHUNK_SECONDS = 0.1
+LATTICE_SLACK = 1e-7
+"""Share of a unit that rounding may cost a sum of weights."""
 MOST_LEVELS, MOST_BYTES = 250, 2e8
 MOST_DEPTH, MOST_LABELLINGS = 3, 5_000
 """Deeper trees, and more ways to label the leaves than this, are not gone through."""
@@ -59,6 +63,8 @@ class AssignmentProblem:
         Largest value of a node's program, infinite without a limit.
     feature : float
         Price of a column that a plane uses.
+    unit : float
+        Of which all weights are multiples where only errors and columns count, else 0.
     """
 
     X: FloatArray
@@ -72,6 +78,7 @@ class AssignmentProblem:
     gap: float
     limit: float = np.inf
     feature: float = 0.0
+    unit: float = 0.0
 
     @property
     def not_counted(self) -> float:
@@ -127,15 +134,20 @@ class AssignmentSearch:
     problem : AssignmentProblem
         What is searched.
     cost : float
-        Cost of the best tree known.
+        Cost of the best tree known; a single leaf always is.
     """
 
     def __init__(self, problem: AssignmentProblem, cost: float) -> None:
-        self.problem, self.cost = problem, cost
+        leaf = problem.weights.sum() - np.bincount(problem.y, problem.weights).max()
+        self.problem, self.cost = problem, min(cost, float(leaf))
         self.states, self.bound = 0, 0.0
         self.open = np.inf
         """Least bound of states that were left undecided."""
-        self._chunk = 50
+        self._chunk, self._columns = 50, 0
+        self._worth = np.zeros(len(problem.y))
+        self._rows = sparse_rows(
+            problem.X, problem.y, problem.weights, problem.n_classes, problem.norm / problem.limit
+        )
         size = problem.X.shape[1] + 1
         branch = 2**problem.depth - 1
         bytes_per_level = branch * 8 * (size * (size + 4) + 3 * MOST_LEVELS)
@@ -151,25 +163,94 @@ class AssignmentSearch:
             problem.reach,
             problem.limit,
             problem.feature,
+            0,
         )
 
     @property
     def cutoff(self) -> float:
         """Bound that proves the best tree optimal."""
-        return self.cost * (1 - self.problem.gap)
+        problem = self.problem
+        if not problem.unit:
+            return self.cost * (1 - problem.gap)
+        paid = problem.feature * np.arange(int(self.cost / problem.feature) + 1)
+        steps = np.ceil((self.cost - paid) / problem.unit - LATTICE_SLACK) - 1
+        below = paid + steps * problem.unit
+        return (
+            float(below[steps >= 0].max(initial=0.0))
+            + problem.not_counted
+            + 2 * LATTICE_SLACK * problem.unit
+        )
 
     def run(self) -> Iterator[Found]:
         """Search phase after phase; the caller may stop at any time."""
+        problem = self.problem
+        yield from self._with_few_columns(np.inf)
         for share in SHARES:
             cutoff = share * self.cutoff
-            for labels in labellings(self.problem.n_classes, self.problem.depth):
+            for found in self._with_few_columns(cutoff):
+                cutoff = min(cutoff, self.cutoff)
+                yield found
+            for labels in labellings(problem.n_classes, problem.depth):
                 for found in self._labelled(np.array(labels), cutoff):
                     cutoff = min(cutoff, self.cutoff)
                     yield found
-            self.bound = max(self.bound, min(cutoff, self.cutoff, self.open))
-            yield Found(self.states, bound=max(0.0, self.bound - self.problem.not_counted))
-            if self.bound >= self.cutoff:
+            reached = min(cutoff, self.cutoff, self.open)
+            self.bound = max(self.bound, self._attainable(reached - problem.not_counted))
+            yield Found(self.states, bound=self.bound)
+            if reached >= self.cutoff:
                 return
+
+    def _attainable(self, bound: float) -> float:
+        """Least cost of a tree that is not below a bound."""
+        unit, feature = self.problem.unit, self.problem.feature
+        if not unit:
+            return max(0.0, bound)
+        paid = feature * np.arange(int(max(0.0, bound) / feature) + 2)
+        steps = np.maximum(0.0, np.ceil((bound - paid) / unit - LATTICE_SLACK))
+        return min(float((paid + steps * unit).min()), self.cost)
+
+    def _with_few_columns(self, cutoff: float) -> Iterator[Found]:
+        """Find how many columns the trees below a cutoff have at least, and trees with fewer."""
+        problem, boxes, cutoff = self.problem, 0, min(cutoff, self.cutoff)
+        if not problem.unit or problem.depth > few_columns.MOST_DEPTH:
+            return
+        columns = max(1, self._columns)
+        while columns * problem.feature < cutoff and boxes < few_columns.MOST_BOXES:
+            status, boxes, found = NONE, 0, np.zeros((0, 0))
+            errors = cutoff - columns * problem.feature
+            for seen, status, planes in trees_within(self._rows, columns, problem.depth, errors):
+                boxes, found = boxes + seen, planes
+                self.states += seen
+                yield Found(self.states)
+                if status != NONE or boxes >= few_columns.MOST_BOXES:
+                    break
+            else:
+                columns += 1
+                continue
+            if status != FOUND:
+                break
+            cost = problem.feature * np.count_nonzero(found[:, 1:]) + self._errors(found)
+            if cost >= self.cost:
+                break
+            self.cost = cost
+            cutoff = min(cutoff, self.cutoff)
+            yield Found(self.states, _planes(found))
+        self._data = self._data._replace(columns=columns)
+        if cutoff >= self.cutoff:
+            self._columns = columns
+
+    def _errors(self, planes: FloatArray) -> float:
+        """Weight of the rows that a tree of given planes gets wrong with the best labels."""
+        problem, node = self.problem, np.ones(len(self.problem.y), dtype=np.int64)
+        for _ in range(problem.depth):
+            scores = planes[node - 1, 0] + (planes[node - 1, 1:] * problem.X).sum(axis=1)
+            node = 2 * node + (scores < 0)
+        errors = 0.0
+        for leaf in np.unique(node):
+            there = node == leaf
+            counts = np.bincount(problem.y[there], problem.weights[there])
+            errors += float(counts.sum() - counts.max())
+        return errors
 
     def _labelled(self, labels: IntArray, cutoff: float) -> Iterator[Found]:
         """Search all trees with given labels for states below a cutoff."""
@@ -178,7 +259,7 @@ class AssignmentSearch:
         errors = float(problem.weights[nameless].sum())
         if errors >= cutoff:
             return
-        stack = new_stack(labels, len(problem.y), self._levels, problem.X.shape[1] + 1)
+        stack = new_stack(labels, self._worth, self._levels, problem.X.shape[1] + 1)
         stack.decided[nameless] = ERROR
         stack.errors[0] = errors
         self._clear(branch)
@@ -244,5 +325,6 @@ def compile_part(_: str) -> None:
     corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     y = np.array([0, 1, 1, 0])
     problem = AssignmentProblem(corners, y, np.ones(4), 2, 2, 1.0, 0.03, 1e6, 1e-6)
-    for _found in AssignmentSearch(problem, 2.0).run():
-        pass
+    for part in (problem, replace(problem, norm=1e-6, limit=1e-3, feature=0.5, unit=1.0)):
+        for _found in AssignmentSearch(part, 2.0).run():
+            pass

@@ -27,6 +27,7 @@ FREE, ERROR = 0, -1
 NEW, CLOSED = -2, -1
 CANDIDATES = 8
 """Rows whose options are all tried before one is chosen."""
+WORTH_SHARE = 0.2
 TRIAL_PIVOTS, PIVOTS = 25, 200
 LEAST_COST = 1e-9
 LEAST_GAIN = 1e-6
@@ -54,22 +55,27 @@ class Stack(NamedTuple):
     bound: FloatArray
     lack: FloatArray
     """By row, what it lacks to the leaves where it would cost less; 0 where it costs nothing."""
+    worth: FloatArray
+    """By row, how much its options raised bounds when they were tried, on average."""
     least: FloatArray
     """Least cost of a tree that was met, and least bound of a state left undecided."""
     planes: FloatArray
     """``(g, -h)`` by branch node of the tree of least cost."""
 
 
-def new_stack(labels: IntArray, n_rows: int, levels: int, size: int) -> Stack:
+def new_stack(labels: IntArray, worth: FloatArray, levels: int, size: int) -> Stack:
     """Stack at the root of the search, nothing decided.
 
     Parameters
     ----------
     labels : numpy.ndarray
         Class of every leaf.
-    n_rows, levels, size : int
-        Number of rows, of decisions at most, and of columns, that of ones included.
+    worth : numpy.ndarray
+        Of the rows, as in `Stack`; it is learnt on.
+    levels, size : int
+        Number of decisions at most, and of columns, that of ones included.
     """
+    n_rows = len(worth)
     stack = Stack(
         labels,
         np.full(n_rows, FREE),
@@ -79,6 +85,7 @@ def new_stack(labels: IntArray, n_rows: int, levels: int, size: int) -> Stack:
         np.zeros(levels),
         np.zeros(levels),
         np.zeros(n_rows),
+        worth,
         np.full(2, np.inf),
         np.zeros((len(labels) - 1, size)),
     )
@@ -154,17 +161,18 @@ def _choose(data: Any, programs: Any, stack: Any, level: int, cutoff: float, mir
     if stack.lack.max() <= 0.0 or level + 1 >= len(stack.point):
         stack.least[1] = min(stack.least[1], bound)
         if stack.lack.max() <= 0.0 and data.limit < np.inf:
-            _keep(programs, stack, level, bound)
+            _keep(programs, stack, level, stack.errors[level])
         return CLOSED
     chosen, best = CLOSED, -1.0
-    for _ in range(CANDIDATES):
-        row = int(np.argmax(stack.lack))
+    for k in range(CANDIDATES):
+        row = int(np.argmax(stack.lack if k % 2 == 0 else stack.worth * (stack.lack > 0.0)))
         if stack.lack[row] <= 0.0:
             break
         stack.lack[row] = 0.0
         worth = _worth(data, programs, stack, level, row, cutoff, mirrored)
         if worth == np.inf:
             return CLOSED
+        stack.worth[row] += WORTH_SHARE * (min(worth, 1.0) ** 0.5 - stack.worth[row])
         if worth > best:
             chosen, best = row, worth
     return chosen
@@ -249,8 +257,7 @@ def _descend(
             side = 1.0 if child == 2 * node else -1.0
             add_row(data, programs, below + node - 1, row, side, PIVOTS)
             node = child
-    for b in range(n_branch):
-        bound += programs.value[below + b] + _least_features(data, programs, below + b)
+    bound += _least_of_planes(data, programs, below, n_branch)
     if bound >= cutoff:
         return False
     stack.decided[row] = ERROR if is_error else n_leaves + option
@@ -263,9 +270,9 @@ def _evaluate(data: Any, programs: Any, stack: Any, level: int) -> float:
     """Bound of a state; routes all rows by its planes, and says what they lack."""
     n_leaves = len(stack.labels)
     first = level * (n_leaves - 1) - 1
-    bound, cost = stack.errors[level], 0.0
+    bound = stack.errors[level] + _least_of_planes(data, programs, first + 1, n_leaves - 1)
+    cost = 0.0
     for node in range(1, n_leaves):
-        bound += programs.value[first + node] + _least_features(data, programs, first + node)
         cost += data.norm * np.abs(programs.plane[first + node, 1:]).sum()
     for row in range(len(data.y)):
         node, missing = 1, 0.0
@@ -293,6 +300,20 @@ def _keep(programs: Any, stack: Any, level: int, cost: float) -> None:
         stack.least[0] = cost
         for b in range(len(stack.planes)):
             stack.planes[b] = programs.plane[level * len(stack.planes) + b]
+
+
+@inner()
+def _least_of_planes(data: Any, programs: Any, first: int, n_branch: int) -> float:
+    """Values of the programs of a state, and price of the columns they need beyond paid ones.
+
+    All of them together have the least number of columns that no tree below the cutoff undercuts.
+    """
+    values, unpaid, paid = 0.0, 0.0, 0
+    for slot in range(first, first + n_branch):
+        values += programs.value[slot]
+        unpaid += _least_features(data, programs, slot)
+        paid += programs.paid[slot].sum()
+    return values + max(unpaid, (data.columns - paid) * data.feature)
 
 
 @inner()
@@ -355,8 +376,7 @@ def _decide_column(
         programs.paid[slot, j] = 1
     else:
         forbid(data, programs, slot, j, PIVOTS)
-    for b in range(n_branch):
-        bound += programs.value[below + b] + _least_features(data, programs, below + b)
+    bound += _least_of_planes(data, programs, below, n_branch)
     stack.errors[level + 1] = errors
     return bound < cutoff
 

@@ -38,9 +38,9 @@ PRUNED, BRANCH, COMPLETE, AGAIN = 0, 1, 2, 3
 # Samples tried by strong branching, fruitless trials before it stops, pivots per trial, and those
 # spent to confirm that a one-step gain reaches the cutoff.  A plain int handed to a kernel would
 # be a type of its own, and everything below it compiled once more for every value.
-_STRONG, _PATIENCE = 8, 5
-_STRONG_PIVOTS, _CONFIRM_PIVOTS = np.int64(15), np.int64(40)
-_STRIP_MARGIN = 2e-6
+_STRONG, PATIENCE = 8, 5
+STRONG_PIVOTS, CONFIRM_PIVOTS = np.int64(15), np.int64(40)
+STRIP_MARGIN = 2e-6
 
 
 class Desk(NamedTuple):
@@ -77,7 +77,7 @@ def _payment(bank, data, sample, node, n_upper):
     paid = 0.0
     while node < n_upper:
         score = bank.score[node, sample]
-        if -epsilon + _STRIP_MARGIN < score < -_STRIP_MARGIN:
+        if -epsilon + STRIP_MARGIN < score < -STRIP_MARGIN:
             return -1.0
         node = 2 * node + (2 if side_of(score, epsilon) > 0 else 1)
         hinge = 1.0 - data.y[sample] * bank.score[node, sample]
@@ -87,7 +87,7 @@ def _payment(bank, data, sample, node, n_upper):
 
 
 @kernel
-def _one_step(qp, own, row, sample, sign, target, upper):
+def one_step(qp, own, row, sample, sign, target, upper):
     """Dual gain of the first step that brings in a row."""
     violation = target - sign * qp.score[sample]
     if violation <= own.constants[2]:
@@ -115,10 +115,10 @@ def _one_step(qp, own, row, sample, sign, target, upper):
 @kernel
 def _step_gain(child_qp, child, parent_qp, parent, sample, side):
     """One-step gain of sending a sample to a side: hinge below plus routing row here."""
-    gain = _one_step(child_qp, child, sample, sample, child.y[sample], 1.0, child.upper[sample])
+    gain = one_step(child_qp, child, sample, sample, child.y[sample], 1.0, child.upper[sample])
     target = parent.constants[0] if side < 0 else 0.0
     row = parent.y.shape[0] + sample
-    return gain + _one_step(parent_qp, parent, row, sample, float(side), target, np.inf)
+    return gain + one_step(parent_qp, parent, row, sample, float(side), target, np.inf)
 
 
 @kernel
@@ -187,7 +187,7 @@ def _rate_candidates(bank, data, prefix, desk, n_upper, cutoff, ignored):
                 gain = _step_gain(nodes[which], owns[which], qp, own, sample, 2 * which - 1)
                 if gain >= room:
                     side = 2 * which - 1
-                    pivots = _CONFIRM_PIVOTS
+                    pivots = CONFIRM_PIVOTS
                     gain = trial_gain(bank, desk.trial, data, prefix, sample, side, room, pivots)
                     if gain >= room:
                         closed += 1 if which == 0 else 2
@@ -208,7 +208,7 @@ def _rate_candidates(bank, data, prefix, desk, n_upper, cutoff, ignored):
 
 
 @kernel
-def _shortlist(rating, found, room, shortlist):
+def shortlist_candidates(rating, found, room, shortlist):
     """Samples to try: the best of both rankings in turn, without repeats; -1 ends them."""
     for candidate in range(found):
         product = (rating[0, candidate] + 1e-4 * room) * (rating[1, candidate] + 1e-4 * room)
@@ -227,8 +227,8 @@ def _shortlist(rating, found, room, shortlist):
 @kernel
 def _try_sides(bank, data, prefix, desk, sample, room):
     """Gains of sending a sample left and right, at most ``room``; pseudo-costs learn them."""
-    left = min(room, trial_gain(bank, desk.trial, data, prefix, sample, -1, room, _STRONG_PIVOTS))
-    right = min(room, trial_gain(bank, desk.trial, data, prefix, sample, 1, room, _STRONG_PIVOTS))
+    left = min(room, trial_gain(bank, desk.trial, data, prefix, sample, -1, room, STRONG_PIVOTS))
+    right = min(room, trial_gain(bank, desk.trial, data, prefix, sample, 1, room, STRONG_PIVOTS))
     desk.pseudo[0, sample] += left
     desk.pseudo[1, sample] += right
     desk.pseudo[2, sample] += 1.0
@@ -243,7 +243,7 @@ def _strong_branch(bank, data, prefix, desk, cutoff):
     level = prefix[desk.shortlist[0]]
     for position in range(desk.shortlist.shape[0]):
         sample = desk.shortlist[position]
-        if sample < 0 or idle >= _PATIENCE:
+        if sample < 0 or idle >= PATIENCE:
             break
         if prefix[sample] >= bank.value.shape[0] // 2:
             continue
@@ -282,7 +282,7 @@ def process(bank, data, prefix, desk, n_upper, cutoff, ignored, rounds):
         if found == 0:
             return COMPLETE
         if found > 0:
-            _shortlist(desk.rating, found, cutoff - lower_bound(bank), desk.shortlist)
+            shortlist_candidates(desk.rating, found, cutoff - lower_bound(bank), desk.shortlist)
             code = _strong_branch(bank, data, prefix, desk, cutoff)
             if code != AGAIN:
                 return code

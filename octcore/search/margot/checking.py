@@ -14,10 +14,9 @@ import numpy as np
 
 from octcore.errors import EngineError
 from octcore.numerics.node_qp.reference import solve_node_qp_reference
-from octcore.search.margot.start import node_membership
 
 if TYPE_CHECKING:
-    from octcore.search.margot.frame import RoutingFrame
+    from octcore.search.margot.core import RoutingSearch
 
 VARIABLE = "OCTCORE_CHECK"
 _SHARE = 0.1
@@ -39,7 +38,7 @@ class StateCheck:
     def __init__(self) -> None:
         self._random = np.random.default_rng(0)
 
-    def look(self, search: RoutingFrame) -> None:
+    def look(self, search: RoutingSearch) -> None:
         """Look at the current state of a search.
 
         Raises
@@ -51,12 +50,12 @@ class StateCheck:
             return
         self._incumbent(search)
         node = int(self._random.integers(search.problem.n_nodes))
-        sides = node_membership(search.prefix, node)
+        sides, value = search.in_hand(node)
         here = np.flatnonzero(sides < 2)
         if 0 < len(here) <= _MOST_ROWS:
-            self._node(search, node, sides, here)
+            self._node(search, node, sides, value)
 
-    def _incumbent(self, search: RoutingFrame) -> None:
+    def _incumbent(self, search: RoutingSearch) -> None:
         ways = search.tracker.routing.copy()
         inside = np.zeros(len(ways), bool)
         for _ in range(search.problem.depth):
@@ -70,8 +69,8 @@ class StateCheck:
                 f"a state is bounded by {bound!r} and holds a tree worth {objective!r}"
             )
 
-    def _node(self, search: RoutingFrame, node: int, sides: np.ndarray, here: np.ndarray) -> None:
-        problem = search.problem
+    def _node(self, search: RoutingSearch, node: int, sides: np.ndarray, value: float) -> None:
+        problem, here = search.problem, np.flatnonzero(sides < 2)
         columns = slice(None) if search.masks is None else np.flatnonzero(search.masks[node])
         x = np.ascontiguousarray(problem.x[here][:, columns])
         routed = sides[here] if sides[here].any() else None
@@ -84,7 +83,6 @@ class StateCheck:
             return  # not solved there: nothing to compare with
         centred = plane.bias + float(problem.x.mean(axis=0)[columns] @ plane.weights)
         exact = plane.value + centred**2 / (2.0 * search.scale**2)
-        value = float(search.bank.value[node, 0])
         # the independent solver keeps rows up to its own tolerance, which penalties multiply
         slack = _ACCURACY * abs(exact) + 1e-7 * float(upper.sum()) + 1e-12
         if value > exact + slack:

@@ -45,8 +45,6 @@ EAGER_STATES, EVERY = 200, 10
 _DIVE = 0.5
 # States after which better trees are looked for near the incumbent.
 _FIRST_NEARBY = 200
-# Seconds that a thread waits for a state of another one before it looks around.
-_PATIENCE = 0.02
 
 
 class RoutingSearch(RoutingFrame):
@@ -57,6 +55,8 @@ class RoutingSearch(RoutingFrame):
     """Whether the current state is open; the other open ones are on the heap."""
     number: int = 0
     """Of the thread; 0 is the one that began."""
+    patience: float = 0.02
+    """Seconds that a thread waits for a state of another one before it looks around."""
     _nearby: Neighbourhoods | None = None
     _next_nearby: int = _FIRST_NEARBY
 
@@ -80,7 +80,7 @@ class RoutingSearch(RoutingFrame):
             return "optimal"
         self.prefix = np.zeros(len(self.problem.y), np.int64)
         self.alive = True
-        load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
+        self._load_root()
         if not self.settle():
             return self._stopped(self.value())
         self.report_bound(self.value())
@@ -97,6 +97,9 @@ class RoutingSearch(RoutingFrame):
                 self.states.over = True
                 for task in tasks:
                     task.result()
+
+    def _load_root(self) -> None:
+        load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
 
     def _lead(self, node_limit: float) -> Status:
         """Work on open states, and say how far all threads are."""
@@ -119,9 +122,12 @@ class RoutingSearch(RoutingFrame):
     def seek_nearby(self) -> None:
         """Look for better trees near the incumbent, again when the work has doubled."""
         if self._nearby is None:
-            self._nearby = Neighbourhoods(self)
+            self._nearby = self._make_nearby()
         states = self._nearby.improve()
         self._next_nearby = 2 * max(self.nodes, states)
+
+    def _make_nearby(self) -> Neighbourhoods:
+        return Neighbourhoods(self)
 
     def advance(self) -> bool:
         """Process one state, or take one up; False when nothing is left."""
@@ -166,6 +172,10 @@ class RoutingSearch(RoutingFrame):
         self.report_bound(penalised)
         return "cancelled" if self.tracker.cancelled else "time_limit"
 
+    def in_hand(self, node: int) -> tuple[NDArray[np.int8], float]:
+        """Sides of the samples at a node and its value, of the current state."""
+        return node_membership(self.prefix, node), float(self.bank.value[node, 0])
+
     def settle(self, cold: bool = False) -> bool:
         """Solve the current QPs to the end; False if stopped.
 
@@ -189,7 +199,7 @@ class RoutingSearch(RoutingFrame):
         return True
 
     def _pop(self) -> bool:
-        state = self.states.pop(self.number, _PATIENCE)
+        state = self.states.pop(self.number, self.patience)
         if state is None or state.bound >= self.cutoff():
             return False
         self.prefix = state.prefix.astype(np.int64)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octcore.search.margot.open_states import OpenStates
+from octcore.search.margot.start import node_membership
 from octcore.search.margot.state import start_evaluation
 
 if TYPE_CHECKING:
@@ -43,10 +44,19 @@ class Neighbourhoods:
         search, idle, before = self._search, 0, self._search.nodes
         while idle < _PATIENCE and not search.tracker.stop():
             objective = search.tracker.objective
-            self._route_anew(self._free_rows())
+            self._route_anew(self._prefix())
             self._tries += 1
             idle = 0 if search.tracker.objective < objective * (1.0 - 1e-6) else idle + 1
         return search.nodes - before
+
+    def _prefix(self) -> NDArray[np.int64]:
+        """How far the ways of the rows are kept: all but some rows, or all but one branch."""
+        search = self._search
+        routing = search.tracker.routing
+        if search.problem.depth <= 2 or self._tries % 3 < 2:
+            return np.where(self._free_rows(), 0, routing)
+        node = 1 + self._tries // 3 % (search.problem.n_upper - 1)
+        return np.where(node_membership(routing, node) < 2, node, routing)
 
     def _free_rows(self) -> NDArray[np.bool_]:
         """Rows nearest to a plane on their way, or any rows; rows with equal features together."""
@@ -69,9 +79,9 @@ class Neighbourhoods:
         free[twins[twins >= 0]] = True
         return free
 
-    def _route_anew(self, free: NDArray[np.bool_]) -> None:
+    def _route_anew(self, prefix: NDArray[np.int64]) -> None:
         search = self._search
-        search.prefix = np.where(free, 0, search.tracker.routing)
+        search.prefix = prefix
         search.states, search.alive, search.team = OpenStates(), True, [search]
         start_evaluation(search.bank, search.warm, search.prefix)
         if not search.settle():

@@ -12,12 +12,17 @@ from numpy.typing import NDArray
 
 
 class OpenState(NamedTuple):
-    """Bound, serial number, path prefixes and packed row statuses; serials are never equal."""
+    """Bound, serial number, path prefixes and packed row statuses; serials are never equal.
+
+    Where the trees below the root are searched for by themselves (`nested`), ``below`` holds the
+    open states of both.
+    """
 
     bound: float
     serial: int
     prefix: NDArray[np.int8]
     packed: NDArray[np.uint8]
+    below: tuple[list[OpenState], ...] = ()
 
 
 @dataclass(eq=False)
@@ -38,11 +43,17 @@ class OpenStates:
         """Count the states on the heap."""
         return len(self._heap)
 
-    def push(self, bound: float, prefix: NDArray[np.int64], packed: NDArray[np.uint8]) -> None:
+    def push(
+        self,
+        bound: float,
+        prefix: NDArray[np.int64],
+        packed: NDArray[np.uint8],
+        below: tuple[list[OpenState], ...] = (),
+    ) -> None:
         """Put a state on the heap."""
         with self._change:
             self._serial += 1
-            state = OpenState(bound, self._serial, prefix.astype(np.int8), packed)
+            state = OpenState(bound, self._serial, prefix.astype(np.int8), packed, below)
             heapq.heappush(self._heap, state)
             self._change.notify()
 

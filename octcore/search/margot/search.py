@@ -1,6 +1,7 @@
 """Exact search for MARGOT trees over routings: the entry point.
 
-`routing_core` holds the plain search and `routing_sparse` the one under feature budgets.
+`core` holds the plain search, `nested` the one from depth 3 on and `sparse` the one under feature
+budgets.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from octcore import kernels
 from octcore.errors import SettingsError
 from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.incumbent import Tracker, merged_routing, merged_rows
+from octcore.search.margot.nested import NestedSearch
 from octcore.search.margot.proof import ProvenSearch
 from octcore.search.margot.records import Cancel, OnEvent, RoutingProblem, RoutingResult
 from octcore.search.margot.sparse import SparseRoutingSearch
@@ -77,7 +79,8 @@ def make_search(
         return SparseRoutingSearch(problem, tracker)
     if proof_log is not None:
         return ProvenSearch(problem, tracker, proof_log)
-    return RoutingSearch(problem, tracker)
+    kind = NestedSearch if problem.depth > 2 else RoutingSearch
+    return kind(problem, tracker)
 
 
 def _solve(

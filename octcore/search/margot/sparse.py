@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.factor import N_ROWS, NodeData, copy_node, node_of
+from octcore.numerics.node_qp.factor import N_PIVOTS, N_ROWS, NodeData, copy_node, node_of
 from octcore.numerics.node_qp.rows import load_rows
 from octcore.numerics.node_qp.sparse import sparse_bound
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
@@ -29,9 +29,14 @@ from octcore.search.margot.state import pack, unpack
 # Branch on a feature when the budget costs a lower node this share of the room to the cutoff.
 _FEATURE_SHARE = 0.2
 _CACHE = 20_000
+# Solves for the bound of one node of a state: which features it uses is better decided by
+# branching, once for all states below, than again in every one of them.
+_STATE_STEPS = 20
 # Work of one bound under a budget, in multiplications per pivot of a solve: some 0.2 seconds.
 _STEP_WORK = 5_000_000
 _EAGER_STATES, _EVERY = 100, 10
+# Share of all pivots that looking for trees may take, since the features of their nodes are exact.
+_TREE_SHARE = 0.3
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,7 @@ class SparseRoutingSearch(RoutingSearch):
         self.cache: dict[tuple[int, bytes, bytes, bytes], SparseBound] = {}
         self.open: list[tuple[float, int, SparseState]] = []
         self.serial = 0
+        self.tree_pivots = 0
         self.one_root_feature = (
             problem.variant == "hfs" and problem.depth == 2 and self.budgets[0] == 1
         )
@@ -90,11 +96,12 @@ class SparseRoutingSearch(RoutingSearch):
         cutoff: float,
         kept: NDArray[np.bool_],
         allowed: NDArray[np.bool_],
+        steps: int,
     ) -> SparseBound:
-        """Bound of the node problem whose rows the scratch QP holds, under the budget."""
+        """Bound of the node problem whose rows the scratch QP holds, after so many solves."""
         data = NodeData(self.masked, self.data.y, self.data.upper[node], self.data.constants)
         chosen = np.zeros(len(kept), np.bool_)
-        arguments = (kept, allowed, int(self.budgets[node]), self.price, cutoff, self.steps)
+        arguments = (kept, allowed, int(self.budgets[node]), self.price, cutoff, steps)
         bound = sparse_bound(self.scratch, data, self.rows, *arguments, chosen)
         return SparseBound(float(bound), chosen)
 
@@ -104,6 +111,13 @@ class SparseRoutingSearch(RoutingSearch):
         if key in self.seen or self.tracker.stop():
             return False
         self.seen.add(key)
+        before = int(self.scratch.count[N_PIVOTS])
+        try:
+            return self._solve_routing(routing, source)
+        finally:
+            self.tree_pivots += int(self.scratch.count[N_PIVOTS]) - before
+
+    def _solve_routing(self, routing: NDArray[np.int64], source: str) -> bool:
         problem, p = self.problem, self.problem.x.shape[1]
         weights, biases = np.zeros((problem.n_nodes, p)), np.zeros(problem.n_nodes)
         nothing, everything = np.zeros(p, np.bool_), np.ones(p, np.bool_)
@@ -119,7 +133,7 @@ class SparseRoutingSearch(RoutingSearch):
                 continue
             load_rows(self.scratch, sides)
             room = self.tracker.objective - total + self.correction()
-            found = self._bound_node(node, room, nothing, everything)
+            found = self._bound_node(node, room, nothing, everything, self.steps)
             if found.bound >= room:
                 return False
             plane = self._sparse_node(node, sides).solve(np.flatnonzero(found.chosen)).plane
@@ -225,7 +239,10 @@ class SparseRoutingSearch(RoutingSearch):
         self._branch(bound, costs, code, state)
 
     def _descends(self) -> bool:
-        return self.nodes <= _EAGER_STATES or self.nodes % _EVERY == 0
+        """Whether to look for a tree at this state."""
+        if self.nodes > _EAGER_STATES and self.nodes % _EVERY:
+            return False
+        return self.tree_pivots <= _TREE_SHARE * self.pivots()
 
     def _process(self) -> int:
         ignored = 0.1 * self.problem.gap * self.tracker.objective / len(self.prefix)
@@ -258,7 +275,7 @@ class SparseRoutingSearch(RoutingSearch):
         found = self.cache.get(key)
         if found is None:
             copy_node(node_of(self.bank, node), self.scratch)
-            found = self._bound_node(node, room, kept, allowed)
+            found = self._bound_node(node, room, kept, allowed, _STATE_STEPS)
             if len(self.cache) >= _CACHE:
                 self.cache.clear()
             self.cache[key] = found

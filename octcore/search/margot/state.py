@@ -202,25 +202,31 @@ def pack(bank, packed):
 
 
 @kernel
+def restore_rows(qp, own, packed):
+    """Give the rows of a QP the statuses that were stored, and solve for the active ones."""
+    for row in range(qp.status.shape[0]):
+        status = (packed[row // 4] >> (2 * (row % 4))) & 3
+        if status != ABSENT:
+            qp.status[row] = status
+        if status == AT_UPPER:
+            qp.multiplier[row] = row_upper(own, row)
+        elif status == ACTIVE:
+            qp.active[qp.count[N_ACTIVE]] = row
+            qp.count[N_ACTIVE] += 1
+    refactor(qp, own)
+
+
+@kernel
 def unpack(bank, data, prefix, packed):
     """Restore the QPs of a stored state (statuses decide the multipliers).
 
-    Rows of the prefix that were absent when the statuses were stored start at zero.
+    Rows of the prefix that were absent when the statuses were stored start at zero; samples
+    without a prefix (-1) have no rows.
     """
     for node in range(bank.status.shape[0]):
         clear_node(view_of(bank, node))
     for sample in range(prefix.shape[0]):
-        charge_path(bank, sample, prefix[sample])
+        if prefix[sample] >= 0:
+            charge_path(bank, sample, prefix[sample])
     for node in range(bank.status.shape[0]):
-        qp = view_of(bank, node)
-        own = node_data(data, node)
-        for row in range(qp.status.shape[0]):
-            status = (packed[node, row // 4] >> (2 * (row % 4))) & 3
-            if status != ABSENT:
-                qp.status[row] = status
-            if status == AT_UPPER:
-                qp.multiplier[row] = row_upper(own, row)
-            elif status == ACTIVE:
-                qp.active[qp.count[N_ACTIVE]] = row
-                qp.count[N_ACTIVE] += 1
-        refactor(qp, own)
+        restore_rows(view_of(bank, node), node_data(data, node), packed[node])

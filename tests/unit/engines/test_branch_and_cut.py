@@ -11,6 +11,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from octcore.engines.base import SolveLimits, StopReason
+from octcore.engines.branch_and_cut import lp as lp_module
 from octcore.engines.branch_and_cut.branching import default_children, fixings
 from octcore.engines.branch_and_cut.engine import BranchAndCutEngine
 from octcore.engines.branch_and_cut.lp import LpData, LpStatus, PersistentLp
@@ -265,6 +266,17 @@ def test_lp_keeps_rows_and_bases_apart():
     assert lp.solve(np.inf, lambda: 10.0) is LpStatus.INFEASIBLE
     with pytest.raises(EngineError):
         lp.delete_rows(np.array([0]))
+
+
+def test_a_program_that_needs_many_steps_goes_on_with_perturbed_costs(monkeypatch):
+    monkeypatch.setattr(lp_module, "PLAIN_STEPS", 0)
+    lp = small_lp()
+    statuses = []
+    for upper in (1.0, 0.5):
+        lp.set_bounds(np.zeros(3), np.array([upper, 1.0, 1.0]))
+        assert lp.solve(np.inf, lambda: 10.0) is LpStatus.OPTIMAL
+        statuses.append((lp.value, lp.solves))
+    assert statuses == [(pytest.approx(-2.5), 2), (pytest.approx(-2.5), 3)]
 
 
 def test_idle_rows_go_and_lasting_rows_stay():

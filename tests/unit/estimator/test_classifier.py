@@ -62,6 +62,7 @@ def test_every_check_of_scikit_learn_passes_but_those_named(case: Case) -> None:
     _check(case.model(), case.expected)
 
 
+@pytest.mark.long
 def test_checks_of_the_general_class() -> None:
     _check(octcore.OptimalTreeClassifier())
 

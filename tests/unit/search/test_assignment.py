@@ -88,18 +88,22 @@ def test_bound_and_cost_are_the_least_of_all_assignments(
     assert bound == pytest.approx(least, rel=1e-6)
 
 
+@pytest.mark.parametrize("unit", [0.0, 1.0])
 @pytest.mark.parametrize(("seed", "n", "depth"), [(0, 8, 1), (1, 8, 1), (4, 5, 2)])
-def test_planes_within_a_limit_pay_for_columns_alone(seed: int, n: int, depth: int) -> None:
+def test_planes_within_a_limit_pay_for_columns_alone(
+    seed: int, n: int, depth: int, unit: float
+) -> None:
     norm, gap = 1e-6, 0.15
     limit = norm * 2 / gap
     problem = replace(
-        _problem(seed, n, depth), missing=2 * limit, norm=norm, limit=limit, feature=0.4
+        _problem(seed, n, depth), missing=2 * limit, norm=norm, limit=limit, feature=0.4, unit=unit
     )
     least = _by_enumeration(problem)
     search = AssignmentSearch(problem, 2.0 * least + 1.0)
-    bound = _bound(search)
+    found = [step.planes for step in search.run() if step.planes is not None]
+    assert all(set(planes) == set(range(1, 2**depth)) for planes in found)
     assert search.cost == pytest.approx(least, abs=1e-3)
-    assert bound == pytest.approx(least, abs=1e-3)
+    assert search.bound == pytest.approx(least, abs=1e-3)
 
 
 def test_bounds_never_exceed_the_least_cost_on_the_way() -> None:

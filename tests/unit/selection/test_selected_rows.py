@@ -10,10 +10,18 @@ from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.errors import CancelledError, DataError, SettingsError
 from octcore.numerics.hull_membership import balanced_choice, split_hull
-from octcore.selection.data_selection import LARGEST, Thresholds, select_rows
+from octcore.selection.data_selection import (
+    LARGEST,
+    Thresholds,
+    heuristic_tree,
+    scaled_problem,
+    select_rows,
+)
 from octcore.selection.one_vs_rest import signed_distance, solve_one_vs_rest
 from octcore.selection.selected_training import CLAIM, solve_selected
+from octcore.tree import metrics
 from octcore.tree.tree import Split, Tree
+from octcore.warmstart.greedy import grow
 
 FAST = {"start_seconds": 0.1}
 
@@ -70,6 +78,18 @@ def test_balanced_choice_is_no_worse_than_all_vertices():
         both = np.vstack([X[chosen], X[i]])
         covered += len(both) - 1 not in set(split_hull(both, rng).vertices)
     assert covered - len(chosen) >= max(0, gain_of_all)
+
+
+def test_clusters_are_those_of_a_tree_whose_planes_are_where_the_classes_part():
+    """Two slanted planes that cuts along the columns cannot follow."""
+    rng = np.random.default_rng(0)
+    X = rng.random((2000, 6))
+    up = (X - 0.5) @ rng.normal(size=(6, 2)) > 0
+    y = np.where(up[:, 0], np.where(up[:, 1], "a", "b"), "c")
+    problem = scaled_problem(Dataset.from_arrays(X, y), 2)
+    tree = heuristic_tree(problem)
+    assert metrics.accuracy(grow(problem), problem.X, problem.y) < 0.8
+    assert metrics.accuracy(tree, problem.X, problem.y) > 0.95
 
 
 def test_shares_limit_what_is_kept():

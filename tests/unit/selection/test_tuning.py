@@ -54,6 +54,18 @@ def test_choices() -> None:
     assert choose(fits, "features") == (("c", "narrow"),)
 
 
+def test_one_error_takes_the_fewest_features_within_what_the_folds_can_tell() -> None:
+    folds = {"wide": (0.8, 0.9, 1.0), "narrow": (0.8, 0.9, 0.85), "poor": (0.8, 0.8, 0.8)}
+    fits = [
+        _fit(name, accuracy, features)
+        for (name, found), features in zip(folds.items(), (9, 2, 1), strict=True)
+        for accuracy in found
+    ]
+    # means .9, .85 and .8; the standard error of the first is .0577
+    assert choose(fits, "accuracy") == (("c", "wide"),)
+    assert choose(fits, "one-error") == (("c", "narrow"),)
+
+
 def test_grid_is_every_combination() -> None:
     assert len(expand_grid({"leaf_penalty": [0.1, 0.2], "depth": [1, 2, 3]})) == 6
     with pytest.raises(SettingsError, match="list of values for depth"):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from octcore.formulations.base import get_formulation
-from octcore.numerics.margin_lp import MarginPrices, soft_plane
+from octcore.formulations.svm1_odt import trees
+from octcore.numerics.margin_lp import MarginPrices, soft_planes
 from octcore.warmstart.margin_search import MarginGoal, MarginSearch, MarginTree
 from tests.brute import make_problem
 
@@ -67,7 +68,9 @@ def test_a_refit_never_costs_more():
 def test_a_soft_plane_lets_a_lone_row_pass():
     X = np.array([[0.1], [0.2], [0.8], [0.9], [0.85]])
     right = np.array([False, False, True, True, False])
-    h, g = soft_plane(X, right, np.full(5, 10.0), PRICES) or (np.zeros(1), 0.0)
+    (plane,) = soft_planes(X, right, np.full(5, 10.0), (1.0,), PRICES)
+    assert plane is not None
+    h, g = plane
     assert ((X @ h > g) == [False, False, True, True, True]).all()
 
 
@@ -84,3 +87,30 @@ def test_scaled_prices_replace_the_others():
         assert prices.norm * epsilon == pytest.approx(0.03)
         sources = {source for source, _ in program.starts()}
         assert "search with margins" in sources
+
+
+def test_of_many_rows_samples_are_searched_and_improved_on_all(monkeypatch):
+    monkeypatch.setattr(trees, "SAMPLED_ROWS", 60)
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 3))
+    y = (X @ [1.0, -0.7, 0.4] > 0.4).astype(np.int64) + (X[:, 0] > 0.6)
+    problem = make_problem(X, y, 3, 2, {"start_seconds": 0.5}, formulation="svm1-odt")
+    program = get_formulation("svm1-odt").build(problem)
+    found = [tree for source, tree in program.starts() if source == "search on samples"]
+    values = [value for tree in found if (value := program.evaluate(tree)) is not None]
+    assert min(values) < 60
+    assert (found[-1].predict_codes(X) == y).mean() > 0.9
+
+
+def test_dense_rows_leave_room_for_a_plane_nearby():
+    """No right-goer may be too near: a plane through dense rows moves to a gap."""
+    rng = np.random.default_rng(1)
+    X = np.sort(rng.random((300, 1)), axis=0)
+    prices = MarginPrices(100.0, 3.0, 0.01, 2e-3, 1.0)
+    y = (X[:, 0] > 0.5).astype(np.int64)
+    search = MarginSearch(MarginGoal(X, y, np.ones(300), 2, 1, prices))
+    made = search.made_exact(MarginTree({1: (np.ones(1), 0.5)}, np.array([0, 0, 0, 1])))
+    h, g = made.planes[1]
+    scores = g - X @ h
+    assert not ((scores < -1e-7) & (scores > -prices.right + 1e-7)).any()
+    assert abs(g / h[0] - 0.5) < 0.05

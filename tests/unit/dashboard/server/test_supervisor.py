@@ -209,7 +209,8 @@ supervisor = Supervisor(2, sys.argv[1], WorkerPool(idle=1, command=FAKE_COMMAND)
 finished = supervisor.submit("me", rows("kill"), SETTINGS)
 supervisor.wait(finished, 60)
 ids = [supervisor.submit("me", rows("sleep"), SETTINGS) for _ in range(3)]
-while not all(supervisor.get(i).incumbent for i in ids[:2]):
+told = lambda i: supervisor.get(i).incumbent
+while not all(told(i) and told(i).incumbent > 0.8 for i in ids[:2]):
     time.sleep(0.02)
 supervisor._writer.drain()
 pids = [supervisor._entries[i].job.pid for i in ids[:2]] + list(supervisor._pool.idle_pids)

@@ -1,0 +1,63 @@
+"""The search that treats the two trees below the root by themselves, against the plain one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from octcore.search.margot import search
+from octcore.search.margot.core import RoutingSearch
+from octcore.search.margot.incumbent import Tracker, merged_rows
+from octcore.search.margot.nested import full_node
+from octcore.search.margot.records import RoutingProblem, RoutingResult
+
+GAP = 1e-4
+
+
+def case(seed: int, n: int = 9) -> RoutingProblem:
+    """A few points on a grid, so that equal rows with both labels occur."""
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 4, (n, 2)) / 3.0
+    y = np.where(rng.random(n) < 0.5, -1.0, 1.0)
+    y[:2] = -1.0, 1.0
+    upper, last = ((0.1, 10.0), (1.0, 1.0), (1.0, 100.0))[seed % 3]
+    return RoutingProblem(x, y, 3, upper, last)
+
+
+def plainly(problem: RoutingProblem) -> RoutingResult:
+    """Result of the search whose states fix the whole way of a sample."""
+    merged, inverse = merged_rows(problem)
+    tracker = Tracker(inverse, None, None, None)
+    plain = RoutingSearch(merged, tracker)
+    plain.start()
+    status = plain.run()
+    return tracker.result(status, plain.bound, plain.explored(), plain.pivots(), 0.0)
+
+
+@pytest.mark.parametrize(("seed", "n"), [*((seed, 9) for seed in range(6)), (7, 5), (28, 5)])
+def test_it_finds_what_the_plain_search_finds(seed: int, n: int):
+    problem = case(seed, n)
+    found, plain = search.routing_search(problem), plainly(problem)
+    assert found.status == plain.status == "optimal"
+    assert found.objective == pytest.approx(plain.objective, rel=2 * GAP, abs=1e-6)
+    assert found.bound <= plain.objective * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_bounds_hold_whenever_it_stops(threads: int):
+    rng = np.random.default_rng(2)
+    x, y = rng.random((14, 2)), np.where(rng.random(14) < 0.5, -1.0, 1.0)
+    problem = replace(RoutingProblem(x, y, 3, 1.0, 50.0), threads=threads)
+    full = search.routing_search(problem)
+    assert full.status == "optimal"
+    for node_limit in (1, 5, 20, 60):
+        early = search.routing_search(problem, node_limit=node_limit)
+        assert early.bound <= full.objective
+        assert full.bound <= early.objective
+
+
+def test_nodes_of_both_sides_are_those_of_the_whole_tree():
+    assert [full_node(0, node) for node in range(7)] == [1, 3, 4, 7, 8, 9, 10]
+    assert [full_node(1, node) for node in range(7)] == [2, 5, 6, 11, 12, 13, 14]

@@ -1,0 +1,47 @@
+"""Bounds by rows along lines: confirmed with their multipliers, not with any others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import octcore
+from octcore.data.dataset import Dataset
+
+
+@pytest.fixture(scope="module")
+def run():
+    """Nine rows of a line, two classes by turns: six right at most with four leaves."""
+    data = Dataset.from_arrays(np.arange(9.0)[:, None], np.arange(9) % 2)
+    return octcore.solve(data, "s-oct", depth=2, params={"start_seconds": 0.2}, verify=False)
+
+
+def test_the_optimum_of_alternating_rows_is_confirmed(run):
+    assert (run.status, run.objective, run.bound) == ("optimal", 6.0, 6.0)
+    assert any("along lines" in statement for statement in run.certificate.statements)
+    found = run.verify()
+    assert found.status == "confirmed"
+    assert "along lines" in found.statement
+
+
+def test_a_bound_beyond_the_chains_is_not_verified(run):
+    found = replace(run, status="feasible", objective=None, tree=None, bound=5.0).verify()
+    assert found.status == "not verified"
+
+
+def _spoiled(run, **changes):
+    chains = [dict(chain) for chain in run.values["chains"]]
+    chains[0] |= {name: change(chains[0][name]) for name, change in changes.items()}
+    return replace(run, values={**run.values, "chains": chains}).verify()
+
+
+def test_spoiled_chains_prove_nothing(run):
+    assert _spoiled(run, multiplier=lambda m: 4 * m).status == "not verified"
+    assert _spoiled(run, multiplier=lambda m: -m).status == "not verified"
+    swapped = _spoiled(run, rows=lambda rows: [rows[0], rows[3], rows[2], rows[1], *rows[4:]])
+    assert swapped.status == "not verified"  # each with its class, but not in the line's order
+    assert _spoiled(run, classes=lambda classes: [classes[1], *classes[1:]]).status == (
+        "not verified"
+    )
