@@ -56,6 +56,11 @@ class Instance:
     train on all.  The accuracies of the line are then about all rows."""
 
     @property
+    def n_solves(self) -> int:
+        """Trainings of the line: of every candidate on every fold, and the last one."""
+        return len(self.grid) * max(self.folds, 1) + 1
+
+    @property
     def parameters(self) -> str:
         """Params, constraints and label in one cell."""
         words = [self.label] if self.label else []

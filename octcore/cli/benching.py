@@ -75,7 +75,7 @@ def run_bench(arguments: argparse.Namespace) -> int:
     output = None if arguments.output is None else Path(arguments.output)
     solver = in_this_process if arguments.in_process else in_child(_progress())
     with connected(arguments.scheduler) as workers:
-        workers.announce(len(chosen), limit)
+        workers.announce(sum(instance.n_solves for instance in chosen), limit)
         lines = run_suite(suite.key, chosen, limit, output, _show, solver, workers.backend)
     if len(lines) < len(chosen):
         print(f"{len(chosen) - len(lines)} lines were in {output} already.")

@@ -253,6 +253,7 @@ def test_prices_are_chosen_without_test_rows(reference: Path):
         assert now.rows is not None
         assert now.rows == before.rows
         assert len(now.grid) == 8
+        assert (before.n_solves, now.n_solves) == (1, 8 * 5 + 1)
         folds = _folds(now.load(), now.rows[0], now.folds)
         assert sorted(i for _, held in folds for i in held) == list(now.rows[0])
         assert all(sorted((*kept, *held)) == list(now.rows[0]) for kept, held in folds)
