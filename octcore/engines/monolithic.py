@@ -147,7 +147,11 @@ class _MonolithicRun(ModelRun):
         )
         result = solver.run(self._settings(self.limits.clock.remaining), hooks)
         if result.bound is not None:
-            self._see_bound(self.objective(result.bound), result.nodes)
+            bound = self.objective(result.bound)
+            self._see_bound(bound, result.nodes)
+            is_root_done = result.status is SolverStatus.NODE_LIMIT and (result.nodes or 0) <= 1
+            if is_root_done and self.root_bound is None:
+                self.root_bound = bound  # even where the program knew a better one
         if result.point is not None and result.objective is not None:
             self._receive(built, compiled, result.point, result.objective)
         return result

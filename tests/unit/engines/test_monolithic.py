@@ -94,6 +94,14 @@ def test_node_limit(problem):
     assert outcome.stop_reason == "node_limit"
 
 
+def test_root_bound_is_of_the_model_even_where_more_is_known():
+    X, y = random_rows(np.random.default_rng(7), 60, 5, 4)
+    program = get_formulation("flow-oct").build(make_problem(X, y, 4, 2))
+    start = Tree.leaf(0, 5, 4)
+    outcome, recorder, _ = solve(program, Clock(60.0), start=start, node_limit=1)
+    assert recorder.best_bound == program.bound < outcome.root_bound
+
+
 def test_claims_that_routing_denies_are_never_optimal(problem):
     program = get_formulation("flow-oct").build(problem)
     worse = replace(
