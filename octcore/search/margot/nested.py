@@ -177,7 +177,7 @@ class NestedSearch(RoutingSearch):
         self.inherited = value = self.value()
         if value >= self.cutoff():
             return False
-        room = self.cutoff() - value
+        room = self._root_cutoff() - float(self.root.value[0, 0])
         arguments = (self.root, *self.below, self.data, self.below_data)
         found = rate_root(*arguments, self.prefix, self.desk, room, self._ignored())
         if found == -1:
@@ -275,8 +275,9 @@ class NestedSearch(RoutingSearch):
                 heapq.heappop(heap)
             elif code == COMPLETE:
                 self._keep(side, heap)
-                complete = True
-                break
+                complete = heap[0] is self._held[side]
+                if complete:
+                    break
             elif code != AGAIN:
                 budget -= 1
                 self._branch_below(side, heap, room)
@@ -305,17 +306,15 @@ class NestedSearch(RoutingSearch):
 
     def _keep(self, side: int, heap: list[OpenState]) -> None:
         """Put the state in the bank in the place of the first open one."""
-        heapq.heapreplace(heap, self._stored(side, heap[0].bound))
+        heapq.heapreplace(heap, self._stored(side, heap[0]))
 
-    def _stored(self, side: int, inherited: float) -> OpenState:
+    def _stored(self, side: int, before: OpenState) -> OpenState:
+        """State in the bank, which takes the place of another one."""
         bank, prefix = self.below[side], self.below_prefix[side]
         packed = np.zeros((self.problem.n_upper, (2 * len(prefix) + 3) // 4), np.uint8)
         pack(bank, packed)
-        self._serial += 1
-        bound = max(inherited, float(lower_bound(bank)))
-        # threads never share a serial number, so that states are never compared
-        serial = self._serial * len(self.team) + self.number
-        state = OpenState(bound, serial, prefix.astype(np.int8), packed)
+        bound = max(before.bound, float(lower_bound(bank)))
+        state = OpenState(bound, before.serial, prefix.astype(np.int8), packed)
         self._held[side] = state
         return state
 
@@ -336,12 +335,13 @@ class NestedSearch(RoutingSearch):
         far, near = branch(*arguments, self.below_desk.choice, far_prefix, packed)
         if far < np.inf:
             self._serial += 1
-            serial = self._serial * len(self.team) + self.number
+            # threads never share a serial number, so that states are never compared
+            serial = self._serial * self.problem.threads + self.number
             far = max(far, first.bound)
             heapq.heappush(heap, OpenState(far, serial, far_prefix.astype(np.int8), packed))
         self._held[side] = None
         if near:
-            heapq.heappush(heap, self._stored(side, first.bound))
+            heapq.heappush(heap, self._stored(side, first))
 
     def _split_nearest(self, side: int) -> bool:
         """Branch on the free sample of a side's first state that is nearest to its plane."""
@@ -355,7 +355,7 @@ class NestedSearch(RoutingSearch):
         heap = list(self.heaps[side])
         self._branch_below(side, heap, np.inf)
         self.heaps = (heap, self.heaps[1]) if side == 0 else (self.heaps[0], heap)
-        return bool(heap)
+        return True
 
 
 def full_node(side: int, node: int) -> int:

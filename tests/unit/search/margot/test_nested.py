@@ -10,7 +10,7 @@ import pytest
 from octcore.search.margot import search
 from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.incumbent import Tracker, merged_rows
-from octcore.search.margot.nested import full_node
+from octcore.search.margot.nested import NestedSearch, full_node
 from octcore.search.margot.records import RoutingProblem, RoutingResult
 
 GAP = 1e-4
@@ -56,6 +56,23 @@ def test_bounds_hold_whenever_it_stops(threads: int):
         early = search.routing_search(problem, node_limit=node_limit)
         assert early.bound <= full.objective
         assert full.bound <= early.objective
+
+
+def test_what_is_closed_is_what_the_node_programs_hold(monkeypatch: pytest.MonkeyPatch):
+    """A state that turns out complete may not be the first of its side any longer."""
+    finish, held = NestedSearch._finish, []
+
+    def watched(self: NestedSearch) -> bool:
+        held.extend(self.heaps[side][0] is self._held[side] for side in (0, 1))
+        return finish(self)
+
+    monkeypatch.setattr(NestedSearch, "_finish", watched)
+    rng = np.random.default_rng(1004)
+    for _ in range(4):
+        x, y = rng.random((7, 1)), np.where(rng.random(7) < 0.5, -1.0, 1.0)
+        search.routing_search(RoutingProblem(x, y, 3, 1.0, 10.0, gap=1e-7), node_limit=500)
+    assert held
+    assert all(held)
 
 
 def test_nodes_of_both_sides_are_those_of_the_whole_tree():
