@@ -27,7 +27,7 @@ LONGEST_NAME = 28
 
 STOP_WORDS = {
     "optimal": "proven optimal",
-    "gap_limit": "stopped at the gap that was asked for",
+    "gap_limit": "stopped at the gap that was asked for or that rounding leaves",
     "time_limit": "stopped at the time limit",
     "node_limit": "stopped at the node limit",
     "cancelled": "stopped by you; the best tree so far is kept",

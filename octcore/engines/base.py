@@ -22,7 +22,8 @@ class StopReason(StrEnum):
     OPTIMAL = "optimal"
     """Optimality is proven."""
     GAP_LIMIT = "gap_limit"
-    """The gap reached the limit that the caller allowed; a heuristic allows any gap."""
+    """The gap reached what the caller allowed, or what rounding or a solver's tolerance leaves; a
+    heuristic allows any gap."""
     TIME_LIMIT = "time_limit"
     NODE_LIMIT = "node_limit"
     CANCELLED = "cancelled"

@@ -22,6 +22,8 @@ from octcore.program import Cuts, Point, Program, PyomoModel, SearchState, Sense
 
 CLAIM_TOLERANCE = 1e-6
 """A solver's claim may differ from routing by its own feasibility tolerance, not by more."""
+EXPLAINED_GAP = 1e-4
+"""Relative gap of a finished solve that its tolerance explains: prices of slack multiply it."""
 SMALLEST_OBJECTIVE = 1e-3
 """Below this, and without a smallest step, the tolerance itself is a share of the objective."""
 ROUNDING = 1e-12
@@ -255,6 +257,9 @@ class _MonolithicRun(ModelRun):
             return self.outcome(StopReason.CANCELLED)
         if self._gap_reached():
             return self.outcome(StopReason.GAP_LIMIT)
+        if result.status is SolverStatus.OPTIMAL and self._is_within_tolerance():
+            self.recorder.note("The gap that is left is the solver's own tolerance.")
+            return self.outcome(StopReason.GAP_LIMIT)
         if result.status is SolverStatus.INFEASIBLE:
             return self.infeasible()
         reasons = {
@@ -267,6 +272,14 @@ class _MonolithicRun(ModelRun):
                 "prove the best routed tree."
             )
         return self.outcome(reasons.get(result.status, StopReason.ERROR))
+
+    def _is_within_tolerance(self) -> bool:
+        """Whether the bound misses the best tree by no more than rows that are nearly kept."""
+        objective, bound = self.recorder.objective, self.recorder.best_bound
+        if objective is None or bound is None:
+            return False
+        allowed = max(EXPLAINED_GAP * abs(objective), 2 * CLAIM_TOLERANCE)
+        return abs(bound - objective) <= allowed
 
     def _close(self, result: SolverResult) -> None:
         """Move the bound onto the incumbent where granularity or tolerance proves it."""

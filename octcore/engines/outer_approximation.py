@@ -209,7 +209,7 @@ class _Rounds(ModelRun):
             self.recorder.note(
                 "The masters under-estimate no square any more; the gap left is theirs."
             )
-            return StopReason.ERROR
+            return StopReason.GAP_LIMIT
         self._add(squares, compiled, new)
         self.recorder.cut_round({"tangent": len(new)})
         return None

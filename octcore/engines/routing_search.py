@@ -65,10 +65,9 @@ class RoutingSearchEngine:
         recorder.bound(result.bound, result.nodes)
         if result.status == "stalled":
             recorder.note("Rounding kept the last routings from being decided; the gap stays.")
-        reason = StopReason.ERROR if result.status == "stalled" else StopReason(result.status)
-        if reason is StopReason.OPTIMAL and not recorder.is_closed:
-            asked = limits.gap > program.tolerance
-            reason = StopReason.GAP_LIMIT if asked else StopReason.ERROR
+        is_open = result.status == "optimal" and not recorder.is_closed
+        has_gap = is_open or result.status == "stalled"
+        reason = StopReason.GAP_LIMIT if has_gap else StopReason(result.status)
         return _outcome(result, reason, compiling, log)
 
 

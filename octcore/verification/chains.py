@@ -9,8 +9,9 @@ beyond ``I - 1``.  Multipliers of chains add up to a bound by weak duality, chec
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -26,22 +27,37 @@ ACCEPTED = 1.2e-3
 
 def fewest_errors(claim: Claim, chains: Sequence[Mapping[str, Any]], guard: Guard) -> float | None:
     """Weight that every tree gets wrong, by some chains; None if one of them is none."""
+    try:
+        read = [_read(claim, chain) for chain in chains]
+    except (KeyError, TypeError, ValueError):
+        return None
     reach = float(claim.params["epsilon"]) * (1 - ACCEPTED)
     group = equal_rows(claim.X)
     worth = np.zeros((int(group.max()) + 1, claim.n_classes))
     np.add.at(worth, (group, claim.y), claim.weights)
     most = 0.0
-    for chain in chains:
+    for rows, classes, multiplier in read:
         guard()
-        rows, classes = [int(i) for i in chain["rows"]], [int(k) for k in chain["classes"]]
-        multiplier = float(chain["multiplier"])
-        if multiplier < 0 or not _is_chain(claim.X[rows], classes, reach):
+        if not _is_chain(claim.X[rows], classes, reach):
             return None
         errors = max(0, (len(rows) - claim.leaf_limit + 1) // 2)
         most += multiplier * (len(rows) - errors)
-        np.subtract.at(worth, (group[rows], np.array(classes)), multiplier)
+        np.subtract.at(worth, (group[rows], classes), multiplier)
     most += float(np.maximum(worth.max(axis=1), 0.0).sum())
     return claim.total - _rounded_down(most, claim.weights)
+
+
+def _read(claim: Claim, chain: Mapping[str, Any]) -> tuple[Array, Array, float]:
+    """Rows, classes and multiplier of a chain; a ValueError where they cannot be."""
+    rows, classes = (np.array(chain[name], dtype=int) for name in ("rows", "classes"))
+    multiplier = float(chain["multiplier"])
+    inside = ((rows >= 0) & (rows < len(claim.y))).all()
+    inside = inside and ((classes >= 0) & (classes < claim.n_classes)).all()
+    if rows.ndim != 1 or rows.shape != classes.shape or not inside:
+        raise ValueError("rows or classes that do not exist")
+    if not 0.0 <= multiplier < math.inf:
+        raise ValueError("a multiplier is a finite number, and not negative")
+    return rows, classes, multiplier
 
 
 def _rounded_down(most: float, weights: Array) -> float:
@@ -53,9 +69,9 @@ def _rounded_down(most: float, weights: Array) -> float:
     return float(step * np.floor(most / step + 1e-6))
 
 
-def _is_chain(X: Array, classes: Sequence[int], reach: float) -> bool:
+def _is_chain(X: Array, classes: Array, reach: float) -> bool:
     """Whether neighbours differ in their class, and all middle rows are near their segments."""
-    if len(X) != len(classes) or any(a == b for a, b in pairwise(classes)):
+    if (classes[1:] == classes[:-1]).any():
         return False
     return all(_is_between(X[i], X[j], X[k], reach) for i, j, k in combinations(range(len(X)), 3))
 

@@ -107,6 +107,8 @@ def verify(
     if run.settings["formulation"] not in COUNTING | {MARGOT}:
         name = run.settings["formulation"]
         return _unverified(f"not verified: there is no independent check for {name}")
+    if not all(value is None or math.isfinite(value) for value in (run.objective, run.bound)):
+        return _unverified("not verified: the objective or the bound is no finite number")
     guard = Guard(time_limit, cancel)
     try:
         claim, longest = claim_of(run), time_limit if expected is None else expected
@@ -182,7 +184,11 @@ def _check_chains(
     of_chains = float(value.of(errors, 2))
     proven = max(of_leaf, of_chains) if value.is_maximised else min(of_leaf, of_chains)
     assert claim.bound is not None
-    if value.excess(proven, claim.bound) > TOLERANCE * max(1.0, abs(proven)):
+    reached = claim.objective if claim.status == "optimal" else claim.bound
+    slack = TOLERANCE * max(1.0, abs(proven))
+    if value.excess(proven, claim.bound) > slack or (
+        reached is None or value.excess(proven, reached) > slack
+    ):
         return _unverified(
             f"not verified: the bound is {claim.bound:.9g}, {chains.METHOD} prove {proven:.9g}"
         )

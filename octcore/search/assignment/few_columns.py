@@ -135,8 +135,10 @@ def search_root(
 
     Returns the status, the place of the box on top (-1 without one left) and the boxes looked at.
     """
-    seen, total = 0, rows.weights.sum()
-    while top >= 0 and seen * len(rows.y) < LOOKS:
+    seen, total, looks = 0, rows.weights.sum(), len(rows.y)
+    if left == 1 or right == 1:  # all splits of one column are gone through
+        looks += rows.x.size
+    while top >= 0 and seen * looks < LOOKS:
         seen += 1
         open_weight = _classify(rows, columns, low[top], high[top], side[0])
         if open_weight < 0.0:

@@ -172,7 +172,7 @@ class AssignmentSearch:
         problem = self.problem
         if not problem.unit:
             return self.cost * (1 - problem.gap)
-        paid = problem.feature * np.arange(int(self.cost / problem.feature) + 1)
+        paid = self._paid(self.cost)
         steps = np.ceil((self.cost - paid) / problem.unit - LATTICE_SLACK) - 1
         below = paid + steps * problem.unit
         return (
@@ -180,6 +180,17 @@ class AssignmentSearch:
             + problem.not_counted
             + 2 * LATTICE_SLACK * problem.unit
         )
+
+    @property
+    def _most_columns(self) -> int:
+        """Columns of all planes of a tree together."""
+        problem = self.problem
+        return (2**problem.depth - 1) * problem.X.shape[1]
+
+    def _paid(self, most: float) -> FloatArray:
+        """What trees pay for columns, up to a limit."""
+        price = self.problem.feature
+        return price * np.arange(1 + int(min(max(0.0, most) / price, self._most_columns)))
 
     def run(self) -> Iterator[Found]:
         """Search phase after phase; the caller may stop at any time."""
@@ -205,7 +216,7 @@ class AssignmentSearch:
         unit, feature = self.problem.unit, self.problem.feature
         if not unit:
             return max(0.0, bound)
-        paid = feature * np.arange(int(max(0.0, bound) / feature) + 2)
+        paid = self._paid(bound + feature)
         steps = np.maximum(0.0, np.ceil((bound - paid) / unit - LATTICE_SLACK))
         return min(float((paid + steps * unit).min()), self.cost)
 
@@ -216,6 +227,9 @@ class AssignmentSearch:
             return
         columns = max(1, self._columns)
         while columns * problem.feature < cutoff and boxes < few_columns.MOST_BOXES:
+            if columns > self._most_columns:
+                columns = int(cutoff / problem.feature) + 1  # no tree has so many
+                break
             status, boxes, found = NONE, 0, np.zeros((0, 0))
             errors = cutoff - columns * problem.feature
             for seen, status, planes in trees_within(self._rows, columns, problem.depth, errors):

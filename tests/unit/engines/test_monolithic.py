@@ -114,6 +114,19 @@ def test_claims_that_routing_denies_are_never_optimal(problem):
     assert any("routing" in text for text in notes)
 
 
+def test_a_gap_that_the_tolerance_explains_is_no_error(problem):
+    program = get_formulation("flow-oct").build(problem)
+    worse = replace(
+        program,
+        evaluate=lambda tree: (1 - 1e-5) * (program.evaluate(tree) or 0.0),
+        bound=None,
+        granularity=0.0,
+    )
+    outcome, recorder, _ = solve(worse, Clock(60.0))
+    assert outcome.stop_reason == "gap_limit"
+    assert recorder.best_bound > recorder.objective
+
+
 def test_polished_trees_are_recorded_and_injected(problem):
     best = run(problem)[1]
     program = get_formulation("flow-oct").build(problem)

@@ -45,3 +45,25 @@ def test_spoiled_chains_prove_nothing(run):
     assert _spoiled(run, classes=lambda classes: [classes[1], *classes[1:]]).status == (
         "not verified"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("multiplier", float("nan")),
+        ("multiplier", float("inf")),
+        ("multiplier", None),
+        ("rows", [*range(8), 9]),
+        ("rows", list(range(8))),
+        ("classes", [0, 2] * 4 + [0]),
+        ("classes", [1, -1] * 4 + [1]),  # -1 is the last class, too
+    ],
+)
+def test_chains_that_make_no_sense_prove_nothing(run, name, value):
+    assert _spoiled(run, **{name: lambda _: value}).status == "not verified"
+
+
+def test_claims_beyond_the_chains_are_not_verified(run):
+    bare = replace(run, tree=None)
+    assert replace(bare, objective=5.0).verify().status == "not verified"  # said to be optimal
+    assert replace(bare, status="feasible", bound=float("nan")).verify().status == "not verified"
