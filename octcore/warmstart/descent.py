@@ -69,7 +69,7 @@ class Descent:
         present = np.flatnonzero(points.counts.sum(axis=0) > 0)
         nodes = min(self.split_limit, 2 ** (levels or self.depth) - 1)
         rows = np.flatnonzero(points.counts.sum(axis=1) > 0)
-        if len(present) < 2 or nodes < 1:
+        if len(present) < 2 or len(rows) < 2 or nodes < 1:
             return []
         if len(rows) > MOST_ROWS:
             rows = np.sort(self.rng.choice(rows, MOST_ROWS, replace=False))

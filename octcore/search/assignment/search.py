@@ -190,7 +190,8 @@ class AssignmentSearch:
     def _paid(self, most: float) -> FloatArray:
         """What trees pay for columns, up to a limit."""
         price = self.problem.feature
-        return price * np.arange(1 + int(min(max(0.0, most) / price, self._most_columns)))
+        columns = int(min(max(0.0, most) / price, self._most_columns))
+        return price * np.arange(columns + 1, dtype=np.float64)
 
     def run(self) -> Iterator[Found]:
         """Search phase after phase; the caller may stop at any time."""

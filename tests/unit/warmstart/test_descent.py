@@ -41,6 +41,11 @@ def test_one_class_gives_no_tree():
     assert not Descent(points, 2, 3, 0.01, np.random.default_rng(0)).trees(np.inf)
 
 
+def test_equal_rows_give_no_tree():
+    points = count_classes(np.ones((4, 2)), np.array([0, 1, 0, 1]), np.ones(4), 2)
+    assert Descent(points, 2, 3, 0.005, np.random.default_rng(0)).trees(np.inf) == []
+
+
 def test_rows_without_weight_are_left_out():
     points = count_classes(np.eye(4), np.array([0, 1, 0, 1]), np.array([1.0, 1.0, 0.0, 0.0]), 2)
     trees = Descent(points, 1, 1, 0.01, np.random.default_rng(0)).trees(np.inf)
