@@ -7,6 +7,7 @@ import base64
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     if not arguments.time_limit > 0:
         raise SettingsError("BAD_LIMIT", "--time-limit needs a positive number.", "time_limit")
     if Path(arguments.of).is_file() or arguments.of.endswith(".json"):
-        run = verified(_run_of_file(arguments), arguments.time_limit)
+        run = verified(_without_verdict(_run_of_file(arguments)), arguments.time_limit)
     else:
         with history(arguments) as store:
             run_id = find_run(store, arguments.of).id
@@ -69,6 +70,13 @@ def run_verify(arguments: argparse.Namespace) -> int:
         print(found.statement, file=sys.stderr if found.verified is False else sys.stdout)
     exits = {True: EXIT_CONFIRMED, False: EXIT_REFUTED, None: EXIT_NO_VERDICT}
     return exits[found.verified]
+
+
+def _without_verdict(run: Run) -> Run:
+    """Forget what a file says that was confirmed: anybody may have written it."""
+    if not run.certificate.verified:
+        return run
+    return replace(run, certificate=replace(run.certificate, verification=None))
 
 
 def _run_of_file(arguments: argparse.Namespace) -> Run:

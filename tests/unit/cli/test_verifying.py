@@ -48,3 +48,20 @@ def test_rows_are_needed_and_must_be_the_same_file(
     other.write_text(Path(rows).read_text(encoding="utf-8") + "\n1,red,99\n", encoding="utf-8")
     assert main(["verify", run, "--data", str(other), "--target-bins", "2"]) == 2
     assert "other content" in capsys.readouterr().err
+
+
+def test_what_a_file_says_was_confirmed_counts_for_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    rows, file = tmp_path / "rows.csv", tmp_path / "run.json"
+    rows.write_text("a,b\n" + "".join(f"{i}.5,{i % 2}\n" for i in range(9)), encoding="utf-8")
+    data = octcore.read_csv(rows, target="b", kinds={"a": "numeric"})
+    settings = {"depth": 2, "params": {"start_seconds": 0.2}, "time_limit": 1000}
+    run = octcore.solve(data, "s-oct", **settings, verify=False)
+    record = run.with_verification(run.verify()).to_dict()
+    options = ["--data", str(rows), "--kind", "a=numeric"]
+    for multiplier, code in ((1.0, 0), (3.0, 3)):
+        record["values"]["chains"][0]["multiplier"] = multiplier
+        file.write_text(json.dumps(record), encoding="utf-8")
+        assert main(["verify", str(file), *options]) == code
+    assert "not verified" in capsys.readouterr().out
