@@ -9,6 +9,9 @@ import pytest
 
 import octcore
 from octcore.data.dataset import Dataset
+from octcore.verification.base import Guard
+from octcore.verification.chains import fewest_errors
+from octcore.verification.checking import claim_of
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +59,16 @@ def test_spoiled_chains_prove_nothing(run):
         ("rows", [*range(8), 9]),
         ("rows", list(range(8))),
         ("classes", [0, 2] * 4 + [0]),
-        ("classes", [1, -1] * 4 + [1]),  # -1 is the last class, too
     ],
 )
 def test_chains_that_make_no_sense_prove_nothing(run, name, value):
     assert _spoiled(run, **{name: lambda _: value}).status == "not verified"
+
+
+def test_the_last_class_has_no_second_name(run):
+    claim = replace(claim_of(run), y=np.ones(9, dtype=int))
+    chain = {"rows": range(9), "classes": [1, -1] * 4 + [1], "multiplier": 1.0}
+    assert fewest_errors(claim, [chain], Guard(60.0, None)) is None
 
 
 def test_claims_beyond_the_chains_are_not_verified(run):
