@@ -37,6 +37,8 @@ SLACK = 2e-3
 """Relative: gaps are accepted that miss what was asked for by half of this."""
 MOST_STEPS = 3e8
 """Pairs of ends x points that are looked at; of many points only some pairs are ends."""
+MOST_POINTS = 10_000
+"""Of more, the lines from one point take seconds, which nothing stops."""
 MOST_MEMBERS = 50_000
 """Of all lines together."""
 MOST_ERRORS = 10
@@ -204,7 +206,7 @@ def _lines(
     step = int(np.ceil(n / 2 * n * n / MOST_STEPS))
     members, ends = np.empty(MOST_MEMBERS, np.int64), np.zeros(MOST_MEMBERS, np.int64)
     lines = 0
-    for first in range(0, n, step):
+    for first in range(0, n if n <= MOST_POINTS else 0, step):
         guard()
         lines = _lines_from(X, present, first, length, reach, members, ends, lines)
     return members[: ends[lines]], ends[: lines + 1]
