@@ -220,6 +220,9 @@ class PyomoModel:
     node_rows: Callable[[Columns, np.ndarray, np.ndarray], list[Cuts]] | None = None
     """``(columns, lower, upper) -> rows`` that are worth adding before the first relaxation of a
     node."""
+    probing: Callable[[Columns, np.ndarray, np.ndarray, float], tuple[float, Child]] | None = None
+    """``(columns, lower, upper, needed) -> (bound, child)``: a bound on the objective of all trees
+    that the bounds of a node allow, and the bounds that every tree better than `needed` keeps."""
     starts: tuple[tuple[str, Tree], ...] = ()
     """Trees found while building, with their source."""
     values: Mapping[str, Any] = field(default_factory=dict)

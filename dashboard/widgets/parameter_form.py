@@ -16,7 +16,7 @@ SPEED_UPS = frozenset(
         "class_cuts", "search_start", "value_row", "feature_fixing", "pair_fixing",
         "strengthened_cuts", "solution_polishing", "eqp", "eqp_disaggregated",
         "eqp_group_selection", "eqp_split_size", "path_bound_cuts", "bound_negative_samples",
-        "bound_structure", "shattering_cuts", "symmetry_breaking", "disaggregated",
+        "bound_structure", "probing", "shattering_cuts", "symmetry_breaking", "disaggregated",
     }
 )  # fmt: skip
 """Switches of the papers' accelerations and of ours; the optimum is the same with and without."""

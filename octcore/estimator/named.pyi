@@ -158,6 +158,8 @@ class AcceleratedBendOCTClassifier(OptimalTreeClassifier):
         Bound only the rows that the best subtree gets wrong; auto: unless a side constraint makes that invalid.
     bound_structure : one of 'auto', 'on', 'off'
         Demand the best subtree itself below a path; auto: unless a side constraint makes that invalid.
+    probing : true or false
+        The solver's part: below a decided path, try every split of the next node with the path bounds of its two sides.
     search_start : true or false
         Ours: start from the tree of the exact search (10 seconds).
     value_row : true or false
@@ -194,6 +196,7 @@ class AcceleratedBendOCTClassifier(OptimalTreeClassifier):
         path_bound_cuts: bool = True,
         bound_negative_samples: Literal['auto', 'on', 'off'] = 'auto',
         bound_structure: Literal['auto', 'on', 'off'] = 'auto',
+        probing: bool = True,
         search_start: bool = False,
         value_row: bool = False,
         feature_fixing: bool = False,

@@ -103,6 +103,10 @@ class SubtreeCache:
             ]
         )
 
+    def value(self, hits: np.ndarray) -> float:
+        """Value of the best subtree of depth two on the hits of a boolean mask."""
+        return self._value(hits[self._used])
+
     def _value(self, mask: np.ndarray) -> float:
         key = np.packbits(mask).tobytes()
         value = self._values.get(key)

@@ -52,6 +52,7 @@ SIZES = {
     "path-search": Size((1, 2, 3, 3, 4, 4, 4, 5, 5), (3, 18), (1, 8)),
     "penalty-path": Size((1, 2, 3, 3, 4, 4, 5), (3, 16), (1, 7)),
     "threshold-search": Size((1, 2, 3, 3, 4, 4), (3, 16), (1, 4)),
+    "accelerated-bend-oct": Size((1, 2, 2, 3, 4, 4, 5), (3, 12), (1, 4)),
 }
 NUMERIC = {"oct": "scaled", "bin-oct": "scaled", "threshold-search": "raw"}
 """Formulations that take numbers as they are, and their encoding."""

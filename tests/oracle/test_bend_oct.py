@@ -46,6 +46,7 @@ OTHERS = [
     {**NOTHING, "strengthened_cuts": True},
     {"strengthened_cuts": True, "eqp_split_size": 3},
     {"eqp_split_size": 0},
+    {"probing": False},
     {"value_row": True},
     {"search_start": True},
     {"feature_fixing": True},

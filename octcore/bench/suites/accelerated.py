@@ -27,6 +27,7 @@ ABLATION: Plans = {
     "no polishing": (ACCELERATED, {"solution_polishing": False}),
     "no equivalent points": (ACCELERATED, {"eqp": "off"}),
     "no path bounds": (ACCELERATED, {"path_bound_cuts": False}),
+    "no probing": (ACCELERATED, {"probing": False}),
     "with strengthened cuts": (ACCELERATED, {"strengthened_cuts": True}),
     "ours: value rows": (ACCELERATED, {"value_row": True}),
     "plain": ("bend-oct", {}),

@@ -295,14 +295,24 @@ class BranchAndCut:
 
     def _branch(self, node: Node, bound: float, first: float, point: Point) -> Node | None:
         x, lower, upper = self.lp.x, self.lp.lower, self.lp.upper
+        changes = node.changes
+        if self.options.fixing:
+            changes = (*changes, *self._fixed_by_reduced_costs())
+        if self.model.probing is not None:
+            reach, kept = self.model.probing(
+                self.relaxation.columns, lower, upper, self.relaxation.objective(self.cutoff)
+            )
+            bound = max(bound, self.relaxation.value(reach))
+            if bound >= self.cutoff:
+                return None
+            changes = (*changes, kept)
+            if (x[kept[0]] > kept[2] + INTEGRAL).any():
+                return Node(bound, node.depth, changes, separates=node.separates)
         children: list[Child] = []
         if self.model.branching is not None:
             children = list(self.model.branching(point, lower, upper))
         if not children:
             children = default_children(x, self.relaxation.integer, lower, upper)
-        changes = node.changes
-        if self.options.fixing:
-            changes = (*changes, *self._fixed_by_reduced_costs())
         separates = node.depth == 0 or bound - first > 0.02 * max(0.0, self.cutoff - first)
         basis = self.lp.basis()
         made = [

@@ -70,6 +70,13 @@ ACCELERATIONS: tuple[Parameter, ...] = (
         "invalid.",
     ),
 )
+PROBING = Flag(
+    "probing",
+    True,
+    "",
+    "As a solver probes: below a decided path, try every split of the next node by the path bounds "
+    "of its two sides, and exclude those that cannot improve on the best tree.",
+)
 STRENGTHENINGS: tuple[Parameter, ...] = (
     Flag("search_start", False, "", "Ours: start from the tree of the exact search (10 seconds)."),
     Flag("value_row", False, "V_f", "Ours: rows with the exact value of every split of a node."),
@@ -91,8 +98,9 @@ class Accelerations:
     search_start: bool
     value_row: bool
     fixing: bool
-    """`strengthened_cuts`, `solution_polishing`, `search_start`, `value_row`, `fixing`: the other
-    switches; `fixing` is of root features, of pairs, or both."""
+    probing: bool
+    """`strengthened_cuts`, `solution_polishing`, `search_start`, `value_row`, `fixing`, `probing`:
+    the other switches; `fixing` is of root features, of pairs, or both."""
 
     @classmethod
     def of(cls, params: Mapping[str, Any], couples: bool) -> Accelerations:
@@ -121,6 +129,7 @@ class Accelerations:
             solution_polishing=params["solution_polishing"],
             search_start=params["search_start"],
             value_row=params["value_row"],
+            probing=params["path_bound_cuts"] and params["probing"],
             fixing=any(params[flag.name] for flag in FIXING),
         )
 

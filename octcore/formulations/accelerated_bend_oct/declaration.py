@@ -2,8 +2,10 @@
 
 The model is that of BendOCT.  Every technique of the paper is a switch: equivalent-point
 inequalities (`eqp`), path bound cutting planes (`path_bound_cuts`), solution polishing and the
-strengthened Benders cuts (off by default, as in the paper's best setting).  Four switches are
-ours: a start from exact search, value rows, and the fixing of root features and of pairs.
+strengthened Benders cuts (off by default, as in the paper's best setting).  `probing` stands
+between: a solver's probing of the equation "one decision per node", by the paper's path bounds, but
+of paths that no linear program has chosen yet.  Four switches are ours: a start from exact search,
+value rows, and the fixing of root features and of pairs.
 
 Equation numbers are the paper's: master (4), Benders cuts (9), (10), strengthened (12), equivalent
 points (13) to (22), path bounds (23) to (26).
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 from octcore.formulations.accelerated_bend_oct.accelerations import (
     ACCELERATIONS,
+    PROBING,
     STRENGTHENINGS,
     Accelerations,
 )
@@ -45,7 +48,7 @@ INFO = FormulationInfo(
     split_kind="univariate",
     needs_binary_features=True,
     default_encoding="QT-5",
-    hyperparameters=(*REGULARISERS, *ACCELERATIONS, *STRENGTHENINGS),
+    hyperparameters=(*REGULARISERS, *ACCELERATIONS, PROBING, *STRENGTHENINGS),
     constraints=constraint_kinds.ALL,
     capabilities=(Capability.SEPARATION,),
     equations=(

@@ -28,11 +28,12 @@ from octcore.formulations.shared.benders_search import (
 from octcore.formulations.shared.root_values import RootValues
 from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.program import PyomoModel, SearchState
+from octcore.program import Child, Columns, PyomoModel, SearchState
 from octcore.separation.equivalent_points import EquivalentPointCuts
 from octcore.separation.equivalent_sets import conflict_groups, find_sets
 from octcore.separation.max_flow import BendersCuts
 from octcore.separation.path_bound import PathBoundCuts, TreePath
+from octcore.separation.probing import PathProbe
 from octcore.separation.tree_rows import Rows, TreePoint
 from octcore.separation.value_rows import ValueRows
 from octcore.tree.tree import Tree
@@ -108,7 +109,26 @@ def build_model(tools: Tools, guard: Callable[[], None]) -> PyomoModel:
             to_cuts(rows, variables.positions(columns), columns.n_columns)
             for rows in cuts.enter(upper[variables.positions(columns)])
         ],
+        probing=_probing(tools, variables) if settings.probing else None,
     )
+
+
+def _probing(
+    tools: Tools, variables: TreeVariables
+) -> Callable[[Columns, np.ndarray, np.ndarray, float], tuple[float, Child]]:
+    """Probe the splits of nodes whose path is decided, in terms of the objective."""
+    objective, layout = tools.objective, tools.reduced.layout
+    probe = PathProbe(layout, tools.reduced.instance, tools.cache.value, objective.penalty)
+
+    def probing(
+        columns: Columns, lower: np.ndarray, upper: np.ndarray, needed: float
+    ) -> tuple[float, Child]:
+        positions = variables.positions(columns)
+        bound, refused = probe(upper[positions], objective.to_count(needed))
+        refused = positions[refused]
+        return objective.from_count(bound), (refused, lower[refused], np.zeros(len(refused)))
+
+    return probing
 
 
 def _add_conflicts(model: Any, tools: Tools) -> None:
