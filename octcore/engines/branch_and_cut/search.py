@@ -7,7 +7,7 @@ value shows that it holds nothing better than the incumbent by at least the gran
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -181,8 +181,10 @@ class BranchAndCut:
     def _process(self, node: Node) -> Node | None:
         """Solve one node; open nodes are pushed, and the node to dive into is returned."""
         self.nodes += 1
-        if not self._enter(node):
+        entered = self._enter(node)
+        if entered is None:
             return None
+        node = entered
         bound, first, last = node.bound, None, np.inf
         rounds, stalls = 0, 0
         is_root = node.depth == 0
@@ -226,17 +228,28 @@ class BranchAndCut:
                 break
         return self._branch(node, bound, first, point)
 
-    def _enter(self, node: Node) -> bool:
-        """Set the bounds, basis and rows of a node; False if its bounds contradict each other."""
+    def _enter(self, node: Node) -> Node | None:
+        """Set the bounds, basis and rows of a node; None if it holds nothing worth having."""
         bounds = node.tightened(self.lower, self.upper)
+        if bounds is not None and self.model.probing is not None:
+            node = self._probed(node, *bounds)
+            bounds = node.tightened(self.lower, self.upper) if node.bound < self.cutoff else None
         if bounds is None:
-            return False
+            return None
         self.lp.set_bounds(*bounds)
         if node.basis is not None:
             self.lp.set_basis(node.basis)
         if self.model.node_rows is not None:
             self.pool.add(self.model.node_rows(self.relaxation.columns, *bounds))
-        return True
+        return node
+
+    def _probed(self, node: Node, lower: np.ndarray, upper: np.ndarray) -> Node:
+        """The node with what probing says: it may be closed before its first linear program."""
+        assert self.model.probing is not None
+        needed = self.relaxation.objective(self.cutoff)
+        reach, kept = self.model.probing(self.relaxation.columns, lower, upper, needed)
+        bound = max(node.bound, self.relaxation.value(reach))
+        return replace(node, bound=bound, changes=(*node.changes, kept))
 
     def _separate(self, point: Point, state: SearchState) -> list[Cuts]:
         found: list[Cuts] = []
@@ -295,24 +308,14 @@ class BranchAndCut:
 
     def _branch(self, node: Node, bound: float, first: float, point: Point) -> Node | None:
         x, lower, upper = self.lp.x, self.lp.lower, self.lp.upper
-        changes = node.changes
-        if self.options.fixing:
-            changes = (*changes, *self._fixed_by_reduced_costs())
-        if self.model.probing is not None:
-            reach, kept = self.model.probing(
-                self.relaxation.columns, lower, upper, self.relaxation.objective(self.cutoff)
-            )
-            bound = max(bound, self.relaxation.value(reach))
-            if bound >= self.cutoff:
-                return None
-            changes = (*changes, kept)
-            if (x[kept[0]] > kept[2] + INTEGRAL).any():
-                return Node(bound, node.depth, changes, separates=node.separates)
         children: list[Child] = []
         if self.model.branching is not None:
             children = list(self.model.branching(point, lower, upper))
         if not children:
             children = default_children(x, self.relaxation.integer, lower, upper)
+        changes = node.changes
+        if self.options.fixing:
+            changes = (*changes, *self._fixed_by_reduced_costs())
         separates = node.depth == 0 or bound - first > 0.02 * max(0.0, self.cutoff - first)
         basis = self.lp.basis()
         made = [
