@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 
 from octcore.constraints import violations
-from octcore.engines.base import StopReason
+from octcore.engines.base import SolveLimits, StopReason
+from octcore.engines.branch_and_cut.engine import BranchAndCutEngine
+from octcore.engines.events import Clock, Recorder
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.univariate import UnivariateObjective
@@ -249,6 +252,22 @@ def test_odd_data(formulation):
             )
             outcome, recorder, _ = run(problem, formulation, "branch-and-cut", starts=False)
             check_optimal(outcome, recorder, optimum(X, y, classes, depth, 0.01))
+
+
+@pytest.mark.parametrize(("seed", "penalty"), [(309, 0.002), (304, 0.01), (305, 0.02)])
+def test_probing_cuts_off_no_better_tree(seed, penalty):
+    """Without first trees, rounding and polishing, the optimum must come out of the search."""
+    X, y = random_rows(np.random.default_rng(seed), 22, 6, 2)
+    params = {"leaf_penalty": penalty, "solution_polishing": False}
+    problem = make_problem(X, y, 2, 4, params, formulation=FAST)
+    program = get_formulation(FAST).build(problem)
+    assert program.build is not None
+    build = program.build
+    program = replace(program, build=lambda guard: replace(build(guard), rounding=None))
+    clock, events = Clock(600.0), []
+    recorder = Recorder(program.sense, clock, events.append, program.granularity)
+    outcome = BranchAndCutEngine().solve(program, SolveLimits(clock, 0.0), recorder, lambda: False)
+    check_optimal(outcome, recorder, optimum(X, y, 2, 4, penalty))
 
 
 def test_method_of_the_certificate():
