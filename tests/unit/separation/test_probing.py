@@ -102,3 +102,11 @@ def test_a_node_that_may_only_be_a_leaf_gains_a_leaf():
     assert not len(refused)
     upper[layout.leaf(2)] = 0.0
     assert probe(upper, NEVER)[0] == -np.inf
+
+
+def test_a_subtree_too_deep_to_probe_gains_all_its_rows_at_most():
+    _, penalty, instance, layout, _, probe = case(40, depth=5)
+    upper = np.ones(layout.n_variables)
+    decide(upper, layout, 1, 0)
+    bound, _ = probe(upper, NEVER)
+    assert bound == pytest.approx(instance.total - 2 * penalty)
