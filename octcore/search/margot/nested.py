@@ -10,7 +10,6 @@ in each of them.
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import replace
 from typing import Any
 
@@ -20,19 +19,24 @@ from numpy.typing import NDArray
 from octcore.numerics.node_qp.factor import copy_node, new_bank, node_of
 from octcore.numerics.node_qp.rows import load_rows
 from octcore.numerics.node_qp.solver import PIVOT_LIMIT
-from octcore.search.margot.branching import (
-    AGAIN,
-    COMPLETE,
-    PRUNED,
-    branch,
-    new_desk,
-    process,
+from octcore.search.margot.below import (
+    FULL,
+    N_SOLVES,
+    N_SPLITS,
+    collect,
+    larger,
+    lay_out,
+    new_side_desk,
+    raise_side,
+    split_first,
+    width_of,
 )
+from octcore.search.margot.branching import AGAIN, COMPLETE, new_desk
 from octcore.search.margot.core import EAGER_STATES, EVERY, RoutingSearch
 from octcore.search.margot.frame import SHARE
 from octcore.search.margot.incumbent import Tracker
 from octcore.search.margot.neighbourhood import Neighbourhoods
-from octcore.search.margot.open_states import OpenState
+from octcore.search.margot.open_states import SideStates
 from octcore.search.margot.root_rows import (
     choose_root_row,
     complete_routing,
@@ -43,11 +47,9 @@ from octcore.search.margot.root_rows import (
 from octcore.search.margot.start import node_membership, strip_shift
 from octcore.search.margot.state import (
     clear_bank,
-    lower_bound,
     pack,
     solve_all_chunks,
     solve_bank,
-    unpack,
 )
 
 # Open states of a side that are worked on before a sample is sent to a side of the root.
@@ -60,11 +62,10 @@ _FEWER_LEVELS_STATES = 500
 class NestedSearch(RoutingSearch):
     """One run of the search at depth 3 or more, without feature budgets."""
 
-    heaps: tuple[list[OpenState], list[OpenState]]
-    """Heaps of the open states of either side; states share them, so none is ever changed."""
+    heaps: tuple[SideStates, SideStates]
+    """Open states of either side; states of the root share them."""
     inherited: float = 0.0
     """Bound of the state when it was made."""
-    _serial: int = 0
 
     def start(self) -> None:
         """First incumbents; one is a good tree of one level less, each leaf split by its plane."""
@@ -95,7 +96,8 @@ class NestedSearch(RoutingSearch):
         self.below_pair = new_bank(size, n, dims, width)
         self.below_desk = new_desk(n, dims, width)
         self.below_prefix = [np.full(n, -1, np.int64) for _ in _SIDES]
-        self._held: list[OpenState | None] = [None, None]
+        self.side_desk = new_side_desk(n, width_of(size))
+        self.solves = max(1, min(200, 40_000_000 // (n * dims * dims)))
         nodes = [full_node(0, node) for node in range(size)]
         self.below_data = self.data._replace(
             layer=np.zeros(size, np.int64),
@@ -121,10 +123,10 @@ class NestedSearch(RoutingSearch):
 
     def _load_root(self) -> None:
         load_rows(node_of(self.root, 0), np.zeros(len(self.prefix), np.int8))
-        nothing = np.full(len(self.prefix), -1, np.int8)
-        packed = np.zeros((self.problem.n_upper, (2 * len(self.prefix) + 3) // 4), np.uint8)
-        empty = OpenState(0.0, 0, nothing, packed)
-        self.heaps = ([empty], [empty])
+        none = np.zeros(0, np.int64)
+        one = np.zeros(1), np.zeros(1, np.int64), np.zeros((1, 0), np.uint8)
+        empty = SideStates(0.0, none, *one)
+        self.heaps = (empty, empty)
 
     def settle(self, cold: bool = False) -> bool:
         """Solve the QP of the root to the end; False if stopped."""
@@ -135,11 +137,10 @@ class NestedSearch(RoutingSearch):
 
     def value(self) -> float:
         """Bound of the current state with its bias penalties."""
-        return max(self.inherited, float(self.root.value[0, 0]) + self._low(0) + self._low(1))
+        return max(self.inherited, float(self.root.value[0, 0]) + self._lows())
 
-    def _low(self, side: int) -> float:
-        heap = self.heaps[side]
-        return heap[0].bound if heap else np.inf
+    def _lows(self) -> float:
+        return self.heaps[0].low + self.heaps[1].low
 
     def _make_nearby(self) -> Neighbourhoods:
         plain = RoutingSearch(self.problem, self.tracker)
@@ -192,7 +193,7 @@ class NestedSearch(RoutingSearch):
         return self._split()
 
     def _root_cutoff(self) -> float:
-        return self.cutoff() - self._low(0) - self._low(1)
+        return self.cutoff() - self._lows()
 
     def _ignored(self) -> float:
         return SHARE * self.problem.gap * self.tracker.objective / len(self.prefix)
@@ -204,7 +205,7 @@ class NestedSearch(RoutingSearch):
         far = self.prefix.copy()
         send(self.root_pair, self.data, far, sample, -side)
         if solve_bank(self.root_pair, self.data, limit):
-            bound = max(before, float(self.root_pair.value[0, 0]) + self._low(0) + self._low(1))
+            bound = max(before, float(self.root_pair.value[0, 0]) + self._lows())
             self.states.push(bound, far, self._packed_root(self.root_pair), self.heaps)
         send(self.root, self.data, self.prefix, sample, side)
         return bool(solve_bank(self.root, self.data, limit)) and self._dive(self.value())
@@ -247,101 +248,44 @@ class NestedSearch(RoutingSearch):
     def _without_pair(self) -> bool:
         """Go on without the pair of first open states: what is left is split in two."""
         first, second = self.heaps
-        if len(first) > 1:
-            rest = sorted(first)[1:]
-            heaps = (rest, second)
-            bound = float(self.root.value[0, 0]) + rest[0].bound + second[0].bound
+        best, other = (np.argsort(side.bounds, kind="stable") for side in self.heaps)
+        if len(best) > 1:
+            heaps = (first.at(best[1:]), second)
+            bound = float(self.root.value[0, 0]) + heaps[0].low + second.low
             self.states.push(bound, self.prefix, self._packed_root(self.root), heaps)
-        self.heaps = (first[:1], sorted(second)[1:])
-        return len(second) > 1
+        self.heaps = (first.at(best[:1]), second.at(other[1:]))
+        return len(other) > 1
 
     # -- states of one side -------------------------------------------------------------------
 
-    def _raise(self, side: int, budget: int) -> bool:
+    def _lay_out(self, side: int) -> NDArray[np.int64]:
+        """Put the open states of a side on the desk; returns the samples of the side."""
+        states, mine = self.heaps[side], self.prefix == side + 1
+        mine[states.order] = False
+        joined = np.flatnonzero(mine)
+        order = np.concatenate([states.order, joined]) if len(joined) else states.order
+        self.side_desk = lay_out(self.side_desk, states, order)
+        return order
+
+    def _collect(self, side: int, order: NDArray[np.int64]) -> None:
+        found = collect(self.side_desk, order, width_of(self.problem.n_upper))
+        self.heaps = (found, self.heaps[1]) if side == 0 else (self.heaps[0], found)
+
+    def _raise(self, side: int, splits: int) -> bool:
         """Work on the open states of a side; whether the first one is a tree for its samples."""
-        heap, complete = list(self.heaps[side]), False
-        while heap and not self.tracker.stop():
-            other = self._low(1 - side)
-            room = self.cutoff() - float(self.root.value[0, 0]) - other
-            if heap[0].bound >= room:
-                heap = []
-                break
-            if not self._take_up(side, heap, room):
-                continue
-            if budget <= 0:
-                break
-            code = self._process_below(side, room)
-            if code == PRUNED:
-                heapq.heappop(heap)
-            elif code == COMPLETE:
-                self._keep(side, heap)
-                complete = heap[0] is self._held[side]
-                if complete:
-                    break
-            elif code != AGAIN:
-                budget -= 1
-                self._branch_below(side, heap, room)
-        self.heaps = (heap, self.heaps[1]) if side == 0 else (self.heaps[0], heap)
-        return complete
-
-    def _take_up(self, side: int, heap: list[OpenState], room: float) -> bool:
-        """Restore the first open state with all samples; False if it is the first no longer."""
-        state, mine = heap[0], self.prefix == side + 1
-        held = self.below_prefix[side]
-        if self._held[side] is state and np.array_equal(held >= 0, mine):
-            return True
-        prefix = state.prefix.astype(np.int64)
-        joined = mine & (prefix < 0)
-        prefix[joined] = 0
-        self.below_prefix[side], self._held[side] = prefix, state
-        unpack(self.below[side], self.below_data, prefix, state.packed)
-        if not solve_bank(self.below[side], self.below_data, room):
-            self._held[side] = None
-            heapq.heappop(heap)
-            return False
-        if not joined.any():
-            return True
-        self._keep(side, heap)
-        return heap[0] is self._held[side]
-
-    def _keep(self, side: int, heap: list[OpenState]) -> None:
-        """Put the state in the bank in the place of the first open one."""
-        heapq.heapreplace(heap, self._stored(side, heap[0]))
-
-    def _stored(self, side: int, before: OpenState) -> OpenState:
-        """State in the bank, which takes the place of another one."""
-        bank, prefix = self.below[side], self.below_prefix[side]
-        packed = np.zeros((self.problem.n_upper, (2 * len(prefix) + 3) // 4), np.uint8)
-        pack(bank, packed)
-        bound = max(before.bound, float(lower_bound(bank)))
-        state = OpenState(bound, before.serial, prefix.astype(np.int8), packed)
-        self._held[side] = state
-        return state
-
-    def _process_below(self, side: int, room: float) -> int:
-        self._held[side] = None  # what is fixed now holds for this state of the root only
-        arguments = (self.below[side], self.below_data, self.below_prefix[side])
-        code, upper = AGAIN, self.problem.n_upper // 2
-        while code == AGAIN and not self.tracker.stop():
-            code = process(*arguments, self.below_desk, upper, room, self._ignored(), self.rounds)
-        return code
-
-    def _branch_below(self, side: int, heap: list[OpenState], room: float) -> None:
-        self.nodes += 1
-        first, prefix = heapq.heappop(heap), self.below_prefix[side]
-        far_prefix = np.empty_like(prefix)
-        packed = np.zeros((self.problem.n_upper, (2 * len(prefix) + 3) // 4), np.uint8)
-        arguments = (self.below[side], self.below_pair, self.below_data, prefix, room)
-        far, near = branch(*arguments, self.below_desk.choice, far_prefix, packed)
-        if far < np.inf:
-            self._serial += 1
-            # threads never share a serial number, so that states are never compared
-            serial = self._serial * self.problem.threads + self.number
-            far = max(far, first.bound)
-            heapq.heappush(heap, OpenState(far, serial, far_prefix.astype(np.int8), packed))
-        self._held[side] = None
-        if near:
-            heapq.heappush(heap, self._stored(side, first))
+        order = self._lay_out(side)
+        room = self.cutoff() - float(self.root.value[0, 0]) - self.heaps[1 - side].low
+        arguments = (self.below[side], self.below_pair, self.below_data, self.below_prefix[side])
+        self.side_desk.count[N_SPLITS] = splits
+        code = AGAIN
+        while code in (AGAIN, FULL) and not self.tracker.stop():
+            desk = self.side_desk = larger(self.side_desk) if code == FULL else self.side_desk
+            desk.count[N_SOLVES] = self.solves
+            given = (desk, len(order), self.below_desk, room, self._ignored(), self.rounds)
+            code = raise_side(*arguments, *given)
+        self.nodes += splits - int(self.side_desk.count[N_SPLITS])
+        self._collect(side, order)
+        return code == COMPLETE
 
     def _split_nearest(self, side: int) -> bool:
         """Branch on the free sample of a side's first state that is nearest to its plane."""
@@ -349,12 +293,16 @@ class NestedSearch(RoutingSearch):
         free = np.flatnonzero((prefix >= 0) & (prefix < self.problem.n_upper // 2))
         if not len(free):
             return False
+        self.nodes += 1
         score = self.below[side].score[prefix[free], free]
         nearest = int(np.argmin(np.abs(score)))
         self.below_desk.choice[:] = free[nearest], 1 if score[nearest] >= 0.0 else -1
-        heap = list(self.heaps[side])
-        self._branch_below(side, heap, np.inf)
-        self.heaps = (heap, self.heaps[1]) if side == 0 else (self.heaps[0], heap)
+        order = self._lay_out(side)
+        if len(self.side_desk.bounds) == len(self.heaps[side].bounds):
+            self.side_desk = larger(self.side_desk)
+        arguments = (self.below[side], self.below_pair, self.below_data, prefix)
+        split_first(*arguments, self.side_desk, len(order), self.below_desk.choice)
+        self._collect(side, order)
         return True
 
 

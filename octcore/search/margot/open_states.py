@@ -11,6 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+class SideStates(NamedTuple):
+    """Open states of the search for a tree below the root (`below`), never changed.
+
+    ``low``: least bound; ``order`` (n_joined,): samples in the order in which they joined;
+    ``bounds``, ``known`` (n_states,) and ``rows`` (n_states, n_joined * bytes of a sample).
+    """
+
+    low: float
+    order: NDArray[np.int64]
+    bounds: NDArray[np.float64]
+    known: NDArray[np.int64]
+    rows: NDArray[np.uint8]
+
+    def at(self, places: NDArray[np.int64]) -> SideStates:
+        """Some of the states."""
+        bounds = self.bounds[places]
+        low = float(bounds.min()) if len(bounds) else np.inf
+        return SideStates(low, self.order, bounds, self.known[places], self.rows[places])
+
+
 class OpenState(NamedTuple):
     """Bound, serial number, path prefixes and packed row statuses; serials are never equal.
 
@@ -22,7 +42,7 @@ class OpenState(NamedTuple):
     serial: int
     prefix: NDArray[np.int8]
     packed: NDArray[np.uint8]
-    below: tuple[list[OpenState], ...] = ()
+    below: tuple[SideStates, ...] = ()
 
 
 @dataclass(eq=False)
@@ -48,7 +68,7 @@ class OpenStates:
         bound: float,
         prefix: NDArray[np.int64],
         packed: NDArray[np.uint8],
-        below: tuple[list[OpenState], ...] = (),
+        below: tuple[SideStates, ...] = (),
     ) -> None:
         """Put a state on the heap."""
         with self._change:
