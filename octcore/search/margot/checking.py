@@ -56,12 +56,7 @@ class StateCheck:
             self._node(search, node, sides, value)
 
     def _incumbent(self, search: RoutingSearch) -> None:
-        ways = search.tracker.routing.copy()
-        inside = np.zeros(len(ways), bool)
-        for _ in range(search.problem.depth):
-            inside |= ways == search.prefix
-            ways = (ways - 1) // 2
-        if not inside.all() or search.masks is not None:
+        if search.masks is not None or not search.holds(search.tracker.routing):
             return
         bound, objective = search.value() - search.correction(), search.tracker.objective
         if bound > objective * (1.0 + _ACCURACY) + 1e-12:

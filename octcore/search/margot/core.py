@@ -27,6 +27,7 @@ from octcore.search.margot.open_states import OpenStates
 from octcore.search.margot.records import Planes, Status
 from octcore.search.margot.start import (
     class_routing,
+    is_above,
     node_membership,
     node_solver,
     svm_planes,
@@ -140,7 +141,8 @@ class RoutingSearch(RoutingFrame):
         """Work on open states until nothing is left to do; other threads do the same."""
         try:
             while not (self.states.over or self.tracker.stop()) and self.advance():
-                pass
+                if self.nodes >= self._next_nearby and self.problem.depth > 2:
+                    self.seek_nearby()
         except BaseException:
             self.tracker.cancelled = True
             raise
@@ -175,6 +177,10 @@ class RoutingSearch(RoutingFrame):
     def in_hand(self, node: int) -> tuple[NDArray[np.int8], float]:
         """Sides of the samples at a node and its value, of the current state."""
         return node_membership(self.prefix, node), float(self.bank.value[node, 0])
+
+    def holds(self, routing: NDArray[np.int64]) -> bool:
+        """Whether a complete routing is one of those of the current state."""
+        return bool(is_above(self.prefix, routing).all())
 
     def settle(self, cold: bool = False) -> bool:
         """Solve the current QPs to the end; False if stopped.

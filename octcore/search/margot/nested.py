@@ -44,7 +44,7 @@ from octcore.search.margot.root_rows import (
     restore_root,
     send,
 )
-from octcore.search.margot.start import node_membership, strip_shift
+from octcore.search.margot.start import is_above, node_membership, strip_shift
 from octcore.search.margot.state import (
     clear_bank,
     pack,
@@ -53,7 +53,7 @@ from octcore.search.margot.state import (
 )
 
 # Open states of a side that are worked on before a sample is sent to a side of the root.
-_BELOW = 4
+_BELOW = 1
 _SIDES = (0, 1)
 # States of the search for a tree of one level less, which becomes a start.
 _FEWER_LEVELS_STATES = 500
@@ -116,6 +116,17 @@ class NestedSearch(RoutingSearch):
         sides = node_membership(self.below_prefix[side], below)
         return sides, float(self.below[side].value[below, 0])
 
+    def holds(self, routing: NDArray[np.int64]) -> bool:
+        """Whether a complete routing is one of those of the current state and of its sides."""
+        return super().holds(routing) and all(self._side_holds(side, routing) for side in _SIDES)
+
+    def _side_holds(self, side: int, routing: NDArray[np.int64]) -> bool:
+        states = self.heaps[side]
+        nodes = states.rows[:, :: width_of(self.problem.n_upper)].copy()
+        nodes[np.arange(len(states.order)) >= states.known[:, None]] = 0
+        full = np.array([full_node(side, node) for node in range(self.problem.n_upper)])
+        return bool(is_above(full[nodes], routing[states.order]).all(axis=1).any())
+
     def banks(self) -> tuple[Any, ...]:
         """All QPs of this thread."""
         own = (self.root, self.root_pair, *self.below, self.below_pair, self.below_desk.trial)
@@ -144,7 +155,7 @@ class NestedSearch(RoutingSearch):
 
     def _make_nearby(self) -> Neighbourhoods:
         plain = RoutingSearch(self.problem, self.tracker)
-        plain.seen = self.seen
+        plain.seen, plain.number = self.seen, self.number
         plain.allocate()
         return Neighbourhoods(plain)
 
