@@ -11,7 +11,6 @@ from octcore.search.margot import search
 from octcore.search.margot.incumbent import Tracker, merged_rows
 from octcore.search.margot.nested import NestedSearch
 from octcore.search.margot.records import RoutingProblem
-from octcore.search.margot.state import lower_bound
 
 N = 14
 
@@ -43,16 +42,6 @@ def test_samples_that_join_are_free_in_the_open_states(seed: int, side: int):
     best = search.routing_search(replace(made.problem, depth=2)).objective
     low = made.heaps[side].low
     assert best * (1 - 1e-3) <= low <= best * (1 + 1e-4) + made.correction()
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_a_side_is_complete_where_its_least_state_is_a_tree(seed: int):
-    """The state that the QPs hold is the one that the search would close or split."""
-    made = nested(seed)
-    made.prefix[:] = 1
-    for _ in range(40):
-        if made._raise(0, 1):
-            assert lower_bound(made.below[0]) <= made.heaps[0].low * (1 + 1e-9)
 
 
 def test_a_desk_grows_with_its_states():

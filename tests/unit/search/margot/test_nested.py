@@ -12,6 +12,7 @@ from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.incumbent import Tracker, merged_rows
 from octcore.search.margot.nested import NestedSearch, full_node
 from octcore.search.margot.records import RoutingProblem, RoutingResult
+from octcore.search.margot.state import lower_bound
 
 GAP = 1e-4
 
@@ -63,7 +64,10 @@ def test_what_is_closed_is_what_the_node_programs_hold(monkeypatch: pytest.Monke
     finish, held = NestedSearch._finish, []
 
     def watched(self: NestedSearch) -> bool:
-        held.extend(self.heaps[side][0] is self._held[side] for side in (0, 1))
+        held.extend(
+            lower_bound(bank) <= side.low * (1.0 + 1e-9) + 1e-12
+            for bank, side in zip(self.below, self.heaps, strict=True)
+        )
         return finish(self)
 
     monkeypatch.setattr(NestedSearch, "_finish", watched)
