@@ -156,3 +156,15 @@ def test_a_guess_is_counted_before_the_trees_are_shown(solver):
     assert errors["Optimal: errors"] == 9
     assert errors["Greedy: errors"] == 27
     assert [view.settings["formulation"] for view in solver.values()] == ["cart", "path-search"]
+
+
+def test_trees_grow_on_the_points_of_now_when_the_page_still_shows_older_ones(solver):
+    app = open_lesson(set="drawn", points="200-200-0_300-700-0_800-300-1", show="cart")
+    moved = lessons.with_points(current(app), ((200, 200, 0), (300, 700, 0), (700, 600, 1)))
+    app.session_state["lesson"] = moved
+    for name, value in lessons.to_query(moved).items():
+        app.query_params[name] = value
+    press(app, "Grow the trees")
+    assert current(app) == moved
+    assert len(solver) == 1
+    assert "no trees yet" not in shown(app)

@@ -181,15 +181,33 @@ class Watched:
         assert self.foreign == []
 
 
+PAGES: pytest.StashKey[list[Watched]] = pytest.StashKey()
+"""The pages that a test has opened."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item):
+    """Beside what failed stands what its pages showed then."""
+    report = yield
+    if report.failed and report.when == "call":
+        for watched in item.stash.get(PAGES, []):
+            with contextlib.suppress(Exception):
+                shown = f"{watched.page.url}\n{watched.page.inner_text('body', timeout=2000)}"
+                report.sections.append(("page at the end", shown))
+    return report
+
+
 @pytest.fixture
-def visit(chromium, server) -> Iterator:
+def visit(request, chromium, server) -> Iterator:
     """Open watched pages, each in a browser session of its own."""
     contexts = []
+    pages = request.node.stash.setdefault(PAGES, [])
 
     def make(**options) -> Watched:
         settings = {"viewport": {"width": 1280, "height": 800}, **options}
         contexts.append(chromium.new_context(**settings))
-        return Watched(contexts[-1], server)
+        pages.append(Watched(contexts[-1], server))
+        return pages[-1]
 
     yield make
     for context in contexts:

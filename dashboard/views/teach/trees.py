@@ -91,12 +91,15 @@ def grow_button(lesson: Lesson) -> None:
         width="stretch",
         key="grow",
         on_click=_grow_and_step,
-        args=(lesson,),
     )
 
 
-def _grow_and_step(lesson: Lesson) -> None:
+def _grow_and_step() -> None:
     """Start the trees; from the points it goes on to the first of them."""
+    # The lesson of now: this page may still be drawing the points that were moved a moment ago.
+    lesson = session.lesson()
+    if lesson is None:
+        return
     if grow(lesson) and st.session_state.get(lesson_bar.step_key(lesson)) == lesson_bar.POINTS:
         lesson_bar.go_to(lesson, lesson.formulations[0])
 
