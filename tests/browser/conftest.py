@@ -197,19 +197,36 @@ def pytest_runtest_makereport(item: pytest.Item):
     return report
 
 
+@pytest.fixture(scope="session")
+def kept_context(chromium) -> Iterator:
+    """A browser session that keeps the app's scripts: reading them anew costs seconds a test."""
+    context = chromium.new_context()
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def visit(request, chromium, server) -> Iterator:
-    """Open watched pages, each in a browser session of its own."""
+def visit(request, chromium, kept_context, server) -> Iterator:
+    """Open watched pages, each by a browser that has never been here."""
     contexts = []
     pages = request.node.stash.setdefault(PAGES, [])
 
-    def make(**options) -> Watched:
-        settings = {"viewport": {"width": 1280, "height": 800}, **options}
-        contexts.append(chromium.new_context(**settings))
-        pages.append(Watched(contexts[-1], server))
-        return pages[-1]
+    def make(viewport=None, color_scheme: str = "light") -> Watched:
+        context = kept_context
+        if pages:
+            context = chromium.new_context()
+            contexts.append(context)
+        watched = Watched(context, server)
+        pages.append(watched)
+        storage = {"origin": server, "storageTypes": "cookies,local_storage,indexeddb"}
+        context.new_cdp_session(watched.page).send("Storage.clearDataForOrigin", storage)
+        watched.page.set_viewport_size(viewport or {"width": 1280, "height": 800})
+        watched.page.emulate_media(color_scheme=color_scheme)
+        return watched
 
     yield make
+    for watched in pages:
+        watched.page.close()
     for context in contexts:
         context.close()
 
