@@ -159,7 +159,7 @@ class AcceleratedBendOCTClassifier(OptimalTreeClassifier):
     bound_structure : one of 'auto', 'on', 'off'
         Demand the best subtree itself below a path; auto: unless a side constraint makes that invalid.
     probing : true or false
-        The solver's part: below a decided path, try every split of the next node with the path bounds of its two sides.
+        As a solver probes: below a decided path, try every split of the next node by the path bounds of its two sides, and exclude those that cannot improve on the best tree.
     search_start : true or false
         Ours: start from the tree of the exact search (10 seconds).
     value_row : true or false
