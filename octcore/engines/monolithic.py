@@ -24,8 +24,8 @@ CLAIM_TOLERANCE = 1e-6
 """A solver's claim may differ from routing by its own feasibility tolerance, not by more."""
 EXPLAINED_GAP = 1e-4
 """Relative gap of a finished solve that its tolerance explains: prices of slack multiply it."""
-SMALLEST_OBJECTIVE = 1e-3
-"""Below this, and without a smallest step, the tolerance itself is a share of the objective."""
+SMALLEST_OBJECTIVE = CLAIM_TOLERANCE / EXPLAINED_GAP
+"""Below this, where slack is paid for, the tolerance itself is a gap that matters."""
 ROUNDING = 1e-12
 """Sums over rows, as a share of the objective."""
 ROOT_ROUNDS = 50
@@ -237,8 +237,8 @@ class _MonolithicRun(ModelRun):
         self.prove(bound, nodes)
 
     def _is_tiny(self, objective: float) -> bool:
-        """Whether a claim says nothing about an objective, in problems without a smallest step."""
-        return not self.program.granularity and 0.0 < abs(objective) < SMALLEST_OBJECTIVE
+        """Whether a claim says nothing about an objective that is only computed to some digits."""
+        return self.program.tolerance > 0.0 and 0.0 < abs(objective) < SMALLEST_OBJECTIVE
 
     def _must_stop(self) -> bool:
         return self.cancel() or self.recorder.is_closed or self._gap_reached()

@@ -523,6 +523,22 @@ CASES = {
         params={"alpha": 0.015625, "epsilon": 0.05, "start_seconds": 0.2},
         settings={"warm_start": "none", "engine": "highs"},
     ),
+    "recall-of-the-only-class": Case(
+        key="path-columns",
+        columns={"f1": (1, 1, 0), "f2": (1, 0, 1)},
+        y=(0, 0, 0),
+        depth=2,
+        params={"leaf_penalty": 0.0},
+        constraints={"min_recall": {0: 1.0}},
+    ),
+    "weights-without-a-unit": Case(
+        key="bin-oct",
+        columns={"f1": (1, 3, 2)},
+        y=(0, 0, 1),
+        depth=1,
+        encoding="scaled",
+        weights=(2.101736, 0.000341902, 1.210019),
+    ),
     "price-far-above-the-weights": Case(
         key="path-search",
         columns={"f4": ("a", "b")},

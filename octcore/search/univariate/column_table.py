@@ -150,7 +150,7 @@ class ColumnTable:
         gains = [np.tensordot(space.gains, cell, 1) for cell in cells]
         if self.prices_predictions:
             pairs = [(a, b) for a in range(n_classes) for b in range(n_classes) if a != b]
-            labels = np.repeat(np.array(pairs).reshape(-1, 2), len(features), axis=0)
+            labels = np.repeat(np.array(pairs, int).reshape(-1, 2), len(features), axis=0)
             which = np.tile(np.arange(len(features)), len(pairs))
         else:
             labels = np.stack([values.argmax(axis=0) for values in payoff], axis=1)
