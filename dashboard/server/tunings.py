@@ -26,7 +26,7 @@ TASK = "tune"
 CHOICES = {
     "accuracy": "mean accuracy",
     "features": "fewest features",
-    "one-error": "fewest features within one standard error",
+    "one-error": "one standard error",
 }
 START_SECONDS = 60.0
 

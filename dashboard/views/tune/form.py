@@ -148,8 +148,8 @@ def _protocol(data: Dataset) -> tuple[str, str]:
         key="tune_choice",
         persist_state="session",
         help="Fewest features: of the candidates within 2.5 % of the best mean accuracy, the one "
-        "with fewest features, as in the MARGOT paper; or of those within one standard error of "
-        "the best.",
+        "with fewest features, as in the MARGOT paper. One standard error: the same among those "
+        "within one standard error of the best.",
     )
     return protocol, choice
 

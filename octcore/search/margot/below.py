@@ -12,16 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from octcore.numerics.node_qp.factor import (
-    ABSENT,
-    ACTIVE,
-    AT_UPPER,
-    N_ACTIVE,
     copy_node,
     copy_values,
     kernel,
     view_of,
 )
-from octcore.numerics.node_qp.rows import refactor, row_upper
+from octcore.numerics.node_qp.rows import refactor
 from octcore.search.margot.branching import AGAIN, BRANCH, COMPLETE, PRUNED, process
 from octcore.search.margot.open_states import SideStates
 from octcore.search.margot.state import (
@@ -30,6 +26,7 @@ from octcore.search.margot.state import (
     extend_path,
     lower_bound,
     node_data,
+    restore_row,
     solve_bank,
 )
 
@@ -121,18 +118,6 @@ def _store(bank, prefix, desk, joined, place):
 
 
 @kernel
-def _give(qp, own, row, status):
-    """Give a row the status that was stored."""
-    if status != ABSENT:
-        qp.status[row] = status
-    if status == AT_UPPER:
-        qp.multiplier[row] = row_upper(own, row)
-    elif status == ACTIVE:
-        qp.active[qp.count[N_ACTIVE]] = row
-        qp.count[N_ACTIVE] += 1
-
-
-@kernel
 def _load(bank, data, prefix, desk, joined, place):
     """Restore a state with all samples of the side; those it was stored without are free."""
     size, n, row = bank.value.shape[0], prefix.shape[0], desk.rows[place]
@@ -149,8 +134,8 @@ def _load(bank, data, prefix, desk, joined, place):
         for position in range(known):
             sample = desk.order[position]
             code = row[position * width + 1 + node // 2] >> (4 * (node % 2))
-            _give(qp, own, sample, code & 3)
-            _give(qp, own, n + sample, (code >> 2) & 3)
+            restore_row(qp, own, sample, code & 3)
+            restore_row(qp, own, n + sample, (code >> 2) & 3)
         refactor(qp, own)
 
 

@@ -202,17 +202,22 @@ def pack(bank, packed):
 
 
 @kernel
+def restore_row(qp, own, row, status):
+    """Give a row the status that was stored; `refactor` then solves for the active ones."""
+    if status != ABSENT:
+        qp.status[row] = status
+    if status == AT_UPPER:
+        qp.multiplier[row] = row_upper(own, row)
+    elif status == ACTIVE:
+        qp.active[qp.count[N_ACTIVE]] = row
+        qp.count[N_ACTIVE] += 1
+
+
+@kernel
 def restore_rows(qp, own, packed):
     """Give the rows of a QP the statuses that were stored, and solve for the active ones."""
     for row in range(qp.status.shape[0]):
-        status = (packed[row // 4] >> (2 * (row % 4))) & 3
-        if status != ABSENT:
-            qp.status[row] = status
-        if status == AT_UPPER:
-            qp.multiplier[row] = row_upper(own, row)
-        elif status == ACTIVE:
-            qp.active[qp.count[N_ACTIVE]] = row
-            qp.count[N_ACTIVE] += 1
+        restore_row(qp, own, row, (packed[row // 4] >> (2 * (row % 4))) & 3)
     refactor(qp, own)
 
 
