@@ -26,10 +26,7 @@ def run_predict(arguments: argparse.Namespace) -> int:
     """Write the rows as they came, with one more column, ``prediction``."""
     model = load_model(arguments.model)
     scored = score(model, read_table(arguments.data).frame())
-    for column, n_rows in scored.unseen.items():
-        print(
-            f"octcore: {n_rows} rows have a category of {column!r} that never came up in training.",
-            file=sys.stderr,
-        )
+    for finding in scored.unseen:
+        print(f"octcore: {finding.message}", file=sys.stderr)
     write_text(arguments.output, frame_to_csv(scored.table(("prediction",))))
     return 0

@@ -17,6 +17,7 @@ from octcore.cli.runs import find_run, history
 from octcore.data.dataset import Dataset
 from octcore.data.packing import unpack
 from octcore.data.reading import read_csv
+from octcore.encoding.base import Encoding
 from octcore.errors import ModelFileError, OctError, SettingsError
 from octcore.models.file import FORMAT as MODEL_FORMAT
 from octcore.serial import read_json
@@ -90,10 +91,8 @@ def _run_of_file(arguments: argparse.Namespace) -> Run:
             record = record["run"] or {}
         elif record.get("format") == MODEL_FORMAT:
             record = _claim_of_model(record)
-        kinds = {column["name"]: column["kind"] for column in record.get("columns", ())}
-        if packed is not None:
-            return read_back(record, unpack(base64.b64decode(packed)), ())
-        return read_back(record, _rows(arguments, record, kinds), ())
+        rows = _rows(arguments, record) if packed is None else unpack(base64.b64decode(packed))
+        return read_back(record, rows, ())
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, OctError):
             raise
@@ -105,7 +104,7 @@ def _run_of_file(arguments: argparse.Namespace) -> Run:
 def _claim_of_model(record: Mapping[str, Any]) -> dict[str, Any]:
     """Write what a model file claims in the form of a run."""
     summary = record["summary"]
-    kept = ("settings", "tree", "encoding", "classes", "columns")
+    kept = ("settings", "tree", "encoding", "classes")
     return {
         **summary,
         **{name: record[name] for name in kept},
@@ -116,10 +115,8 @@ def _claim_of_model(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _rows(
-    arguments: argparse.Namespace, record: Mapping[str, Any], kinds: Mapping[str, str]
-) -> Dataset:
-    """Read the rows of a run from the file that is named.
+def _rows(arguments: argparse.Namespace, record: Mapping[str, Any]) -> Dataset:
+    """Read the rows of a run from the file that is named, its columns meant as in the solve.
 
     Raises
     ------
@@ -135,6 +132,7 @@ def _rows(
             "data",
         )
     options = read_options(arguments)
+    kinds = Encoding.from_dict(record["encoding"]).kinds
     options |= {"target": of_run["target"], "kinds": {**kinds, **(options["kinds"] or {})} or None}
     data = read_csv(arguments.data, **options)
     if of_run.get("sha256") and data.source.sha256 != of_run["sha256"]:

@@ -13,7 +13,7 @@ import pandas as pd
 from octcore.data.columns import Column, Kind, Label
 from octcore.data.findings import Finding, quote, warning
 from octcore.data.lookup import find_column
-from octcore.data.numbers import format_number, parse
+from octcore.data.numbers import EXACT, format_number, parse, refuse_rounded
 from octcore.data.prepare import as_text
 from octcore.data.typed import check_binary, check_order, split_kind
 from octcore.errors import DataError
@@ -88,14 +88,41 @@ def _frame_of(X: npt.ArrayLike) -> pd.DataFrame:
             "INCONSISTENT",
             f"Features must be a table with two dimensions, not an array of shape {array.shape}.",
         )
-    return pd.DataFrame(array, columns=[f"x{index}" for index in range(array.shape[1])])
+    if array.dtype.kind == "f":
+        refuse_rounded_table(X, array)
+    return pd.DataFrame(array).add_prefix("x")
+
+
+def refuse_rounded_table(
+    given: npt.ArrayLike | pd.DataFrame, numbers: npt.NDArray[np.float64]
+) -> None:
+    """Refuse a table with whole numbers that floating point takes for others.
+
+    Parameters
+    ----------
+    given : array or DataFrame, shape (n_samples, n_features)
+        As it came.
+    numbers : array, shape (n_samples, n_features)
+        What it became.
+
+    Raises
+    ------
+    DataError
+        ``PRECISION_LOST`` with row and column.
+    """
+    if not (np.abs(numbers) >= EXACT).any():
+        return
+    is_frame = isinstance(given, pd.DataFrame)
+    frame = given if is_frame else pd.DataFrame(np.array(given, object)).add_prefix("x")
+    for position, name in enumerate(frame.columns):
+        refuse_rounded(str(name), frame.iloc[:, position], numbers[:, position])
 
 
 def _typed(name: str, values: pd.Series, wanted: str | None) -> _Typed:
     kind, order = (None, ()) if wanted is None else split_kind(wanted, name)
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
         return _date_column(name, values, kind)
-    numbers = as_numbers(values)
+    numbers = as_numbers(values.rename(name))
     if numbers is not None and not order:
         return _number_column(name, numbers, kind)
     if kind == "numeric":
@@ -145,7 +172,13 @@ def _date_column(name: str, values: pd.Series, kind: Kind | None) -> _Typed:
 
 
 def as_numbers(values: pd.Series) -> npt.NDArray[np.float64] | None:
-    """Numbers of a column, NaN where missing; None for a column of truth values or texts."""
+    """Numbers of a column, NaN where missing; None for a column of truth values or texts.
+
+    Raises
+    ------
+    DataError
+        ``PRECISION_LOST`` for whole numbers that floating point takes for others.
+    """
     is_objects = values.dtype == object
     if is_objects and pd.api.types.infer_dtype(values) not in _NUMBER_OBJECTS:
         return None
@@ -153,7 +186,9 @@ def as_numbers(values: pd.Series) -> npt.NDArray[np.float64] | None:
         not pd.api.types.is_numeric_dtype(values.dtype) or pd.api.types.is_bool_dtype(values.dtype)
     ):
         return None
-    return values.to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    refuse_rounded(str(values.name), values, numbers)
+    return numbers
 
 
 _NUMBER_OBJECTS = frozenset({"integer", "floating", "mixed-integer-float", "decimal", "empty"})

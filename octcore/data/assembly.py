@@ -25,7 +25,13 @@ from octcore.data.findings import (
 )
 from octcore.data.table import LONG_TEXT, RawTable, counts_rows, look_alikes
 from octcore.data.target import Target, read_target
-from octcore.data.typed import TypedColumn, finish_column, split_kind, type_column
+from octcore.data.typed import (
+    TypedColumn,
+    default_kind,
+    finish_column,
+    split_kind,
+    type_column,
+)
 from octcore.errors import DataError, SettingsError
 
 Missing = Literal["drop-rows", "drop-columns", "category"]
@@ -174,6 +180,13 @@ def _reason_to_leave_out(
                 "id; it is left out. Choose numeric to keep it.",
                 column=name,
             )
+    if column.too_long:
+        return warning(
+            "PRECISION_LOST",
+            f"Column {quote(name)} has {quote(column.too_long)}, a whole number too long to be "
+            "told from its neighbours, and is left out; choose categorical to keep the texts.",
+            column=name,
+        )
     return None
 
 
@@ -243,12 +256,7 @@ def _marks(columns: list[TypedColumn], gaps: Mapping[str, npt.NDArray[np.bool_]]
 
 def _needs_number(column: TypedColumn, chosen: Choices) -> bool:
     wanted = chosen.kinds.get(column.name)
-    if wanted is not None:
-        return wanted == "numeric"
-    if column.numbers is None:
-        return False
-    present = np.unique(column.numbers[~column.missing])
-    return len(present) > 10 or bool((present != np.round(present)).any())
+    return (wanted or default_kind(column, np.arange(len(column.missing)))) == "numeric"
 
 
 def _check_rows(
@@ -348,13 +356,12 @@ def _run_checks(
         numbers = typed[column.name].numbers
         if numbers is None or (column.kind != "numeric" and column.name in chosen.kinds):
             continue
-        # Also for number columns that became categories by default: the user may want buckets.
         known = numbers[typed[column.name].raw.codes[rows]]
         known = known[np.isfinite(known)]
         ranges[column.name] = _range(known)
         findings += checks.check_edges(column.name, known, column.kind)
-        if column.kind == "categorical":
-            findings += checks.check_outlying_category(column.name, known)
+        if column.kind == "numeric" and column.name not in chosen.kinds:
+            findings += checks.check_few_numbers(column.name, known)
     findings += checks.check_scales(ranges)
     if target is not None and chosen.target is not None:
         classes, codes = _used_classes(target, rows)

@@ -16,7 +16,7 @@ import pandas as pd
 
 from octcore.data.columns import Column, Label
 from octcore.data.findings import Finding, count, info, listing, quote, warning
-from octcore.data.numbers import PLAIN
+from octcore.data.numbers import FEW_NUMBERS, PLAIN
 
 SOLVER_TOLERANCE = 1e-6
 """Feasibility tolerance of the solvers; smaller differences cannot be told apart."""
@@ -132,11 +132,11 @@ def check_edges(name: str, values: npt.NDArray[np.float64], kind: str) -> Iterat
 
     Two values need two buckets: of such a column only a nearly constant one is worth a word.
     """
+    distinct, rows = np.unique(values, return_counts=True)
     edges = np.unique(np.quantile(values, np.linspace(0, 1, BUCKETS + 1)))
-    buckets = len(edges) - 1
+    buckets = len(distinct) if len(distinct) <= FEW_NUMBERS else len(edges) - 1
     if buckets >= BUCKETS:
         return
-    distinct, rows = np.unique(values, return_counts=True)
     if kind == "binary" and rows.min() >= NEARLY_CONSTANT * rows.sum():
         return
     kept = "" if kind == "numeric" else f" It is used as {kind}, where this does not matter."
@@ -148,22 +148,19 @@ def check_edges(name: str, values: npt.NDArray[np.float64], kind: str) -> Iterat
     )
 
 
-def check_outlying_category(name: str, values: npt.NDArray[np.float64]) -> Iterator[Finding]:
-    """Look for a category made of numbers that lies far from all others."""
+def check_few_numbers(name: str, values: npt.NDArray[np.float64]) -> Iterator[Finding]:
+    """Look for a few whole numbers, which may be codes."""
     distinct = np.unique(values)
-    if len(distinct) < 4:
+    if len(distinct) > FEW_NUMBERS or (distinct != np.round(distinct)).any():
         return
-    for value, rest in ((distinct[0], distinct[1:]), (distinct[-1], distinct[:-1])):
-        gap = min(abs(value - rest[0]), abs(value - rest[-1]))
-        if gap > 3 * (rest[-1] - rest[0]):
-            yield info(
-                "OUTLYING_CATEGORY",
-                f"Column {quote(name)} has {count(len(distinct), 'distinct whole number')} and "
-                f"is taken as categories, although {value:g} lies far from the others; choose "
-                "numeric if these are amounts.",
-                column=name,
-            )
-            return
+    low, high = distinct[len(distinct) // 2 - 1 : len(distinct) // 2 + 1]
+    yield info(
+        "FEW_NUMBERS",
+        f"Column {quote(name)} has {count(len(distinct), 'distinct whole number')}, which are "
+        f"compared by size; read as categories, questions are like “is {low:g}” instead of "
+        f"“<= {low / 2 + high / 2:g}”.",
+        column=name,
+    )
 
 
 def check_ids(name: str, texts: Sequence[str], n_rows: int) -> Finding | None:
@@ -306,9 +303,9 @@ def _row_groups(coded: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]
 
 
 def _bucket_codes(column: Column, values: Values) -> npt.NDArray[np.int64]:
-    if column.kind != "numeric":
+    numbers = np.asarray(values, dtype=np.float64) if column.kind == "numeric" else np.empty(0)
+    if len(np.unique(numbers)) <= FEW_NUMBERS:
         return pd.factorize(values)[0].astype(np.int64)
-    numbers = np.asarray(values, dtype=np.float64)
     inner = np.unique(np.quantile(numbers, np.linspace(0, 1, BUCKETS + 1)))[1:-1]
     return np.searchsorted(inner, numbers, side="left").astype(np.int64)
 

@@ -13,9 +13,20 @@ import math
 import re
 from collections.abc import Sequence
 from datetime import date, datetime
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from octcore.data.findings import quote
+from octcore.errors import DataError
+
+FEW_NUMBERS = 10
+"""Up to so many distinct numbers a column has a threshold between every two neighbours, whatever
+the number of quantiles."""
+
+EXACT = 2.0**53
+"""From here on floating point does not hold every whole number."""
 
 PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 INFINITE = re.compile(r"[+-]?inf(?:inity)?|[+-]?∞", re.IGNORECASE)
@@ -65,38 +76,96 @@ def parse(texts: Sequence[str], number_format: str) -> npt.NDArray[np.float64]:
         first = date.fromisoformat(first_day)
         days = [_read_date(text, order) for text in texts]
         return np.array([math.nan if day is None else (day - first).days for day in days], float)
-    return np.array([_parse_one(text, number_format) for text in texts], dtype=np.float64)
+    return np.array([float(_plain(text, number_format)) for text in texts], dtype=np.float64)
 
 
-def _parse_one(text: str, number_format: str) -> float:
+def _plain(text: str, number_format: str) -> str:
+    """Write a text as a plain number; ``nan`` where it does not fit its format."""
     if PLAIN.fullmatch(text) and not (
         number_format == "decimal-comma" and _GROUPED_DOTS.fullmatch(text)
     ):
-        return float(text)
+        return text
     if number_format == "decimal-comma" and (
         _COMMA.fullmatch(text) or _GROUPED_DOTS.fullmatch(text)
     ):
-        return float(text.replace(".", "").replace(",", "."))
+        return text.replace(".", "").replace(",", ".")
     if number_format == "thousands-comma" and _THOUSANDS.fullmatch(text):
-        return float(text.replace(",", ""))
+        return text.replace(",", "")
     if number_format == "thousands-space" and _SPACED.fullmatch(text):
-        return float(re.sub("[ '’\u00a0\u202f]", "", text).replace(",", "."))
+        return re.sub("[ '’\u00a0\u202f]", "", text).replace(",", ".")
     if number_format == "dressed":
         return _undress(text)
-    return math.nan
+    return "nan"
 
 
-def _undress(text: str) -> float:
+def _undress(text: str) -> str:
     match = _DRESSED.fullmatch(text)
     if match is None or not match["number"]:
-        return math.nan
+        return "nan"
     number = match["number"]
     whole_groups = _THOUSANDS.fullmatch(number)
     number = number.replace(",", "") if whole_groups else number.replace(",", ".")
     if not PLAIN.fullmatch(number):
-        return math.nan
-    sign = -1.0 if "-" in (match["sign"], match["inner"]) else 1.0
-    return sign * float(number)
+        return "nan"
+    return f"-{number}" if "-" in (match["sign"], match["inner"]) else number
+
+
+_WHOLE = re.compile(r"([+-]?\d+)\.?0*", re.ASCII)
+
+
+def first_rounded(
+    values: npt.ArrayLike, numbers: npt.NDArray[np.float64], number_format: str = "plain"
+) -> int | None:
+    """Position of the first whole number that floating point takes for another one, or None.
+
+    Parameters
+    ----------
+    values : array
+        Numbers or texts as they came.
+    numbers : array of float64
+        What was read.
+    """
+    with np.errstate(invalid="ignore"):
+        large = np.flatnonzero(np.isfinite(numbers) & (np.abs(numbers) >= EXACT))
+    if not len(large):
+        return None
+    came = np.asarray(values, dtype=object)
+    rounded = (i for i in large if _whole(came[i], number_format, numbers[i]) != int(numbers[i]))
+    return next((int(i) for i in rounded), None)
+
+
+def _whole(value: Any, number_format: str, read: float) -> int:
+    """Whole number that was meant; what was read where another sort of number came."""
+    if not isinstance(value, str):
+        return int(value)
+    match = _WHOLE.fullmatch(_plain(value, number_format))
+    return int(read) if match is None else int(match[1])
+
+
+def refuse_rounded(
+    name: str,
+    values: npt.ArrayLike,
+    numbers: npt.NDArray[np.float64],
+    number_format: str = "plain",
+) -> None:
+    """Refuse whole numbers that floating point takes for others.
+
+    Raises
+    ------
+    DataError
+        ``PRECISION_LOST`` with the first row that has one.
+    """
+    row = first_rounded(values, numbers, number_format)
+    if row is None:
+        return
+    raise DataError(
+        "PRECISION_LOST",
+        f"Row {row + 1} of column {quote(name)} has {np.asarray(values, dtype=object)[row]}, a "
+        "whole number too long to be told from its neighbours; subtract a constant from the "
+        "column, make it text or leave it out.",
+        line=row + 1,
+        column=name,
+    )
 
 
 def _affixes(text: str) -> tuple[str, str] | None:

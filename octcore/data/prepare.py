@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ import pandas as pd
 from octcore.data.columns import MISSING_LEVEL, Column
 from octcore.data.findings import quote
 from octcore.data.lookup import find_column
-from octcore.data.numbers import format_number, parse
+from octcore.data.numbers import format_number, parse, refuse_rounded
 from octcore.data.text import MISSING_MARKS, clean_text
 from octcore.errors import DataError
 
@@ -40,11 +41,13 @@ def prepare_rows(
 
 
 def _numbers(values: pd.Series, column: Column) -> npt.NDArray[np.float64]:
+    came: Any = values
     if pd.api.types.is_numeric_dtype(values.dtype):
         numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
-        texts = [as_text(value) for value in values]
-        numbers = parse(texts, column.number_format)
+        came = [as_text(value) for value in values]
+        numbers = parse(came, column.number_format)
+    refuse_rounded(column.name, came, numbers, column.number_format)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):
         raise _refused(values, int(bad[0]), column, "a number")
@@ -70,7 +73,9 @@ def as_text(value: object) -> str:
         return ""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
-    if isinstance(value, int | float | np.integer | np.floating):
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating):
         return format_number(float(value))
     return clean_text(str(value))
 

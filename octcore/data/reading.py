@@ -51,11 +51,11 @@ def read_csv(
     kinds : mapping of str to str
         Kind of a column where the default is not meant: ``numeric``, ``ordinal``,
         ``categorical``, ``binary``, or ``ordinal:small<medium<large`` to state an order. By
-        default a column of whole numbers with more than 10 distinct values is numeric, otherwise
-        categorical; other numbers are numeric, text is categorical, two values are binary.
+        default two values are binary, other numbers are numeric however few they are, and text is
+        categorical.
     missing : {"drop-rows", "drop-columns", "category"}
         What happens to missing feature values. ``category`` makes them a level of their own in
-        columns of text or categories; rows with a missing *number* are left out even then.
+        columns of text, categories or two values; rows with another missing *number* are left out.
     positive_class : label or None
         Class that two-class formulations code as +1.
     name : str or None

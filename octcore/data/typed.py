@@ -15,6 +15,7 @@ from octcore.data.numbers import (
     INFINITE,
     PLAIN,
     detect_format,
+    first_rounded,
     format_number,
     parse,
     parse_plain,
@@ -26,8 +27,8 @@ from octcore.errors import DataError, SettingsError
 MOSTLY_NUMBERS = 0.8
 """From this share of numbers on, the few texts in a column count as missing numbers."""
 
-MANY_LEVELS = 10
-"""A column of whole numbers with more distinct values is numeric."""
+ORDERED = 3
+"""Fewer distinct numbers have no order to lose, and a gap beside them is one more value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,8 @@ class TypedColumn:
     number_format: str = "plain"
     """See `octcore.data.numbers`."""
     findings: tuple[Finding, ...] = ()
+    too_long: str = ""
+    """The first whole number that floating point takes for another one, as written."""
 
     @property
     def name(self) -> str:
@@ -122,7 +125,7 @@ def _codes_kept(raw: RawColumn) -> tuple[Finding, ...]:
 
 
 def _with_infinities(column: TypedColumn, lines: npt.NDArray[np.int64]) -> TypedColumn:
-    """Count infinite numbers as missing, and say where precision was lost."""
+    """Count infinite numbers as missing, and note a whole number too long to be read exactly."""
     numbers = column.numbers
     assert numbers is not None
     findings = list(column.findings)
@@ -140,27 +143,14 @@ def _with_infinities(column: TypedColumn, lines: npt.NDArray[np.int64]) -> Typed
             )
         )
         numbers = np.where(infinite, np.nan, numbers)
-    lost = _precision_lost(column.raw.values, numbers)
-    if lost:
-        findings.append(
-            warning(
-                "PRECISION_LOST",
-                f"Column {quote(column.name)} has numbers of more than 15 digits, and "
-                f"{count(lost, 'distinct value')} became equal to another; is it an id?",
-                column=column.name,
-            )
-        )
+    too_long = first_rounded(column.raw.values, numbers, column.number_format)
     return replace(
-        column, numbers=numbers, missing=column.missing | infinite, findings=tuple(findings)
+        column,
+        numbers=numbers,
+        missing=column.missing | infinite,
+        too_long="" if too_long is None else column.raw.values[too_long],
+        findings=tuple(findings),
     )
-
-
-def _precision_lost(values: tuple[str, ...], numbers: npt.NDArray[np.float64]) -> int:
-    """Count whole numbers that differ as written and are equal as floats."""
-    large = np.flatnonzero(np.abs(np.nan_to_num(numbers)) > 2.0**53)
-    whole = [int(i) for i in large if re.fullmatch(r"[+-]?\d{16,400}", values[int(i)], re.ASCII)]
-    written = {int(values[index]) for index in whole}
-    return len(written) - len({float(numbers[index]) for index in whole})
 
 
 def _format_findings(raw: RawColumn, number_format: str) -> tuple[Finding, ...]:
@@ -193,7 +183,7 @@ def _mixed_or_text(
     rows = np.bincount(raw.codes, minlength=len(raw.values))
     n_numbers = int(rows[np.isfinite(numbers)].sum())
     share = n_numbers / max(1, n_numbers + int(rows[texts].sum()))
-    if share < MOSTLY_NUMBERS or int(np.isfinite(numbers).sum()) <= MANY_LEVELS:
+    if share < MOSTLY_NUMBERS or len(np.unique(numbers[np.isfinite(numbers)])) < ORDERED:
         return TypedColumn(raw, None, missing, findings=_words_kept(raw, words))
     first = int(np.flatnonzero(np.isin(raw.codes, texts))[0])
     finding = warning(
@@ -264,16 +254,20 @@ def check_order(name: str, levels: Iterable[str], order: Sequence[str]) -> None:
         )
 
 
-def default_kind(numbers: npt.NDArray[np.float64] | None, n_distinct: int) -> Kind:
-    """Apply the rule: two values are binary, few whole numbers and texts are categorical."""
+def default_kind(column: TypedColumn, used: npt.NDArray[np.int64]) -> Kind:
+    """Apply the rule: two values are binary, numbers are numeric, texts are categorical.
+
+    Parameters
+    ----------
+    used : ndarray of int64
+        Which of the distinct values count.
+    """
+    n_distinct = _count_distinct(column, used)
     if n_distinct == 2:
         return "binary"
-    if numbers is None:
-        return "categorical"
-    present = numbers[np.isfinite(numbers)]
-    whole = bool((present == np.round(present)).all())
-    many = len(np.unique(present)) > MANY_LEVELS
-    return "numeric" if many or not whole else "categorical"
+    n_present = n_distinct - column.missing[used].any()
+    is_ordered = column.numbers is not None and n_present >= ORDERED
+    return "numeric" if is_ordered else "categorical"
 
 
 def finish_column(
@@ -296,13 +290,12 @@ def finish_column(
     codes = column.raw.codes[rows]
     used = np.unique(codes)
     numbers = None if column.numbers is None else column.numbers[used]
-    n_distinct = _count_distinct(column, used)
     kind, order = (
-        split_kind(wanted, column.name)
-        if wanted is not None
-        else (default_kind(numbers, n_distinct), ())
+        split_kind(wanted, column.name) if wanted is not None else (default_kind(column, used), ())
     )
-    check_binary(column.name, kind, n_distinct)
+    check_binary(column.name, kind, _count_distinct(column, used))
+    if column.too_long and kind != "categorical":
+        raise _too_long(column)
     has_missing = bool(column.missing[used].any())
     if numbers is not None and kind != "categorical" and not has_missing and not order:
         assert column.numbers is not None
@@ -325,15 +318,24 @@ def _count_distinct(column: TypedColumn, used: npt.NDArray[np.int64]) -> int:
 
 
 def _level_texts(column: TypedColumn) -> list[str]:
-    plain = column.numbers is not None and column.number_format == "plain"
+    is_plain = column.number_format == "plain" and not column.too_long
     return [
         MISSING_LEVEL
         if column.missing[index]
         else format_number(float(column.numbers[index]))
-        if plain and column.numbers is not None
+        if is_plain and column.numbers is not None
         else value
         for index, value in enumerate(column.raw.values)
     ]
+
+
+def _too_long(column: TypedColumn) -> DataError:
+    return DataError(
+        "PRECISION_LOST",
+        f"Column {quote(column.name)} has {quote(column.too_long)}, a whole number too long to be "
+        "told from its neighbours; make it categorical or leave it out.",
+        column=column.name,
+    )
 
 
 def _not_numeric(column: TypedColumn) -> DataError:

@@ -6,6 +6,7 @@ raw column it comes from and what it tests, so that splits can be worded in raw 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -15,7 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from octcore.data.findings import quote
+from octcore.data.columns import Column
+from octcore.data.findings import Finding, count, listing, quote, warning
+from octcore.data.numbers import format_number, refuse_rounded
 from octcore.errors import DataError, ModelFileError
 
 BINARY_KINDS = frozenset({"above", "bucket", "level"})
@@ -138,7 +141,7 @@ class Encoding:
         """Encode rows given in raw columns.
 
         Values beyond the outermost edges fall into the outermost buckets; a category that was
-        never seen in training gives 0 in all its columns (`unseen` counts them).
+        never seen in training gives 0 in all its columns (`unseen` names them).
 
         Parameters
         ----------
@@ -169,21 +172,49 @@ class Encoding:
         order = np.concatenate([np.asarray(positions) for positions in groups.values()])
         return encoded if (np.diff(order) == 1).all() else encoded[:, np.argsort(order)]
 
-    def unseen(self, frame: pd.DataFrame) -> dict[str, int]:
-        """Count the rows whose category never came up in training, by raw column.
+    def unseen(self, frame: pd.DataFrame, columns: Iterable[Column] = ()) -> tuple[Finding, ...]:
+        """Name the values of rows that never came up in training, one warning by raw column.
 
-        Columns without such rows are left out.
+        Numbers that splits compare by size are none of them, wherever they lie.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            As for `transform`.
+        columns : iterable of Column
+            Raw columns as at training; they know the levels of an ordinal column of numbers.
         """
-        counts = {}
+        levels = {column.name: column.levels for column in columns}
+        found = []
         for raw, positions in group_slices(self).items():
-            columns = [self.columns[j] for j in positions]
-            if columns[0].kind != "level":
+            own = [self.columns[j] for j in positions]
+            known = levels.get(raw, ())
+            taken = "compares it by size"
+            if own[0].kind == "level":
+                other = own[0].other
+                known = [column.level for column in own] + _given(other)
+                like = "none of those it knows" if other is None else quote(_shown(other))
+                taken = f"takes it for {like}"
+            if not known or own[0].levels:  # ranks refuse what they do not know
                 continue
-            known = [c.level for c in columns] + _given(*(c.other for c in columns))
-            codes = _codes(_raw_values(frame, raw), known)
-            if (codes < 0).any():
-                counts[raw] = int((codes < 0).sum())
-        return counts
+            values = _raw_values(frame, raw)
+            new = values[_codes(values, known) < 0]
+            if len(new):
+                found.append(_unseen(raw, new, taken))
+        return tuple(found)
+
+    def warn_unseen(self, frame: pd.DataFrame, columns: Iterable[Column] = ()) -> None:
+        """Warn of what `unseen` finds, for a caller of the function that calls this one."""
+        for finding in self.unseen(frame, columns):
+            warnings.warn(finding.message, UserWarning, stacklevel=3)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Kinds of the raw columns as `octcore.read_csv` takes them, so that rows fit again."""
+        return {
+            raw: _kind([self.columns[j] for j in positions])
+            for raw, positions in group_slices(self).items()
+        }
 
     def renamed(self, names: Mapping[str, str]) -> Encoding:
         """Return the same encoding for raw columns of other names."""
@@ -224,6 +255,30 @@ class Encoding:
         return encoding
 
 
+def _unseen(raw: str, values: npt.NDArray[Any], taken: str) -> Finding:
+    """Word the values of a column that never came up in training."""
+    shown = listing(dict.fromkeys(map(_shown, values.tolist())))
+    have = "has" if len(values) == 1 else "have"
+    return warning(
+        "UNSEEN_VALUES",
+        f"{count(len(values), 'row')} of column {quote(raw)} {have} a value that never came up in "
+        f"training ({shown}); a split on it {taken}.",
+        column=raw,
+    )
+
+
+def _shown(value: Any) -> str:
+    return format_number(value) if isinstance(value, float) else str(value)
+
+
+def _kind(columns: Sequence[EncodedColumn]) -> str:
+    """Kind of a raw column, from what it is encoded to."""
+    first = columns[0]
+    if first.kind == "level" and not _is_number(first.level):
+        return "categorical"
+    return "ordinal:" + "<".join(map(str, first.levels)) if first.levels else "numeric"
+
+
 def group_slices(encoding: Encoding) -> dict[str, Sequence[int]]:
     """Positions of the encoded columns of every raw column."""
     positions: dict[str, list[int]] = {}
@@ -256,6 +311,7 @@ def as_numbers(
         numbers = _parsed(values)
         bad = np.isnan(numbers)
         _refuse(bad, values, raw, "BAD_VALUE", "holds text where a number is needed")
+    refuse_rounded(raw, values, numbers)
     _refuse(
         ~np.isfinite(numbers),
         values,

@@ -14,9 +14,11 @@ import psutil
 from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
 from octcore.data.findings import listing, quote
+from octcore.data.numbers import FEW_NUMBERS
 from octcore.encoding.base import EncodedColumn, Encoding, as_numbers
 from octcore.encoding.keys import EncodingKey, parse_encoding_key
 from octcore.encoding.quantile import (
+    all_thresholds,
     bucket_columns,
     bucket_edges,
     class_change_thresholds,
@@ -62,7 +64,11 @@ class _Raw:
 
 
 def fit_encoding(
-    key: str, data: Dataset | Table, y: npt.ArrayLike | None = None, keep_constant: bool = False
+    key: str,
+    data: Dataset | Table,
+    y: npt.ArrayLike | None = None,
+    keep_constant: bool = False,
+    few: int = FEW_NUMBERS,
 ) -> Encoding:
     """Fit an encoding on training rows.
 
@@ -77,6 +83,9 @@ def fit_encoding(
     keep_constant : bool
         Whether to keep encoded columns that are constant on these rows, as the published
         encodings do.
+    few : int
+        Under ``QB-q`` and ``QT-q``, up to so many distinct numbers a column has a threshold between
+        every two neighbours, whatever q; 0 for quantiles of every column, as published.
 
     Returns
     -------
@@ -107,7 +116,7 @@ def fit_encoding(
     _refuse_unfit(parsed, varying)
     _refuse_too_large(parsed, varying, len(frame))
     findings = list(parsed.findings)
-    encoded = _encode(parsed, varying, findings)
+    encoded = _encode(parsed, varying, findings, few)
     if not keep_constant:
         encoded = _without_constants(encoded, varying, findings)
     names = tuple(column.name for column in columns)
@@ -177,10 +186,11 @@ def _most_columns(key: EncodingKey, raw: _Raw) -> int:
     if raw.is_number and key.family not in {"QB", "QT", "class-change"}:
         return 1
     if raw.is_number and key.family == "QB":
-        return key.q  # bucket edges lie anywhere
+        return max(key.q, FEW_NUMBERS)  # bucket edges lie anywhere
     n_distinct = int(raw.values.nunique())
     # Midpoint quantiles lie on values or halfway between neighbours.
-    return min(key.q, 2 * n_distinct) if raw.is_number and key.family == "QT" else n_distinct
+    most = min(max(key.q, FEW_NUMBERS), 2 * n_distinct)
+    return most if raw.is_number and key.family == "QT" else n_distinct
 
 
 def _is_plain(raw: _Raw) -> bool:
@@ -190,7 +200,9 @@ def _is_plain(raw: _Raw) -> bool:
     return bool(numbers.min() >= 0.0 and numbers.max() <= 1.0)
 
 
-def _encode(key: EncodingKey, varying: Sequence[_Raw], findings: list[str]) -> list[EncodedColumn]:
+def _encode(
+    key: EncodingKey, varying: Sequence[_Raw], findings: list[str], few: int
+) -> list[EncodedColumn]:
     if key.family == "none":
         return [plain_column(raw.name, raw.numbers()) for raw in varying]
     if key.family == "one-hot":
@@ -209,6 +221,9 @@ def _encode(key: EncodingKey, varying: Sequence[_Raw], findings: list[str]) -> l
     for raw in varying:
         if not raw.is_number:
             columns += raw.indicators()
+            continue
+        if expected and raw.values.nunique() <= few:
+            columns += threshold_columns(raw.name, all_thresholds(raw.numbers()), raw.ranks)
             continue
         own = encode_numbers(raw)
         if len(own) < expected:

@@ -59,7 +59,16 @@ def class_change_thresholds(numbers: Floats, y: npt.NDArray[np.int64]) -> Floats
     np.minimum.at(lowest, position.ravel(), y)
     np.maximum.at(highest, position.ravel(), y)
     changes = np.minimum(lowest[:-1], lowest[1:]) != np.maximum(highest[:-1], highest[1:])
-    low, high = values[:-1][changes], values[1:][changes]
+    return _between(values[:-1][changes], values[1:][changes], numbers)
+
+
+def all_thresholds(numbers: Floats) -> Floats:
+    """Midpoints between all neighbouring values."""
+    values = np.unique(numbers)
+    return _between(values[:-1], values[1:], numbers)
+
+
+def _between(low: Floats, high: Floats, numbers: Floats) -> Floats:
     middle = low * 0.5 + high * 0.5
     between = np.where((middle >= low) & (middle < high), middle, low)
     return np.array([tidy(threshold, numbers) for threshold in between])

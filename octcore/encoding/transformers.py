@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from octcore.data.arrays import refuse_rounded_table
 from octcore.data.columns import Column
 from octcore.encoding.base import Encoding
 from octcore.encoding.fit import fit_encoding
@@ -43,9 +44,11 @@ class _QuantileTransformer(TransformerMixin, BaseEstimator):
         numbers: Any = _check(self, X, dtype=np.float64)
         names = getattr(self, "feature_names_in_", None)
         raw = [f"x{j}" for j in range(numbers.shape[1])] if names is None else list(names)
+        refuse_rounded_table(X, numbers)
         columns = tuple(Column(str(name), "numeric") for name in raw)
         frame = pd.DataFrame(numbers, columns=[column.name for column in columns])
-        self.encoding_: Encoding = fit_encoding(f"{self._family}-{self.q}", (frame, columns))
+        key = f"{self._family}-{self.q}"
+        self.encoding_: Encoding = fit_encoding(key, (frame, columns), few=0)
         return self
 
     def transform(self, X: npt.ArrayLike | pd.DataFrame) -> npt.NDArray[np.float64]:
@@ -53,6 +56,7 @@ class _QuantileTransformer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         numbers: Any = _check(self, X, dtype=np.float64, reset=False)
         encoding: Encoding = self.encoding_
+        refuse_rounded_table(X, numbers)
         return encoding.transform(pd.DataFrame(numbers, columns=list(encoding.raw_features)))
 
     def get_feature_names_out(
@@ -85,7 +89,7 @@ class _QuantileTransformer(TransformerMixin, BaseEstimator):
 
 
 class QuantileBuckets(_QuantileTransformer):
-    """One indicator per bucket between quantiles (``QB-q``).
+    """One indicator per bucket between quantiles (``QB-q``, of few distinct numbers too).
 
     Parameters
     ----------
@@ -102,7 +106,9 @@ class QuantileBuckets(_QuantileTransformer):
 
 
 class QuantileThresholds(_QuantileTransformer):
-    """One indicator "strictly above the quantile" per inner quantile (``QT-q``).
+    """One indicator "strictly above the quantile" per inner quantile.
+
+    That is ``QT-q``, but of few distinct numbers too.
 
     Parameters
     ----------

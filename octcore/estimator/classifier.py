@@ -18,6 +18,7 @@ from sklearn.utils import validation
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from octcore.data.arrays import refuse_rounded_table
 from octcore.data.dataset import Dataset
 from octcore.data.prepare import prepare_rows
 from octcore.encoding.base import Encoding
@@ -41,7 +42,6 @@ from octcore.estimator.tables import (
     all_numbers,
     as_frame,
     check_missing,
-    kinds_of,
 )
 from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.solving.run import Run
@@ -88,8 +88,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         training gets a second column, ``NAME is missing``, and counts as its median itself.
     kinds : mapping or None
         Kinds of columns by name, as in `octcore.read_csv`.  By default a table with named
-        columns is typed as a file would be (whole numbers with ten distinct values or fewer are
-        categories), and an array holds numbers.
+        columns and an array are typed as a file would be: two values are binary, other numbers
+        numeric, text is categorical.
 
     Attributes
     ----------
@@ -255,9 +255,10 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             validate_data(self, X, skip_check_array=True)
             y = np.asarray(y)
         else:
-            names = getattr(X, "columns", None)
+            names, given = getattr(X, "columns", None), X
             with advised():
                 X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite)
+            refuse_rounded_table(given, X)
             if names is not None:
                 X = pd.DataFrame(X, columns=[str(name) for name in names])
         check_classification_targets(y)
@@ -272,15 +273,13 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         self, info: FormulationInfo, X: Any, y: np.ndarray, sample_weight: Any
     ) -> tuple[Dataset, np.ndarray | None]:
         """Rows and their weights; rows of weight zero count nowhere and are left out."""
-        kinds, frame = self.kinds, X if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
+        frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X)
         if not isinstance(X, pd.DataFrame):
             frame.columns = [f"x{position}" for position in range(frame.shape[1])]
         self._columns = tuple(map(str, frame.columns))
         self._gaps = Gaps.of(frame) if self.missing == BRANCH else Gaps()
         frame = self._gaps.close(frame)
-        if hasattr(self, "feature_names_in_"):
-            kinds = kinds_of(frame, kinds)
-        data = Dataset.from_arrays(frame, y, kinds=kinds)
+        data = Dataset.from_arrays(frame, y, kinds=self.kinds)
         for finding in data.findings:
             warnings.warn(finding.message, UserWarning, stacklevel=3)
         if sample_weight is None:
@@ -302,6 +301,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         else:
             with advised():
                 array = check_array(X, dtype=np.float64, ensure_all_finite=self._finite)
+            refuse_rounded_table(X, array)
             validate_data(self, X, reset=False, skip_check_array=True)
             frame = pd.DataFrame(array, columns=list(self._columns))
         # Only what stands for "missing" in Python is missing here, not the marks of files.
@@ -367,7 +367,9 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         return np.array(list(found.values()))
 
     def _encoded(self, X: Any) -> np.ndarray:
-        frame = self._frame(X)
+        frame, train = self._frame(X), self.run_.train
+        assert train is not None
+        self.encoding_.warn_unseen(frame, train.columns)
         return self.encoding_.transform(frame)
 
     def get_depth(self) -> int:

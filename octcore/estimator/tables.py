@@ -1,8 +1,4 @@
-"""Tables as users of scikit-learn have them, to the frame that training takes.
-
-A table of pandas, polars or pyarrow is typed as the app and the command line type a file: a column
-of whole numbers with ten distinct values or fewer holds categories.  An array holds numbers.
-"""
+"""Tables as users of scikit-learn have them, to the frame that training takes."""
 
 from __future__ import annotations
 
@@ -17,7 +13,6 @@ import pandas as pd
 
 from octcore.data.arrays import as_numbers
 from octcore.data.columns import MISSING_LEVEL
-from octcore.data.typed import default_kind
 from octcore.errors import SettingsError
 
 REFUSE, BRANCH = "refuse", "branch"
@@ -35,6 +30,9 @@ def as_frame(X: Any) -> Any:
 def _column(values: nw.Series[Any]) -> Any:
     if isinstance(values.dtype, nw.Enum):  # its categories have an order
         return pd.Categorical(values.to_list(), values.dtype.categories, ordered=True)
+    if isinstance(values.dtype, nw.Categorical):
+        is_arrow = values.implementation.is_pyarrow()  # the one where they may have an order
+        return values.to_native().to_pandas() if is_arrow else pd.Categorical(values.to_list())
     if values.dtype.is_numeric() or values.dtype.is_temporal():
         return values.to_numpy()
     return pd.Series(values.to_list(), dtype=object)
@@ -43,24 +41,6 @@ def _column(values: nw.Series[Any]) -> Any:
 def all_numbers(frame: pd.DataFrame) -> bool:
     """Whether every column holds numbers."""
     return all(pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes)
-
-
-def kinds_of(frame: pd.DataFrame, wanted: Mapping[str, str] | None) -> dict[str, str]:
-    """Kinds of the columns of numbers as reading a file gives them, and the user's word.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Without missing values.
-    wanted : mapping or None
-        Kinds by column name, which win.
-    """
-    found: dict[str, str] = {}
-    for name in frame.columns:
-        numbers = as_numbers(_series(frame, name))
-        if numbers is not None and np.isfinite(numbers).all():
-            found[str(name)] = default_kind(numbers, len(np.unique(numbers)))
-    return found | dict(wanted or {})
 
 
 @dataclass(frozen=True)

@@ -119,9 +119,9 @@ class StoredModel:
     summary: Mapping[str, Any] = field(default_factory=dict)
     """`settings`, `summary`: what determined the solve, and what came out."""
 
-    def encode(self, frame: pd.DataFrame) -> npt.NDArray[np.float64]:
-        """Encode raw rows, shape ``(n_samples, n_encoded_columns)``."""
-        return self.encoding.transform(prepare_rows(frame, self.needed))
+    def prepare(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Check and type raw rows as at training."""
+        return prepare_rows(frame, self.needed)
 
     def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """Predict class labels.
@@ -140,12 +140,16 @@ class StoredModel:
         ------
         DataError
             For a lacking column, a missing value, or text where a number is needed.
-        """
-        return np.asarray(self.classes)[self.tree.predict_codes(self.encode(frame))]
 
-    def unseen(self, frame: pd.DataFrame) -> dict[str, int]:
-        """Count rows with a category that never came up in training, by raw column."""
-        return self.encoding.unseen(prepare_rows(frame, self.needed))
+        Warns
+        -----
+        UserWarning
+            If a category never came up in training.
+        """
+        prepared = self.prepare(frame)
+        self.encoding.warn_unseen(prepared, self.needed)
+        X = self.encoding.transform(prepared)
+        return np.asarray(self.classes)[self.tree.predict_codes(X)]
 
     @property
     def needed(self) -> tuple[Column, ...]:

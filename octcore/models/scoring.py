@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from octcore.data.columns import MISSING_LEVEL
-from octcore.data.findings import count, listing, quote
+from octcore.data.findings import Finding, count, listing, quote
 from octcore.data.lookup import find_column, normal
 from octcore.data.text import MISSING_MARKS
 from octcore.errors import DataError
@@ -35,8 +35,8 @@ class Scored:
     confidence: npt.NDArray[np.float64] | None = None
     """Shape ``(n_complete,)``: share of the predicted class among the training rows of the leaf,
     NaN in a leaf that no training row reaches; None when these are not known."""
-    unseen: Mapping[str, int] = field(default_factory=dict)
-    """Rows with a category that never came up in training, by column."""
+    unseen: tuple[Finding, ...] = ()
+    """Categories that never came up in training, by column."""
     extra: tuple[str, ...] = ()
     """Columns that the model does not know."""
     right: npt.NDArray[np.int8] | None = None
@@ -67,12 +67,7 @@ class Scored:
                 f"{count(gone, 'row')} without a value in a column that is needed (the first is "
                 f"row {first}) {'gets' if gone == 1 else 'get'} no prediction."
             )
-        found += [
-            f"{count(n_rows, 'row')} of column {quote(name)} "
-            f"{'has' if n_rows == 1 else 'have'} a category that never came up in training; the "
-            "tree treats it as none of those it knows."
-            for name, n_rows in self.unseen.items()
-        ]
+        found += [finding.message for finding in self.unseen]
         if self.extra:
             verb = "is not a column" if len(self.extra) == 1 else "are not columns"
             found.append(f"{listing(self.extra)} {verb} of the model and not used.")
@@ -132,7 +127,8 @@ def score(
     _check_columns(model, [str(name) for name in frame.columns])
     complete = _complete(model, frame) if skip_incomplete else np.ones(len(frame), dtype=bool)
     kept = frame.loc[complete]
-    X = model.encode(kept)
+    prepared = model.prepare(kept)
+    X = model.encoding.transform(prepared)
     leaves, codes = model.tree.apply(X), model.tree.predict_codes(X)
     target, right = _judged(model, kept, codes)
     known = {normal(column.name) for column in model.columns} | {normal(str(target))}
@@ -144,9 +140,8 @@ def score(
         }
         confidence = np.array([shares[int(leaf)] for leaf in leaves], dtype=np.float64)
     labels = np.asarray(model.classes)[codes]
-    return Scored(
-        frame, complete, labels, leaves, confidence, model.unseen(kept), extra, right, target
-    )
+    unseen = model.encoding.unseen(prepared, model.needed)
+    return Scored(frame, complete, labels, leaves, confidence, unseen, extra, right, target)
 
 
 def _complete(model: StoredModel, frame: pd.DataFrame) -> npt.NDArray[np.bool_]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from octcore.data.findings import listing
 from octcore.engines.base import Outcome, StopReason
 from octcore.engines.events import Event, finite, relative_gap
 from octcore.engines.trace import Trace
@@ -189,7 +190,17 @@ def _certificate(
         statements.append(f"closed to a relative gap of {program.tolerance:g}")
     if status == "optimal" and prepared.test is not None:
         statements.append("optimal for the training part; the held-out part took no part")
+    statements += _unordered(prepared)
     return Certificate(outcome.method, proven, tuple(dict.fromkeys(statements)))
+
+
+def _unordered(prepared: Prepared) -> list[str]:
+    """Name the columns of which a split on one column tells one level from the others."""
+    if prepared.info.split_kind != "univariate":
+        return []
+    columns = prepared.encoding.columns
+    names = [columns[own[0]].raw for own in prepared.problem.categorical if len(own) > 1]
+    return [f"questions on {listing(names)} ask for one level at a time"] if names else []
 
 
 def _remarks(events: tuple[Event, ...]) -> list[str]:

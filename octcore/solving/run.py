@@ -269,8 +269,15 @@ float or None
         ------
         ModelFileError
             If the run has no tree.
+
+        Warns
+        -----
+        UserWarning
+            If a category never came up in training.
         """
-        return self.final_tree.predict(self.encoding.transform(self.prepared(frame)))
+        prepared = self.prepared(frame)
+        self.encoding.warn_unseen(prepared, () if self.train is None else self.train.columns)
+        return self.final_tree.predict(self.encoding.transform(prepared))
 
     def prepared(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Raw rows with the columns and kinds of the training rows, as far as those are here."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
+from octcore.data.numbers import FEW_NUMBERS
 from octcore.encoding import parse_encoding_key
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
@@ -23,8 +24,9 @@ ENCODING = Key(
     "encoding",
     AUTO,
     help="How raw columns become what splits may test. QT-q: q-1 thresholds at quantiles; "
-    "QB-q: q buckets; class-change: between neighbours of different class; scaled: [0, 1]; "
-    "auto: what the formulation needs.",
+    f"QB-q: q buckets (both: all thresholds of a column of at most {FEW_NUMBERS} numbers); "
+    "class-change: between neighbours of different class; scaled: [0, 1]; auto: what the "
+    "formulation needs.",
 )
 DEPTH = IntRange(
     "depth",

@@ -107,7 +107,7 @@ def test_published_encoding_is_reproduced(name: str, scheme: str) -> None:
     expected = pd.read_csv(published).to_numpy()
     frame, columns, codes = _typed(name, _read_raw(name))
 
-    encoding = fit_encoding(f"{scheme or 'QB'}-5", (frame, columns), keep_constant=True)
+    encoding = fit_encoding(f"{scheme or 'QB'}-5", (frame, columns), keep_constant=True, few=0)
     cells = encoding.transform(frame)
 
     assert cells.shape == (len(expected), expected.shape[1] - 1)
@@ -117,7 +117,7 @@ def test_published_encoding_is_reproduced(name: str, scheme: str) -> None:
 
 def test_spambase_buckets_have_38_constant_columns() -> None:
     frame, columns, _ = _typed("spambase", _read_raw("spambase"))
-    everything = fit_encoding("QB-5", (frame, columns), keep_constant=True)
+    everything = fit_encoding("QB-5", (frame, columns), keep_constant=True, few=0)
     useful = fit_encoding("QB-5", (frame, columns))
     assert len(everything.columns) - len(useful.columns) == 38
     assert useful.findings

@@ -42,7 +42,7 @@ def oblique(square: Dataset):
 @pytest.fixture
 def univariate(square: Dataset):
     """The same regions by univariate splits on thresholds."""
-    encoding = fit_encoding("QT-2", square)
+    encoding = fit_encoding("QT-2", square, few=0)
     by_raw = {column.raw: j for j, column in enumerate(encoding.columns)}
     splits = {
         1: Split.on_feature(by_raw["width"]),

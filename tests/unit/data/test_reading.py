@@ -6,7 +6,10 @@ import gzip
 import io
 import json
 import pickle
+from decimal import Decimal
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from octcore.data.reading import make_dataset, read_csv, read_table
@@ -220,17 +223,18 @@ def test_default_kinds_and_the_users_word():
     data = read_csv(blob, target="y")
     assert [c.kind for c in data.columns] == [
         "numeric",
-        "categorical",
+        "numeric",
         "binary",
         "numeric",
         "categorical",
     ]
-    assert data.column("few").levels == ("0", "1", "2", "3")
     assert data.column("two").levels == (0.0, 1.0)
     asked = read_csv(
         blob, target="y", kinds={"few": "ordinal", "two": "categorical", "text": "ordinal:t2<t1<t0"}
     )
     assert asked.column("few").levels == (0.0, 1.0, 2.0, 3.0)
+    codes_of_few = read_csv(blob, target="y", kinds={"few": "categorical"}).column("few")
+    assert codes_of_few.levels == ("0", "1", "2", "3")
     assert asked.column("two").levels == ("0", "1")
     assert asked.column("text").levels == ("t2", "t1", "t0")
     assert "EDGES_COLLAPSED" in codes(data)
@@ -396,10 +400,81 @@ def test_dates_as_numbers_say_how_they_were_read():
     assert any(f.code == "DATE_AS_NUMBER" and "month first" in f.message for f in data.findings)
 
 
-def test_a_far_number_among_categories_is_said():
-    lines = [f"{999 if i == 4 else i % 5},{i}.5,{'ab'[i % 2]}" for i in range(40)]
-    data = read_csv(table(lines, "grade,x,y"), target="y")
-    assert any(f.code == "OUTLYING_CATEGORY" and "999" in f.message for f in data.findings)
+def test_few_whole_numbers_are_compared_by_size_and_the_other_reading_is_said():
+    lines = [f"{i % 9},{i % 9}.0,{i % 4}.5,{i},{'ab'[i % 2]}" for i in range(40)]
+    data = read_csv(table(lines, "rooms,floats,steps,many,y"), target="y")
+    assert {column.kind for column in data.columns} == {"numeric"}
+    said = {f.column: f.message for f in data.findings if f.code == "FEW_NUMBERS"}
+    assert set(said) == {"rooms", "floats"}
+    assert "“is 3” instead of “<= 3.5”" in said["rooms"]
+    asked = read_csv(table(lines, "rooms,floats,steps,many,y"), "y", kinds={"rooms": "numeric"})
+    assert {f.column for f in asked.findings if f.code == "FEW_NUMBERS"} == {"floats"}
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "n_samples"),
+    [
+        ("0 1 2 ?", "numeric", 30),  # a number is missing: the row is left out
+        ("0 1 ?", "categorical", 40),  # two numbers and a gap have no order
+        ("5 ?", "binary", 40),
+        ("0 1 2 x", "categorical", 40),
+    ],
+)
+def test_gaps_as_a_category_are_for_values_without_order(cells, kind, n_samples):
+    values = cells.split()
+    lines = [f"{values[i % len(values)]},{i}.5,{'ab'[i % 2]}" for i in range(40)]
+    data = read_csv(table(lines, "few,x,y"), target="y", missing="category")
+    assert (data.column("few").kind, data.n_samples) == (kind, n_samples)
+
+
+def test_a_stray_text_among_few_numbers_counts_as_missing_where_they_have_an_order():
+    def read(n_values):
+        lines = [f"{'x' if i == 7 else i % n_values},{i}.5,{'ab'[i % 2]}" for i in range(40)]
+        return read_csv(table(lines, "few,x,y"), target="y")
+
+    assert (read(3).column("few").kind, read(3).n_samples) == ("numeric", 39)
+    assert "MIXED_TYPES" in codes(read(3))
+    assert (read(2).column("few").kind, read(2).n_samples) == ("categorical", 40)
+
+
+LONG = 2**53
+
+
+@pytest.mark.parametrize("form", ["{}", "{:,}", "{} kg", "{}.0", "-{}"])
+def test_whole_numbers_that_floats_would_merge_are_not_numbers(form):
+    cells = [f'"{form.format(LONG + i % 3)}"' for i in range(24)]
+    lines = [f"{cells[i]},{i}.5,{'ab'[i % 3 == 1]}" for i in range(24)]
+    data = read_csv(table(lines, "key,x,y"), target="y")
+    assert data.feature_names == ("x",)
+    assert "PRECISION_LOST" in codes(data)
+    for kind in ("numeric", "ordinal"):
+        with pytest.raises(DataError) as caught:
+            read_csv(table(lines, "key,x,y"), target="y", kinds={"key": kind})
+        assert caught.value.code == "PRECISION_LOST"
+    asked = read_csv(table(lines, "key,x,y"), target="y", kinds={"key": "categorical"})
+    assert len(asked.column("key").levels) == 3
+
+
+def test_long_numbers_that_floats_hold_stay_numbers():
+    cells = [str(LONG), "1" + "0" * 22, f"{LONG + 1}e3", "1e300", "9007199254740993.5"]
+    lines = [f"{cells[i % 5]},{i}.5,{'ab'[i % 2]}" for i in range(25)]
+    data = read_csv(table(lines, "key,x,y"), target="y")
+    assert data.column("key").kind == "numeric"
+
+
+def test_new_rows_are_compared_exactly():
+    lines = [f"{i % 12},{'ab'[i % 2]}" for i in range(24)]
+    data = read_csv(table(lines, "x,y"), target="y")
+    for cell in (LONG + 1, str(LONG + 1), np.int64(LONG + 1), Decimal(LONG + 1)):
+        with pytest.raises(DataError, match=rf"Row 2 .*“x” has {LONG + 1}") as caught:
+            data.prepare(pd.DataFrame({"x": pd.Series([LONG, cell])}))
+        assert caught.value.code == "PRECISION_LOST"
+    kept = data.prepare(pd.DataFrame({"x": [LONG, LONG + 2]}))
+    assert kept["x"].tolist() == [LONG, LONG + 2]
+    keys = [f"{LONG + i % 3},{'ab'[i % 2]}" for i in range(24)]
+    texts = read_csv(table(keys, "x,y"), target="y", kinds={"x": "categorical"})
+    found = texts.prepare(pd.DataFrame({"x": [LONG + 1, LONG]}))
+    assert found["x"].tolist() == [str(LONG + 1), str(LONG)]
 
 
 @pytest.mark.parametrize(

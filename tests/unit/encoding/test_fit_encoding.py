@@ -40,7 +40,7 @@ def mixed() -> Dataset:
 
 
 def test_columns_of_a_mixed_table(mixed: Dataset) -> None:
-    encoding = fit_encoding("QT-2", mixed)
+    encoding = fit_encoding("QT-2", mixed, few=0)
     assert encoding.names == (
         "age>45", "colour=blue", "colour=green", "colour=red", "sex=m", "size>1", "flag",
     )  # fmt: skip
@@ -50,6 +50,20 @@ def test_columns_of_a_mixed_table(mixed: Dataset) -> None:
     cells = encoding.transform(mixed.frame)
     np.testing.assert_array_equal(cells[0], [0, 0, 0, 1, 1, 0, 0])
     np.testing.assert_array_equal(cells[4], [1, 1, 0, 0, 1, 1, 0])
+
+
+@pytest.mark.parametrize("key", ["QT-2", "QB-2", "QT-5", "QB-50"])
+def test_few_numbers_have_a_threshold_between_all_neighbours(mixed: Dataset, key: str) -> None:
+    encoding = fit_encoding(key, mixed)
+    names = [encoding.names[j] for j in group_slices(encoding)["age"]]
+    assert names == ["age>25", "age>35", "age>45", "age>55", "age>65"]
+    assert [encoding.columns[j].lower for j in group_slices(encoding)["size"]] == [0.5, 1.5]
+    for n_values, n_columns in ((10, 9), (11, len(fit_encoding(key, _ladder(11), few=0).columns))):
+        assert len(fit_encoding(key, _ladder(n_values)).columns) == n_columns
+
+
+def _ladder(n_values: int) -> Dataset:
+    return Dataset.from_arrays(np.arange(float(n_values))[:, None])
 
 
 def test_scaled_columns(mixed: Dataset) -> None:
@@ -90,15 +104,16 @@ def test_none_takes_numbers_from_0_to_1_only(mixed: Dataset) -> None:
 
 def test_constant_bucket_is_kept_on_request_only() -> None:
     data = Dataset.from_arrays(np.array([0.0] * 98 + [1.0, 2.0])[:, None])
-    assert fit_encoding("QB-5", data).columns == ()
-    assert "No split is possible" in fit_encoding("QB-5", data).findings[-1]
-    kept = fit_encoding("QB-5", data, keep_constant=True)
+    assert fit_encoding("QB-5", data, few=0).columns == ()
+    assert "No split is possible" in fit_encoding("QB-5", data, few=0).findings[-1]
+    kept = fit_encoding("QB-5", data, keep_constant=True, few=0)
     assert kept.transform(data.frame).tolist() == [[1.0]] * 100
 
 
 def test_collapsed_quantiles_are_noted() -> None:
     data = Dataset.from_arrays(np.array([0.0] * 8 + [1.0, 2.0, 3.0])[:, None])
-    assert "(2 of 4)" in fit_encoding("QT-5", data).findings[0]
+    assert "(2 of 4)" in fit_encoding("QT-5", data, few=0).findings[0]
+    assert fit_encoding("QT-5", data).findings == ()
 
 
 def test_new_rows_beyond_the_edges_fall_into_the_outer_buckets() -> None:
@@ -108,12 +123,47 @@ def test_new_rows_beyond_the_edges_fall_into_the_outer_buckets() -> None:
     np.testing.assert_array_equal(cells, [[1, 0, 0, 0], [0, 0, 0, 1]])
 
 
-def test_unseen_categories_give_zeros_and_are_counted(mixed: Dataset) -> None:
+def test_unseen_categories_give_zeros_and_are_named(mixed: Dataset) -> None:
     encoding = fit_encoding("QT-2", mixed)
     rows = mixed.frame.assign(colour=["red", "pink", "pink", "blue", "red", "red"])
-    assert encoding.transform(rows)[1, 1:4].tolist() == [0, 0, 0]
-    assert encoding.unseen(rows) == {"colour": 2}
-    assert encoding.unseen(mixed.frame) == {}
+    colours = group_slices(encoding)["colour"]
+    assert encoding.transform(rows)[1, colours].tolist() == [0, 0, 0]
+    (finding,) = encoding.unseen(rows, mixed.columns)
+    assert finding.message == (
+        "2 rows of column “colour” have a value that never came up in training (“pink”); a "
+        "split on it takes it for none of those it knows."
+    )
+    assert encoding.unseen(mixed.frame, mixed.columns) == ()
+
+
+def test_unseen_numbers_are_named_where_a_column_has_levels(mixed: Dataset) -> None:
+    frame = mixed.frame.assign(grade=[1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
+    columns = (*mixed.columns, Column("grade", "ordinal", (1.0, 2.0, 3.0)))
+    encoding = fit_encoding("raw", (frame, columns))
+    rows = frame.assign(flag=[2.0, 1, 1, 0, 0, 0.5], sex="x", grade=2.5, age=-1e9)
+    said = {f.column: f.message for f in encoding.unseen(rows, columns)}
+    assert set(said) == {"flag", "sex", "grade"}
+    assert "(“2”, “0.5”); a split on it takes it for “0”." in said["flag"]
+    assert "(“x”); a split on it takes it for “f”." in said["sex"]
+    assert "(“2.5”); a split on it compares it by size." in said["grade"]
+
+
+def test_kinds_read_the_same_table_again(mixed: Dataset) -> None:
+    kinds = fit_encoding("raw", mixed).kinds
+    assert kinds == {
+        "age": "numeric",
+        "colour": "categorical",
+        "sex": "categorical",
+        "size": "ordinal:small<medium<large",
+        "flag": "numeric",
+    }
+
+
+def test_long_whole_numbers_are_not_rounded(mixed: Dataset) -> None:
+    encoding = fit_encoding("raw", mixed)
+    rows = mixed.frame.assign(age=2**53 + np.arange(6))
+    with pytest.raises(DataError, match="Row 2 of column “age” has 9007199254740993"):
+        encoding.transform(rows)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +203,7 @@ def test_levels_are_those_of_the_training_rows(mixed: Dataset) -> None:
     part = mixed.subset([0, 1, 2, 4])  # no green
     encoding = fit_encoding("QT-2", part)
     assert [c.level for c in encoding.columns if c.raw == "colour"] == ["red"]
-    assert encoding.unseen(mixed.frame) == {"colour": 2}
+    assert [f.column for f in encoding.unseen(mixed.frame)] == ["colour"]
 
 
 @pytest.mark.parametrize("key", ["QB-3", "QT-3", "class-change", "scaled"])

@@ -73,9 +73,93 @@ def test_the_same_table_is_typed_alike_from_a_file_and_from_a_frame(table: Any) 
     assert model.run_.train is not None
     found = {column.name: (column.kind, column.levels) for column in model.run_.train.columns}
     assert found == {column.name: (column.kind, column.levels) for column in read.columns}
-    assert found["rooms"] == ("categorical", ("1", "2", "3", "4"))
-    own = octcore.OptimalTreeClassifier(max_depth=1, kinds={"rooms": "numeric"}).fit(again, y)
-    assert own.run_.train.column("rooms").kind == "numeric"
+    assert found["rooms"] == ("numeric", ())
+    own = octcore.OptimalTreeClassifier(max_depth=1, kinds={"rooms": "categorical"}).fit(again, y)
+    assert own.run_.train.column("rooms").levels == ("1", "2", "3", "4")
+
+
+KINDS = {
+    "unordered": "categorical",
+    "codes": "categorical",
+    "ordered": "ordinal",
+    "whole": "numeric",
+    "floats": "numeric",
+    "two": "binary",
+    "text": "categorical",
+    "flag": "binary",
+}
+
+
+def _every_kind() -> pd.DataFrame:
+    n = np.arange(24)
+    sizes = np.array(["small", "medium", "large"])[n % 3]
+    return pd.DataFrame(
+        {
+            "unordered": pd.Categorical(sizes),
+            "codes": pd.Categorical(n % 4),
+            "ordered": pd.Categorical(sizes, ["small", "medium", "large"], ordered=True),
+            "whole": n % 5,
+            "floats": (n % 6).astype(float),
+            "two": n % 2,
+            "text": sizes,
+            "flag": n % 2 == 0,
+        }
+    )
+
+
+def _every_kind_of_polars() -> Any:
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    frame = _every_kind()
+    order = polars.Enum(["small", "medium", "large"])
+    kinds = {"unordered": polars.Categorical, "codes": polars.Categorical, "ordered": order}
+    text = {name: frame[name].astype(str).tolist() for name in kinds}
+    return polars.DataFrame({**frame.to_dict("list"), **text}, schema_overrides=kinds)
+
+
+def _every_kind_of_arrow() -> Any:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    return arrow.Table.from_pandas(_every_kind())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        _every_kind,
+        lambda: _every_kind().convert_dtypes(),
+        _every_kind_of_polars,
+        _every_kind_of_arrow,
+    ],
+    ids=["pandas", "nullable", "polars", "arrow"],
+)
+def test_only_text_truth_values_and_marked_columns_are_unordered(make: Any) -> None:
+    y = np.arange(24) % 5 > 2
+    model = octcore.OptimalTreeClassifier(max_depth=1).fit(make(), y)
+    assert {column.name: column.kind for column in model.run_.train.columns} == KINDS
+    assert model.score(make(), y) == 1.0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda cells: np.array(cells)[:, None],
+        lambda cells: np.array(cells, dtype=np.uint64)[:, None],
+        lambda cells: np.array(cells, dtype=object)[:, None],
+        lambda cells: [[cell, 0.5] for cell in cells],
+        lambda cells: pd.DataFrame({"x": cells}),
+        lambda cells: pd.DataFrame({"x": pd.array(cells, dtype="Int64")}),
+        lambda cells: pd.DataFrame({"x": pd.Series(cells, dtype=object), "t": "abcd"}),
+        lambda cells: pytest.importorskip("pyarrow").table({"x": cells}),
+        lambda cells: pytest.importorskip("polars").DataFrame({"x": cells}),
+    ],
+)
+def test_whole_numbers_that_floats_would_merge_are_refused(make: Any) -> None:
+    y = [0, 1, 0, 1]
+    good, bad = make([0, 1, 2**53, 2**53 + 2]), make([0, 1, 2**53, 2**53 + 1])
+    model = octcore.OptimalTreeClassifier(max_depth=1).fit(good, y)
+    for ask in (model.predict, lambda X: octcore.OptimalTreeClassifier().fit(X, y)):
+        with pytest.raises(DataError, match=r"Row 4 .* has 9007199254740993") as caught:
+            ask(bad)
+        assert caught.value.code == "PRECISION_LOST"
 
 
 def test_ordered_categories_keep_their_order_and_a_question_mark_is_a_text(table: Any) -> None:
@@ -85,7 +169,8 @@ def test_ordered_categories_keep_their_order_and_a_question_mark_is_a_text(table
     assert "?" in model.run_.train.column("colour").levels
     assert model.score(frame, y) == 1.0
     new = frame.head(3).assign(colour=["?", "violet", "red"])
-    assert (model.predict(new) == model.predict(frame.head(3))).all()
+    with pytest.warns(UserWarning, match="“violet”"):
+        assert (model.predict(new) == model.predict(frame.head(3))).all()
 
 
 def test_missing_values_are_refused_or_a_branch_of_their_own(table: Any) -> None:

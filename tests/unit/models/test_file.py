@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -102,8 +103,11 @@ def test_unused_columns_may_be_absent_and_others_are_ignored(run: Any, table: Da
 
 def test_unseen_categories_are_reported(run: Any, table: Dataset) -> None:
     model = load_model(model_to_dict(run))
-    assert model.unseen(table.frame.assign(colour="pink")) == {"colour": 6}
-    assert model.unseen(table.frame) == {}
+    with pytest.warns(UserWarning, match="6 rows of column “colour” .*“pink”"):
+        model.predict(table.frame.assign(colour="pink"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(table.frame)
 
 
 def test_levels_written_as_whole_numbers_stay_numbers(run: Any, table: Dataset) -> None:

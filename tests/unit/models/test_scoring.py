@@ -62,9 +62,11 @@ def test_extra_columns_and_unknown_categories_are_remarks(finches):
     rows.loc[:2, "habitat"] = "moon"
     scored = score(model, rows)
     assert scored.extra == ("note",)
-    assert scored.unseen == {"habitat": 3}
+    assert [finding.column for finding in scored.unseen] == ["habitat"]
     first, second = scored.findings
-    assert "3 rows of column “habitat” have a category" in first
+    assert (
+        "3 rows of column “habitat” have a value that never came up in training (“moon”)" in first
+    )
     assert "“note” is not a column of the model" in second
     assert scored.confidence is None
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import sqlite3
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from octcore.cli import main
+from octcore.data.packing import unpack
+from octcore.data.samples import load_sample, sample_folder
+from octcore.engines.events import Event
+from octcore.models.file import load_model
 from octcore.solving.recipe import DataChoice, command_line, python_recipe
+from octcore.solving.recover import read_back
 from octcore.solving.settings import check_settings
 from octcore.solving.solve import solve
-from octcore.store import RunStore
+from octcore.store import RunStore, StoreState
 
 DUMP = Path(__file__).with_name("runs_november_2026.sql")
 ACCURACY = {"old path-search": 0.8271604938271605, "old flow-oct": 0.6851851851851852}
@@ -40,3 +51,52 @@ def test_an_old_run_opens_and_is_found_again(store: RunStore) -> None:
         choice = DataChoice(sample="4-partitions", target="class")
         assert "octcore solve" in command_line(choice, settings)
         compile(python_recipe(choice, settings), "recipe", "exec")
+
+
+BALANCE = Path(__file__).with_name("balance_scale_november_2026.json")
+"""A run and a model of a version to which few whole numbers were categories."""
+RIGHT = 426
+
+
+@pytest.fixture
+def balance() -> dict[str, Any]:
+    return json.loads(BALANCE.read_text(encoding="utf-8"))
+
+
+def test_an_old_run_keeps_the_kinds_it_was_solved_with(
+    balance: dict[str, Any], tmp_path: Path
+) -> None:
+    export = balance["export"]
+    settings = export["settings"]
+    rows = unpack(base64.b64decode(export["rows"]))
+    old = read_back(export["run"], rows, [Event.from_dict(event) for event in export["events"]])
+    store = RunStore(tmp_path / "runs.sqlite")
+    run_id = store.begin(rows, settings)
+    store.finish(run_id, StoreState.DONE, old)
+    run = store.load(run_id)
+    assert {column.kind for column in run.needed.train.columns} == {"categorical"}
+    now = load_sample("balance-scale")
+    assert {column.kind for column in now.columns} == {"numeric"}
+    labels = np.array(now.classes)[now.codes]
+    assert (run.predict(now.frame) == labels).sum() == RIGHT
+    assert run.verify().verified is True
+    again = solve(store.data(run_id), **settings)
+    assert again.objective == run.objective
+    assert again.tree == run.tree
+    assert solve(now, **settings).objective > run.objective
+
+
+@pytest.mark.parametrize("part", ["export", "run", "model"])
+def test_files_of_an_old_run_are_verified_and_predict_as_they_did(
+    balance: dict[str, Any], part: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = balance["export"]["run"] if part == "run" else balance[part]
+    file, rows = tmp_path / "old.json", sample_folder() / "balance-scale.csv"
+    file.write_text(json.dumps(record), encoding="utf-8")
+    assert main(["verify", str(file), *([] if part == "export" else ["--data", str(rows)])]) == 0
+    assert "verified independently" in capsys.readouterr().out
+    if part == "model":
+        assert main(["predict", str(file), str(rows), "--output", str(tmp_path / "new.csv")]) == 0
+        found = pd.read_csv(tmp_path / "new.csv")
+        assert (found["prediction"] == found["tips to"]).sum() == RIGHT
+        assert {column.kind for column in load_model(record).columns} == {"categorical"}
