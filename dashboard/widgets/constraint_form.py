@@ -6,12 +6,14 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from dashboard import session
 from dashboard.widgets.parameter_form import help_of, label_of
 from octcore.constraints import ACCEPTED, MAX_GAP, SIDE_CONSTRAINTS, ParityLimit
 from octcore.data.dataset import Dataset
+from octcore.data.numbers import FEW_NUMBERS
 from octcore.formulations.base import FormulationInfo
 from octcore.parameters import ByClass, Column, Flag, IntRange, NamePairs, Names, Parameter
 from octcore.plotting import text
@@ -218,9 +220,13 @@ def _fairness(declared: Collection[ParityLimit], data: Dataset, key: Key) -> dic
     """Draw one fairness limit; returns it by its name."""
     if not declared:
         return {}
-    grouping = [c.name for c in data.columns if c.kind != "numeric"]
+    grouping = [
+        c.name
+        for c in data.columns
+        if c.kind != "numeric" or len(np.unique(data.frame[c.name])) <= FEW_NUMBERS
+    ]
     if not grouping:
-        st.caption("Fairness limits need a column of groups; every column here is numeric.")
+        st.caption("Fairness limits need a column of groups; every column here has many numbers.")
         return {}
     limit = st.selectbox(
         "Fairness limit",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from typing import Any
 
-from octcore.cli.output import write_text
-from octcore.data.samples import list_samples, sample_bytes
+from octcore.cli.output import STANDARD_OUTPUT, write_text
+from octcore.data.samples import list_samples, sample_bytes, sample_info
 from octcore.docs.generated import formulation_page
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.serial import jsonable
+from octcore.solving.recipe import DataChoice, command_line
 
 
 def add_commands(commands: Any) -> None:
@@ -76,7 +78,7 @@ def describe(info: FormulationInfo) -> str:
 
 
 def run_samples(arguments: argparse.Namespace) -> int:
-    """List the samples, or write the named one."""
+    """List the samples, or write the named one and say how its columns are meant."""
     if arguments.name is None:
         infos = list_samples()
         width = max(len(info.name) for info in infos)
@@ -84,4 +86,8 @@ def run_samples(arguments: argparse.Namespace) -> int:
             print(f"{info.name:<{width}}  {info.rows:>5} rows  {info.title}")
         return 0
     write_text(arguments.output, sample_bytes(arguments.name).decode("utf-8"))
+    if arguments.output != STANDARD_OUTPUT:
+        info = sample_info(arguments.name)
+        choice = DataChoice(file_name=arguments.output, target=info.target, kinds=info.kinds)
+        print(f"solve it with\n{command_line(choice, {})}", end="", file=sys.stderr)
     return 0

@@ -108,7 +108,7 @@ def test_unknown_categories_extra_columns_and_labels_are_said(finches):
     frame["note"] = "=1+1"
     app = score_tab(finches, frame.to_csv(index=False).encode())
     words = " ".join(w.value for w in app.warning).replace("\\", "")
-    assert "2 rows of column “habitat” have a category" in words
+    assert "2 rows of column “habitat” have a value that never came up" in words
     assert "“note” is not a column of the model" in words
     assert "Right" in {m.label for m in app.metric}
 

@@ -237,6 +237,18 @@ def test_gaps_can_be_kept_beside_the_sentence_about_them(fake):
     assert button(app, "Leave out the rows with gaps")
 
 
+def test_few_whole_numbers_are_read_as_categories_at_a_press(fake):
+    rows = "".join(f"{i % 5},{i}.5,{'ab'[i % 3 == 1]}\n" for i in range(40))
+    app = upload(open_app(), b"rooms,x,y\n" + rows.encode())
+    app.session_state["data_tabs"] = "Findings"
+    app.run()
+    assert "questions are like “is 1” instead of “<= 1.5”" in shown(app).replace("\\", "")
+    button(app, "Read rooms as categories").click().run()
+    assert not app.exception
+    assert app.session_state["dataset"].column("rooms").levels == ("0", "1", "2", "3", "4")
+    assert "Read rooms as categories" not in {b.label for b in app.button}
+
+
 def test_a_measurement_is_not_solved_before_it_is_cut_into_classes(fake):
     rows = "".join(f"{i * 7 % 40}.5,{i * 3 % 11},{i * 1.25}\n" for i in range(40))
     app = upload(open_app(), b"a,b,price\n" + rows.encode())

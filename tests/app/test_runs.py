@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from dashboard.server import history
 from dashboard.server.supervisor import Supervisor
-from octcore.data.samples import load_sample
+from octcore.data.reading import make_dataset
+from octcore.data.samples import load_sample, read_sample_table
 from octcore.store import RunStore
 from octcore.worker import WorkerPool
-from tests.app.history_case import button, open_page, shown
+from tests.app.history_case import APP, PATIENCE, button, open_page, shown
 
 
 @pytest.fixture
@@ -49,6 +51,27 @@ def test_storage_is_shown(server, iris):
     app.run()
     assert "keeps 1 run:" in shown(app)
     assert "on disk" in shown(app)
+
+
+def test_a_run_goes_on_with_the_kinds_it_was_solved_with(server):
+    table = read_sample_table("balance-scale")
+    kinds = dict.fromkeys(table.names[:-1], "categorical")  # as versions before had them
+    old = make_dataset(table, table.names[-1], kinds=kinds, name="balance-scale")
+    run_id = server.submit("me", old, {"depth": 1, "test_size": 0.0})
+    app = AppTest.from_file(APP, default_timeout=PATIENCE)
+    app.query_params["run"] = run_id
+    app.run()
+    app.switch_page("pages/data.py").run()
+    button(app, "Find an optimal tree").click().run()
+    assert not app.exception
+    again = next(info.id for info in server.store.list() if info.id != run_id)
+    assert {column.kind for column in server.store.data(again).columns} == {"categorical"}
+    app.switch_page("pages/data.py").run()
+    app.session_state["data_tabs"] = "Columns"
+    app.run()
+    missing = next(s for s in app.selectbox if s.label == "Missing values")
+    missing.set_value("drop-columns").run()  # the table is read anew
+    assert {c.kind for c in app.session_state["dataset"].columns} == {"categorical"}
 
 
 def test_rename_is_kept_in_the_history(server, iris):

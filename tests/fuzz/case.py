@@ -41,6 +41,8 @@ class Case:
         Weight of every row.
     kind : str
         What sort of data it is, for the summary.
+    way : str
+        ``"csv"`` for rows that are written to a file and read without a word on their kinds.
     """
 
     key: str
@@ -53,6 +55,7 @@ class Case:
     settings: Mapping[str, Any] = field(default_factory=dict)
     weights: tuple[float, ...] | None = None
     kind: str = ""
+    way: str = ""
 
     @cached_property
     def encoded(self) -> Encoded:
@@ -83,6 +86,9 @@ class Case:
 
     def data(self) -> Dataset:
         """Rows as the product takes them."""
+        if self.way == "csv":
+            text = pd.DataFrame({**self.columns, "class": self.y}).to_csv(index=False)
+            return octcore.read_csv(text.encode(), target="class")
         return Dataset.from_arrays(pd.DataFrame(dict(self.columns)), list(self.y))
 
     def solve(self, **others: Any) -> octcore.Run:

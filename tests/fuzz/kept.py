@@ -85,6 +85,15 @@ CASES = {
         encoding="scaled",
         params={"alpha": 0.5, "epsilon": 0.05, "start_seconds": 0.0},
     ),
+    "few-numbers-of-a-file-have-an-order": Case(
+        key="threshold-search",
+        columns={"f0": (1, 2, 3, 4)},
+        y=(0, 0, 1, 1),
+        depth=1,
+        encoding="raw",
+        params={"leaf_penalty": 0.0},
+        way="csv",
+    ),
     "first-bound-a-leaf-too-low": Case(
         key="path-search",
         columns={"f6": (0, 0)},

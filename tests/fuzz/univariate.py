@@ -421,8 +421,17 @@ def draw(rng: np.random.Generator, key: str) -> Case:
         {"warm_start": "none"} if key != "penalty-path" and rng.random() < 0.3 else {},
         weights,
         kind,
+        draw_way(rng, key, columns, y),
     )
     return case if case.row_weights.sum() > 0 else draw(rng, key)
+
+
+def draw_way(
+    rng: np.random.Generator, key: str, columns: Mapping[str, tuple[Any, ...]], y: np.ndarray
+) -> str:
+    """Draw whether rows come from a file; reading leaves out what is constant, so not those."""
+    varies = all(len(set(cells)) > 1 for cells in (*columns.values(), tuple(y.tolist())))
+    return "csv" if key == "threshold-search" and varies and rng.random() < 0.5 else ""
 
 
 PATH_CONSTRAINTS = frozenset(

@@ -86,7 +86,13 @@ def _column_changes(table: RawTable) -> dict[str, Any]:
         disabled=["column", "distinct", "gaps", "examples"],
         column_config={
             "use": st.column_config.CheckboxColumn("use", width="small"),
-            "kind": st.column_config.SelectboxColumn("kind", options=list(KINDS), required=True),
+            "kind": st.column_config.SelectboxColumn(
+                "kind",
+                options=list(KINDS),
+                required=True,
+                help="Numeric and ordinal are compared by size (“<= 3.5”), categorical is asked "
+                "for one value at a time (“is 3”).",
+            ),
             "gaps": st.column_config.NumberColumn("gaps", help="Empty cells in the file"),
             "examples": st.column_config.TextColumn("examples", width="large"),
         },

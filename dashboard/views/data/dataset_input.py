@@ -124,15 +124,26 @@ def _finding(finding: Finding, mark: str) -> None:
     place = f"line {finding.line}" if finding.line else ""
     place = f" ({place})" if place and place not in finding.message else ""
     st.markdown(f"{mark} {text.markdown(finding.message, 600)}{place}")
-    if finding.code == "LOOK_ALIKE" and finding.column is not None:
-        merge = (*session.choice().merge, finding.column)
-        if st.button(
-            f"Merge them in {text.markdown(finding.column, 40)}",
-            key=f"merge_{finding.column}",
-        ) and session.change_choice(merge=merge):
-            st.rerun()
+    if finding.column is not None:
+        _other_reading(finding.code, finding.column)
     if finding.code == "MISSING_VALUES":
         _other_ways()
+
+
+def _other_reading(code: str, column: str) -> None:
+    """Offer another way to read a column, beside the sentence that says what it changes."""
+    choice, name = session.choice(), text.markdown(column, 40)
+    readings = {
+        "LOOK_ALIKE": (f"Merge them in {name}", {"merge": (*choice.merge, column)}),
+        "FEW_NUMBERS": (
+            f"Read {name} as categories",
+            {"kinds": {**choice.kinds, column: "categorical"}},
+        ),
+    }
+    if code in readings:
+        label, change = readings[code]
+        if st.button(label, key=f"{code}_{column}") and session.change_choice(**change):
+            st.rerun()
 
 
 def _other_ways() -> None:

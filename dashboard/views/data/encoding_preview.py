@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.views.data import binarization
 from dashboard.widgets import chart
+from octcore.data.numbers import FEW_NUMBERS
 from octcore.encoding.keys import encoding_keys
 from octcore.plotting import text
 from octcore.plotting.encoding_plot import encoding_plot_data, encoding_plot_figure
@@ -31,8 +32,9 @@ def draw() -> None:
         keys,
         index=keys.index("QT-5"),
         key="preview_encoding",
-        help="QT-q puts q-1 thresholds at quantiles; QB-q makes q buckets between them; "
-        "class-change cuts between neighbours of different class.",
+        help="QT-q puts q-1 thresholds at quantiles; QB-q makes q buckets between them; both cut "
+        f"between all neighbours where a column has at most {FEW_NUMBERS} numbers; class-change "
+        "cuts between neighbours of different class.",
         accept_new_options=True,
     )
     fitted = cached.encoding(data, cached.data_token(data), key or "QT-5")
