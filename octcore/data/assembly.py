@@ -167,6 +167,13 @@ def _reason_to_leave_out(
             "since the first date.",
             column=name,
         )
+    if column.too_long:
+        return warning(
+            "PRECISION_LOST",
+            f"Column {quote(name)} has {quote(column.too_long)}, a whole number too long to be "
+            "told from its neighbours, and is left out; choose categorical to keep the texts.",
+            column=name,
+        )
     if column.numbers is None:
         texts = [v for v, gone in zip(column.raw.values, column.missing, strict=True) if not gone]
         return checks.check_ids(name, texts, int((~column.missing_rows()).sum()))
@@ -180,13 +187,6 @@ def _reason_to_leave_out(
                 "id; it is left out. Choose numeric to keep it.",
                 column=name,
             )
-    if column.too_long:
-        return warning(
-            "PRECISION_LOST",
-            f"Column {quote(name)} has {quote(column.too_long)}, a whole number too long to be "
-            "told from its neighbours, and is left out; choose categorical to keep the texts.",
-            column=name,
-        )
     return None
 
 

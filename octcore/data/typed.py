@@ -45,7 +45,8 @@ class TypedColumn:
     """See `octcore.data.numbers`."""
     findings: tuple[Finding, ...] = ()
     too_long: str = ""
-    """The first whole number that floating point takes for another one, as written."""
+    """The first whole number that floating point takes for another one, as written: the column is
+    text then."""
 
     @property
     def name(self) -> str:
@@ -125,7 +126,7 @@ def _codes_kept(raw: RawColumn) -> tuple[Finding, ...]:
 
 
 def _with_infinities(column: TypedColumn, lines: npt.NDArray[np.int64]) -> TypedColumn:
-    """Count infinite numbers as missing, and note a whole number too long to be read exactly."""
+    """Count infinite numbers as missing; a whole number that is too long makes texts of all."""
     numbers = column.numbers
     assert numbers is not None
     findings = list(column.findings)
@@ -146,10 +147,10 @@ def _with_infinities(column: TypedColumn, lines: npt.NDArray[np.int64]) -> Typed
     too_long = first_rounded(column.raw.values, numbers, column.number_format)
     return replace(
         column,
-        numbers=numbers,
+        numbers=numbers if too_long is None else None,
         missing=column.missing | infinite,
-        too_long="" if too_long is None else column.raw.values[too_long],
         findings=tuple(findings),
+        too_long="" if too_long is None else column.raw.values[too_long],
     )
 
 
@@ -318,12 +319,12 @@ def _count_distinct(column: TypedColumn, used: npt.NDArray[np.int64]) -> int:
 
 
 def _level_texts(column: TypedColumn) -> list[str]:
-    is_plain = column.number_format == "plain" and not column.too_long
+    plain = column.numbers is not None and column.number_format == "plain"
     return [
         MISSING_LEVEL
         if column.missing[index]
         else format_number(float(column.numbers[index]))
-        if is_plain and column.numbers is not None
+        if plain and column.numbers is not None
         else value
         for index, value in enumerate(column.raw.values)
     ]

@@ -36,7 +36,7 @@ class Scored:
     """Shape ``(n_complete,)``: share of the predicted class among the training rows of the leaf,
     NaN in a leaf that no training row reaches; None when these are not known."""
     unseen: tuple[Finding, ...] = ()
-    """Categories that never came up in training, by column."""
+    """Columns with values that never came up in training."""
     extra: tuple[str, ...] = ()
     """Columns that the model does not know."""
     right: npt.NDArray[np.int8] | None = None

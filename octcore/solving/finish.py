@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from octcore.data.findings import listing
+from octcore.data.numbers import FEW_NUMBERS
 from octcore.engines.base import Outcome, StopReason
 from octcore.engines.events import Event, finite, relative_gap
 from octcore.engines.trace import Trace
@@ -176,8 +177,7 @@ def _certificate(
 ) -> Certificate:
     proven = status == "optimal" or status == "infeasible"
     statements = [*program.claims, *outcome.claims]
-    quantile = prepared.encoding.key.startswith(("QB", "QT"))
-    if status == "optimal" and quantile:
+    if status == "optimal" and _leaves_out_thresholds(prepared):
         statements.append(
             f"optimal among trees on the {prepared.encoding.key} features, not among all thresholds"
         )
@@ -192,6 +192,14 @@ def _certificate(
         statements.append("optimal for the training part; the held-out part took no part")
     statements += _unordered(prepared)
     return Certificate(outcome.method, proven, tuple(dict.fromkeys(statements)))
+
+
+def _leaves_out_thresholds(prepared: Prepared) -> bool:
+    """Whether splits are on quantiles of a column of more than few numbers."""
+    train = prepared.train
+    numbers = [c.name for c in train.columns if c.kind in {"numeric", "ordinal"}]
+    is_many = any(train.frame[name].nunique() > FEW_NUMBERS for name in numbers)
+    return is_many and prepared.encoding.key.startswith(("QB", "QT"))
 
 
 def _unordered(prepared: Prepared) -> list[str]:

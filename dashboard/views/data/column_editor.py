@@ -88,10 +88,10 @@ def _column_changes(table: RawTable) -> dict[str, Any]:
             "use": st.column_config.CheckboxColumn("use", width="small"),
             "kind": st.column_config.SelectboxColumn(
                 "kind",
-                options=list(KINDS),
-                required=True,
+                options=["", *KINDS],
                 help="Numeric and ordinal are compared by size (“<= 3.5”), categorical is asked "
-                "for one value at a time (“is 3”).",
+                "for one value at a time (“is 3”). Empty: as reading finds it; a column that "
+                "reading leaves out has none until you choose one.",
             ),
             "gaps": st.column_config.NumberColumn("gaps", help="Empty cells in the file"),
             "examples": st.column_config.TextColumn("examples", width="large"),
@@ -107,8 +107,8 @@ def _column_changes(table: RawTable) -> dict[str, Any]:
     for _, row in changed.iterrows():
         was = before.loc[before["column"] == row["column"], "kind"].iloc[0]
         if row["kind"] != was:
-            kinds[str(row["column"])] = str(row["kind"])
-    return {"drop": drop, "kinds": kinds}
+            kinds[str(row["column"])] = str(row["kind"] or "")
+    return {"drop": drop, "kinds": {name: kind for name, kind in kinds.items() if kind}}
 
 
 def _order_changes(table: RawTable) -> dict[str, Any]:
@@ -154,9 +154,7 @@ def column_table() -> pd.DataFrame:
             {
                 "use": column.name not in choice.drop,
                 "column": column.name,
-                "kind": kinds.get(
-                    column.name, choice.kinds.get(column.name, "categorical").split(":")[0]
-                ),
+                "kind": kinds.get(column.name, choice.kinds.get(column.name, "").split(":")[0]),
                 "distinct": len(column.values) - len(empty),
                 "gaps": gaps,
                 "examples": ", ".join(text.printable(value, 24) for value in shown),

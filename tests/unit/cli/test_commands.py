@@ -170,6 +170,23 @@ def test_training_on_selected_rows(iris: str, capsys: pytest.CaptureFixture[str]
     assert "select_rounds must be a whole number" in capsys.readouterr().err
 
 
+def test_values_that_never_came_up_in_training_are_said_with_their_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{'red blue green'.split()[i % 3]},{i % 2},{i},{'ab'[i % 3 == 1]}" for i in range(30)]
+    train, new, model = (str(tmp_path / name) for name in ("train.csv", "new.csv", "m.json"))
+    Path(train).write_text("colour,member,size,y\n" + "\n".join(rows), encoding="utf-8")
+    Path(new).write_text("colour,member,size\npink,0,-9\nred,2,99\npink,1,1e9", encoding="utf-8")
+    assert main(["solve", train, "--target", "y", "--depth", "1", "--model", model]) == 0
+    capsys.readouterr()
+    assert main(["predict", model, new, "--output", str(tmp_path / "out.csv")]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert [line.split("; ")[0] for line in said] == [
+        "octcore: 2 rows of column “colour” have a value that never came up in training (“pink”)",
+        "octcore: 1 row of column “member” has a value that never came up in training (“2”)",
+    ]
+
+
 def test_samples_are_written_as_they_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -453,6 +453,10 @@ def test_whole_numbers_that_floats_would_merge_are_not_numbers(form):
         assert caught.value.code == "PRECISION_LOST"
     asked = read_csv(table(lines, "key,x,y"), target="y", kinds={"key": "categorical"})
     assert len(asked.column("key").levels) == 3
+    two = table([f'"{form.format(LONG + i % 2)}",{"ab"[i % 2]}' for i in range(24)], "key,y")
+    assert len(read_csv(two, "y", kinds={"key": "categorical"}).column("key").levels) == 2
+    with pytest.raises(DataError, match="too long"):
+        read_csv(two, "y", kinds={"key": "binary"})
 
 
 def test_long_numbers_that_floats_hold_stay_numbers():

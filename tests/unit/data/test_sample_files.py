@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+
 import pytest
 
+from octcore.cli import main
+from octcore.data.reading import read_csv
 from octcore.data.samples import (
     list_samples,
     load_sample,
@@ -54,6 +59,19 @@ def test_the_mixed_set_has_every_kind_and_missing_values():
     assert data.column("feather wear").levels == ("low", "medium", "high")
     assert data.source.n_rows_dropped > 0
     assert read_sample_table("finches").n_rows == 300
+
+
+def test_codes_that_are_names_are_declared_and_not_guessed(tmp_path, capsys):
+    codes, weights = load_sample("hayes-roth"), load_sample("balance-scale")
+    assert {column.kind for column in codes.columns} == {"categorical"}
+    assert {column.kind for column in weights.columns} == {"numeric"}
+    path = tmp_path / "hayes-roth.csv"
+    assert main(["samples", "hayes-roth", "--output", str(path)]) == 0
+    assert {column.kind for column in read_csv(path, "class").columns} == {"numeric"}
+    said = capsys.readouterr().err.replace("\\\n", " ").split("octcore solve ")[1]
+    assert main(["solve", *shlex.split(said), "--depth", "1", "--json", "-"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert {column["kind"] for column in record["encoding"]["columns"]} == {"level"}
 
 
 def test_unknown_samples_are_refused_with_the_known_names():
