@@ -174,7 +174,7 @@ def _certificate(
     prepared: Prepared, program: Program, outcome: Outcome, status: str
 ) -> Certificate:
     proven = status == "optimal" or status == "infeasible"
-    statements = [*program.claims, *outcome.claims]
+    statements = [*outcome.claims, *program.claims]
     quantile = prepared.encoding.key.startswith(("QB", "QT"))
     if status == "optimal" and quantile:
         statements.append(
