@@ -415,7 +415,8 @@ def near_optimal(
         that tie subtrees together (features and pairs of the whole tree, recall, fairness) are
         refused, as subtrees could not be counted apart.
     tolerance : float
-        Distance from the optimum, in accuracy.
+        Distance from the optimum, in accuracy; read as a fraction, as is the penalty
+        (`NearOptimalTrees.statements` says which).
     time_limit : float
         Seconds from the start of encoding; half a count is none, so an early end is an error.
     seed : int

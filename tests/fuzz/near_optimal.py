@@ -35,6 +35,8 @@ from tests.referee.routing import RoutedTree, route
 KEYS = ("near-optimal",)
 MOST_WRITTEN = 12_000
 """Trees that a question may have; drawn again with less depth otherwise."""
+LEVELS = 24
+"""Costs next to the optimum of which one is the border."""
 LISTED = 1_500
 """Trees that are compared one by one, and of which runs and shares are made."""
 MOST_UNITS = 1 << 24
@@ -46,12 +48,16 @@ MOST_UNITS = 1 << 24
 
 def draw(rng: np.random.Generator, key: str) -> Case:
     """Draw rows, prices that make ties, a tolerance on or next to the border, and conditions."""
-    kind = str(rng.choice(KINDS))
+    kind = str(rng.choice((*KINDS, "levels", "levels")))
     n = int(rng.integers(2, 15) if rng.random() < 0.8 else rng.integers(33, 120))
-    columns = draw_columns(rng, kind, n, int(rng.integers(1, 7)))
-    X, classes = encode(columns).X, int(rng.choice([1, 2, 2, 2, 3, 3, 4]))
-    y = draw_labels(rng, str(rng.choice(LABELS)), X, classes)
-    constraints = univariate.draw_constraints(rng, univariate.PATH_CONSTRAINTS, columns, y)
+    if kind == "levels":
+        columns, y = draw_levels(rng, n)
+    else:
+        classes = int(rng.choice([1, 2, 2, 2, 3, 3, 4]))
+        columns = draw_columns(rng, kind, n, int(rng.integers(1, 7)))
+        y = draw_labels(rng, str(rng.choice(LABELS)), encode(columns).X, classes)
+    able = frozenset() if kind == "levels" and rng.random() < 0.6 else univariate.PATH_CONSTRAINTS
+    constraints = univariate.draw_constraints(rng, able, columns, y)
     if "class_weight" in constraints and rng.random() < 0.4:
         values = (0.1, 1 / 3, 0.7, 0.1 + 0.2, 1000.0, 2.0**40, 1e-9)
         weights = {int(k): float(rng.choice(values)) for k in np.unique(y)}
@@ -60,8 +66,8 @@ def draw(rng: np.random.Generator, key: str) -> Case:
         key,
         columns,
         tuple(y.tolist()),
-        int(rng.choice([1, 2, 2, 3, 3, 3, 4, 4, 5])),
-        "one-hot" if kind == "categories" else "none",
+        int(rng.choice([3, 4, 4, 4, 5] if kind == "levels" else [1, 2, 2, 3, 3, 3, 4, 4, 5])),
+        "one-hot" if kind in {"categories", "levels"} else "none",
         constraints=constraints,
         kind=kind,
     )
@@ -71,34 +77,49 @@ def draw(rng: np.random.Generator, key: str) -> Case:
         case = replace(case, depth=case.depth - 1)
     price = draw_price(rng, case)
     case = replace(case, params={"leaf_penalty": float(price)})
-    tolerance = draw_tolerance(rng, case, price)
+    tolerance = draw_tolerance(rng, case)
     return replace(
         case, settings={"tolerance": tolerance, "restrict": draw_narrower(rng, case, tolerance)}
     )
+
+
+def draw_levels(rng: np.random.Generator, n: int) -> tuple[dict[str, tuple[str, ...]], np.ndarray]:
+    """Draw text of many levels of several classes: good trees take off one level after the other.
+
+    Only there does a bound decide that counts the leaves of a deep tree.
+    """
+    levels = int(rng.integers(4, 8))
+    f0, f1 = rng.integers(0, levels, n), rng.integers(0, 2, n)
+    y = f0 % int(rng.integers(2, 6))
+    columns = {"f0": tuple("abcdefg"[v] for v in f0), "f1": tuple("ab"[v] for v in f1)}
+    if rng.random() < 0.5:
+        del columns["f1"]
+    return columns, np.where(rng.random(n) < rng.choice([0.0, 0.1]), rng.integers(0, 2, n), y)
 
 
 def draw_price(rng: np.random.Generator, case: Case) -> Fraction:
     """Draw a price: parts of a row, awkward fractions, decimals, and any double."""
     rows = Fraction(len(case.y))
     total = sum(map(read_weight, case.row_weights.tolist()), Fraction(0))
-    k = int(rng.integers(1, 4))
+    k = int(rng.integers(1, 7))
+    if case.kind == "levels" and rng.random() < 0.6:
+        return k / (7 * rows)
     prices = (
-        Fraction(0), 1 / rows, k / rows, k / (2 * rows), k / (7 * rows), k / total, Fraction(1, 3),
-        Fraction(1, 7), Fraction(k, 232), Fraction("0.01"), Fraction("0.05"),
+        Fraction(0), 1 / rows, k / (2 * rows), k / (7 * rows), k / (7 * rows), k / total,
+        Fraction(1, 3), Fraction(1, 7), Fraction(k, 232), Fraction("0.01"), Fraction("0.05"),
         Fraction("0.123456789"), Fraction(0.1 + 0.2), Fraction(0.006250000000000001),
         Fraction(float(rng.random() / 4)), Fraction(1, 10**9), Fraction("0.99"),
     )  # fmt: skip
     return min(prices[int(rng.integers(len(prices)))], Fraction("0.99"))
 
 
-def draw_tolerance(rng: np.random.Generator, case: Case, price: Fraction) -> float:
+def draw_tolerance(rng: np.random.Generator, case: Case) -> float:
     """Draw a tolerance that some trees lie on, or next to, or any other."""
-    if rng.random() < 0.3:
+    asked = question(case)
+    costs = sorted({asked.cost(tree) for tree in asked.every_tree()})[:LEVELS]
+    if rng.random() < 0.2 or not costs:
         return float(rng.choice([0.0, 0.02, 0.1, 1 / 3, 1 / len(case.y), 0.5, 1.0, rng.random()]))
-    weights = [read_weight(w) for w in case.row_weights.tolist()]
-    wrong = sum((weights[int(rng.integers(len(weights)))] for _ in range(2)), Fraction(0))
-    shift = Fraction(int(rng.integers(0, 3)), 2) * wrong / sum(weights, Fraction(0))
-    border = float(abs(shift + int(rng.integers(-3, 4)) * price))
+    border = float(costs[int(rng.integers(len(costs)))] - costs[0])
     off = (1, 1, 1, 1 + 1e-14, 1 - 1e-11, 1 + 1e-10, 1 - 1e-7)
     return min(1.0, border * float(rng.choice(off)))
 
@@ -121,7 +142,7 @@ def draw_narrower(rng: np.random.Generator, case: Case, tolerance: float) -> dic
 
 
 def question(case: Case) -> Question:
-    """The question of a case, for the referee; price and tolerance are 0 while it is drawn."""
+    """The question of a case, for the referee."""
     encoded, asked, names = case.encoded, case.constraints, list(case.columns)
     rows = max(len(case.y), float(case.row_weights.sum()))
     weights = [Fraction(0)] * len(case.classes)
@@ -136,8 +157,8 @@ def question(case: Case) -> Question:
         encoded.X,
         case.codes,
         case.depth,
-        read_number(case.params.get("leaf_penalty", 0.0), rows),
-        read_number(case.settings.get("tolerance", 0.0), rows),
+        read_number(case.params.get("leaf_penalty", 0.01), rows),
+        read_number(case.settings.get("tolerance", 0.02), rows),
         tuple(weights),
         max(1, asked.get("min_samples_leaf", 1)),
         univariate.leaf_limit(case),

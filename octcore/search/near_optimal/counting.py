@@ -7,7 +7,7 @@ those that use all features of a list.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import floor
 
@@ -303,13 +303,19 @@ def _as_integers(cells: Cells) -> Cells:
 
 
 def _joined(parts: list[Counted], allow: np.ndarray) -> Counted:
-    """Put variants counted in several passes side by side; the cells are those of the first."""
+    """Put variants counted in several passes side by side; the first one is in all of them."""
+    first = parts[0]
     roots = {
         column: {
             cell: [counts[0], *(c for part in parts for c in part.roots[column][cell][1:])]
             for cell, counts in by_cell.items()
         }
-        for column, by_cell in parts[0].roots.items()
+        for column, by_cell in first.roots.items()
     }
-    first = parts[0]
-    return Counted(allow, first.values, first.number, first.cells, roots)
+    cells = tuple(
+        replace(level, counts=np.column_stack(
+            [level.counts[:, :1], *(part.cells[k].counts[:, 1:] for part in parts)]
+        ))
+        for k, level in enumerate(first.cells)
+    )  # fmt: skip
+    return Counted(allow, first.values, first.number, cells, roots)

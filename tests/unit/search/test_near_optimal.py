@@ -21,9 +21,16 @@ def query(instance: Instance) -> TreeQuery:
     return TreeQuery(graph, instance.tolerance)
 
 
-def test_counts_beyond_doubles_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "EXACT", 0.0)  # every count goes to Python's integers
-    cases = [numbered("near-optimal", 1, number) for number in range(60)]
+@pytest.mark.parametrize(
+    ("limit", "value"),
+    [("EXACT", 0.0), ("GRID_BYTES", 1)],
+    ids=["every count is made in Python's integers", "variants are counted two by two"],
+)
+def test_what_only_large_sets_need(
+    limit: str, value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, limit, value)
+    cases = [numbered("near-optimal", 1, number) for number in range(80)]
     deep = [case for case in cases if case.depth > 2]
     assert len(deep) > 20
     for case in deep:
