@@ -14,9 +14,15 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from octcore.errors import SettingsError
+
+READING = Fraction(1, 10**12)
+"""Relative distance at which a fraction is what a number was meant to be."""
+FINEST = 10_000
+"""Parts of a row, or of a unit of weight, that prices and tolerances are fractions of."""
 
 
 @dataclass(frozen=True)
@@ -373,6 +379,29 @@ def check_all(
         name: parameter.check(given[name]) if name in given else parameter.default
         for name, parameter in by_name.items()
     }
+
+
+def as_fraction(number: float, rows: float) -> Fraction:
+    """Read a price or a tolerance as the fraction that was meant: 1/232, not its nearest double.
+
+    It is the nearest fraction whose denominator is at most `FINEST` times the rows, if that is
+    within `READING` of the number; else the number is taken exactly as the computer holds it.
+
+    Parameters
+    ----------
+    number : float
+    rows : float
+        Number of rows, or their total weight where that is more.
+    """
+    exact = Fraction(number)
+    near = exact.limit_denominator(int(FINEST * rows))
+    return near if abs(near - exact) <= READING * abs(exact) else exact
+
+
+def fraction_in_words(number: Fraction) -> str:
+    """Write a fraction, or the double that stands for one too long to be read."""
+    is_short = number.denominator <= 10**15
+    return str(number) if is_short else f"the double {float(number)!r}"
 
 
 def unknown_name(

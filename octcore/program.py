@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from octcore.capabilities import Capability
 from octcore.constraints import ConstraintContext, Constraints, violations
+from octcore.parameters import as_fraction
 from octcore.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -95,6 +97,10 @@ class Problem:
     def majority_leaf(self) -> Tree:
         """The tree that predicts the class of largest weight."""
         return Tree.leaf(int(self.class_weights.argmax()), self.n_features, self.n_classes)
+
+    def fraction(self, number: float) -> Fraction:
+        """Read a price or a tolerance as the fraction that was meant, see `as_fraction`."""
+        return as_fraction(number, max(self.n_samples, float(self.weights.sum())))
 
     def admits(self, tree: Tree) -> bool:
         """Whether a tree keeps the depth and all side constraints."""

@@ -116,6 +116,7 @@ def _report(found: NearOptimalTrees, shown: int) -> str:
             for name, n in ranked[:SHOWN_FEATURES]
             if n
         ]
+    lines += found.statements
     for kept, others in found.same_columns.items():
         lines.append(f"{kept} stands for {', '.join(others)}, which part the rows alike")
     for number, tree in enumerate(found.trees(shown), start=1):

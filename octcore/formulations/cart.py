@@ -91,7 +91,7 @@ def build(problem: Problem) -> Program:
         n_classes=problem.n_classes,
         evaluate=objective.evaluate,
         starts=starts,
-        claims=("a greedy tree: nothing is proven about it",),
+        claims=("a greedy tree: nothing is proven about it", *objective.reading),
         method="heuristic",
     )
 

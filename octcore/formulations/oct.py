@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -41,7 +42,7 @@ from octcore.formulations.shared.univariate import (
     weight_unit,
     with_best_labels,
 )
-from octcore.parameters import FloatRange
+from octcore.parameters import FloatRange, fraction_in_words
 from octcore.program import Capability, ModelSize, Point, Problem, Program, PyomoModel, Sense
 from octcore.tree import metrics, topology
 from octcore.tree.tree import Split, Tree
@@ -112,7 +113,7 @@ def build(problem: Problem) -> Program:
     """Make the OCT program of a problem."""
     model = OCT(problem)
     unit = weight_unit(problem.weights) / model.majority_errors
-    steps = [problem.params["alpha"] * extra for extra in range(2**problem.depth)]
+    steps = [float(model.alpha) * extra for extra in range(2**problem.depth)]
     return Program(
         sense=Sense.MINIMISE,
         n_features=problem.n_features,
@@ -128,6 +129,7 @@ def build(problem: Problem) -> Program:
         claims=(
             f"Thresholds lie between values of a scaled column that differ by {SMALLEST_GAP:g} "
             "at least; closer rows count as inseparable.",
+            f"the price of a split is {fraction_in_words(model.alpha)}",
         ),
     )
 
@@ -162,10 +164,15 @@ class OCT:
         """L-hat: weight that the majority rule gets wrong; 1 if there is none."""
         return majority_errors(self.problem)
 
+    @cached_property
+    def alpha(self) -> Fraction:
+        """Price of a split in errors of the majority rule, as it is read."""
+        return self.problem.fraction(self.problem.params["alpha"])
+
     @property
     def split_price(self) -> float:
         """Price of a split in weight of errors."""
-        return self.problem.params["alpha"] * self.majority_errors
+        return float(self.alpha) * self.majority_errors
 
     @property
     def size(self) -> ModelSize:
@@ -187,7 +194,7 @@ class OCT:
         if not problem.admits(tree):
             return None
         wrong = tree_errors(problem, tree) / self.majority_errors
-        return wrong + problem.params["alpha"] * tree.n_splits
+        return wrong + float(self.alpha) * tree.n_splits
 
     def build(self, guard: Callable[[], None]) -> PyomoModel:
         """Build variables, equations and the objective."""

@@ -89,6 +89,8 @@ class Alternatives:
     same_columns: Mapping[str, tuple[str, ...]]
     """Columns that part all rows alike."""
     seconds: float
+    statements: tuple[str, ...] = ()
+    """As those of `NearOptimalTrees`."""
 
     @property
     def total(self) -> int:
@@ -117,6 +119,7 @@ class Alternatives:
             "favourite": np.array(record["favourite"], int),
             "encoding": Encoding.from_dict(record["encoding"]),
             "same_columns": {k: tuple(v) for k, v in record["same_columns"].items()},
+            "statements": tuple(record.get("statements", ())),
         }
         return cls(**{**record, **special})
 
@@ -169,6 +172,7 @@ def alternatives(
         encoding=found.encoding,
         same_columns=found.same_columns,
         seconds=found.seconds,
+        statements=narrow.statements,
     )
 
 

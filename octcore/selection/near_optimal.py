@@ -25,8 +25,8 @@ from octcore.formulations.base import get_formulation
 from octcore.formulations.path_search import search_problems
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.parameters import FloatRange, check_all, unknown_name
-from octcore.search.near_optimal.instance import Instance, exact, make_instance
+from octcore.parameters import FloatRange, check_all, fraction_in_words, unknown_name
+from octcore.search.near_optimal.instance import BORDER, Instance, make_instance
 from octcore.search.near_optimal.tree_set import TreeGraph, TreeQuery, find_trees
 from octcore.search.univariate.convert import to_tree
 from octcore.search.univariate.search import path_search
@@ -84,8 +84,8 @@ class NearOptimalTrees:
     the heaviest class of its rows, the first of equal ones.  Two trees differ if they differ as
     trees, also where they predict alike.  Encoded columns that part all rows alike (copies and
     complements) count once, by the first of them; `same_columns` names the others.  Penalty and
-    tolerance are read as the decimals that were typed and compared as fractions: a tree exactly on
-    the border is in.
+    tolerance are read as `octcore.parameters.as_fraction` says and compared as fractions: a tree
+    exactly on the border is in.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class NearOptimalTrees:
     @property
     def leaf_penalty(self) -> float:
         """Price of a leaf in accuracy."""
-        return float(self.prepared.settings.params["leaf_penalty"])
+        return float(self._instance.penalty / self._instance.total)
 
     @property
     def optimum(self) -> float:
@@ -126,6 +126,22 @@ class NearOptimalTrees:
     def tolerance(self) -> float:
         """How far below the optimum a tree of the set may be."""
         return float(self._filter.margin / self._instance.total)
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """How the settings were read, and whether trees lie next to the border."""
+        instance, margin = self._instance, self._filter.margin
+        found = [
+            f"the {what} is {fraction_in_words(cost / instance.total)}"
+            for what, cost in (("price of a leaf", instance.penalty), ("tolerance", margin))
+        ]
+        inside, outside = self._query.near_border
+        if inside or outside:
+            found.append(
+                f"a border case: {inside:,} of the trees and {outside:,} others lie within "
+                f"{float(BORDER):g} of the tolerance, and not exactly on it"
+            )
+        return tuple(found)
 
     @property
     def count(self) -> int:
@@ -241,7 +257,7 @@ class NearOptimalTrees:
         margin = old.margin
         if tolerance is not None:
             check_all((TOLERANCE,), {"tolerance": tolerance}, "restrict")
-            margin = exact(tolerance) * self._instance.total
+            margin = self.prepared.problem.fraction(tolerance) * self._instance.total
             if margin > old.margin:
                 raise SettingsError(
                     "TOLERANCE_TOO_LARGE",
@@ -303,6 +319,7 @@ class NearOptimalTrees:
                 "features": self.features,
                 "same_columns": {k: list(v) for k, v in self.same_columns.items()},
                 "seconds": self.seconds,
+                "statements": self.statements,
                 "trees": [
                     {"objective": self.objective(tree), "tree": tree.to_dict()}
                     for tree in self.trees(trees)
@@ -398,7 +415,8 @@ def near_optimal(
         that tie subtrees together (features and pairs of the whole tree, recall, fairness) are
         refused, as subtrees could not be counted apart.
     tolerance : float
-        Distance from the optimum, in accuracy.
+        Distance from the optimum, in accuracy; read as a fraction, as is the penalty
+        (`NearOptimalTrees.statements` says which).
     time_limit : float
         Seconds from the start of encoding; half a count is none, so an early end is an error.
     seed : int
@@ -437,7 +455,7 @@ def near_optimal(
     start = time.perf_counter()
     prepared = prepare(data, settings)
     clock = _Clock(start, settings.time_limit, on_event, cancel)
-    instance = _instance(prepared, exact(tolerance))
+    instance = _instance(prepared, prepared.problem.fraction(tolerance))
     graph = _graph(prepared, instance, clock)
     if graph is None:
         raise SettingsError(
@@ -556,7 +574,7 @@ def _instance(prepared: Prepared, tolerance: Fraction) -> Instance:
         problem.y,
         problem.n_classes,
         problem.depth,
-        exact(problem.params["leaf_penalty"]),
+        problem.fraction(problem.params["leaf_penalty"]),
         tolerance,
         class_weight=weights,
         min_samples_leaf=constraints.min_samples_leaf or 1,

@@ -176,7 +176,7 @@ def _certificate(
     prepared: Prepared, program: Program, outcome: Outcome, status: str
 ) -> Certificate:
     proven = status == "optimal" or status == "infeasible"
-    statements = [*program.claims, *outcome.claims]
+    statements = [*outcome.claims, *program.claims]
     if status == "optimal" and _leaves_out_thresholds(prepared):
         statements.append(
             f"optimal among trees on the {prepared.encoding.key} features, not among all thresholds"

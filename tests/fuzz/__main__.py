@@ -1,15 +1,27 @@
-"""``python -m tests.fuzz [--seconds S] [--cases N] [--seed N] [--jobs N] [KEY...]``."""
+"""``python -m tests.fuzz [--seconds S] [--cases N] [--seed N] [--jobs N] [--bounds] [KEY...]``.
+
+``--bounds`` compiles the kernels of the searches again with every index checked, which takes
+minutes the first time, and runs a few cases with them.
+"""
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
 import os
+import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
+from octcore import kernels
 from tests.fuzz.campaign import Tally, campaign, first_failure
 from tests.fuzz.checks import keys
+
+BOUNDS = "NUMBA_BOUNDSCHECK"
+COMPILED = ("path-search", "penalty-path", "threshold-search", "near-optimal", "margot")
+"""Keys whose cases go through all kernels of the searches."""
 
 
 def main() -> int:
@@ -21,14 +33,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--first", action="store_true", help="stop at the first failure")
+    parser.add_argument("--bounds", action="store_true", help="check every index of the kernels")
     asked = parser.parse_args()
     unknown = sorted(set(asked.keys) - set(keys()))
     if unknown:
         parser.error(f"unknown key {unknown[0]}; choose from {', '.join(keys())}")
+    if asked.bounds and not os.environ.get(BOUNDS):
+        return _with_bounds()
+    chosen = tuple(asked.keys) or (COMPILED if asked.bounds else keys())
     if asked.seconds is None and asked.cases is None:
-        asked.seconds = 60.0
+        # With bounds the time is that of compiling.
+        asked.seconds, asked.cases = (None, 40 * len(chosen)) if asked.bounds else (60.0, None)
     os.environ.setdefault("OCTCORE_CHECK", "1")
-    chosen = tuple(asked.keys) or keys()
     if asked.first:
         found = first_failure(chosen, asked.seed, asked.cases)
         print(found or "nothing failed")
@@ -46,6 +62,14 @@ def main() -> int:
     tally.seconds = time.monotonic() - start
     print(tally.report())
     return 0 if tally.is_clean else 1
+
+
+def _with_bounds() -> int:
+    """Run the same campaign in a process whose kernels check every index, and are kept apart."""
+    folder = kernels.cache_folder() or Path(tempfile.gettempdir()) / "octcore"
+    checked = {BOUNDS: "1", kernels.CACHE_VARIABLE: str(folder.parent / "bounds")}
+    command = [sys.executable, "-m", "tests.fuzz", *sys.argv[1:]]
+    return subprocess.run(command, env=os.environ | checked, check=False).returncode
 
 
 if __name__ == "__main__":

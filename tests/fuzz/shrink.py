@@ -45,8 +45,8 @@ def _simpler(case: Case) -> Iterator[Case]:
         yield replace(case, constraints={k: v for k, v in case.constraints.items() if k != name})
     if case.weights is not None:
         yield replace(case, weights=None)
-    if case.settings:
-        yield replace(case, settings={})
+    for name in case.settings:
+        yield replace(case, settings={k: v for k, v in case.settings.items() if k != name})
     for i in range(n if n > 2 else 0):
         yield case.rows([j for j in range(n) if j != i])
     if len(case.columns) > 1:

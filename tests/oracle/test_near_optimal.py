@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import os
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from octcore.search.near_optimal.instance import exact, make_instance
+from octcore.search.near_optimal.instance import make_instance
 from octcore.search.near_optimal.tree_set import TreeQuery, find_trees
 
 REFERENCE = os.environ.get("OCT_REFERENCE")
@@ -37,8 +38,8 @@ def test_counts(row: dict[str, str]) -> None:
         y,
         int(y.max()) + 1,
         int(row["depth"]),
-        exact(float(row["leaf_penalty"])),
-        exact(float(row["tolerance"])),
+        Fraction(row["leaf_penalty"]),
+        Fraction(row["tolerance"]),
     )
     graph = find_trees(instance, lambda done: None, lambda phase, done: None)
     assert graph is not None

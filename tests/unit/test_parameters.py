@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import math
 import pickle
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from octcore.errors import DataError, SettingsError, TooLargeError
-from octcore.parameters import Choice, Flag, FloatRange, IntRange, Names, check_all
+from octcore.parameters import (
+    Choice,
+    Flag,
+    FloatRange,
+    IntRange,
+    Names,
+    as_fraction,
+    check_all,
+    fraction_in_words,
+)
 
 SHARE = FloatRange("share", 0.5, low=0.0, high=1.0, high_open=True)
 DEPTH = IntRange("depth", 2, low=1, high=8)
@@ -51,6 +61,29 @@ def test_choices_flags_and_names() -> None:
     with pytest.raises(SettingsError, match="true or false"):
         flag.check("perhaps")
     assert Names("drop").check("a, b,,a") == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("number", "rows", "words"),
+    [
+        (1 / 232, 232, "1/232"),
+        (2 / 232, 232, "1/116"),
+        (0.01, 150, "1/100"),
+        (0.006250000000000001, 160, "1/160"),
+        (0.1 + 0.2, 1e7, "3/10"),
+        (1 / 7, 4, "1/7"),
+        (1 / (10_000 * 579), 579, "1/5790000"),
+        (0.0, 10, "0"),
+        (2.0**-40, 10, "1/1099511627776"),
+        (0.004310344828, 232, "the double 0.004310344828"),
+        (5e-324, 10, "the double 5e-324"),
+    ],
+)
+def test_prices_are_the_fractions_that_were_meant(number: float, rows: float, words: str) -> None:
+    read = as_fraction(number, rows)
+    assert fraction_in_words(read) == words
+    assert read == Fraction(number) or read.denominator <= 10_000 * rows
+    assert abs(read - Fraction(number)) <= Fraction(number) / 10**12
 
 
 def test_unknown_names_list_near_matches() -> None:

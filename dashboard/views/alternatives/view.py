@@ -165,6 +165,8 @@ def _headline(run_id: str, record: Alternatives, search: dict[str, Any]) -> None
         f"**{shown}{of_all}** within {points_words(record.tolerance)} of the proven optimum "
         f"{text.number(record.optimum)}; counted exactly in {text.seconds(record.seconds)}."
     )
+    if record.statements:
+        st.caption(text.markdown(f"Read so: {'; '.join(record.statements)}.", 400))
     view = jobs.view(run_id)
     run = None if view is None else view.run
     if run is None:

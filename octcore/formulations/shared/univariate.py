@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from octcore.errors import SettingsError
 from octcore.formulations.shared.constraint_kinds import fixes_labels
-from octcore.parameters import FloatRange
+from octcore.parameters import FloatRange, fraction_in_words
 from octcore.program import Problem, Program, Sense
 from octcore.tree import metrics, topology
 from octcore.tree.tree import Split, Tree
@@ -82,7 +83,21 @@ class UnivariateObjective:
     @property
     def split_weight(self) -> float | None:
         """The FlowOCT paper's weight, None when leaves are penalised."""
-        return self.problem.params.get("split_weight")
+        return None if self.problem.params.get("split_weight") is None else float(self.price)
+
+    @cached_property
+    def price(self) -> Fraction:
+        """The regulariser that is used, `split_weight` or `leaf_penalty`, as it is read."""
+        by_weight = self.problem.params.get("split_weight")
+        given = self.problem.params["leaf_penalty"] if by_weight is None else by_weight
+        read = self.problem.fraction(given)
+        return read if read < 1 else Fraction(given)  # a weight of 1 would have no price
+
+    @property
+    def reading(self) -> tuple[str, ...]:
+        """What the certificate says about the price; nothing where there is none."""
+        what = "price of a leaf" if self.split_weight is None else "weight of the splits"
+        return (f"the {what} is {fraction_in_words(self.price)}",) if self.price else ()
 
     @cached_property
     def total_weight(self) -> float:
@@ -93,8 +108,8 @@ class UnivariateObjective:
     def penalty(self) -> float:
         """Price of a leaf on the count scale."""
         if self.split_weight is not None:
-            return self.split_weight / (1 - self.split_weight)
-        return self.problem.params["leaf_penalty"] * self.total_weight
+            return float(self.price / (1 - self.price))
+        return float(self.price * Fraction(self.total_weight))
 
     @property
     def scale(self) -> float:
@@ -121,6 +136,7 @@ class UnivariateObjective:
             "scale": self.scale,
             "shift": self.shift,
             "granularity": self.granularity,
+            "claims": self.reading,
         }
         return Program(**{**common, **own})
 
@@ -138,7 +154,7 @@ class UnivariateObjective:
         correct = float(self.problem.weights[hit].sum())
         if self.split_weight is not None:
             return (1 - self.split_weight) * correct - self.split_weight * tree.n_splits
-        return correct / self.total_weight - self.problem.params["leaf_penalty"] * tree.n_leaves
+        return correct / self.total_weight - float(self.price) * tree.n_leaves
 
     def evaluate(self, tree: Tree) -> float | None:
         """Objective by routing all rows; None for a tree that breaks a side constraint."""

@@ -7,7 +7,7 @@ those that use all features of a list.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import floor
 
@@ -114,7 +114,7 @@ class Counter:
         allow : ndarray of shape (n_columns, n_variants), bool
             Columns that a variant may use; variant 0 allows what any of them allows.
         """
-        n_grid = 2**self.instance.depth * len(self.values) * 8
+        n_grid = self.instance.most_leaves(self.instance.depth) * len(self.values) * 8
         most = max(2, GRID_BYTES // n_grid)
         if allow.shape[1] <= most:
             return self._count(allow)
@@ -142,7 +142,7 @@ class Counter:
         return exact
 
     def _grid(self, n_variants: int, depth: int) -> np.ndarray:
-        return np.zeros((2**depth, len(self.values), n_variants))
+        return np.zeros((self.instance.most_leaves(depth), len(self.values), n_variants))
 
     def _errors_within(self, budget: int) -> int:
         return int(np.searchsorted(self.values, budget // self.instance.unit, side="right"))
@@ -168,7 +168,7 @@ class Counter:
             self._work, n_active, leaf, i.unit, i.price, level.depth, budget, self.values,
             self.number, share, 0, n_active, self._table,
         )  # fmt: skip
-        return self._gather(self._table, 4, budget)
+        return self._gather(budget)
 
     def _upper(self, level: Level, node: int, share: np.ndarray, below: Cells | None) -> tuple:
         """Cells of a deeper node from those of its children."""
@@ -180,7 +180,7 @@ class Counter:
             self._table[0, self.number[leaf]] += 1.0
         self._combine(level.edges_of(node), below, budget, share)
         self.costs.guard(self.costs.scored)
-        return self._gather(self._table, 2**level.depth, budget)
+        return self._gather(budget)
 
     def _combine(self, edges: np.ndarray, below: Cells, budget: int, share: np.ndarray) -> None:
         combine(
@@ -188,9 +188,9 @@ class Counter:
             self.values, self.number, share, self._table,
         )  # fmt: skip
 
-    def _gather(self, grid: np.ndarray, n_leaves: int, budget: int) -> tuple:
-        i = self.instance
-        return gather(grid, n_leaves, self._errors_within(budget), self.values, i.unit, i.price)
+    def _gather(self, budget: int) -> tuple:
+        i, n_errors = self.instance, self._errors_within(budget)
+        return gather(self._table, n_errors, self.values, i.unit, i.price)
 
     def _count_roots(self, counted: Counted, share: np.ndarray) -> None:
         """Fill `counted.roots`: the trees of the whole set by root column."""
@@ -208,7 +208,7 @@ class Counter:
                 roots[int(edge[0])] = self._exact_edge(edge, counted, self.budget)
                 continue
             self._combine(edge[None, :], counted.cells[0], self.budget, share)
-            roots[int(edge[0])] = self._named(self._gather(self._table, 2**top.depth, self.budget))
+            roots[int(edge[0])] = self._named(self._gather(self.budget))
 
     def _shallow_roots(self, counted: Counted, share: np.ndarray) -> None:
         i, work = self.instance, self.scratch(share.shape[1])
@@ -220,7 +220,7 @@ class Counter:
                 work, n_active, IMPOSSIBLE, i.unit, i.price, depth, self.budget, self.values,
                 self.number, share, int(position), int(position) + 1, self._table,
             )  # fmt: skip
-            found = self._named(self._gather(self._table, 4, self.budget))
+            found = self._named(self._gather(self.budget))
             counted.roots[int(work.active[position])] = found
 
     def _named(self, gathered: tuple) -> dict[tuple[int, int], list[int]]:
@@ -281,7 +281,7 @@ class Counter:
 
 def exact_budget(instance: Instance, optimum: Fraction) -> int:
     """Scaled budget of the trees within the tolerance of an optimal cost; never too small."""
-    return floor((optimum + instance.tolerance) * instance.unit)
+    return floor((optimum + instance.reach) * instance.unit)
 
 
 def _nodes(level: Level) -> range:
@@ -303,13 +303,19 @@ def _as_integers(cells: Cells) -> Cells:
 
 
 def _joined(parts: list[Counted], allow: np.ndarray) -> Counted:
-    """Put variants counted in several passes side by side; the cells are those of the first."""
+    """Put variants counted in several passes side by side; the first one is in all of them."""
+    first = parts[0]
     roots = {
         column: {
             cell: [counts[0], *(c for part in parts for c in part.roots[column][cell][1:])]
             for cell, counts in by_cell.items()
         }
-        for column, by_cell in parts[0].roots.items()
+        for column, by_cell in first.roots.items()
     }
-    first = parts[0]
-    return Counted(allow, first.values, first.number, first.cells, roots)
+    cells = tuple(
+        replace(level, counts=np.column_stack(
+            [level.counts[:, :1], *(part.cells[k].counts[:, 1:] for part in parts)]
+        ))
+        for k, level in enumerate(first.cells)
+    )  # fmt: skip
+    return Counted(allow, first.values, first.number, cells, roots)

@@ -14,7 +14,7 @@ from octcore.kernels import inner, kernel
 from octcore.search.near_optimal.counting import Cells, Counted, Counter
 from octcore.search.near_optimal.graph import BOTTOM
 from octcore.search.near_optimal.instance import unpack_bits
-from octcore.search.near_optimal.kernels import IMPOSSIBLE
+from octcore.search.near_optimal.kernels import IMPOSSIBLE, cheapest_side, list_options
 from octcore.search.near_optimal.listing import heaviest_class
 from octcore.search.univariate.intrinsics import shared_bits
 
@@ -58,39 +58,40 @@ def _predict(words, word_class, class_weight, amount, rows, shares):
 
 
 @inner()
-def _weigh_sides(work, i, n_active, unit, price, budget, values, number, allow, weights, grid):
+def _weigh_sides(
+    work, i, n_active, unit, price, depth, budget, values, number, allow, weights, grid
+):
     """Weights ``grid[side, size - 1, errors]`` of a leaf (size 1) or a stump below column i."""
     e0, e1 = work.leaf[0, i], work.leaf[1, i]
     if unit * (e0 + e1) + 2 * price <= budget:
         weight = weights[1, number[e0 + e1]]
         grid[0, 0, number[e0]] += weight
         grid[1, 0, number[e1]] += weight
+    found = np.zeros(2, np.int64)
+    for s in range(2):
+        room = budget - cheapest_side(work, 1 - s, i, unit, price, depth)
+        found[s] = list_options(work, s, i, n_active, room, unit, price, number, allow)
     for s in range(2):
         other = work.leaf[1 - s, i]
-        for j in range(n_active):
-            errors = work.table[s, i, j]
-            if allow[work.active[j], 0] == 0.0 or errors >= IMPOSSIBLE:
-                continue
-            if unit * errors + 2 * price > budget:
-                continue
-            work.options[s, number[errors], 0] += 1.0
-            if unit * (errors + other) + 3 * price > budget:
-                continue
-            weight = weights[2, number[errors + other]]
-            grid[1 - s, 0, number[other]] += weight
-            if work.options[s, number[errors], 0] == 1.0:
-                grid[s, 1, number[errors]] += weight
-    for a in range(len(values)):
-        if work.options[0, a, 0] == 0.0:
-            continue
-        for b in range(len(values)):
-            errors = values[a] + values[b]
-            if unit * errors + 4 * price > budget:
-                break  # errors ascend
-            weight = weights[3, number[errors]]
-            grid[0, 1, a] += weight * work.options[1, b, 0]
-            grid[1, 1, b] += weight * work.options[0, a, 0]
-    work.options[:, :, 0] = 0.0
+        for a in range(found[s]):
+            e = work.seen[s, a]
+            errors = values[e] + other
+            if unit * errors + 3 * price <= budget:
+                weight = weights[2, number[errors]]
+                grid[1 - s, 0, number[other]] += weight * work.options[s, e, 0]
+                grid[s, 1, e] += weight
+    for a in range(found[0]):
+        left = work.seen[0, a]
+        for b in range(found[1]):
+            right = work.seen[1, b]
+            errors = values[left] + values[right]
+            if unit * errors + 4 * price <= budget:
+                weight = weights[3, number[errors]]
+                grid[0, 1, left] += weight * work.options[1, right, 0]
+                grid[1, 1, right] += weight * work.options[0, left, 0]
+    for s in range(2):
+        for a in range(found[s]):
+            work.options[s, work.seen[s, a], 0] = 0.0
 
 
 @kernel()
@@ -107,7 +108,9 @@ def _predict_below(
             continue
         grid[:] = 0.0
         stumps = n_active if depth >= 2 else 0
-        _weigh_sides(work, i, stumps, unit, price, budget, values, number, allow, weights, grid)
+        _weigh_sides(
+            work, i, stumps, unit, price, depth, budget, values, number, allow, weights, grid
+        )
         for q in range(len(subset)):
             part[0, q] = subset[q] & ~columns[column, q]
             part[1, q] = subset[q] & columns[column, q]
@@ -153,10 +156,9 @@ def class_shares(
     """
     instance, levels = counter.instance, counter.levels
     shares = np.zeros((len(instance.order), len(instance.weight)))
-    weights = np.zeros((2 ** max(2, instance.depth), len(counter.values)))
-    for e, errors in enumerate(counter.values):
-        for leaves in range(1, len(weights) + 1):
-            weights[leaves - 1, e] = float(admits(int(errors), leaves))
+    weights = np.zeros((instance.most_leaves(instance.depth), len(counter.values)))
+    for errors, leaves in {cell for by_cell in counted.roots.values() for cell in by_cell}:
+        weights[leaves - 1, counter.number[errors]] = float(admits(errors, leaves))
     outside: list[np.ndarray] = [np.zeros(0)]
     for level in range(len(levels)):
         below = counted.cells[level] if level < len(counted.cells) else None

@@ -177,9 +177,8 @@ class LeastCosts:
         active = work.active[:n_active]
         chosen = np.arange(n_active) if roots is None else np.flatnonzero(roots[active])
         part = np.index_exp[:, chosen]
-        stump = i.unit * work.stump[part].astype(np.int64) + 2 * i.price
-        smaller = np.minimum(i.unit * work.leaf[part].astype(np.int64) + i.price, stump)
-        outvoted = i.unit * work.outvoted[part].astype(np.int64)
+        smaller = np.minimum(i.scaled(work.leaf[part], 1), i.scaled(work.stump[part], 2))
+        outvoted = i.scaled(work.outvoted[part], 0)
         low = np.minimum(smaller, outvoted + 3 * i.price)
         total = low.sum(axis=0)
         order = np.argsort(total, kind="stable")

@@ -2,7 +2,8 @@
 
 All arithmetic is exact.  A cost is ``unit * errors + price * leaves`` in integers; when penalty and
 tolerance have too many digits for that, `price` is rounded down and the final comparison of every
-cell is made in fractions, so that a tree exactly on the border is in and no other.
+cell is made in fractions, so that a tree exactly on the border is in and no other.  A class weight
+is the simplest fraction that rounds to the given double, or that double itself.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from octcore.errors import SettingsError
+from octcore.search.near_optimal.kernels import IMPOSSIBLE, LARGE
 from octcore.search.univariate.presolve import Columns, equal_groups, reduce_columns
 
 WORD = 32
@@ -23,6 +25,8 @@ LARGEST_COST = 1 << 58
 """Sums of a few costs stay inside 63 bits."""
 LARGEST_DENOMINATOR = 10**9
 """Weights are read as the simplest fraction that rounds to the given double."""
+BORDER = Fraction(1, 10**9)
+"""Trees so close to the border of the tolerance, in accuracy, are looked at, in or out."""
 MOST_ERROR_UNITS = 1 << 24
 """Largest total weight in units of the smallest common one; beyond it the tables get too long."""
 
@@ -119,6 +123,27 @@ class Instance:
         """Whether `price` is the penalty itself and not rounded down."""
         return self.penalty * self.unit == self.price
 
+    @property
+    def reach(self) -> Fraction:
+        """Largest cost beyond the optimum of the trees that are looked at."""
+        return self.tolerance + BORDER * self.total
+
+    def most_leaves(self, depth: int) -> int:
+        """Largest number of leaves of a subtree of a depth, as every leaf has rows."""
+        return min(2**depth, int((self.order >= 0).sum()) // self.least)
+
+    def scaled(self, errors: np.ndarray, leaves: int) -> np.ndarray:
+        """Scaled costs of so many errors; `LARGE` where they are `IMPOSSIBLE`, which is no number.
+
+        Parameters
+        ----------
+        errors : ndarray of int32
+        leaves : int
+        """
+        possible = errors < IMPOSSIBLE
+        whole = np.where(possible, errors, 0).astype(np.int64)
+        return np.where(possible, self.unit * whole + self.price * leaves, LARGE)
+
     def cost(self, errors: int, leaves: int) -> Fraction:
         """Exact cost in integer weight units."""
         return errors + self.penalty * leaves
@@ -197,13 +222,14 @@ def make_instance(
     """
     given = np.ones(n_classes) if class_weight is None else np.asarray(class_weight, float)
     weight, weight_unit = common_unit(given, np.bincount(y, minlength=n_classes))
-    columns = reduce_columns(X, forbidden)
+    columns = reduce_columns(X, forbidden, roots)
     order, word_class = _row_order(y, n_classes)
     real = np.maximum(order, 0)
     bits = pack_bits((X[real][:, columns.kept].T > 0) & (order >= 0))
     total = int(weight[y].sum())
     penalty, margin = leaf_penalty * total, tolerance * total
-    unit, price = _scale(penalty, margin, total, depth)
+    least = max(1, min_samples_leaf)
+    unit, price = _scale(penalty, margin, total, min(2**depth, len(y) // least))
     allowed = np.ones(len(columns.kept), bool)
     if roots is not None:
         allowed = np.zeros(len(columns.kept), bool)
@@ -216,7 +242,7 @@ def make_instance(
         word_class=word_class,
         weight=weight,
         minority=pack_bits((_outvoted(X, y, weight)[real] & (order >= 0))[None, :])[0],
-        least=max(1, min_samples_leaf),
+        least=least,
         depth=depth,
         max_leaves=2**depth if max_leaves is None else min(max_leaves, 2**depth),
         roots=allowed,
@@ -228,11 +254,6 @@ def make_instance(
         price=price,
         leaf_allowed=roots is None,
     )
-
-
-def exact(number: float) -> Fraction:
-    """Read a setting as the decimal that was typed: 0.01 is 1/100, not its nearest double."""
-    return Fraction(repr(float(number)))
 
 
 def common_unit(weights: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, Fraction]:
@@ -263,10 +284,14 @@ def common_unit(weights: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, Frac
     return np.array(whole, np.int32), Fraction(shared, denominator)
 
 
-def _scale(penalty: Fraction, margin: Fraction, total: int, depth: int) -> tuple[int, int]:
-    """Scaled cost of an error and of a leaf; the latter is rounded down if need be."""
+def _scale(penalty: Fraction, margin: Fraction, total: int, leaves: int) -> tuple[int, int]:
+    """Scaled cost of an error and of a leaf; the latter is rounded down if need be.
+
+    No cost is above `LARGEST_COST`: weights, penalty and margin are below 2^24 and leaves below
+    2^20 or the number of rows, so that a power of two of 2^12 at least always fits.
+    """
     unit = lcm(penalty.denominator, margin.denominator)
-    largest = 2 * total + (penalty + 1) * 2**depth + margin
+    largest = 2 * total + (penalty + 1) * max(4, leaves) + margin + 1
     if unit * largest > LARGEST_COST:
         unit = 1 << (int(LARGEST_COST / largest).bit_length() - 1)
     return unit, floor(penalty * unit)

@@ -370,14 +370,14 @@ def least_cost(
         if costs[i] > most:
             costs[i] = LARGE
             continue
-        costs[i] = _cheapest_side(work, 0, i, unit, price, depth)
-        costs[i] += _cheapest_side(work, 1, i, unit, price, depth)
+        costs[i] = cheapest_side(work, 0, i, unit, price, depth)
+        costs[i] += cheapest_side(work, 1, i, unit, price, depth)
         best = min(best, costs[i])
     return n_active, best, limit
 
 
 @inner()
-def _cheapest_side(work, side, i, unit, price, depth):
+def cheapest_side(work, side, i, unit, price, depth):
     """Least cost of a leaf or stump on one side of column i."""
     cost = unit * work.leaf[side, i] + price
     if depth >= 2 and work.stump[side, i] < IMPOSSIBLE:
@@ -393,7 +393,7 @@ def _add_product(cell, first, second, third):
 
 
 @inner()
-def _list_options(work, side, i, n_active, budget, unit, price, number, allow):
+def list_options(work, side, i, n_active, budget, unit, price, number, allow):
     """Count the stumps on one side of column i by errors; return how many errors occur."""
     options, seen, row = work.options[side], work.seen[side], work.table[side, i]
     found = 0
@@ -431,25 +431,25 @@ def count_below(
     first, last : int
         Active columns that may be the root, ``first <= i < last``; the single leaf counts when
         `first` is 0.
-    grid : ndarray of shape (4, n_errors, n_variants)
+    grid : ndarray of shape (n_leaves, n_errors, n_variants)
     """
     nothing = np.ones(allow.shape[1])
     if first == 0 and leaf < IMPOSSIBLE and unit * leaf + price <= budget:
         _add_product(grid[0, number[leaf]], nothing, nothing, nothing)
     for i in range(first, last):
         root = allow[work.active[i]]
-        cheap_left = _cheapest_side(work, 0, i, unit, price, depth)
-        cheap_right = _cheapest_side(work, 1, i, unit, price, depth)
+        cheap_left = cheapest_side(work, 0, i, unit, price, depth)
+        cheap_right = cheapest_side(work, 1, i, unit, price, depth)
         if root[0] == 0.0 or cheap_left + cheap_right > budget:
             continue
         e0, e1 = work.leaf[0, i], work.leaf[1, i]
         if unit * (e0 + e1) + 2 * price <= budget:
             _add_product(grid[1, number[e0 + e1]], root, nothing, nothing)
         if depth >= 2:
-            n_left = _list_options(
+            n_left = list_options(
                 work, 0, i, n_active, budget - cheap_right, unit, price, number, allow
             )
-            n_right = _list_options(
+            n_right = list_options(
                 work, 1, i, n_active, budget - cheap_left, unit, price, number, allow
             )
             _add_stumps(work, root, n_left, n_right, e0, e1, unit, price, budget, values, number,
@@ -505,10 +505,10 @@ def combine(edges, start, errors, leaves, costs, counts, budget, values, number,
 
 
 @kernel()
-def gather(grid, n_leaves, n_errors, values, unit, price):
+def gather(grid, n_errors, values, unit, price):
     """Cells of a grid that hold trees, by cost: errors, leaves, costs, counts; clears the grid."""
     found = 0
-    for leaf in range(n_leaves):
+    for leaf in range(len(grid)):
         for e in range(n_errors):
             if grid[leaf, e, 0] > 0.0:
                 found += 1
@@ -516,7 +516,7 @@ def gather(grid, n_leaves, n_errors, values, unit, price):
     leaves = np.empty(found, np.int64)
     costs = np.empty(found, np.int64)
     k = 0
-    for leaf in range(n_leaves):
+    for leaf in range(len(grid)):
         for e in range(n_errors):
             if grid[leaf, e, 0] > 0.0:
                 errors[k], leaves[k] = e, leaf + 1

@@ -15,7 +15,7 @@ from octcore import kernels
 from octcore.search.near_optimal.counting import Counted, Counter, exact_budget
 from octcore.search.near_optimal.disagreement import class_shares
 from octcore.search.near_optimal.graph import LeastCosts, build_levels
-from octcore.search.near_optimal.instance import Instance
+from octcore.search.near_optimal.instance import BORDER, Instance
 from octcore.search.near_optimal.kernels import LARGE
 from octcore.search.near_optimal.listing import Cell, Listing, pick, used_exactly
 from octcore.search.univariate.tree import PathTree
@@ -89,8 +89,8 @@ def find_trees_compiled(
     known_cost: Fraction | None = None,
 ) -> TreeGraph | None:
     """Find the trees as `find_trees` does, without a look at whether kernels are compiled."""
-    slack = 0 if instance.is_scaled_exactly else 2**instance.depth
-    room = slack + floor(instance.tolerance * instance.unit) + 1
+    slack = 0 if instance.is_scaled_exactly else instance.most_leaves(instance.depth)
+    room = slack + floor(instance.reach * instance.unit) + 1
     # A tree beyond the least cost of its rows by more than that is in no near-optimal tree.
     costs = LeastCosts(instance, guard, room if known_cost is None else None)
     report("optimum", 0)
@@ -122,10 +122,9 @@ def _least_scaled(costs: LeastCosts, roots: np.ndarray | None) -> int:
     n_active, _ = costs.scan(instance.all_rows, instance.depth)
     work = costs.work
     allowed = roots[work.active[:n_active]]
-    sides = instance.unit * work.leaf[:, :n_active].astype(np.int64) + instance.price
+    sides = instance.scaled(work.leaf[:, :n_active], 1)
     if instance.depth == 2:
-        stump = work.stump[:, :n_active].astype(np.int64)
-        sides = np.minimum(sides, instance.unit * stump + 2 * instance.price)
+        sides = np.minimum(sides, instance.scaled(work.stump[:, :n_active], 2))
     return int(sides.sum(axis=0)[allowed].min(initial=LARGE))
 
 
@@ -181,17 +180,24 @@ class TreeQuery:
     @cached_property
     def cells(self) -> dict[Cell, int]:
         """Number of trees by errors, leaves and required features tested (all of them)."""
-        everything = (1 << len(self.required)) - 1
-        return {
-            cell: n
-            for cell, n in sorted(self.listing.root_cells().items())
-            if cell[2] == everything and self._admits(cell[0], cell[1])
-        }
+        asked = self._asked_cells().items()
+        return {cell: n for cell, n in sorted(asked) if self._admits(cell[0], cell[1])}
 
     @property
     def count(self) -> int:
         """Number of trees."""
         return sum(self.cells.values())
+
+    @property
+    def near_border(self) -> tuple[int, int]:
+        """Numbers of trees next to the border, within and beyond, but not exactly on it."""
+        assert self.margin is not None
+        counts = [0, 0]
+        for (errors, leaves, _), n in self._asked_cells().items():
+            beyond = self.instance.cost(errors, leaves) - self.graph.optimum - self.margin
+            if 0 < abs(beyond) <= BORDER * self.instance.total:
+                counts[beyond > 0] += n
+        return counts[0], counts[1]
 
     def roots(self) -> dict[int, int]:
         """Number of trees by root column; -1 is the single leaf."""
@@ -247,6 +253,15 @@ class TreeQuery:
         shares = np.zeros((int(real.sum()), total.shape[1]))
         shares[self.instance.order[real]] = total[real]
         return shares / max(1, self.count)
+
+    def _asked_cells(self) -> dict[Cell, int]:
+        """Cells of the trees that meet the conditions, whatever the margin."""
+        everything = (1 << len(self.required)) - 1
+        return {
+            cell: n
+            for cell, n in self.listing.root_cells().items()
+            if cell[2] == everything and cell[1] <= self.max_leaves
+        }
 
     def _variants(self) -> np.ndarray:
         allowed = ~np.isin(self.groups, self.banned)

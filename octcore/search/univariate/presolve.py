@@ -69,21 +69,27 @@ class Presolved:
     n_samples: int
 
 
-def reduce_columns(X: np.ndarray, excluded: np.ndarray | None = None) -> Columns:
-    """Drop excluded, constant, duplicate and complementary columns; the lowest index stays.
+def reduce_columns(
+    X: np.ndarray, excluded: np.ndarray | None = None, preferred: np.ndarray | None = None
+) -> Columns:
+    """Drop excluded, constant, duplicate and complementary columns.
+
+    Of equal ones a preferred one stays, and of several the lowest index.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features), values 0 and 1
     excluded : ndarray of shape (n_features,), bool, optional
         Columns that may not be used.
+    preferred : ndarray of shape (n_features,), bool, optional
     """
     n_features = X.shape[1]
+    order = range(n_features) if preferred is None else np.argsort(~preferred, kind="stable")
     position = np.full(n_features, -1, np.int64)
     flipped = np.zeros(n_features, bool)
     kept: list[int] = []
     seen: dict[bytes, tuple[int, bool]] = {}
-    for f in range(n_features):
+    for f in order:
         column = np.ascontiguousarray(X[:, f], bool)
         if column.all() or not column.any() or (excluded is not None and excluded[f]):
             continue
@@ -96,7 +102,8 @@ def reduce_columns(X: np.ndarray, excluded: np.ndarray | None = None) -> Columns
             kept.append(f)
         else:
             position[f], flipped[f] = found
-    return Columns(np.array(kept, np.int64), position, flipped)
+    ranked = np.append(np.argsort(np.argsort(kept)), -1)  # the last one is of excluded columns
+    return Columns(np.sort(np.array(kept, np.int64)), ranked[position], flipped)
 
 
 def integer_weights(weights: np.ndarray | None, n_samples: int) -> tuple[np.ndarray, float]:
