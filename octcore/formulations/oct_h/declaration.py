@@ -112,7 +112,7 @@ def _bound(judge: OCTHTrees) -> float:
         float(weights.sum() * (1 - metrics.accuracy_ceiling(X, y, weights))),
         best_stump_errors(X, y, weights),
         judge.price,
-        2**problem.depth - 1 if judge.most_splits is None else judge.most_splits,
+        judge.most_splits,
     )
     return errors / judge.majority_errors
 
