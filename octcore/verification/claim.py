@@ -49,6 +49,8 @@ class Claim:
     """Class whose share is compared between groups."""
     attributes: Mapping[str, Array] = field(default_factory=dict)
     """Group codes of the rows by raw column, for fairness limits."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Results beside the tree, as stored with the run: among them what a proof is made of."""
 
     @property
     def total(self) -> float:

@@ -26,10 +26,9 @@ from pathlib import Path
 
 import numpy as np
 
-from octcore.verification.base import SECONDS, Verdict, Verification
+from octcore.verification.base import NotProvenError, Proven, WrongError
 
 TITLE = "octcore MARGOT proof 1"
-METHOD = "weak duality at every closed state"
 ROUNDING = 1e-13
 """Share of the sums of a dual value that double precision may lose."""
 TOLERANCE = 1e-6
@@ -53,17 +52,9 @@ class MargotData:
     left of an upper plane."""
 
 
-class WrongLogError(Exception):
-    """What the log says is false or less than claimed; the text says why."""
-
-
-class NoLogError(Exception):
-    """The log says nothing about the claim: it is missing, incomplete or of something else."""
-
-
 def check_log(
     data: MargotData, log: str | Path, claimed: float, guard: Callable[[], None] = lambda: None
-) -> Verification:
+) -> Proven:
     """Check that a log proves a lower bound on the objective of every tree.
 
     Parameters
@@ -71,35 +62,28 @@ def check_log(
     guard : callable
         Called for every state; it raises when the check must end.
 
-    Returns
-    -------
-    Verification
-        Refuted where a state of the log is false or the states together prove less than the claim;
-        not verified where the log is missing, ends early, leaves routings out or is of other rows.
+    Raises
+    ------
+    WrongError
+        If a state of the log is false, or the states together prove less than the claim.
+    NotProvenError
+        If the log is missing, ends early, leaves routings out or is of other rows.
     """
     try:
         checker = _Checker.of(data, claimed)
         prefixes = checker.read(Path(log), guard)
-        if checker.lowest < claimed - TOLERANCE * max(1e-9, abs(claimed)):
-            raise WrongLogError(
-                f"the bound {claimed:.9g} is claimed, the closed states prove {checker.lowest:.9g}"
-            )
-        if not _covers(prefixes, checker.twins, checker.n_upper, guard):
-            raise NoLogError("the log is incomplete, its closed states leave routings out")
-    except WrongLogError as error:
-        return Verification(Verdict.REFUTED, f"refuted: {error}", METHOD)
-    except NoLogError as error:
-        return Verification(Verdict.NOT_VERIFIED, f"not verified: {error}", METHOD)
     except FileNotFoundError:
-        words = "not verified: no log, the file of the proof is gone"
-        return Verification(Verdict.NOT_VERIFIED, words, METHOD)
+        raise NotProvenError("no log, the file of the proof is gone") from None
     except (OSError, EOFError, ValueError, zlib.error):
-        words = "not verified: the log cannot be read to its end"
-        return Verification(Verdict.NOT_VERIFIED, words, METHOD)
-    statement = (
-        f"verified independently in {SECONDS}: {len(prefixes)} closed states cover all routings"
-    )
-    return Verification(Verdict.CONFIRMED, statement, METHOD)
+        raise NotProvenError("the log cannot be read to its end") from None
+    if checker.lowest < claimed - TOLERANCE * max(1e-9, abs(claimed)):
+        raise WrongError(
+            f"the bound {claimed:.9g} is claimed, the closed states prove {checker.lowest:.9g}"
+        )
+    if not _covers(prefixes, checker.twins, checker.n_upper, guard):
+        raise NotProvenError("the log is incomplete, its closed states leave routings out")
+    proven = min(checker.lowest, claimed)  # offsets were bounded for trees better than the claim
+    return Proven(proven, f"{len(prefixes)} closed states cover all routings")
 
 
 @dataclass(eq=False)
@@ -156,11 +140,11 @@ class _Checker:
         with gzip.open(path, "rb") as stream:
             head = stream.readline().decode().strip(), json.loads(stream.readline())
             if head != (TITLE, {"rows": n, "depth": self.depth}):
-                raise NoLogError("the log is of another problem")
+                raise NotProvenError("the log is of another problem")
             while record := stream.read(fixed):
                 guard()
                 if len(record) < fixed:
-                    raise NoLogError("the log ends in the middle of a state")
+                    raise NotProvenError("the log ends in the middle of a state")
                 array = np.frombuffer(record, np.uint8)
                 quads = array[n:].reshape(n_nodes, width)
                 codes = (quads[:, :, None] >> np.array([0, 2, 4, 6], np.uint8)) & 3
@@ -168,32 +152,32 @@ class _Checker:
                 count = int((codes == 2).sum())
                 given = stream.read(8 * count)
                 if len(given) < 8 * count:
-                    raise NoLogError("the log ends in the middle of a state")
+                    raise NotProvenError("the log ends in the middle of a state")
                 if (codes == 3).any():
-                    raise WrongLogError("a state of the log has an unknown code")
+                    raise WrongError("a state of the log has an unknown code")
                 prefix = array[:n].astype(np.int64)
                 self._see(prefix, codes, np.frombuffer(given, "<f8"))
                 prefixes.append(array[:n])
         if not prefixes:
-            raise NoLogError("the log has no states")
+            raise NotProvenError("the log has no states")
         return np.array(prefixes)
 
     def _see(self, prefix: np.ndarray, codes: np.ndarray, given: np.ndarray) -> None:
         """Check one state and keep its bound."""
         if (prefix >= len(codes)).any():
-            raise WrongLogError("a path leads out of the tree")
+            raise WrongError("a path leads out of the tree")
         if not np.isfinite(given).all() or (given < 0).any():
-            raise WrongLogError("a multiplier is negative")
+            raise WrongError("a multiplier is negative")
         n = len(prefix)
         if (codes[:, n:] == 1).any():
-            raise WrongLogError("a routing row has no penalty")
+            raise WrongError("a routing row has no penalty")
         values = np.zeros(codes.shape)
         values[:, :n] = np.where(codes[:, :n] == 1, self.penalties, 0.0)
         values[codes == 2] = given
         with np.errstate(over="ignore", invalid="ignore"):
             total = sum(self._node_dual(node, prefix, row) for node, row in enumerate(values))
         if not np.isfinite(total):
-            raise WrongLogError("a multiplier is too large")
+            raise WrongError("a multiplier is too large")
         self.lowest = min(self.lowest, float(total))
 
     def _node_dual(self, node: int, prefix: np.ndarray, row: np.ndarray) -> float:
@@ -203,9 +187,9 @@ class _Checker:
         side = _sides(node, prefix, self.depth)
         hinge, route = row[:n], row[n:]
         if hinge[side == 2].any() or route[(side == 2) | (side == 0)].any():
-            raise WrongLogError("a row is charged where its path is not known")
+            raise WrongError("a row is charged where its path is not known")
         if (hinge > self.penalties[node]).any():
-            raise WrongLogError("a multiplier exceeds its penalty")
+            raise WrongError("a multiplier exceeds its penalty")
         slack = hinge * self.y
         force = route * np.where(side == 2, 0, side)
         right = slack[slack > 0].sum() + force[force > 0].sum()

@@ -9,16 +9,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from octcore.verification.base import Guard, NotProvenError, Proven
 from octcore.verification.claim import Array, Claim
 from octcore.verification.coupled import coupled_optimum, coupled_seconds, make_sums
 from octcore.verification.literals import Task, estimated_seconds, least_errors, make_rows
-from octcore.verification.value import Value
+from octcore.verification.value import Value, value_of
 
 PAIRS, COUPLED = "all pairs of literals", "all vectors of sums over leaves"
 MOST_TESTS = 50_000
 MOST_PAIRS = 12
 """Forbidden pairs; each may double the number of sets of features."""
 MOST_BYTES = 1e9
+SMALLEST_OCT_GAP = 1e-4
+"""Values of a column that lie closer may count as equal in the model of OCT."""
+LIMITS_OF_BIN_OCT = frozenset({"class_weight", "forbidden_features"})
+"""Other limits count the idle splits of its full trees."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +35,22 @@ class Plan:
     """Seconds; infinite where memory would not suffice."""
     derive: Callable[[Callable[[], None]], float | None]
     """``derive(guard)`` returns the least errors + price x leaves, None if there is no tree."""
+
+
+def derived(claim: Claim, guard: Guard) -> Proven:
+    """Derive the optimum of a univariate claim."""
+    if claim.formulation == "bin-oct" and set(claim.limits) - LIMITS_OF_BIN_OCT:
+        raise NotProvenError("bin-oct counts idle splits in its side constraints")
+    if claim.formulation == "oct":
+        steps = [np.diff(np.unique(claim.X[:, j])) for j in claim.columns]
+        if any(len(step) and step.min() < SMALLEST_OCT_GAP for step in steps):
+            raise NotProvenError("values lie closer than the model of OCT tells apart")
+    value = value_of(claim)
+    plan = make_plan(claim, value)
+    guard.expects(plan.estimate)
+    cost = plan.derive(guard)
+    optimum = None if cost is None else float(value.of(cost, 0))
+    return Proven(optimum, plan.method, is_optimum=True, estimate=plan.estimate)
 
 
 def make_plan(claim: Claim, value: Value) -> Plan:

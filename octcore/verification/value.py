@@ -7,18 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from octcore.verification.claim import Array, Claim, Routed
+from octcore.verification.base import Guard, Proven, WrongError
+from octcore.verification.claim import Array, Claim, Routed, scores
 
-ACCURACY = frozenset(
-    {
-        "path-search", "threshold-search", "path-columns", "flow-oct", "bend-oct",
-        "accelerated-bend-oct", "oct-binary",
-    }
-)  # fmt: skip
-"""Formulations of accuracy - leaf_penalty x leaves, or of its twin with split_weight."""
-UNIVARIATE = ACCURACY | {"oct", "bin-oct"}
-COUNTING = UNIVARIATE | {"s-oct"}
-"""Formulations whose objective is a function of errors and leaves alone."""
+METHOD = "conflicting rows"
+TOLERANCE, ROUNDING = 1e-8, 1e-12
+"""Shares of the total weight and of an objective; both are sums in double precision."""
+GAP_TOLERANCE = 1e-3
+"""Relative, of the empty strips of S-OCT: a solver's tolerance."""
 
 
 @dataclass(frozen=True)
@@ -44,34 +40,76 @@ class Value:
         """Whether more is better."""
         return self.per_error < 0
 
-    def excess(self, better: float, worse: float) -> float:
-        """By how much one value is better than another; negative if it is worse."""
-        return better - worse if self.is_maximised else worse - better
-
 
 def value_of(claim: Claim) -> Value:
     """Read the objective of a formulation that counts errors and leaves."""
     params, total = claim.params, claim.total
-    if claim.formulation in ACCURACY:
-        weight = params.get("split_weight")
-        if weight is None:
-            return Value(1.0, -1.0 / total, -float(params["leaf_penalty"]))
-        return Value((1 - weight) * total + weight, -(1.0 - weight), -float(weight))
     if claim.formulation == "bin-oct":
         return Value(0.0, 1.0, 0.0)
-    alpha = float(params.get("alpha") or 0.0)
-    if claim.formulation == "oct":
-        shares = np.bincount(claim.y, claim.weights, claim.n_classes)
-        of_majority = float(shares.sum() - shares.max())
-        return Value(-alpha, 1.0 / (of_majority if of_majority > 0 else 1.0), alpha)
-    if alpha == 0:  # S-OCT, objective A
-        return Value(total, -1.0, 0.0)
-    return Value(-alpha, 1.0 / total, alpha)
+    if claim.formulation in {"oct", "s-oct"}:
+        alpha = float(params.get("alpha") or 0.0)
+        if claim.formulation == "oct":
+            shares = np.bincount(claim.y, claim.weights, claim.n_classes)
+            of_majority = float(shares.sum() - shares.max())
+            total = of_majority if of_majority > 0 else 1.0
+        elif alpha == 0:  # objective A of S-OCT
+            return Value(total, -1.0, 0.0)
+        return Value(-alpha, 1.0 / total, alpha)
+    weight = params.get("split_weight")  # else accuracy - leaf_penalty x leaves, or its twin
+    if weight is None:
+        return Value(1.0, -1.0 / total, -float(params["leaf_penalty"]))
+    return Value((1 - weight) * total + weight, -(1.0 - weight), -float(weight))
 
 
-def errors_of(claim: Claim, routed: Routed) -> float:
-    """Weight that the claimed tree misclassifies."""
-    return float(claim.weights[routed.predicted != claim.y].sum())
+def slack(claim: Claim, objective: float) -> float:
+    """By how much values may differ: a small share of the total weight, and rounding."""
+    of_weight = TOLERANCE * claim.total * abs(value_of(claim).per_error)
+    return of_weight + ROUNDING * abs(objective)
+
+
+def worth(claim: Claim, routed: Routed) -> float:
+    """Objective of the claimed tree, from the weight that it misclassifies and its leaves."""
+    errors = float(claim.weights[routed.predicted != claim.y].sum())
+    return float(value_of(claim).of(errors, len(claim.tree.labels)))
+
+
+def worth_with_gaps(claim: Claim, routed: Routed) -> float:
+    """`worth` of a tree of S-OCT, whose splits leave strips of width epsilon empty."""
+    least = float(claim.params["epsilon"]) * (1 - GAP_TOLERANCE)
+    thin = [node for node, gap in _gaps(claim, routed).items() if gap < least]
+    if thin:
+        raise WrongError(f"the gap of node {thin[0]} is below epsilon")
+    return worth(claim, routed)
+
+
+def _gaps(claim: Claim, routed: Routed) -> dict[int, float]:
+    """Width of the empty strip around every split, for weights of 1-norm 1."""
+    gaps = {}
+    for node, rows in routed.rows.items():
+        split = claim.tree.splits[node]
+        at = scores(split, claim.X[rows[claim.weights[rows] > 0]])
+        right = at > split.threshold
+        norm = sum(abs(weight) for _, weight in split.weights)
+        if right.any() and not right.all():
+            gaps[node] = float((at[right].min() - at[~right].max()) / norm)
+    return gaps
+
+
+def by_conflicts(claim: Claim, guard: Guard) -> Proven:
+    """Bound by identical rows of several classes, which err in every tree.
+
+    A single leaf errs on all but its class; a tree with a split has two leaves at least.
+    """
+    value = value_of(claim)
+    errors = conflict_errors(claim.X, claim.y, claim.weights, claim.n_classes)
+    return Proven(best_of(claim, value, errors), METHOD)
+
+
+def best_of(claim: Claim, value: Value, errors: float) -> float:
+    """Bound on trees of which those with a split have so many errors at least."""
+    shares = np.bincount(claim.y, claim.weights, claim.n_classes)
+    both = float(value.of(float(shares.sum() - shares.max()), 1)), float(value.of(errors, 2))
+    return max(both) if value.is_maximised else min(both)
 
 
 def equal_rows(X: Array) -> Array:

@@ -73,5 +73,6 @@ def test_the_last_class_has_no_second_name(run):
 
 def test_claims_beyond_the_chains_are_not_verified(run):
     bare = replace(run, tree=None)
-    assert replace(bare, objective=5.0).verify().status == "not verified"  # said to be optimal
+    assert replace(bare, objective=5.0, bound=5.0).verify().status == "not verified"
+    assert replace(bare, objective=5.0).verify().status == "refuted"  # it says that it is optimal
     assert replace(bare, status="feasible", bound=float("nan")).verify().status == "not verified"
