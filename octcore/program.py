@@ -305,6 +305,12 @@ class Program:
     describe: Callable[[Tree], tuple[Mapping[str, Any], tuple[str, ...]]] | None = None
     """``describe(tree) -> (values, statements)`` about the final tree, such as its node gaps; they
     go to the run's values and to the certificate."""
+    prove: Callable[[float, Callable[[], bool]], Iterator[Any]] | None = None
+    """``prove(bound, stop)``: steps of a proof that no tree is better than a bound, for
+    verification to check, where a search can find one whoever solved the program.  A tree among
+    them is better, and the last step."""
+    kernels: tuple[str, ...] = ()
+    """Sets of kernels that `prove` needs."""
     method: str = "mip"
     """What proves the bound: "mip", "mip+path-search" when the model holds values of an exact
     search, "path-search", "threshold-search", "routing-search", or "heuristic"."""

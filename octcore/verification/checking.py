@@ -51,6 +51,8 @@ class Finished(Protocol):
     def sample_weight(self) -> np.ndarray | None: ...  # noqa: D102
     @property
     def values(self) -> Mapping[str, Any]: ...  # noqa: D102
+    @property
+    def prove(self) -> Any: ...  # noqa: D102
 
 
 def verify(
@@ -276,6 +278,7 @@ def claim_of(run: Finished) -> Claim:
             for name in filter(None, named)
         },
         values=run.values,
+        prove=run.prove,
     )
 
 

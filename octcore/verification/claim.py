@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,6 +51,8 @@ class Claim:
     """Group codes of the rows by raw column, for fairness limits."""
     values: Mapping[str, Any] = field(default_factory=dict)
     """Results beside the tree, as stored with the run: among them what a proof is made of."""
+    prove: Callable[[float, Callable[[], None]], Iterator[Any]] | None = None
+    """``prove(bound, guard)``: seconds that it may take, then steps of a proof of a bound."""
 
     @property
     def total(self) -> float:

@@ -85,6 +85,17 @@ def _of_accuracy(*params: str, **others: Any) -> Known:
     return _univariate("leaf_penalty", "split_weight", *params, **others)
 
 
+def _margot(*params: str, **others: Any) -> Known:
+    """A member of the MARGOT family."""
+    return Known(
+        frozenset({"C_upper", "C_last", "epsilon", "big_m", *params}),
+        worth=margot_claim.worth,
+        proofs=(margot_claim.by_conflicts, margot_claim.by_states),
+        closed=1e-4,
+        **others,
+    )
+
+
 KNOWN: Mapping[str, Known] = {
     "cart": _of_accuracy("criterion", proofs=()),
     "path-search": _of_accuracy("exact_root_values"),
@@ -106,23 +117,9 @@ KNOWN: Mapping[str, Known] = {
         worth=value.worth_with_gaps,
         proofs=(value.by_conflicts, chains.by_chains),
     ),
-    "margot": Known(
-        frozenset({"C_upper", "C_last", "norm", "proof_log", "epsilon", "big_m"}),
-        only={"norm": ("l2",)},
-        worth=margot_claim.worth,
-        proofs=(margot_claim.by_conflicts, margot_claim.by_log),
-        closed=1e-4,
-    ),
-    "hfs-margot": Known(
-        frozenset({"C_upper", "C_last", "budget_upper", "budget_last", "epsilon", "big_m"}),
-        closed=1e-4,
-    ),
-    "sfs-margot": Known(
-        frozenset(
-            {"C_upper", "C_last", "budget_upper", "budget_last", "alpha", "epsilon", "big_m"}
-        ),
-        closed=1e-4,
-    ),
+    "margot": _margot("norm", "proof_log", only={"norm": ("l2",)}),
+    "hfs-margot": _margot("budget_upper", "budget_last"),
+    "sfs-margot": _margot("budget_upper", "budget_last", "alpha"),
     "mm-svm-oct": Known(
         frozenset({"c1", "c2", "c3", "relabel", "epsilon", "big_m", "start_seconds"}), closed=1e-4
     ),

@@ -1,4 +1,4 @@
-"""The claim of a MARGOT run: its tree by routing and plane by plane, its bound by the log.
+"""The claim of a run of the MARGOT family: its tree by routing and plane by plane, its bound.
 
 A stored tree has no branch nodes that all rows pass, which the perfect tree of the model has.  Such
 a node has the plane without weights that is best for its rows; as the level that it stood on is
@@ -7,19 +7,15 @@ not stored, every level is tried.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-
 import numpy as np
 
-from octcore.verification.base import Guard, NotProvenError, Proven, WrongError
+from octcore.verification.again import found_again
+from octcore.verification.base import Guard, Proven, WrongError
 from octcore.verification.claim import Claim, Routed, scores
-from octcore.verification.margot import MargotData, check_log
+from octcore.verification.margot import MargotData, check_states
 
 STRIP_TOLERANCE = 2e-7
 """How far a row may stand inside the strip of an upper plane: a solver's tolerance."""
-SECONDS_PER_BYTE = 1e-5
-"""Of the packed log; measured 5e-6 on 100 rows."""
 
 
 def worth(claim: Claim, routed: Routed) -> float:
@@ -27,7 +23,8 @@ def worth(claim: Claim, routed: Routed) -> float:
     found = _worth(claim, routed, 1, 0, np.arange(len(claim.y)))
     if not np.isfinite(found):
         raise WrongError(
-            "a row stands in the strip of an upper plane, or a label is on the wrong side"
+            "a row stands in the strip of an upper plane, a label is on the wrong side, or a plane "
+            "uses too many features"
         )
     return float(found)
 
@@ -37,23 +34,25 @@ def by_conflicts(claim: Claim, guard: Guard) -> Proven:
     return Proven(_conflict_cost(claim), "conflicting rows")
 
 
-def by_log(claim: Claim, guard: Guard) -> Proven:
-    """Bound by the log that the search wrote; "proof_log" of the values names its file."""
-    log = claim.values.get("proof_log")
-    if not log or claim.bound is None:
-        raise NotProvenError("no log of the search was asked for (proof_log)")
-    estimate = SECONDS_PER_BYTE * float(claim.values.get("proof_bytes") or 0.0)
-    guard.expects(estimate)
+def by_states(claim: Claim, guard: Guard) -> Proven:
+    """Bound by states that cover all trees, with the multipliers that close each of them."""
+    params = claim.params
+    budgets = None
+    if "budget_upper" in params:
+        budgets = int(params["budget_upper"]), int(params["budget_last"])
     data = MargotData(
-        claim.X,
+        np.asarray(claim.X, float),
         _signs(claim),
         claim.weights,
         claim.depth,
-        float(claim.params["C_upper"]),
-        float(claim.params["C_last"]),
-        float(claim.params["epsilon"]),
+        float(params["C_upper"]),
+        float(params["C_last"]),
+        float(params["epsilon"]),
+        budgets,
+        float(params["alpha"]) if "alpha" in params else None,
     )
-    return replace(check_log(data, Path(str(log)), claim.bound, guard), estimate=estimate)
+    assert claim.bound is not None
+    return check_states(data, found_again(claim, guard, worth), claim.bound, guard)
 
 
 def _signs(claim: Claim) -> np.ndarray:
@@ -130,4 +129,13 @@ def _plane_cost(claim: Claim, routed: Routed, node: int, level: int) -> float:
         return np.inf
     square = sum(weight * weight for _, weight in split.weights)
     slack = np.maximum(0.0, 1.0 - _signs(claim)[rows] * score)
-    return 0.5 * square + _penalty(claim, level) * float(claim.weights[rows] @ slack)
+    price = _features_beyond(claim, len(split.weights), level)
+    return price + 0.5 * square + _penalty(claim, level) * float(claim.weights[rows] @ slack)
+
+
+def _features_beyond(claim: Claim, used: int, level: int) -> float:
+    """Price of the features of a plane beyond the budget of its level."""
+    budget = claim.params.get("budget_last" if level == claim.depth - 1 else "budget_upper")
+    if budget is None or used <= int(budget):
+        return 0.0
+    return float(claim.params.get("alpha", np.inf)) * (used - int(budget))
