@@ -327,13 +327,14 @@ float or None
         Any
             The steps, see `octcore.program.Program.prove`.
         """
-        run = self.needed
-        known = {p.name for p in get_formulation(run.formulation).info.hyperparameters}
+        run, formulation = self, get_formulation(self.formulation)
+        assert run.train is not None
+        known = {p.name for p in formulation.info.hyperparameters}
         params = {name: value for name, value in run.params.items() if name in known}
-        asked = {k: v for k, v in run.settings.items() if k != "data"} | {"params": params}
-        settings = check_settings(**asked)
+        asked = {k: v for k, v in run.settings.items() if k != "data"}
+        settings = check_settings(**{**asked, "params": params})
         problem = make_problem(settings, run.train, run.encoding, run.sample_weight)
-        program = get_formulation(run.formulation).build(problem)
+        program = formulation.build(problem)
         if program.prove is None:
             return
         if not kernels.are_ready(*program.kernels):

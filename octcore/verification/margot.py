@@ -26,7 +26,7 @@ from itertools import islice
 
 import numpy as np
 
-from octcore.verification.base import NotProvenError, Proven, WrongError
+from octcore.verification.base import NotProvenError, Proven
 
 ROUNDING = 1e-13
 """Share of the sums of a dual value that double precision may lose."""
@@ -76,10 +76,8 @@ def check_states(
 
     Raises
     ------
-    WrongError
-        If a state is none: its multipliers are not feasible, or its features beyond a budget.
     NotProvenError
-        If the states leave something out.
+        If a state is none, as its multipliers are not feasible, or the states leave something out.
     """
     checker = _Checker.of(data, claimed)
     stream, lowest = iter(states), np.inf
@@ -150,18 +148,19 @@ class _Checker:
         if (prefix.shape, multipliers.shape, kept.shape, allowed.shape) != (*shapes, shapes[2]):
             raise NotProvenError("the proof is of another problem")
         if (prefix < 0).any() or (prefix >= self.n_nodes).any():
-            raise WrongError("a path leads out of the tree")
+            raise NotProvenError("a path leads out of the tree")
         if not np.isfinite(multipliers).all() or (multipliers < 0).any():
-            raise WrongError("a multiplier is negative")
+            raise NotProvenError("a multiplier is negative")
         if (kept & ~allowed).any():
-            raise WrongError("a feature is kept that may not be used")
+            raise NotProvenError("a feature is kept that may not be used")
         with np.errstate(over="ignore", invalid="ignore"):
-            total = sum(
-                self._node(node, prefix, multipliers[:, node], kept[:, node], allowed[:, node])
-                for node in range(self.n_nodes)
-            )
+            total = np.zeros(count)
+            for node in range(self.n_nodes):
+                total += self._node(
+                    node, prefix, multipliers[:, node], kept[:, node], allowed[:, node]
+                )
         if np.isnan(total).any():
-            raise WrongError("a multiplier is too large")
+            raise NotProvenError("a multiplier is too large")
         return float(total.min())
 
     def _node(
@@ -172,9 +171,9 @@ class _Checker:
         side = _sides(node, prefix, self.data.depth)
         hinge, route = row[:, :n], row[:, n:]
         if hinge[side == 2].any() or route[(side == 2) | (side == 0)].any():
-            raise WrongError("a row is charged where its path is not known")
+            raise NotProvenError("a row is charged where its path is not known")
         if (hinge > self.penalties[node]).any():
-            raise WrongError("a multiplier exceeds its penalty")
+            raise NotProvenError("a multiplier exceeds its penalty")
         slack, force = hinge * self.y, route * np.where(side == 2, 0, side)
         right = np.maximum(slack, 0).sum(axis=1) + np.maximum(force, 0).sum(axis=1)
         left = -np.minimum(slack, 0).sum(axis=1) - np.minimum(force, 0).sum(axis=1)

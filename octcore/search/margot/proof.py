@@ -274,14 +274,15 @@ class _Prover(RoutingFrame):
 
     def _split(self, has_choice: bool) -> bool:
         """Decide a feature where the budget bites, else a sample."""
-        node = self._node_to_sparsify(has_choice)
-        if node is None and not has_choice and not self._choose_nearest():
-            node = next(iter(np.flatnonzero(self._rests(self.bank) > 0.0)), None)
-            if node is None:
-                self._end()
-                return False
-        if node is not None:
-            self._split_feature(int(node))
+        costs = self._rests(self.bank) * (self.allowed & ~self.kept).any(axis=1)
+        room = max(0.0, self.cutoff() - float(lower_bound(self.bank)) - float(costs.sum()))
+        node = 0 if costs[0] > 0.01 * room else int(np.argmax(costs))
+        share = _FEATURE_SHARE if has_choice and node >= self.problem.n_upper else 0.0
+        if costs[node] > share * room:
+            self._split_feature(node)
+            return False
+        if not has_choice and not self._choose_nearest():
+            self._end()
             return False
         far = np.empty_like(self.prefix)
         packed = np.zeros((self.problem.n_nodes, (2 * len(far) + 3) // 4), np.uint8)
@@ -289,17 +290,6 @@ class _Prover(RoutingFrame):
         branch(*arguments, _FAR * self.cutoff(), self.desk.choice, far, packed)
         self._close_or_keep(self.pair, far)
         return True
-
-    def _node_to_sparsify(self, has_choice: bool) -> int | None:
-        """Node where features beyond the budget cost much of what the bound lacks, if any."""
-        if self.masks is None:
-            return None
-        open_features = (self.allowed & ~self.kept).any(axis=1)
-        costs = np.where(open_features, self._rests(self.bank), 0.0)
-        room = self.cutoff() - float(lower_bound(self.bank)) - float(costs.sum())
-        node = 0 if costs[0] > 0.01 * room else int(np.argmax(costs))
-        share = _FEATURE_SHARE if node >= self.problem.n_upper else 0.0
-        return node if costs[node] > (share * room if has_choice else 0.0) else None
 
     def _split_feature(self, node: int) -> None:
         """Leave open the states in which a node uses its heaviest free feature, and does not."""
