@@ -18,7 +18,8 @@ from octcore.verification import Verdict, Verification, verify
 
 AUTOMATIC_ESTIMATE = 1.0
 """Seconds that a check may be expected to take to be done without being asked for."""
-AUTOMATIC_LIMIT = 2.5
+AUTOMATIC_LIMIT, AUTOMATIC_MEMORY = 4.0, 250e6
+"""Seconds of CPU and bytes that a check may take without being asked for."""
 STORE_ENVIRONMENT = "OCTCORE_STORE"
 
 logger = logging.getLogger(__name__)
@@ -29,20 +30,17 @@ def verified(
     time_limit: float = 60.0,
     cancel: Callable[[], bool] | None = None,
     expected: float | None = None,
+    memory_limit: float | None = None,
 ) -> Run:
     """Return the run with what an independent check says; a refuted case is kept in a file.
 
     Parameters
     ----------
-    time_limit : float
-        Seconds for the check.
-    cancel : callable or None
-        Asked often; a true answer ends the check.
-    expected : float or None
-        Longest estimate with which a check is begun; the time limit by default.
+    time_limit, cancel, expected, memory_limit
+        As for `octcore.verify`.
     """
     try:
-        found = verify(run, time_limit, cancel, expected)
+        found = verify(run, time_limit, cancel, expected, memory_limit)
     except Exception as defect:  # a defect of the check must not cost the run
         logger.warning("A verification failed.", exc_info=True)
         words = f"not verified: the check itself failed ({type(defect).__name__}: {defect})"
@@ -61,7 +59,7 @@ def after_solve(run: Run, cancel: Callable[[], bool]) -> Run:
     """Verify a run where that is quick."""
     if cancel():
         return run
-    return verified(run, AUTOMATIC_LIMIT, cancel, AUTOMATIC_ESTIMATE)
+    return verified(run, AUTOMATIC_LIMIT, cancel, AUTOMATIC_ESTIMATE, AUTOMATIC_MEMORY)
 
 
 def keep_case(run: Run) -> Path:

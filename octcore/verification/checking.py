@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+import psutil
+from threadpoolctl import ThreadpoolController
 
 from octcore.verification.base import (
     SECONDS,
@@ -22,10 +23,7 @@ from octcore.verification.base import (
 )
 from octcore.verification.claim import Claim, broken_rules, route
 from octcore.verification.known import KNOWN, Known, unknown
-
-ONE_THREAD_CELLS = 10_000
-"""From so many encoded cells on it pays to keep numpy's small products to one thread: more would
-only wait for each other."""
+from octcore.verification.table import encode
 
 
 class Finished(Protocol):
@@ -58,6 +56,7 @@ def verify(
     time_limit: float = 60.0,
     cancel: Callable[[], bool] | None = None,
     expected: float | None = None,
+    memory_limit: float | None = None,
 ) -> Verification:
     """Derive again, independently, what a run claims.
 
@@ -71,6 +70,8 @@ def verify(
         Asked often; a true answer ends the check without a verdict.
     expected : float or None
         Longest estimate with which a check is begun; the time limit by default.
+    memory_limit : float or None
+        Bytes that the check may take beside the run; half of what is free by default.
 
     Returns
     -------
@@ -80,21 +81,28 @@ def verify(
     """
     if run.certificate.verified is False:
         return run.certificate.verification  # its claim was withdrawn: there is nothing to check
-    guard = Guard(time_limit, cancel, time_limit if expected is None else expected)
+    longest = time_limit if expected is None else expected
+    most = psutil.virtual_memory().available / 2 if memory_limit is None else memory_limit
+    guard = Guard(time_limit, cancel, longest, most)
     try:
         _refuse_incomplete(run)
-        claim = claim_of(run)
-        one_thread = claim.X.size > ONE_THREAD_CELLS
-        with threadpool_limits(1, user_api="blas") if one_thread else nullcontext():
-            found = check(claim, guard)
+        with _threadpools().limit(limits=1, user_api="blas"):
+            found = check(claim_of(run, guard), guard)
+    except WrongError as error:
+        found = Verification(Verdict.REFUTED, f"refuted: {error}")
     except NotProvenError as error:
         found = _not_verified(error)
     except MemoryError:
         found = _not_verified(NotProvenError("memory did not suffice"))
     seconds = f"{guard.elapsed:.2g} s" if guard.elapsed >= 0.01 else "under 0.01 s"
-    return replace(
-        found, seconds=guard.elapsed, statement=found.statement.replace(SECONDS, seconds)
-    )
+    statement = found.statement.replace(SECONDS, seconds)
+    return replace(found, statement=statement, seconds=guard.elapsed, estimate=guard.estimate)
+
+
+@functools.cache
+def _threadpools() -> ThreadpoolController:
+    """Threads of numpy's products: more than one would not be seen by the limit on CPU time."""
+    return ThreadpoolController()
 
 
 def _refuse_incomplete(run: Finished) -> None:
@@ -121,28 +129,23 @@ def check(claim: Claim, guard: Guard) -> Verification:
     `SECONDS` in the statement stands for the seconds.
     """
     known = KNOWN[claim.formulation]
-    try:
-        _check_tree(claim, known)
-        _check_numbers(claim, known)
-        if claim.method == "heuristic":
-            raise NotProvenError("there is nothing to verify, a heuristic claims no proof")
-        if claim.bound is None and claim.status != "infeasible":
-            raise NotProvenError("there is nothing to verify, no bound is claimed")
-        if not known.proofs:
-            raise NotProvenError(f"there is no independent check for {claim.formulation}")
-        return _first_verdict(claim, known, guard)
-    except WrongError as error:
-        return Verification(Verdict.REFUTED, f"refuted: {error}")
-    except NotProvenError as error:
-        return _not_verified(error)
+    _check_tree(claim, known, guard)
+    _check_numbers(claim, known)
+    if claim.method == "heuristic":
+        raise NotProvenError("there is nothing to verify, a heuristic claims no proof")
+    if claim.bound is None and claim.status != "infeasible":
+        raise NotProvenError("there is nothing to verify, no bound is claimed")
+    if not known.proofs:
+        raise NotProvenError(f"there is no independent check for {claim.formulation}")
+    return _first_verdict(claim, known, guard)
 
 
-def _check_tree(claim: Claim, known: Known) -> None:
+def _check_tree(claim: Claim, known: Known, guard: Guard) -> None:
     """Route the rows: constraints and objective of the claimed tree."""
     if claim.tree is None:
         return
     routed = route(claim.tree, claim.X)
-    broken = broken_rules(claim, routed)
+    broken = broken_rules(claim, routed, guard)
     if broken:
         raise WrongError(f"the tree breaks a side constraint: {broken[0]}")
     if known.worth is None:
@@ -194,9 +197,7 @@ def _judged(claim: Claim, known: Known, proven: Proven) -> Verification:
 
     def verdict(status: Verdict, statement: str) -> Verification:
         known_optimum = optimum if is_optimum else None
-        return Verification(
-            status, statement, proven.method, known_optimum, estimate=proven.estimate
-        )
+        return Verification(status, statement, proven.method, known_optimum)
 
     is_optimum = proven.is_optimum
     if optimum is None:
@@ -240,7 +241,7 @@ def _excess(claim: Claim, known: Known, better: float, worse: float) -> float:
     return better - worse if known.is_maximised(claim) else worse - better
 
 
-def claim_of(run: Finished) -> Claim:
+def claim_of(run: Finished, guard: Guard) -> Claim:
     """Read the claim of a run from what is stored with it."""
     settings, train = run.settings, run.train
     limits = dict(settings.get("constraints") or {})
@@ -260,7 +261,7 @@ def claim_of(run: Finished) -> Claim:
         objective=run.objective,
         bound=run.bound,
         tree=run.tree,
-        X=_encoded(run.encoding, train.frame),
+        X=encode(run.encoding, train.frame, guard),
         y=np.asarray(train.y),
         weights=_weights(limits.get("class_weight"), train.y, classes, run.sample_weight),
         n_classes=len(classes),
@@ -277,11 +278,6 @@ def claim_of(run: Finished) -> Claim:
         },
         values=run.values,
     )
-
-
-def _encoded(encoding: Any, frame: Any) -> np.ndarray:
-    """Encode the training rows, small where they are bits."""
-    return encoding.transform(frame, np.uint8 if encoding.is_binary else np.float64)
 
 
 def _weights(
@@ -301,4 +297,5 @@ def _weights(
 
 
 def _not_verified(error: NotProvenError) -> Verification:
-    return Verification(Verdict.NOT_VERIFIED, f"not verified: {error}", estimate=error.estimate)
+    colon = "" if str(error).startswith("(") else ":"
+    return Verification(Verdict.NOT_VERIFIED, f"not verified{colon} {error}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,7 +102,7 @@ def by_conflicts(claim: Claim, guard: Guard) -> Proven:
     A single leaf errs on all but its class; a tree with a split has two leaves at least.
     """
     value = value_of(claim)
-    errors = conflict_errors(claim.X, claim.y, claim.weights, claim.n_classes)
+    errors = conflict_errors(claim.X, claim.y, claim.weights, claim.n_classes, guard)
     return Proven(best_of(claim, value, errors), METHOD)
 
 
@@ -112,7 +113,7 @@ def best_of(claim: Claim, value: Value, errors: float) -> float:
     return max(both) if value.is_maximised else min(both)
 
 
-def equal_rows(X: Array) -> Array:
+def equal_rows(X: Array, guard: Callable[[], None]) -> Array:
     """Number of every row, the same for equal rows; column by column, or 64 columns of 0 and 1."""
     if ((X == 0) | (X == 1)).all():
         packed = np.packbits(X.astype(bool), axis=1)
@@ -121,14 +122,17 @@ def equal_rows(X: Array) -> Array:
         X = padded.view(np.uint64)
     group = np.zeros(len(X), np.int64)
     for column in X.T:
+        guard()
         values, number = np.unique(column, return_inverse=True)
         _, group = np.unique(group * len(values) + number, return_inverse=True)
     return group
 
 
-def conflict_errors(X: Array, y: Array, weights: Array, n_classes: int) -> float:
+def conflict_errors(
+    X: Array, y: Array, weights: Array, n_classes: int, guard: Callable[[], None]
+) -> float:
     """Weight that every tree misclassifies, because identical rows differ in their class."""
-    group = equal_rows(X)
+    group = equal_rows(X, guard)
     by_class = np.zeros((group.max() + 1, n_classes))
     np.add.at(by_class, (group, y), weights)
     return float(by_class.sum() - by_class.max(axis=1).sum())
