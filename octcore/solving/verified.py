@@ -6,9 +6,10 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -45,6 +46,11 @@ def verified(
         logger.warning("A verification failed.", exc_info=True)
         words = f"not verified: the check itself failed ({type(defect).__name__}: {defect})"
         found = Verification(Verdict.NOT_VERIFIED, f"{words}; please report this")
+    return _with_case(run, found)
+
+
+def _with_case(run: Run, found: Verification) -> Run:
+    """Keep the case of a refuted run."""
     if found.verified is False and found.case is None:
         try:
             case = str(keep_case(run))
@@ -53,6 +59,37 @@ def verified(
             case, note = None, f"the case could not be kept: {error.strerror}"
         found = replace(found, case=case, statement=f"{found.statement}; {note}")
     return run.with_verification(found)
+
+
+def verified_record(run: Run, record: Mapping[str, Any], time_limit: float = 60.0) -> Run:
+    """Return the run of a record as `verified` does, if all of the record follows from it.
+
+    What a record says was verified counts for nothing: anybody may have written it.
+
+    Parameters
+    ----------
+    record : mapping
+        What the run was read from.
+    time_limit : float
+        Seconds for the check.
+    """
+    if run.certificate.verified:
+        run = replace(run, certificate=replace(run.certificate, verification=None))
+    again = run.to_dict()
+    for name in again.keys() - {"certificate", "versions"}:
+        if _differs(record.get(name), again[name]):
+            words = f"refuted: {name} does not follow from the rest of the run"
+            return _with_case(run, Verification(Verdict.REFUTED, words))
+    return verified(run, time_limit)
+
+
+def _differs(said: Any, derived: Any) -> bool:
+    """Whether plain data differ in what both have."""
+    if isinstance(said, Mapping) and isinstance(derived, Mapping):
+        return any(_differs(said[name], derived[name]) for name in said.keys() & derived.keys())
+    if isinstance(said, list) and isinstance(derived, list):
+        return len(said) != len(derived) or any(map(_differs, said, derived))
+    return said is not None and said != derived
 
 
 def after_solve(run: Run, cancel: Callable[[], bool]) -> Run:

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
+
 SECONDS = "<seconds>"
 """Stands in a statement until the time is known."""
 WALL_FACTOR = 5.0
@@ -59,7 +61,7 @@ class Verification:
         return cls(**{name: record[name] for name in cls.__dataclass_fields__ if name in record})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Proven:
     """What a proof says about all trees that the settings allow."""
 
@@ -69,6 +71,9 @@ class Proven:
     """How it was derived, in a few words."""
     is_optimum: bool = False
     """Whether a tree reaches the bound."""
+    by_root: np.ndarray | None = None
+    """Optimum with each encoded column at the root, NaN where there is no tree; None if not
+    derived."""
 
 
 class WrongError(Exception):

@@ -21,8 +21,10 @@ from octcore.verification.base import (
     Verification,
     WrongError,
 )
-from octcore.verification.claim import Claim, broken_rules, route
+from octcore.verification.claim import Claim, Routed, broken_rules, route
 from octcore.verification.known import KNOWN, Known, unknown
+from octcore.verification.sentences import check_sentences
+from octcore.verification.stated import Stated, check_proven, check_stated
 from octcore.verification.table import encode
 
 
@@ -87,7 +89,7 @@ def verify(
     try:
         _refuse_incomplete(run)
         with _threadpools().limit(limits=1, user_api="blas"):
-            found = check(claim_of(run, guard), guard)
+            found = check(run, claim_of(run, guard), guard)
     except WrongError as error:
         found = Verification(Verdict.REFUTED, f"refuted: {error}")
     except NotProvenError as error:
@@ -109,11 +111,15 @@ def _refuse_incomplete(run: Finished) -> None:
     """Refuse a run that is not whole, or that asks for something unknown."""
     if run.train is None:
         raise NotProvenError("the training rows are not at hand")
-    of_data = run.settings.get("data") or {}
+    of_data, source = run.settings.get("data") or {}, run.train.source.sha256
     if of_data.get("n_train", run.train.n_samples) != run.train.n_samples:
         raise NotProvenError(
             f"the run was trained on {of_data['n_train']} rows, here are {run.train.n_samples}"
         )
+    if of_data.get("sha256", source) != source or (
+        of_data.get("target", run.train.target_name) != run.train.target_name
+    ):
+        raise NotProvenError("the rows are of another file or target than the run")
     if of_data.get("weighted") and run.sample_weight is None:
         raise NotProvenError("the weights of the rows are not at hand")
     name = unknown(run.settings)
@@ -123,28 +129,41 @@ def _refuse_incomplete(run: Finished) -> None:
         raise NotProvenError("the objective or the bound is no finite number")
 
 
-def check(claim: Claim, guard: Guard) -> Verification:
-    """Check a claim: its tree and the numbers beside it, then its proof.
+def check(run: Finished, claim: Claim, guard: Guard) -> Verification:
+    """Check a run: its tree and all that is stated beside it, then its proof.
 
     `SECONDS` in the statement stands for the seconds.
     """
     known = KNOWN[claim.formulation]
-    _check_tree(claim, known, guard)
-    _check_numbers(claim, known)
+    routed = None if claim.tree is None else _routed(claim)
+    stated = Stated(run, claim, known, routed, guard)
+    if routed is not None:
+        _check_tree(claim, known, routed, guard)
+    _check_bound(claim, known)
+    check_stated(stated)
+    check_sentences(stated)
     if claim.method == "heuristic":
         raise NotProvenError("there is nothing to verify, a heuristic claims no proof")
     if claim.bound is None and claim.status != "infeasible":
         raise NotProvenError("there is nothing to verify, no bound is claimed")
     if not known.proofs:
         raise NotProvenError(f"there is no independent check for {claim.formulation}")
-    return _first_verdict(claim, known, guard)
+    return _first_verdict(stated)
 
 
-def _check_tree(claim: Claim, known: Known, guard: Guard) -> None:
-    """Route the rows: constraints and objective of the claimed tree."""
-    if claim.tree is None:
-        return
-    routed = route(claim.tree, claim.X)
+def _routed(claim: Claim) -> Routed:
+    """Route the rows, if the tree is one for such rows."""
+    columns = {j for split in claim.tree.splits.values() for j, _ in split.weights}
+    labels = claim.tree.labels.values()
+    if not columns <= set(range(claim.X.shape[1])) or not set(labels) <= set(
+        range(claim.n_classes)
+    ):
+        raise WrongError("the tree tests columns or names classes that do not exist")
+    return route(claim.tree, claim.X)
+
+
+def _check_tree(claim: Claim, known: Known, routed: Routed, guard: Guard) -> None:
+    """Hold the claimed tree to the constraints and its objective."""
     broken = broken_rules(claim, routed, guard)
     if broken:
         raise WrongError(f"the tree breaks a side constraint: {broken[0]}")
@@ -156,8 +175,8 @@ def _check_tree(claim: Claim, known: Known, guard: Guard) -> None:
         raise WrongError(f"objective {claimed} is claimed, the tree is worth {worth:.9g}")
 
 
-def _check_numbers(claim: Claim, known: Known) -> None:
-    """Hold status, objective and bound against each other."""
+def _check_bound(claim: Claim, known: Known) -> None:
+    """Hold objective and bound against each other."""
     objective, bound = claim.objective, claim.bound
     if objective is not None and bound is not None:
         slack = known.slack(claim, objective)
@@ -172,23 +191,25 @@ def _check_numbers(claim: Claim, known: Known) -> None:
             )
     elif claim.status == "optimal":
         raise WrongError("an optimum is claimed without objective or bound")
-    if claim.status == "infeasible" and claim.tree is not None:
-        raise WrongError("it is claimed that no tree exists, beside a tree")
 
 
-def _first_verdict(claim: Claim, known: Known, guard: Guard) -> Verification:
-    """Try the kinds of proof in turn, until one decides."""
-    open_verdict = None
-    for proof in known.proofs:
+def _first_verdict(stated: Stated) -> Verification:
+    """Try the kinds of proof in turn, until one decides all that is stated."""
+    decided, reason = None, NotProvenError("nothing was tried")
+    for proof in stated.known.proofs:
         try:
-            found = _judged(claim, known, proof(claim, guard))
+            proven = proof(stated.claim, stated.guard)
+            found = _judged(stated.claim, stated.known, proven)
         except NotProvenError as error:
-            found = _not_verified(error)
-        if found.verified is not None:
+            reason = error
+            continue
+        try:
+            if found.verified:
+                check_proven(stated, proven)
             return found
-        open_verdict = found
-    assert open_verdict is not None
-    return open_verdict
+        except NotProvenError as error:  # another proof may tell what is stated beside the claim
+            decided = decided or replace(found, statement=f"{found.statement}; {error}")
+    return decided or _not_verified(reason)
 
 
 def _judged(claim: Claim, known: Known, proven: Proven) -> Verification:

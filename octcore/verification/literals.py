@@ -165,53 +165,65 @@ def least_errors(task: Task, guard: Callable[[], None]) -> Array:
         Shape ``(2 ** depth,)``.  Only entries that count in the least of errors + price x leaves
         need be exact.
     """
-    whole = np.arange(len(task.rows.counts))
-    allowed = np.arange(task.rows.n_tests)
+    whole, allowed = np.arange(len(task.rows.counts)), np.arange(task.rows.n_tests)
     if task.roots is None:
-        return _best(task, whole, task.depth, allowed, allowed, guard)
-    if task.depth == 0 or not len(task.roots):
-        return np.full(2**task.depth, np.inf)
-    return _best(task, whole, task.depth, allowed, task.roots, guard, forced=True)
+        return _best(task, whole, task.depth, allowed, guard)
+    return by_root(task, guard)[task.roots].min(axis=0, initial=np.inf)
 
 
-def _best(
+def by_root(task: Task, guard: Callable[[], None]) -> Array:
+    """`least_errors` with each test at the root, shape ``(n_tests, 2 ** depth)``.
+
+    Infinite for tests that may not stand there.
+    """
+    whole, allowed = np.arange(len(task.rows.counts)), np.arange(task.rows.n_tests)
+    roots = allowed if task.roots is None else task.roots
+    found = np.full((len(allowed), 2**task.depth), np.inf)
+    if task.depth > 0 and len(roots):
+        found[roots] = _splits(task, whole, task.depth, allowed, roots, guard)
+    return found
+
+
+def errors_of_leaf(task: Task) -> float:
+    """Errors of the tree without a split; infinite where it may not be."""
+    return _leaf(task, np.arange(len(task.rows.counts)))
+
+
+def _best(task: Task, rows: Array, depth: int, allowed: Array, guard: Callable[[], None]) -> Array:
+    """Best tree on some rows with tests from `allowed`."""
+    guard()
+    leaf = _leaf(task, rows)
+    if leaf <= task.price or depth == 0 or not len(allowed):
+        return np.full(2**depth, leaf)
+    return np.minimum(_splits(task, rows, depth, allowed, allowed, guard).min(axis=0), leaf)
+
+
+def _splits(
     task: Task,
     rows: Array,
     depth: int,
     allowed: Array,
     roots: Array,
     guard: Callable[[], None],
-    forced: bool = False,
 ) -> Array:
-    """Best tree on some rows whose root test is one of `roots`, the others from `allowed`."""
-    guard()
-    leaf = np.inf if forced else _leaf(task, rows)
-    if leaf <= task.price or depth == 0 or not len(roots):
-        return np.full(2**depth, leaf)
+    """Best trees with each of `roots` above and others of `allowed` below."""
     if depth <= 2:
-        return _depth_two(task, rows, allowed, roots, guard, leaf)[: 2**depth]
+        return _depth_two(task, rows, allowed, roots, guard)[:, : 2**depth]
     if depth == 4:
-        return _depth_four(task, rows, allowed, roots, leaf, guard)
-    best = np.full(2**depth, leaf)
-    for f in roots:
+        return _depth_four(task, rows, allowed, roots, guard)
+    found = np.empty((len(roots), 2**depth))
+    for number, f in enumerate(roots):
         inside = task.rows.bits[rows, f] > 0
         below = _below(task, allowed, f)
-        sides = [
-            _best(task, rows[side], depth - 1, below, below, guard) for side in (inside, ~inside)
-        ]
-        best = np.minimum(best, _joined(sides[0], sides[1]))
-    return best
+        sides = [_best(task, rows[side], depth - 1, below, guard) for side in (inside, ~inside)]
+        found[number] = _joined(sides[0], sides[1])
+    return found
 
 
 def _depth_four(
-    task: Task,
-    rows: Array,
-    allowed: Array,
-    roots: Array,
-    leaf: float,
-    guard: Callable[[], None],
+    task: Task, rows: Array, allowed: Array, roots: Array, guard: Callable[[], None]
 ) -> Array:
-    """Best tree of depth four: a table over pairs of literals, then two nested minima."""
+    """Best trees of depth four: a table over pairs of literals, then two nested minima."""
     inside = task.rows.bits[rows][:, allowed].T > 0
     literals = np.stack([inside, ~inside], axis=1).reshape(2 * len(allowed), len(rows))
     pairs = np.full((len(literals), len(literals), 4), np.inf)
@@ -226,15 +238,13 @@ def _depth_four(
         for j in np.flatnonzero(np.isin(allowed, below[below != allowed[i // 2]])):
             for s in (2 * j, 2 * j + 1):
                 if not known[s]:
-                    guard()
                     there = rows[literals[i] & literals[s]]
                     columns = _below(task, below, allowed[j])
-                    pairs[i, s] = pairs[s, i] = _depth_two(task, there, columns, columns, guard)
+                    pairs[i, s] = pairs[s, i] = _best(task, there, 2, columns, guard)
         known[i] = True
         split = _joined(pairs[i, 0::2], pairs[i, 1::2]).min(axis=0, initial=np.inf)
         three[i] = np.minimum(three[i], split)
-    best = _joined(three[0::2], three[1::2]).min(axis=0, initial=np.inf)
-    return np.minimum(best, leaf)
+    return _joined(three[2 * at], three[2 * at + 1])
 
 
 def _below(task: Task, allowed: Array, f: int) -> Array:
@@ -269,19 +279,13 @@ def _joined(right: Array, left: Array) -> Array:
 
 
 def _depth_two(
-    task: Task,
-    rows: Array,
-    allowed: Array,
-    roots: Array,
-    guard: Callable[[], None],
-    leaf: float | None = None,
+    task: Task, rows: Array, allowed: Array, roots: Array, guard: Callable[[], None]
 ) -> Array:
-    """Best tree of depth two: from the class weights of every pair of tests."""
-    leaf = _leaf(task, rows) if leaf is None else leaf
+    """Best trees of depth two: from the class weights of every pair of tests."""
     counts = task.rows.counts[rows]
     size = counts.sum()
-    if leaf <= task.price or size < 2 * task.least or not len(allowed):
-        return np.full(4, leaf)
+    if size < 2 * task.least:
+        return np.full((len(roots), 4), np.inf)
     X = task.rows.bits if len(rows) == len(task.rows.bits) else task.rows.bits[rows]
     if len(allowed) < X.shape[1]:
         X = X[:, allowed]
@@ -320,7 +324,7 @@ def _depth_two(
     leaves = np.stack([right, left])[:, at]
     # A side that is empty or too small can neither be a leaf nor be split.
     sides = np.stack([leaves, np.where(np.isinf(leaves), np.inf, stumps)], axis=2)
-    return np.minimum(_joined(sides[0], sides[1]).min(axis=0, initial=np.inf), leaf)
+    return _joined(sides[0], sides[1])
 
 
 def estimated_seconds(task: Task) -> float:

@@ -13,7 +13,9 @@ from octcore.verification.claim import Array, Claim
 from octcore.verification.coupled import coupled_optimum, coupled_seconds, make_sums
 from octcore.verification.literals import (
     Task,
+    by_root,
     count_tests,
+    errors_of_leaf,
     estimated_seconds,
     fewest_seconds,
     least_errors,
@@ -56,17 +58,29 @@ def derived(claim: Claim, guard: Guard) -> Proven:
     guard.expects(
         n_sets * (estimated_seconds(task) if sums is None else coupled_seconds(task, sums))
     )
+    by_column = np.full(claim.X.shape[1], np.inf)
     for number, (_, chosen) in enumerate(_feature_sets(claim)):
         if number:
             task = _task(claim, value, chosen, guard)
             sums = make_sums(claim, task, guard) if coupled else None
-        if sums is None:
-            costs.append(_cost(task, claim.leaf_limit, guard))
-        else:
+        if sums is not None:
             costs.append(coupled_optimum(task, sums, claim.leaf_limit, guard))
-    cost = min((cost for cost in costs if cost is not None), default=None)
-    optimum = None if cost is None else float(value.of(cost, 0))
-    return Proven(optimum, method, is_optimum=True)
+        elif "root_values" in claim.values:
+            of_tests = _least(by_root(task, guard)[:, : claim.leaf_limit], task.price)
+            np.minimum.at(by_column, task.rows.column, of_tests)
+            leaf = [] if task.roots is not None else [errors_of_leaf(task) + task.price]
+            costs.append(min([*of_tests, *leaf], default=np.inf))
+        else:
+            costs.append(_least(least_errors(task, guard)[: claim.leaf_limit], task.price))
+    cost = min((cost for cost in costs if cost is not None), default=np.inf)
+    optimum = None if np.isinf(cost) else float(value.of(cost, 0))
+    roots = None if coupled else np.where(np.isinf(by_column), np.nan, value.of(by_column, 0))
+    return Proven(optimum, method, is_optimum=True, by_root=roots)
+
+
+def _least(errors: Array, price: float) -> Array:
+    """Least of errors + price x leaves, by numbers of leaves from 1 on the last axis."""
+    return (errors + price * np.arange(1, errors.shape[-1] + 1)).min(axis=-1)
 
 
 def _feature_sets(claim: Claim) -> Iterator[tuple[int, Array]]:
@@ -107,10 +121,3 @@ def _task(claim: Claim, value: Value, raws: Array, guard: Guard) -> Task:
         roots = np.flatnonzero(group == claim.raw_indices([root])[0])
     once = bool(claim.limits.get("feature_once_per_path"))
     return Task(rows, claim.depth, value.price, claim.least_rows, group, once, roots)
-
-
-def _cost(task: Task, leaf_limit: int, guard: Guard) -> float | None:
-    errors = least_errors(task, guard)[:leaf_limit]
-    cost = errors + task.price * np.arange(1, len(errors) + 1)
-    best = float(cost.min(initial=np.inf))
-    return None if np.isinf(best) else best

@@ -14,6 +14,7 @@ from octcore.verification.claim import Array, Claim, Routed, scores
 METHOD = "conflicting rows"
 TOLERANCE, ROUNDING = 1e-8, 1e-12
 """Shares of the total weight and of an objective; both are sums in double precision."""
+ROUNDING_OF_SCORES = 1e-9
 GAP_TOLERANCE = 1e-3
 """Relative, of the empty strips of S-OCT: a solver's tolerance."""
 
@@ -50,8 +51,7 @@ def value_of(claim: Claim) -> Value:
     if claim.formulation in {"oct", "s-oct"}:
         alpha = float(params.get("alpha") or 0.0)
         if claim.formulation == "oct":
-            shares = np.bincount(claim.y, claim.weights, claim.n_classes)
-            of_majority = float(shares.sum() - shares.max())
+            of_majority = weight_of_minorities(claim)
             total = of_majority if of_majority > 0 else 1.0
         elif alpha == 0:  # objective A of S-OCT
             return Value(total, -1.0, 0.0)
@@ -74,16 +74,31 @@ def worth(claim: Claim, routed: Routed) -> float:
     return float(value_of(claim).of(errors, len(claim.tree.labels)))
 
 
-def worth_with_gaps(claim: Claim, routed: Routed) -> float:
-    """`worth` of a tree of S-OCT, whose splits leave strips of width epsilon empty."""
-    least = float(claim.params["epsilon"]) * (1 - GAP_TOLERANCE)
-    thin = [node for node, gap in _gaps(claim, routed).items() if gap < least]
-    if thin:
-        raise WrongError(f"the gap of node {thin[0]} is below epsilon")
+def worth_by_columns(claim: Claim, routed: Routed) -> float:
+    """`worth` of a tree whose splits test one column each."""
+    for node, split in claim.tree.splits.items():
+        one_column = len(split.weights) == 1 and split.weights[0][1] == 1.0
+        if split.offset is not None or split.unit_margin or not one_column:
+            raise WrongError(f"the split of node {node} is none of one column")
     return worth(claim, routed)
 
 
-def _gaps(claim: Claim, routed: Routed) -> dict[int, float]:
+def worth_with_gaps(claim: Claim, routed: Routed) -> float:
+    """`worth` of a tree of S-OCT, whose splits leave strips of width epsilon empty."""
+    least = float(claim.params["epsilon"]) * (1 - GAP_TOLERANCE)
+    for node, gap in node_gaps(claim, routed).items():
+        if gap < least:
+            raise WrongError(f"the gap of node {node} is below epsilon")
+    for node, rows in routed.rows.items():
+        split = claim.tree.splits[node]
+        at = scores(split, claim.X[rows])
+        apart = (at + split.solved_offset) * np.where(at > split.threshold, 1.0, -1.0)
+        if apart.min(initial=0.0) < -ROUNDING_OF_SCORES:
+            raise WrongError(f"the plane of node {node} as solved parts other rows")
+    return worth(claim, routed)
+
+
+def node_gaps(claim: Claim, routed: Routed) -> dict[int, float]:
     """Width of the empty strip around every split, for weights of 1-norm 1."""
     gaps = {}
     for node, rows in routed.rows.items():
@@ -106,10 +121,15 @@ def by_conflicts(claim: Claim, guard: Guard) -> Proven:
     return Proven(best_of(claim, value, errors), METHOD)
 
 
+def weight_of_minorities(claim: Claim) -> float:
+    """Weight that a single leaf misclassifies: all but the heaviest class."""
+    shares = np.bincount(claim.y, claim.weights, claim.n_classes)
+    return float(shares.sum() - shares.max())
+
+
 def best_of(claim: Claim, value: Value, errors: float) -> float:
     """Bound on trees of which those with a split have so many errors at least."""
-    shares = np.bincount(claim.y, claim.weights, claim.n_classes)
-    both = float(value.of(float(shares.sum() - shares.max()), 1)), float(value.of(errors, 2))
+    both = float(value.of(weight_of_minorities(claim), 1)), float(value.of(errors, 2))
     return max(both) if value.is_maximised else min(both)
 
 
