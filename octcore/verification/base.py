@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
+
 SECONDS = "<seconds>"
 """Stands in a statement until the time is known."""
 WALL_FACTOR = 5.0
@@ -59,7 +61,7 @@ class Verification:
         return cls(**{name: record[name] for name in cls.__dataclass_fields__ if name in record})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Proven:
     """What a proof says about all trees that the settings allow."""
 
@@ -69,8 +71,9 @@ class Proven:
     """How it was derived, in a few words."""
     is_optimum: bool = False
     """Whether a tree reaches the bound."""
-    estimate: float | None = None
-    """Seconds that it was expected to take, where that was asked."""
+    by_root: np.ndarray | None = None
+    """Optimum with each encoded column at the root, NaN where there is no tree; None if not
+    derived."""
 
 
 class WrongError(Exception):
@@ -78,21 +81,10 @@ class WrongError(Exception):
 
 
 class NotProvenError(Exception):
-    """Nothing can be said about a claim; the text says why.
-
-    Parameters
-    ----------
-    estimate : float or None
-        Seconds that the check would take, where only its length stands against it.
-    """
-
-    def __init__(self, why: str, estimate: float | None = None) -> None:
-        super().__init__(why)
-        finite = estimate is not None and math.isfinite(estimate)
-        self.estimate = estimate if finite else None
+    """Nothing can be said about a claim; the text says why."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Guard:
     """Ends a verification at its limits or when it is cancelled; call it often.
 
@@ -108,6 +100,8 @@ class Guard:
     """Longest estimate in seconds with which a check is begun."""
     memory_limit: float = math.inf
     """Bytes that a check may take beside the run."""
+    estimate: float | None = None
+    """Seconds that were announced, or that did not suffice."""
     start: tuple[float, float] = field(
         default_factory=lambda: (time.thread_time(), time.perf_counter())
     )
@@ -129,6 +123,7 @@ class Guard:
             raise NotProvenError("it was stopped")
         waited = time.perf_counter() - self.start[1]
         if self.elapsed > self.time_limit or waited > WALL_FACTOR * self.time_limit:
+            self.estimate = max(self.estimate or 0.0, self.time_limit)
             raise NotProvenError(f"not done in {self.time_limit:g} s")
 
     def needs(self, n_bytes: float) -> None:
@@ -150,8 +145,9 @@ class Guard:
         NotProvenError
             If that is too long.
         """
+        self.estimate = seconds if math.isfinite(seconds) else None
         if seconds > self.longest:
-            raise NotProvenError(_estimated(seconds), seconds)
+            raise NotProvenError(f"({_estimated(seconds)})")
 
 
 def _estimated(seconds: float) -> str:

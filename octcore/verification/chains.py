@@ -42,13 +42,12 @@ def fewest_errors(claim: Claim, chains: Sequence[Mapping[str, Any]], guard: Guar
     except (KeyError, TypeError, ValueError):
         return None
     reach = float(claim.params["epsilon"]) * (1 - ACCEPTED)
-    group = equal_rows(claim.X)
+    group = equal_rows(claim.X, guard)
     worth = np.zeros((int(group.max()) + 1, claim.n_classes))
     np.add.at(worth, (group, claim.y), claim.weights)
     most = 0.0
     for rows, classes, multiplier in read:
-        guard()
-        if not _is_chain(claim.X[rows], classes, reach):
+        if not _is_chain(claim.X[rows], classes, reach, guard):
             return None
         errors = max(0, (len(rows) - claim.leaf_limit + 1) // 2)
         most += multiplier * (len(rows) - errors)
@@ -79,11 +78,15 @@ def _rounded_down(most: float, weights: Array) -> float:
     return float(step * np.floor(most / step + 1e-6))
 
 
-def _is_chain(X: Array, classes: Array, reach: float) -> bool:
+def _is_chain(X: Array, classes: Array, reach: float, guard: Guard) -> bool:
     """Whether neighbours differ in their class, and all middle rows are near their segments."""
     if (classes[1:] == classes[:-1]).any():
         return False
-    return all(_is_between(X[i], X[j], X[k], reach) for i, j, k in combinations(range(len(X)), 3))
+    for i, j in combinations(range(len(X)), 2):
+        guard()
+        if not all(_is_between(X[i], X[j], X[k], reach) for k in range(j + 1, len(X))):
+            return False
+    return True
 
 
 def _is_between(first: Array, middle: Array, last: Array, reach: float) -> bool:

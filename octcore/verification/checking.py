@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+import psutil
+from threadpoolctl import ThreadpoolController
 
 from octcore.verification.base import (
     SECONDS,
@@ -20,12 +21,11 @@ from octcore.verification.base import (
     Verification,
     WrongError,
 )
-from octcore.verification.claim import Claim, broken_rules, route
+from octcore.verification.claim import Claim, Routed, broken_rules, route
 from octcore.verification.known import KNOWN, Known, unknown
-
-ONE_THREAD_CELLS = 10_000
-"""From so many encoded cells on it pays to keep numpy's small products to one thread: more would
-only wait for each other."""
+from octcore.verification.sentences import check_sentences
+from octcore.verification.stated import Stated, check_proven, check_stated
+from octcore.verification.table import encode
 
 
 class Finished(Protocol):
@@ -60,6 +60,7 @@ def verify(
     time_limit: float = 60.0,
     cancel: Callable[[], bool] | None = None,
     expected: float | None = None,
+    memory_limit: float | None = None,
 ) -> Verification:
     """Derive again, independently, what a run claims.
 
@@ -73,6 +74,8 @@ def verify(
         Asked often; a true answer ends the check without a verdict.
     expected : float or None
         Longest estimate with which a check is begun; the time limit by default.
+    memory_limit : float or None
+        Bytes that the check may take beside the run; half of what is free by default.
 
     Returns
     -------
@@ -82,32 +85,43 @@ def verify(
     """
     if run.certificate.verified is False:
         return run.certificate.verification  # its claim was withdrawn: there is nothing to check
-    guard = Guard(time_limit, cancel, time_limit if expected is None else expected)
+    longest = time_limit if expected is None else expected
+    most = psutil.virtual_memory().available / 2 if memory_limit is None else memory_limit
+    guard = Guard(time_limit, cancel, longest, most)
     try:
         _refuse_incomplete(run)
-        claim = claim_of(run)
-        one_thread = claim.X.size > ONE_THREAD_CELLS
-        with threadpool_limits(1, user_api="blas") if one_thread else nullcontext():
-            found = check(claim, guard)
+        with _threadpools().limit(limits=1, user_api="blas"):
+            found = check(run, claim_of(run, guard), guard)
+    except WrongError as error:
+        found = Verification(Verdict.REFUTED, f"refuted: {error}")
     except NotProvenError as error:
         found = _not_verified(error)
     except MemoryError:
         found = _not_verified(NotProvenError("memory did not suffice"))
     seconds = f"{guard.elapsed:.2g} s" if guard.elapsed >= 0.01 else "under 0.01 s"
-    return replace(
-        found, seconds=guard.elapsed, statement=found.statement.replace(SECONDS, seconds)
-    )
+    statement = found.statement.replace(SECONDS, seconds)
+    return replace(found, statement=statement, seconds=guard.elapsed, estimate=guard.estimate)
+
+
+@functools.cache
+def _threadpools() -> ThreadpoolController:
+    """Threads of numpy's products: more than one would not be seen by the limit on CPU time."""
+    return ThreadpoolController()
 
 
 def _refuse_incomplete(run: Finished) -> None:
     """Refuse a run that is not whole, or that asks for something unknown."""
     if run.train is None:
         raise NotProvenError("the training rows are not at hand")
-    of_data = run.settings.get("data") or {}
+    of_data, source = run.settings.get("data") or {}, run.train.source.sha256
     if of_data.get("n_train", run.train.n_samples) != run.train.n_samples:
         raise NotProvenError(
             f"the run was trained on {of_data['n_train']} rows, here are {run.train.n_samples}"
         )
+    if of_data.get("sha256", source) != source or (
+        of_data.get("target", run.train.target_name) != run.train.target_name
+    ):
+        raise NotProvenError("the rows are of another file or target than the run")
     if of_data.get("weighted") and run.sample_weight is None:
         raise NotProvenError("the weights of the rows are not at hand")
     name = unknown(run.settings)
@@ -117,34 +131,42 @@ def _refuse_incomplete(run: Finished) -> None:
         raise NotProvenError("the objective or the bound is no finite number")
 
 
-def check(claim: Claim, guard: Guard) -> Verification:
-    """Check a claim: its tree and the numbers beside it, then its proof.
+def check(run: Finished, claim: Claim, guard: Guard) -> Verification:
+    """Check a run: its tree and all that is stated beside it, then its proof.
 
     `SECONDS` in the statement stands for the seconds.
     """
     known = KNOWN[claim.formulation]
-    try:
-        _check_tree(claim, known)
-        _check_numbers(claim, known)
-        if claim.method == "heuristic":
-            raise NotProvenError("there is nothing to verify, a heuristic claims no proof")
-        if claim.bound is None and claim.status != "infeasible":
-            raise NotProvenError("there is nothing to verify, no bound is claimed")
-        if not known.proofs:
-            raise NotProvenError(f"there is no independent check for {claim.formulation}")
-        return _first_verdict(claim, known, guard)
-    except WrongError as error:
-        return Verification(Verdict.REFUTED, f"refuted: {error}")
-    except NotProvenError as error:
-        return _not_verified(error)
+    routed = None if claim.tree is None else _routed(claim)
+    stated = Stated(run, claim, known, routed, guard)
+    if routed is not None:
+        _check_tree(claim, known, routed, guard)
+    _check_bound(claim, known)
+    check_stated(stated)
+    check_sentences(stated)
+    if claim.method == "heuristic":
+        raise NotProvenError("there is nothing to verify, a heuristic claims no proof")
+    if claim.bound is None and claim.status != "infeasible":
+        raise NotProvenError("there is nothing to verify, no bound is claimed")
+    if not known.proofs:
+        raise NotProvenError(f"there is no independent check for {claim.formulation}")
+    return _first_verdict(stated)
 
 
-def _check_tree(claim: Claim, known: Known) -> None:
-    """Route the rows: constraints and objective of the claimed tree."""
-    if claim.tree is None:
-        return
-    routed = route(claim.tree, claim.X)
-    broken = broken_rules(claim, routed)
+def _routed(claim: Claim) -> Routed:
+    """Route the rows, if the tree is one for such rows."""
+    columns = {j for split in claim.tree.splits.values() for j, _ in split.weights}
+    labels = claim.tree.labels.values()
+    if not columns <= set(range(claim.X.shape[1])) or not set(labels) <= set(
+        range(claim.n_classes)
+    ):
+        raise WrongError("the tree tests columns or names classes that do not exist")
+    return route(claim.tree, claim.X)
+
+
+def _check_tree(claim: Claim, known: Known, routed: Routed, guard: Guard) -> None:
+    """Hold the claimed tree to the constraints and its objective."""
+    broken = broken_rules(claim, routed, guard)
     if broken:
         raise WrongError(f"the tree breaks a side constraint: {broken[0]}")
     if known.worth is None:
@@ -155,8 +177,8 @@ def _check_tree(claim: Claim, known: Known) -> None:
         raise WrongError(f"objective {claimed} is claimed, the tree is worth {worth:.9g}")
 
 
-def _check_numbers(claim: Claim, known: Known) -> None:
-    """Hold status, objective and bound against each other."""
+def _check_bound(claim: Claim, known: Known) -> None:
+    """Hold objective and bound against each other."""
     objective, bound = claim.objective, claim.bound
     if objective is not None and bound is not None:
         slack = known.slack(claim, objective)
@@ -171,23 +193,25 @@ def _check_numbers(claim: Claim, known: Known) -> None:
             )
     elif claim.status == "optimal":
         raise WrongError("an optimum is claimed without objective or bound")
-    if claim.status == "infeasible" and claim.tree is not None:
-        raise WrongError("it is claimed that no tree exists, beside a tree")
 
 
-def _first_verdict(claim: Claim, known: Known, guard: Guard) -> Verification:
-    """Try the kinds of proof in turn, until one decides."""
-    open_verdict = None
-    for proof in known.proofs:
+def _first_verdict(stated: Stated) -> Verification:
+    """Try the kinds of proof in turn, until one decides all that is stated."""
+    decided, reason = None, NotProvenError("nothing was tried")
+    for proof in stated.known.proofs:
         try:
-            found = _judged(claim, known, proof(claim, guard))
+            proven = proof(stated.claim, stated.guard)
+            found = _judged(stated.claim, stated.known, proven)
         except NotProvenError as error:
-            found = _not_verified(error)
-        if found.verified is not None:
+            reason = error
+            continue
+        try:
+            if found.verified:
+                check_proven(stated, proven)
             return found
-        open_verdict = found
-    assert open_verdict is not None
-    return open_verdict
+        except NotProvenError as error:  # another proof may tell what is stated beside the claim
+            decided = decided or replace(found, statement=f"{found.statement}; {error}")
+    return decided or _not_verified(reason)
 
 
 def _judged(claim: Claim, known: Known, proven: Proven) -> Verification:
@@ -196,9 +220,7 @@ def _judged(claim: Claim, known: Known, proven: Proven) -> Verification:
 
     def verdict(status: Verdict, statement: str) -> Verification:
         known_optimum = optimum if is_optimum else None
-        return Verification(
-            status, statement, proven.method, known_optimum, estimate=proven.estimate
-        )
+        return Verification(status, statement, proven.method, known_optimum)
 
     is_optimum = proven.is_optimum
     if optimum is None:
@@ -242,7 +264,7 @@ def _excess(claim: Claim, known: Known, better: float, worse: float) -> float:
     return better - worse if known.is_maximised(claim) else worse - better
 
 
-def claim_of(run: Finished) -> Claim:
+def claim_of(run: Finished, guard: Guard) -> Claim:
     """Read the claim of a run from what is stored with it."""
     settings, train = run.settings, run.train
     limits = dict(settings.get("constraints") or {})
@@ -262,7 +284,7 @@ def claim_of(run: Finished) -> Claim:
         objective=run.objective,
         bound=run.bound,
         tree=run.tree,
-        X=_encoded(run.encoding, train.frame),
+        X=encode(run.encoding, train.frame, guard),
         y=np.asarray(train.y),
         weights=_weights(limits.get("class_weight"), train.y, classes, run.sample_weight),
         n_classes=len(classes),
@@ -282,11 +304,6 @@ def claim_of(run: Finished) -> Claim:
     )
 
 
-def _encoded(encoding: Any, frame: Any) -> np.ndarray:
-    """Encode the training rows, small where they are bits."""
-    return encoding.transform(frame, np.uint8 if encoding.is_binary else np.float64)
-
-
 def _weights(
     asked: Any, y: np.ndarray, classes: tuple[Any, ...], given: np.ndarray | None
 ) -> np.ndarray:
@@ -304,4 +321,5 @@ def _weights(
 
 
 def _not_verified(error: NotProvenError) -> Verification:
-    return Verification(Verdict.NOT_VERIFIED, f"not verified: {error}", estimate=error.estimate)
+    colon = "" if str(error).startswith("(") else ":"
+    return Verification(Verdict.NOT_VERIFIED, f"not verified{colon} {error}")

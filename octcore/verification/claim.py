@@ -158,7 +158,7 @@ def route(tree: Any, X: Array) -> Routed:
     return Routed(leaf, predicted, visits)
 
 
-def broken_rules(claim: Claim, routed: Routed) -> list[str]:
+def broken_rules(claim: Claim, routed: Routed, guard: Callable[[], None]) -> list[str]:
     """Say which side constraints the claimed tree breaks."""
     tree, limits = claim.tree, claim.limits
     used = {m: {int(claim.group[j]) for j, _ in s.weights} for m, s in tree.splits.items()}
@@ -182,7 +182,7 @@ def broken_rules(claim: Claim, routed: Routed) -> list[str]:
         broken.append("its root tests another feature than the required one")
     if limits.get("feature_once_per_path") and _repeats(tree, used):
         broken.append("it tests a feature twice on a path")
-    return broken + _broken_shares(claim, routed.predicted)
+    return broken + _broken_shares(claim, routed.predicted, guard)
 
 
 def _repeats(tree: Any, used: Mapping[int, set[int]]) -> bool:
@@ -193,7 +193,7 @@ def _repeats(tree: Any, used: Mapping[int, set[int]]) -> bool:
     return False
 
 
-def _broken_shares(claim: Claim, predicted: Array) -> list[str]:
+def _broken_shares(claim: Claim, predicted: Array, guard: Callable[[], None]) -> list[str]:
     broken = []
     for k, floor in claim.recalls:
         of_class = claim.y == k
@@ -201,6 +201,7 @@ def _broken_shares(claim: Claim, predicted: Array) -> list[str]:
             broken.append("the recall of a class is too low")
     positive = predicted == claim.positive_class
     for a, b, gap in claim.parities:
+        guard()
         if abs(positive[a].mean() - positive[b].mean()) > gap + SHARE_TOLERANCE:
             broken.append("the shares of two groups differ too much")
     return broken

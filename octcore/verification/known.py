@@ -38,16 +38,18 @@ UNIVARIATE = OF_LEAVES | {
     "min_recall", *FAIRNESS,
 }  # fmt: skip
 """Side constraints that trees with one column per split are held against."""
-STARTS = frozenset({"search_start", "value_row", "feature_fixing", "pair_fixing"})
-"""How a model is started and tightened; no tree is worth more or less by them."""
+STARTS = ("search_start", "value_row", "feature_fixing", "pair_fixing")
+"""How a model is started and tightened."""
 
 
 @dataclass(frozen=True)
 class Known:
     """What verification knows of a formulation."""
 
-    params: frozenset[str] = frozenset()
-    """Hyperparameters whose meaning, or lack of any for the optimum, is known."""
+    params: frozenset[str]
+    """Hyperparameters that say what is optimised."""
+    switches: frozenset[str] = frozenset()
+    """Hyperparameters that say how: no tree is worth more or less by them."""
     constraints: frozenset[str] = frozenset({"class_weight"})
     """Side constraints that are known."""
     only: Mapping[str, Collection[Any]] = field(default_factory=dict)
@@ -68,27 +70,28 @@ class Known:
     """Relative gap at which a run may be called optimal."""
 
 
-def _univariate(*params: str, **others: Any) -> Known:
+def _univariate(*params: str, switches: Collection[str] = (), **others: Any) -> Known:
     """A formulation whose objective counts errors and leaves."""
     common: dict[str, Any] = {
         "constraints": UNIVARIATE,
-        "worth": value.worth,
+        "worth": value.worth_by_columns,
         "proofs": (value.by_conflicts, optimum.derived),
         "is_maximised": lambda claim: value.value_of(claim).is_maximised,
         "slack": value.slack,
     }
-    return Known(frozenset(params), **{**common, **others})
+    return Known(frozenset(params), frozenset(switches), **{**common, **others})
 
 
-def _of_accuracy(*params: str, **others: Any) -> Known:
+def _of_accuracy(*switches: str, **others: Any) -> Known:
     """A formulation of accuracy - leaf_penalty x leaves, or of its twin with split_weight."""
-    return _univariate("leaf_penalty", "split_weight", *params, **others)
+    return _univariate("leaf_penalty", "split_weight", switches=switches, **others)
 
 
-def _margot(*params: str, **others: Any) -> Known:
-    """A member of the MARGOT family."""
+def _of_margot(*params: str, switches: Collection[str] = ("big_m",), **others: Any) -> Known:
+    """A formulation of half the squared norms and the slack of rows."""
     return Known(
-        frozenset({"C_upper", "C_last", "epsilon", "big_m", *params}),
+        frozenset({"C_upper", "C_last", "epsilon", *params}),
+        frozenset(switches),
         worth=margot_claim.worth,
         proofs=(margot_claim.by_conflicts, margot_claim.by_states),
         closed=1e-4,
@@ -112,28 +115,33 @@ KNOWN: Mapping[str, Known] = {
     "oct": _univariate("alpha"),
     "bin-oct": _univariate(),
     "s-oct": _univariate(
-        "cuts", "epsilon", "alpha", "symmetry_breaking", "start_seconds",
+        "epsilon", "alpha",
+        switches=("cuts", "symmetry_breaking", "start_seconds"),
         constraints=OF_LEAVES - {"forbidden_features"},
         worth=value.worth_with_gaps,
         proofs=(value.by_conflicts, chains.by_chains),
     ),
-    "margot": _margot("norm", "proof_log", only={"norm": ("l2",)}),
-    "hfs-margot": _margot("budget_upper", "budget_last"),
-    "sfs-margot": _margot("budget_upper", "budget_last", "alpha"),
+    "margot": _of_margot("norm", switches=("big_m", "proof_log"), only={"norm": ("l2",)}),
+    "hfs-margot": _of_margot("budget_upper", "budget_last"),
+    "sfs-margot": _of_margot("budget_upper", "budget_last", "alpha"),
     "mm-svm-oct": Known(
-        frozenset({"c1", "c2", "c3", "relabel", "epsilon", "big_m", "start_seconds"}), closed=1e-4
+        frozenset({"c1", "c2", "c3", "relabel", "epsilon"}),
+        frozenset({"big_m", "start_seconds"}),
+        closed=1e-4,
     ),
     "oct-h": Known(
-        frozenset({"alpha", "epsilon", "shattering_cuts", "start_seconds"}),
+        frozenset({"alpha", "epsilon"}),
+        frozenset({"shattering_cuts", "start_seconds"}),
         OF_LEAVES | {"min_samples_leaf"},
     ),
     "svm1-odt": Known(
         frozenset(
             {
                 "alpha1", "alpha2", "epsilon", "margin_price", "norm_price", "strict", "labels",
-                "categorical", "cuts", "big_m", "shattering_cuts", "start_seconds",
+                "categorical", "big_m", "shattering_cuts",
             }
         ),
+        frozenset({"cuts", "start_seconds"}),
         closed=1e-6,
     ),
 }  # fmt: skip
@@ -150,7 +158,7 @@ def unknown(settings: Mapping[str, Any]) -> str | None:
         return key
     asked = {name for name, v in (settings.get("params") or {}).items() if v is not None}
     names = set(settings) - SETTINGS
-    names |= asked - known.params
+    names |= asked - known.params - known.switches
     names |= set(settings.get("constraints") or {}) - known.constraints
     for name, values in known.only.items():
         if name in asked and settings["params"][name] not in values:

@@ -20,6 +20,8 @@ STRIP_TOLERANCE = 2e-7
 
 def worth(claim: Claim, routed: Routed) -> float:
     """Objective of the claimed tree, plane by plane."""
+    if not all(split.unit_margin for split in claim.tree.splits.values()):
+        raise WrongError("a split lacks the margins of its formulation")
     found = _worth(claim, routed, 1, 0, np.arange(len(claim.y)))
     if not np.isfinite(found):
         raise WrongError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from octcore.verification.claim import Array, Claim, Routed, scores
 METHOD = "conflicting rows"
 TOLERANCE, ROUNDING = 1e-8, 1e-12
 """Shares of the total weight and of an objective; both are sums in double precision."""
+ROUNDING_OF_SCORES = 1e-9
 GAP_TOLERANCE = 1e-3
 """Relative, of the empty strips of S-OCT: a solver's tolerance."""
 
@@ -49,8 +51,7 @@ def value_of(claim: Claim) -> Value:
     if claim.formulation in {"oct", "s-oct"}:
         alpha = float(params.get("alpha") or 0.0)
         if claim.formulation == "oct":
-            shares = np.bincount(claim.y, claim.weights, claim.n_classes)
-            of_majority = float(shares.sum() - shares.max())
+            of_majority = weight_of_minorities(claim)
             total = of_majority if of_majority > 0 else 1.0
         elif alpha == 0:  # objective A of S-OCT
             return Value(total, -1.0, 0.0)
@@ -73,16 +74,31 @@ def worth(claim: Claim, routed: Routed) -> float:
     return float(value_of(claim).of(errors, len(claim.tree.labels)))
 
 
-def worth_with_gaps(claim: Claim, routed: Routed) -> float:
-    """`worth` of a tree of S-OCT, whose splits leave strips of width epsilon empty."""
-    least = float(claim.params["epsilon"]) * (1 - GAP_TOLERANCE)
-    thin = [node for node, gap in _gaps(claim, routed).items() if gap < least]
-    if thin:
-        raise WrongError(f"the gap of node {thin[0]} is below epsilon")
+def worth_by_columns(claim: Claim, routed: Routed) -> float:
+    """`worth` of a tree whose splits test one column each."""
+    for node, split in claim.tree.splits.items():
+        one_column = len(split.weights) == 1 and split.weights[0][1] == 1.0
+        if split.offset is not None or split.unit_margin or not one_column:
+            raise WrongError(f"the split of node {node} is none of one column")
     return worth(claim, routed)
 
 
-def _gaps(claim: Claim, routed: Routed) -> dict[int, float]:
+def worth_with_gaps(claim: Claim, routed: Routed) -> float:
+    """`worth` of a tree of S-OCT, whose splits leave strips of width epsilon empty."""
+    least = float(claim.params["epsilon"]) * (1 - GAP_TOLERANCE)
+    for node, gap in node_gaps(claim, routed).items():
+        if gap < least:
+            raise WrongError(f"the gap of node {node} is below epsilon")
+    for node, rows in routed.rows.items():
+        split = claim.tree.splits[node]
+        at = scores(split, claim.X[rows])
+        apart = (at + split.solved_offset) * np.where(at > split.threshold, 1.0, -1.0)
+        if apart.min(initial=0.0) < -ROUNDING_OF_SCORES:
+            raise WrongError(f"the plane of node {node} as solved parts other rows")
+    return worth(claim, routed)
+
+
+def node_gaps(claim: Claim, routed: Routed) -> dict[int, float]:
     """Width of the empty strip around every split, for weights of 1-norm 1."""
     gaps = {}
     for node, rows in routed.rows.items():
@@ -101,18 +117,23 @@ def by_conflicts(claim: Claim, guard: Guard) -> Proven:
     A single leaf errs on all but its class; a tree with a split has two leaves at least.
     """
     value = value_of(claim)
-    errors = conflict_errors(claim.X, claim.y, claim.weights, claim.n_classes)
+    errors = conflict_errors(claim.X, claim.y, claim.weights, claim.n_classes, guard)
     return Proven(best_of(claim, value, errors), METHOD)
+
+
+def weight_of_minorities(claim: Claim) -> float:
+    """Weight that a single leaf misclassifies: all but the heaviest class."""
+    shares = np.bincount(claim.y, claim.weights, claim.n_classes)
+    return float(shares.sum() - shares.max())
 
 
 def best_of(claim: Claim, value: Value, errors: float) -> float:
     """Bound on trees of which those with a split have so many errors at least."""
-    shares = np.bincount(claim.y, claim.weights, claim.n_classes)
-    both = float(value.of(float(shares.sum() - shares.max()), 1)), float(value.of(errors, 2))
+    both = float(value.of(weight_of_minorities(claim), 1)), float(value.of(errors, 2))
     return max(both) if value.is_maximised else min(both)
 
 
-def equal_rows(X: Array) -> Array:
+def equal_rows(X: Array, guard: Callable[[], None]) -> Array:
     """Number of every row, the same for equal rows; column by column, or 64 columns of 0 and 1."""
     if ((X == 0) | (X == 1)).all():
         packed = np.packbits(X.astype(bool), axis=1)
@@ -121,14 +142,17 @@ def equal_rows(X: Array) -> Array:
         X = padded.view(np.uint64)
     group = np.zeros(len(X), np.int64)
     for column in X.T:
+        guard()
         values, number = np.unique(column, return_inverse=True)
         _, group = np.unique(group * len(values) + number, return_inverse=True)
     return group
 
 
-def conflict_errors(X: Array, y: Array, weights: Array, n_classes: int) -> float:
+def conflict_errors(
+    X: Array, y: Array, weights: Array, n_classes: int, guard: Callable[[], None]
+) -> float:
     """Weight that every tree misclassifies, because identical rows differ in their class."""
-    group = equal_rows(X)
+    group = equal_rows(X, guard)
     by_class = np.zeros((group.max() + 1, n_classes))
     np.add.at(by_class, (group, y), weights)
     return float(by_class.sum() - by_class.max(axis=1).sum())

@@ -66,7 +66,7 @@ def test_chains_that_make_no_sense_prove_nothing(run, name, value):
 
 
 def test_the_last_class_has_no_second_name(run):
-    claim = replace(claim_of(run), y=np.ones(9, dtype=int))
+    claim = replace(claim_of(run, Guard(60.0)), y=np.ones(9, dtype=int))
     chain = {"rows": range(9), "classes": [1, -1] * 4 + [1], "multiplier": 1.0}
     assert fewest_errors(claim, [chain], Guard(60.0, None)) is None
 

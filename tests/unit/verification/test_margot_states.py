@@ -11,6 +11,7 @@ import pytest
 
 import octcore
 from octcore.data.dataset import Dataset
+from octcore.engines.trace import Trace
 from octcore.search.margot.proof import ClosedState, prove
 from octcore.search.margot.records import Planes, RoutingProblem, Variant
 from octcore.search.margot.search import routing_search
@@ -248,6 +249,10 @@ def test_a_worse_tree_is_not_optimal(run):
         tree=octcore.Tree.leaf(0, 2, 2),
         objective=cost,
         bound=cost,
+        gap=0.0,
+        accuracy=None,
+        balanced_accuracy=None,
+        trace=Trace(),
     )
     found = octcore.verify(claimed)
     assert found.status == Verdict.REFUTED
