@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from octcore.verification import chains, margot_claim, optimum, value
+from octcore.verification import chains, margot_claim, oblique, optimum, value
 from octcore.verification.base import Guard, Proven
 from octcore.verification.claim import FAIRNESS, Claim, Routed
 
@@ -127,12 +127,16 @@ KNOWN: Mapping[str, Known] = {
     "mm-svm-oct": Known(
         frozenset({"c1", "c2", "c3", "relabel", "epsilon"}),
         frozenset({"big_m", "start_seconds"}),
+        worth=oblique.largest_norm_worth,
+        proofs=(oblique.by_solver,),
         closed=1e-4,
     ),
     "oct-h": Known(
         frozenset({"alpha", "epsilon"}),
         frozenset({"shattering_cuts", "start_seconds"}),
         OF_LEAVES | {"min_samples_leaf"},
+        worth=oblique.oct_h_worth,
+        proofs=(oblique.oct_h_by_counts, oblique.oct_h_by_steps),
     ),
     "svm1-odt": Known(
         frozenset(
@@ -142,6 +146,9 @@ KNOWN: Mapping[str, Known] = {
             }
         ),
         frozenset({"cuts", "start_seconds"}),
+        worth=oblique.svm1_worth,
+        proofs=(oblique.svm1_by_counts, oblique.svm1_by_steps),
+        slack=oblique.svm1_slack,
         closed=1e-6,
     ),
 }  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from octcore.verification.base import NotProvenError, WrongError
+from octcore.verification.oblique import leaf_rows, right_distance
 from octcore.verification.optimum import SMALLEST_OCT_GAP
 from octcore.verification.stated import USUAL_GAP, Stated
 from octcore.verification.value import equal_rows
@@ -19,10 +20,8 @@ Holds = Callable[..., bool]
 """``holds(stated, *groups)``: whether a statement is true, by what its pattern caught."""
 ALL_THRESHOLDS = frozenset({"raw", "scaled", "none", "one-hot"})
 """Encodings under which a split on a column separates its rows anywhere."""
-STRICT_DISTANCE, STRICT_ROWS, LEAST_DISTANCE, STRIP_OF_SHATTERING = 1e-4, 2_000, 1e-5, 1e-5
-"""Of SVM1-ODT: distance of right-goers, rows from which on it shrinks, its least, and the strip."""
-LEAF_SHARE = 0.05
-"""Rows of a leaf of OCT-H where none are asked for, as published."""
+STRIP_OF_SHATTERING = 1e-5
+"""Of SVM1-ODT."""
 
 
 def check_sentences(stated: Stated) -> None:
@@ -95,14 +94,11 @@ def _is_coded(stated: Stated, negative: str, positive: str) -> bool:
 
 
 def _distance_of_right_goers(stated: Stated, said: str) -> bool:
-    thinned = STRICT_DISTANCE * min(1.0, STRICT_ROWS / max(1, len(stated.claim.y)))
-    distance = max(LEAST_DISTANCE, thinned) * float(stated.claim.params["big_m"])
-    return f"{distance:g}" == said
+    return f"{right_distance(stated.claim):g}" == said
 
 
 def _leaf_rows(stated: Stated, said: str) -> bool:
-    asked = stated.claim.limits.get("min_samples_leaf")
-    return int(said) == (asked or max(1, int(LEAF_SHARE * len(stated.claim.y))))
+    return int(said) == leaf_rows(stated.claim)
 
 
 def _always(stated: Stated, *groups: str) -> bool:

@@ -40,6 +40,7 @@ BY_SEARCH = {
     key: {key, "conflict-bound", "near-optimal"}
     for key in ("path-search", "threshold-search", "routing-search", "assignment-search")
 }
+BY_SEARCH["assignment-search"] |= {"mip"}  # what it leaves open a solver goes on with
 SOLVERS = ("highs", "scip", "gurobi", "branch-and-cut", "outer-approximation")
 BY_ENGINE: Mapping[str, Collection[str]] = {
     "greedy": {"heuristic"},

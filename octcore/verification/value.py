@@ -98,12 +98,20 @@ def worth_with_gaps(claim: Claim, routed: Routed) -> float:
     return worth(claim, routed)
 
 
-def node_gaps(claim: Claim, routed: Routed) -> dict[int, float]:
-    """Width of the empty strip around every split, for weights of 1-norm 1."""
+def node_gaps(
+    claim: Claim, routed: Routed, counted: Callable[[Array], Array] = lambda weights: weights > 0
+) -> dict[int, float]:
+    """Width of the empty strip around every split, for weights of 1-norm 1.
+
+    Parameters
+    ----------
+    counted : callable
+        Which rows keep off a strip, by their weights.
+    """
     gaps = {}
     for node, rows in routed.rows.items():
         split = claim.tree.splits[node]
-        at = scores(split, claim.X[rows[claim.weights[rows] > 0]])
+        at = scores(split, claim.X[rows[counted(claim.weights[rows])]])
         right = at > split.threshold
         norm = sum(abs(weight) for _, weight in split.weights)
         if right.any() and not right.all():

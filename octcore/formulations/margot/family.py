@@ -6,7 +6,7 @@ Leaves are signs of the last level: left is the first class (-1), right the seco
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -241,9 +241,16 @@ class MargotFamily:
         """Yield the tree of the local SVM heuristic."""
         yield "warm start", self.tree(local_svm(self.search_problem()).planes)
 
-    def prove(self, bound: float, stop: Callable[[], bool]) -> Iterator[ClosedState | Tree]:
-        """Find closed states that prove a bound."""
-        for step in prove(self.search_problem(), bound, stop):
+    def prove(
+        self, bound: float, stop: Callable[[], bool]
+    ) -> Generator[ClosedState | Tree, None, bool]:
+        """Find closed states that prove a bound; returns whether they do."""
+        steps = prove(self.search_problem(), bound, stop)
+        while True:
+            try:
+                step = next(steps)
+            except StopIteration as end:
+                return end.value
             yield self.tree(step) if isinstance(step, Planes) else step
 
     @property

@@ -148,8 +148,11 @@ class OCTHTrees:
                 NORM * largest,
                 self.price,
                 weight_unit(problem.weights) if self.price else 0.0,
+                box=largest,
             ),
             self._of_search,
+            rows.group_of,
+            np.array(self.J),
         )
 
     def _of_search(self, planes: Planes) -> Tree:

@@ -10,7 +10,7 @@ dual value by half its squared weight, or paid for, whichever is cheaper.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,7 +70,7 @@ class _OpenState(NamedTuple):
 
 def prove(
     problem: RoutingProblem, target: float, stop: Callable[[], bool]
-) -> Iterator[ClosedState | Planes]:
+) -> Generator[ClosedState | Planes, None, bool]:
     """Close states until they cover all routings.
 
     Parameters
@@ -89,7 +89,9 @@ def prove(
     merged, inverse = merged_rows(problem)
     tracker = Tracker(inverse, None, stop, None)
     tracker.objective = target  # only trees that are better matter
-    return _Prover(merged, target, tracker).run()
+    prover = _Prover(merged, target, tracker)
+    yield from prover.run()
+    return prover.is_proven and not prover.open
 
 
 class _Prover(RoutingFrame):
@@ -106,6 +108,8 @@ class _Prover(RoutingFrame):
         self.open: list[_OpenState] = []
         self.closed: list[ClosedState] = []
         self.better: Planes | None = None
+        self.is_proven = True
+        """Whether all closed states reach the target."""
 
     def _trail_length(self) -> int:
         return len(self.problem.y) * self.problem.depth + 2
@@ -216,6 +220,7 @@ class _Prover(RoutingFrame):
                 multipliers, value = cold, found
         if value < self.target and not is_due and penalised < self.cutoff():
             return False
+        self.is_proven = self.is_proven and value >= self.target
         masks = self.kept.copy(), self.allowed.copy()
         self.closed.append(ClosedState(prefix.copy(), multipliers.copy(), *masks))
         return True
