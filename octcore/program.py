@@ -7,7 +7,7 @@ which formulation made it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -311,6 +311,12 @@ class Program:
     describe: Callable[[Tree], tuple[Mapping[str, Any], tuple[str, ...]]] | None = None
     """``describe(tree) -> (values, statements)`` about the final tree, such as its node gaps; they
     go to the run's values and to the certificate."""
+    prove: Callable[[float, Callable[[], bool]], Generator[Any, None, bool]] | None = None
+    """``prove(bound, stop)``: steps of a proof that no tree is better than a bound, for
+    verification to check, where a search can find one whoever solved the program.  A tree among
+    them is better, and the last step.  The generator returns whether the bound is proven."""
+    kernels: tuple[str, ...] = ()
+    """Sets of kernels that `prove` needs."""
     method: str = "mip"
     """What proves the bound: "mip", "mip+path-search" when the model holds values of an exact
     search, "path-search", "threshold-search", "routing-search", or "heuristic"."""

@@ -7,7 +7,6 @@ import base64
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from octcore.models.file import FORMAT as MODEL_FORMAT
 from octcore.serial import read_json
 from octcore.solving.recover import read_back
 from octcore.solving.run import Run
-from octcore.solving.verified import verified
+from octcore.solving.verified import verified, verified_record
 
 EXIT_CONFIRMED, EXIT_REFUTED, EXIT_NO_VERDICT = 0, 1, 3
 
@@ -57,7 +56,7 @@ def run_verify(arguments: argparse.Namespace) -> int:
     if not arguments.time_limit > 0:
         raise SettingsError("BAD_LIMIT", "--time-limit needs a positive number.", "time_limit")
     if Path(arguments.of).is_file() or arguments.of.endswith(".json"):
-        run = verified(_without_verdict(_run_of_file(arguments)), arguments.time_limit)
+        run = verified_record(*_run_of_file(arguments), arguments.time_limit)
     else:
         with history(arguments) as store:
             run_id = find_run(store, arguments.of).id
@@ -73,15 +72,8 @@ def run_verify(arguments: argparse.Namespace) -> int:
     return exits[found.verified]
 
 
-def _without_verdict(run: Run) -> Run:
-    """Forget what a file says that was confirmed: anybody may have written it."""
-    if not run.certificate.verified:
-        return run
-    return replace(run, certificate=replace(run.certificate, verification=None))
-
-
-def _run_of_file(arguments: argparse.Namespace) -> Run:
-    """Read a run, or the claim of a model, and join it with its rows."""
+def _run_of_file(arguments: argparse.Namespace) -> tuple[Run, Mapping[str, Any]]:
+    """Read a run, or the claim of a model, joined with its rows, and what it was read from."""
     record = read_json(arguments.of)
     if not isinstance(record, Mapping):
         raise ModelFileError("NOT_A_RUN", f"{arguments.of} is no run and no model of octcore.")
@@ -92,7 +84,7 @@ def _run_of_file(arguments: argparse.Namespace) -> Run:
         elif record.get("format") == MODEL_FORMAT:
             record = _claim_of_model(record)
         rows = _rows(arguments, record) if packed is None else unpack(base64.b64decode(packed))
-        return read_back(record, rows, ())
+        return read_back(record, rows, ()), record
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, OctError):
             raise

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from octcore import kernels
 from octcore.engines.base import Outcome, SolveLimits, StopReason
 from octcore.engines.compile import CompiledModel, with_rows
 from octcore.engines.events import Recorder, relative_gap
@@ -19,6 +20,7 @@ from octcore.engines.highs import (
 )
 from octcore.engines.model_run import ModelRun
 from octcore.program import Cuts, Point, Program, PyomoModel, SearchState, Sense
+from octcore.tree.tree import Tree
 
 CLAIM_TOLERANCE = 1e-6
 """A solver's claim may differ from routing by its own feasibility tolerance, not by more."""
@@ -258,6 +260,9 @@ class _MonolithicRun(ModelRun):
         if self._gap_reached():
             return self.outcome(StopReason.GAP_LIMIT)
         if result.status is SolverStatus.OPTIMAL and self._is_within_tolerance():
+            if self._is_proven_by_search():
+                self.recorder.note("A search closed the gap that the solver's tolerance left.")
+                return self.outcome(StopReason.OPTIMAL)
             self.recorder.note("The gap that is left is the solver's own tolerance.")
             return self.outcome(StopReason.GAP_LIMIT)
         if result.status is SolverStatus.INFEASIBLE:
@@ -272,6 +277,28 @@ class _MonolithicRun(ModelRun):
                 "prove the best routed tree."
             )
         return self.outcome(reasons.get(result.status, StopReason.ERROR))
+
+    def _is_proven_by_search(self) -> bool:
+        """Whether a search proves the best tree optimal that a solver is too inexact for."""
+        objective = self.recorder.objective
+        if self.program.prove is None or objective is None:
+            return False
+        kernels.require(*self.program.kernels, stop=self.cancel)
+        target = objective - self.program.tolerance * abs(objective)
+        steps = self.program.prove(
+            target, lambda: self.cancel() or self.limits.clock.remaining <= 0
+        )
+        while True:
+            try:
+                step = next(steps)
+            except StopIteration as end:
+                if end.value:
+                    self.prove(target)
+                return self.recorder.is_closed
+            if isinstance(step, Tree):
+                value = self.program.evaluate(step)
+                if value is not None:
+                    self.recorder.incumbent(value, step, "search")
 
     def _is_within_tolerance(self) -> bool:
         """Whether the bound misses the best tree by no more than rows that are nearly kept."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from octcore.engines.base import Outcome, SolveLimits, StopReason
 from octcore.engines.events import Recorder
 from octcore.program import Program
-from octcore.search.margot.records import RoutingEvent, RoutingIncumbent, RoutingResult
+from octcore.search.margot.records import RoutingEvent, RoutingIncumbent
 from octcore.search.margot.search import routing_search, warm_up
 
 SHARE = 0.9
@@ -51,7 +48,6 @@ class RoutingSearchEngine:
                 recorder.bound(event.bound, event.nodes)
 
         limit = float("inf") if limits.node_limit is None else limits.node_limit
-        log = _log_file() if task.wants_log else None
         start = None if recorder.tree is None else task.to_routing(recorder.tree)
         result = routing_search(
             task.problem,
@@ -60,7 +56,6 @@ class RoutingSearchEngine:
             limits.clock.remaining,
             limit,
             () if start is None else (start,),
-            log,
         )
         recorder.bound(result.bound, result.nodes)
         if result.status == "stalled":
@@ -68,22 +63,4 @@ class RoutingSearchEngine:
         is_open = result.status == "optimal" and not recorder.is_closed
         has_gap = is_open or result.status == "stalled"
         reason = StopReason.GAP_LIMIT if has_gap else StopReason(result.status)
-        return _outcome(result, reason, compiling, log)
-
-
-def _log_file() -> Path:
-    handle, name = tempfile.mkstemp(prefix="octcore-margot-", suffix=".proof.gz")
-    os.close(handle)
-    return Path(name)
-
-
-def _outcome(
-    result: RoutingResult, reason: StopReason, compiling: float, log: Path | None
-) -> Outcome:
-    values = {} if log is None else {"proof_log": str(log), "proof_bytes": log.stat().st_size}
-    return Outcome(
-        reason,
-        "routing-search",
-        values=values,
-        seconds={"compile": compiling, "solve": result.seconds},
-    )
+        return Outcome(reason, self.key, seconds={"compile": compiling, "solve": result.seconds})

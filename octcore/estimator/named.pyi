@@ -567,8 +567,6 @@ class MargotClassifier(OptimalTreeClassifier):
         Price of slack on the last branching level, where the classes are decided.
     norm : one of 'l2', 'l1'
         Norm of the weights in the objective; 'l1' is linear and is not the published MARGOT.
-    proof_log : true or false
-        Write what closes every state of the routing search to a file, from which the proof can be checked again; the run's values name it.
     epsilon : a number in [1e-05, 1]
         Width of the strip left of every upper plane that holds no row.
     big_m : a number in [1, 1e+06]
@@ -593,7 +591,6 @@ class MargotClassifier(OptimalTreeClassifier):
         C_upper: float = 100.0,
         C_last: float = 1000.0,
         norm: Literal['l2', 'l1'] = 'l2',
-        proof_log: bool = False,
         epsilon: float = 0.001,
         big_m: float = 100.0,
     ) -> None: ...

@@ -1,13 +1,13 @@
 """The linear program of a branch node with 1-norm margins, solved warm while rows are added.
 
-Rows are kept on given sides of a plane with score ``g - h.x``; each pays for what it lacks to a
-margin of 1, and the plane pays for its 1-norm::
+Rows are kept on given sides of a plane with score ``g - h.x``, those on the right (s = -1) at a
+distance d from it; each pays for what it lacks to a margin of 1, and the plane for its 1-norm::
 
-    min  B ||h||_1 + A sum_i v_i m_i    s_i (g - h.x_i) + m_i >= 1,  s_i (g - h.x_i) >= 0,  m >= 0
+    min  B ||h||_1 + A sum_i v_i m_i    s_i (g - h.x_i) + m_i >= 1,  s_i (g - h.x_i) >= d_i,  m >= 0
 
 A primal simplex method works on the dual, where a further row is two further columns::
 
-    max  sum_i lambda_i    |sum_i s_i nu_i x_ij| <= B,  sum_i s_i nu_i = 0,
+    max  sum_i lambda_i + d_i mu_i    |sum_i s_i nu_i x_ij| <= B,  sum_i s_i nu_i = 0,
          nu = lambda + mu,  0 <= lambda_i <= A v_i,  mu >= 0
 
 Every value is recomputed from its multipliers and scaled until they are feasible, so that it is a
@@ -53,6 +53,10 @@ class MarginRows(NamedTuple):
         Price of a column that a plane uses.
     columns : int
         Columns of all planes of a tree together at least.
+    clearance : float
+        d, the distance from a plane that rows on the right keep.
+    box : float
+        Largest weight of a plane that counts; it prices what multipliers exceed B by.
     """
 
     x: FloatArray
@@ -64,6 +68,8 @@ class MarginRows(NamedTuple):
     limit: float
     feature: float
     columns: int
+    clearance: float = 0.0
+    box: float = np.inf
 
 
 class NodePrograms(NamedTuple):
@@ -160,7 +166,7 @@ def forbid(data: Any, programs: Any, slot: int, column: int, most_pivots: int) -
 @inner()
 def _solve(data: Any, programs: Any, slot: int, most_pivots: int) -> None:
     for _ in range(most_pivots):
-        _multipliers(programs, slot)
+        _multipliers(data, programs, slot)
         entering, grows = _entering(data, programs, slot)
         if entering == _NONE:
             break
@@ -181,16 +187,24 @@ def score(data: Any, plane: Any, row: int) -> float:
 
 
 @inner()
-def _multipliers(programs: Any, slot: int) -> None:
-    """Plane of the present basis: only lambdas earn anything."""
+def _distance(data: Any, programs: Any, slot: int, k: int) -> float:
+    """Distance from the plane that the k-th row of a slot keeps."""
+    return data.clearance if programs.side[slot, k] < 0.0 else 0.0
+
+
+@inner()
+def _multipliers(data: Any, programs: Any, slot: int) -> None:
+    """Plane of the present basis: lambdas earn 1, mus the distance that they stand for."""
     basis, inverse, plane = programs.basis[slot], programs.inverse[slot], programs.plane[slot]
     size = len(plane)
     for j in range(size):
         plane[j] = 0.0
     for r in range(size):
-        if basis[r] >= 0 and basis[r] % 2 == 0:
+        if basis[r] >= 0:
+            is_margin = basis[r] % 2 == 0
+            earned = 1.0 if is_margin else _distance(data, programs, slot, basis[r] // 2)
             for j in range(size):
-                plane[j] += inverse[r, j]
+                plane[j] += earned * inverse[r, j]
 
 
 @inner()
@@ -205,8 +219,9 @@ def _entering(data: Any, programs: Any, slot: int) -> Any:
             best, entering, grows = lack, 2 * k, True
         elif status[2 * k] == UPPER and -lack > best:
             best, entering, grows = -lack, 2 * k, False
-        if status[2 * k + 1] == LOWER and -reached > best:
-            best, entering, grows = -reached, 2 * k + 1, True
+        missed = _distance(data, programs, slot, k) - reached
+        if status[2 * k + 1] == LOWER and missed > best:
+            best, entering, grows = missed, 2 * k + 1, True
     for j in range(1, len(plane)):
         is_free = slack[j] != BASIC and programs.norm[slot, j] == np.inf
         if (slack[j] == LOWER or is_free) and -plane[j] > best:
@@ -310,29 +325,40 @@ def _pivot(inverse: Any, column: Any, leaving: int) -> None:
 
 
 @inner()
-def _safe_value(data: Any, programs: Any, slot: int) -> float:
-    """Value of the multipliers, scaled into the box and paid for what they miss of the balance."""
-    balance, multiplier = programs.scratch[1], programs.scratch[2]
-    size, n = len(programs.plane[slot]), programs.n_rows[slot]
-    for k in range(n):
+def row_multipliers(data: Any, programs: Any, slot: int) -> Any:
+    """Multiplier of every row of the slot, lambda and mu together, in the scratch."""
+    multiplier, size = programs.scratch[2], len(programs.plane[slot])
+    for k in range(programs.n_rows[slot]):
         high = data.missing * data.weights[programs.rows[slot, k]]
         multiplier[k] = high if programs.status[slot, 2 * k] == UPPER else 0.0
     for r in range(size):
         column = programs.basis[slot, r]
         if column >= 0:
             multiplier[column // 2] += max(0.0, programs.basic[slot, r])
+    return multiplier
+
+
+@inner()
+def _safe_value(data: Any, programs: Any, slot: int) -> float:
+    """Value of the multipliers, scaled into the box and paid for what they miss of the balance."""
+    multiplier, balance = row_multipliers(data, programs, slot), programs.scratch[1]
+    size, n = len(programs.plane[slot]), programs.n_rows[slot]
     for j in range(size):
         balance[j] = 0.0
     total = 0.0
     for k in range(n):
         row = programs.rows[slot, k]
         if multiplier[k] > 0.0:
-            total += min(multiplier[k], data.missing * data.weights[row])
+            of_margin = min(multiplier[k], data.missing * data.weights[row])
+            distance = _distance(data, programs, slot, k)
+            total += max(1.0, distance) * of_margin + distance * (multiplier[k] - of_margin)
             for j in range(size):
                 balance[j] += multiplier[k] * programs.side[slot, k] * data.x[row, j]
-    share = 1.0
+    share, excess = 1.0, 0.0
     for j in range(1, size):
         if abs(balance[j]) > programs.norm[slot, j]:
             share = min(share, programs.norm[slot, j] / abs(balance[j]))
-    total *= share
+            excess += abs(balance[j]) - programs.norm[slot, j]
+    if excess > 0.0:  # the multipliers are scaled down, or the excess is paid for
+        total = max(share * total, total - data.box * excess)
     return max(0.0, total - data.reach * abs(balance[0]))

@@ -183,8 +183,10 @@ def _certificate(
         )
     on_all = outcome.method == "threshold-search" and prepared.encoding.key in ALL_THRESHOLDS
     if status == "optimal" and on_all:
+        limited = " that keep the side constraints" if prepared.problem.constraints.active else ""
         statements.append(
             f"optimal among all axis-parallel trees of depth {prepared.problem.depth} on these rows"
+            + limited
         )
     if status == "optimal" and program.tolerance:
         statements.append(f"closed to a relative gap of {program.tolerance:g}")

@@ -69,10 +69,35 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
             "numbers; use QT-5 or QB-5.",
             "encoding",
         )
+    problem = make_problem(settings, train, encoding, sample_weight, X)
+    seconds = time.perf_counter() - start
+    findings += encoding.findings
+    return Prepared(
+        settings, info, train, test, encoding, problem, seconds, findings, sample_weight
+    )
+
+
+def make_problem(
+    settings: Settings,
+    train: Dataset,
+    encoding: Encoding,
+    sample_weight: np.ndarray | None,
+    X: np.ndarray | None = None,
+) -> Problem:
+    """Make the problem of encoded training rows.
+
+    Parameters
+    ----------
+    X : numpy.ndarray or None
+        The encoded rows, where they are at hand.
+    """
+    if X is None:
+        X = encoding.transform(train.frame, np.uint8 if encoding.is_binary else np.float64)
+    is_binary = encoding.is_binary or bool(np.isin(X, (0.0, 1.0)).all())
     weights = class_weights(settings.constraints, train.codes, train.classes)
     if sample_weight is not None:
         weights = weights * sample_weight
-    problem = Problem(
+    return Problem(
         X=X.astype(np.uint8, copy=False) if is_binary else X,
         y=train.codes,
         weights=weights,
@@ -84,11 +109,6 @@ def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None 
         context=_context(settings, train, encoding, X),
         categorical=_categorical(encoding),
         seed=settings.seed,
-    )
-    seconds = time.perf_counter() - start
-    findings += encoding.findings
-    return Prepared(
-        settings, info, train, test, encoding, problem, seconds, findings, sample_weight
     )
 
 

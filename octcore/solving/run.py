@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from octcore import kernels
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
@@ -17,10 +18,18 @@ from octcore.errors import ModelFileError
 from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
 from octcore.serial import jsonable, versions
 from octcore.solving import report
-from octcore.solving.settings import Asked
+from octcore.solving.prepare import make_problem
+from octcore.solving.settings import Asked, check_settings
 from octcore.tree.tree import Tree
 from octcore.tree.wording import Rule
 from octcore.verification import Verification, verify
+
+COMPILE_SECONDS = 100.0
+"""Of kernels, once per installation."""
+SEARCHES = frozenset({"routing-search", "assignment-search"})
+PROOF_SHARE = 0.5
+"""Methods whose seconds say how long a proof takes, and about what share: the optimum is known, but
+seconds of the clock count what other programs did, too."""
 
 
 @dataclass(frozen=True)
@@ -309,6 +318,42 @@ float or None
         `with_verification` keeps the answer.
         """
         return verify(self, time_limit, cancel)
+
+    def prove(self, bound: float, stop: Callable[[], Any]) -> Iterator[Any]:
+        """Search again for what proves a bound; `octcore.verify` checks it.
+
+        Parameters
+        ----------
+        bound : float
+            In the formulation's own sense.
+        stop : callable
+            Asked often; it raises or says when the search has to end.
+
+        Yields
+        ------
+        float
+            Seconds that it may take, first of all.
+        Any
+            The steps, see `octcore.program.Program.prove`.
+        """
+        run, formulation = self, get_formulation(self.formulation)
+        assert run.train is not None
+        known = {p.name for p in formulation.info.hyperparameters}
+        params = {name: value for name, value in run.params.items() if name in known}
+        asked = {k: v for k, v in run.settings.items() if k != "data"}
+        settings = check_settings(**{**asked, "params": params})
+        problem = make_problem(settings, run.train, run.encoding, run.sample_weight)
+        program = formulation.build(problem)
+        if program.prove is None:
+            return
+        if not kernels.are_ready(*program.kernels):
+            yield COMPILE_SECONDS
+        elif run.certificate.method in SEARCHES:
+            yield PROOF_SHARE * float(run.timings.get("solve", 0.0))
+        else:
+            yield 0.0
+        kernels.require(*program.kernels, stop=lambda: bool(stop()))
+        yield from program.prove(bound, lambda: bool(stop()))
 
     def with_verification(self, found: Verification) -> Run:
         """Return the run with a verification in its certificate.

@@ -6,9 +6,10 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -18,7 +19,8 @@ from octcore.verification import Verdict, Verification, verify
 
 AUTOMATIC_ESTIMATE = 1.0
 """Seconds that a check may be expected to take to be done without being asked for."""
-AUTOMATIC_LIMIT = 2.5
+AUTOMATIC_LIMIT, AUTOMATIC_MEMORY = 4.0, 250e6
+"""Seconds of CPU and bytes that a check may take without being asked for."""
 STORE_ENVIRONMENT = "OCTCORE_STORE"
 
 logger = logging.getLogger(__name__)
@@ -29,24 +31,26 @@ def verified(
     time_limit: float = 60.0,
     cancel: Callable[[], bool] | None = None,
     expected: float | None = None,
+    memory_limit: float | None = None,
 ) -> Run:
     """Return the run with what an independent check says; a refuted case is kept in a file.
 
     Parameters
     ----------
-    time_limit : float
-        Seconds for the check.
-    cancel : callable or None
-        Asked often; a true answer ends the check.
-    expected : float or None
-        Longest estimate with which a check is begun; the time limit by default.
+    time_limit, cancel, expected, memory_limit
+        As for `octcore.verify`.
     """
     try:
-        found = verify(run, time_limit, cancel, expected)
+        found = verify(run, time_limit, cancel, expected, memory_limit)
     except Exception as defect:  # a defect of the check must not cost the run
         logger.warning("A verification failed.", exc_info=True)
         words = f"not verified: the check itself failed ({type(defect).__name__}: {defect})"
         found = Verification(Verdict.NOT_VERIFIED, f"{words}; please report this")
+    return _with_case(run, found)
+
+
+def _with_case(run: Run, found: Verification) -> Run:
+    """Keep the case of a refuted run."""
     if found.verified is False and found.case is None:
         try:
             case = str(keep_case(run))
@@ -57,11 +61,42 @@ def verified(
     return run.with_verification(found)
 
 
+def verified_record(run: Run, record: Mapping[str, Any], time_limit: float = 60.0) -> Run:
+    """Return the run of a record as `verified` does, if all of the record follows from it.
+
+    What a record says was verified counts for nothing: anybody may have written it.
+
+    Parameters
+    ----------
+    record : mapping
+        What the run was read from.
+    time_limit : float
+        Seconds for the check.
+    """
+    if run.certificate.verified:
+        run = replace(run, certificate=replace(run.certificate, verification=None))
+    again = run.to_dict()
+    for name in again.keys() - {"certificate", "versions"}:
+        if _differs(record.get(name), again[name]):
+            words = f"refuted: {name} does not follow from the rest of the run"
+            return _with_case(run, Verification(Verdict.REFUTED, words))
+    return verified(run, time_limit)
+
+
+def _differs(said: Any, derived: Any) -> bool:
+    """Whether plain data differ in what both have."""
+    if isinstance(said, Mapping) and isinstance(derived, Mapping):
+        return any(_differs(said[name], derived[name]) for name in said.keys() & derived.keys())
+    if isinstance(said, list) and isinstance(derived, list):
+        return len(said) != len(derived) or any(map(_differs, said, derived))
+    return said is not None and said != derived
+
+
 def after_solve(run: Run, cancel: Callable[[], bool]) -> Run:
     """Verify a run where that is quick."""
     if cancel():
         return run
-    return verified(run, AUTOMATIC_LIMIT, cancel, AUTOMATIC_ESTIMATE)
+    return verified(run, AUTOMATIC_LIMIT, cancel, AUTOMATIC_ESTIMATE, AUTOMATIC_MEMORY)
 
 
 def keep_case(run: Run) -> Path:

@@ -317,12 +317,16 @@ class Tree:
                     labels[int(entry["node"])] = int(entry["label"])
                 else:
                     splits[int(entry["node"])] = _split_from(entry)
+            classes, n_classes = tuple(record.get("classes", ())), int(record["n_classes"])
+            known = len(classes) in (0, n_classes) and set(labels.values()) <= set(range(n_classes))
+            if not known:
+                raise ValueError("a leaf has a class that does not exist")
             return cls(
                 splits,
                 labels,
                 int(record["n_features"]),
-                int(record["n_classes"]),
-                tuple(record.get("classes", ())),
+                n_classes,
+                classes,
                 tuple(record.get("features", ())),
             )
         except (KeyError, TypeError, ValueError) as error:

@@ -1,17 +1,21 @@
-"""What a verification says, and how one is stopped."""
+"""What a verification says, what a proof gives it, and how one is stopped."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from octcore.errors import CancelledError
+import numpy as np
 
 SECONDS = "<seconds>"
 """Stands in a statement until the time is known."""
+WALL_FACTOR = 5.0
+"""Clock time beside a limit of CPU time: on a busy machine a check has its CPU time all the same,
+and one that waits for something else ends."""
 
 
 class Verdict(StrEnum):
@@ -36,6 +40,7 @@ class Verification:
     """The optimum as derived here, in the formulation's own sense; None where only the claim itself
     was checked, or nothing."""
     seconds: float = 0.0
+    """Of CPU."""
     estimate: float | None = None
     """Seconds that it was expected to take; None where there is no check to estimate."""
     case: str | None = None
@@ -56,35 +61,100 @@ class Verification:
         return cls(**{name: record[name] for name in cls.__dataclass_fields__ if name in record})
 
 
-class OutOfTimeError(Exception):
-    """The time limit of a verification has passed."""
+@dataclass(frozen=True, eq=False)
+class Proven:
+    """What a proof says about all trees that the settings allow."""
+
+    bound: float | None
+    """No tree is better, in the formulation's own sense; None if there is no tree at all."""
+    method: str
+    """How it was derived, in a few words."""
+    is_optimum: bool = False
+    """Whether a tree reaches the bound."""
+    by_root: np.ndarray | None = None
+    """Optimum with each encoded column at the root, NaN where there is no tree; None if not
+    derived."""
 
 
-@dataclass(frozen=True)
+class WrongError(Exception):
+    """A claim is false; the text says which and why."""
+
+
+class NotProvenError(Exception):
+    """Nothing can be said about a claim; the text says why."""
+
+
+@dataclass
 class Guard:
-    """Ends a verification at its time limit or when it is cancelled; call it often."""
+    """Ends a verification at its limits or when it is cancelled; call it often.
+
+    What is large is announced before it is allocated (`needs`), what is long before it is begun
+    (`expects`).
+    """
 
     time_limit: float
-    """Seconds from the making of the guard."""
+    """Seconds of CPU of this thread, and `WALL_FACTOR` times as many of the clock, from the making
+    of the guard."""
     cancel: Callable[[], bool] | None = None
-    start: float = field(default_factory=time.perf_counter)
+    longest: float = math.inf
+    """Longest estimate in seconds with which a check is begun."""
+    memory_limit: float = math.inf
+    """Bytes that a check may take beside the run."""
+    estimate: float | None = None
+    """Seconds that were announced, or that did not suffice."""
+    start: tuple[float, float] = field(
+        default_factory=lambda: (time.thread_time(), time.perf_counter())
+    )
 
     @property
     def elapsed(self) -> float:
-        """Seconds so far."""
-        return time.perf_counter() - self.start
+        """Seconds of CPU so far."""
+        return time.thread_time() - self.start[0]
 
     def __call__(self) -> None:
         """Raise if the verification must end.
 
         Raises
         ------
-        CancelledError
-            If it was cancelled.
-        OutOfTimeError
-            At the time limit.
+        NotProvenError
+            If it was cancelled, or at the time limit.
         """
         if self.cancel is not None and self.cancel():
-            raise CancelledError("The verification was stopped.")
-        if self.elapsed > self.time_limit:
-            raise OutOfTimeError
+            raise NotProvenError("it was stopped")
+        waited = time.perf_counter() - self.start[1]
+        if self.elapsed > self.time_limit or waited > WALL_FACTOR * self.time_limit:
+            self.estimate = max(self.estimate or 0.0, self.time_limit)
+            raise NotProvenError(f"not done in {self.time_limit:g} s")
+
+    def needs(self, n_bytes: float) -> None:
+        """Announce bytes that will be held at once.
+
+        Raises
+        ------
+        NotProvenError
+            If they are too many.
+        """
+        if n_bytes > self.memory_limit:
+            raise NotProvenError(f"it would need {n_bytes / 1e9:.2g} GB of memory")
+
+    def expects(self, seconds: float) -> None:
+        """Announce how long a check will take.
+
+        Raises
+        ------
+        NotProvenError
+            If that is too long.
+        """
+        self.estimate = seconds if math.isfinite(seconds) else None
+        if seconds > self.longest:
+            raise NotProvenError(f"({_estimated(seconds)})")
+
+
+def _estimated(seconds: float) -> str:
+    """Say an estimate in a unit that can be read."""
+    if math.isinf(seconds) or seconds > 100 * 24 * 3600:
+        return "estimated far too long"
+    for unit, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if seconds >= 2 * unit:
+            return f"estimated {seconds / unit:.0f} {name}"
+    return f"estimated {seconds:.2g} s" if seconds < 10 else f"estimated {seconds:.0f} s"

@@ -16,13 +16,23 @@ from typing import Any
 
 import numpy as np
 
-from octcore.verification.base import Guard
+from octcore.verification.base import Guard, NotProvenError, Proven
 from octcore.verification.claim import Array, Claim
-from octcore.verification.value import equal_rows
+from octcore.verification.value import best_of, equal_rows, value_of
 
 METHOD = "chains of rows along lines"
 ACCEPTED = 1.2e-3
 """Relative: splits count whose gap misses epsilon by less, so middle rows must be closer still."""
+
+
+def by_chains(claim: Claim, guard: Guard) -> Proven:
+    """Bound that the chains of a run prove; not what a search proved beyond it."""
+    if not claim.values.get("chains"):
+        raise NotProvenError("no other check is there for trees that conflicting rows do not prove")
+    errors = fewest_errors(claim, claim.values["chains"], guard)
+    if errors is None:
+        raise NotProvenError("rows that were said to lie along a line do not")
+    return Proven(best_of(claim, value_of(claim), errors), METHOD)
 
 
 def fewest_errors(claim: Claim, chains: Sequence[Mapping[str, Any]], guard: Guard) -> float | None:
@@ -32,13 +42,12 @@ def fewest_errors(claim: Claim, chains: Sequence[Mapping[str, Any]], guard: Guar
     except (KeyError, TypeError, ValueError):
         return None
     reach = float(claim.params["epsilon"]) * (1 - ACCEPTED)
-    group = equal_rows(claim.X)
+    group = equal_rows(claim.X, guard)
     worth = np.zeros((int(group.max()) + 1, claim.n_classes))
     np.add.at(worth, (group, claim.y), claim.weights)
     most = 0.0
     for rows, classes, multiplier in read:
-        guard()
-        if not _is_chain(claim.X[rows], classes, reach):
+        if not _is_chain(claim.X[rows], classes, reach, guard):
             return None
         errors = max(0, (len(rows) - claim.leaf_limit + 1) // 2)
         most += multiplier * (len(rows) - errors)
@@ -69,11 +78,15 @@ def _rounded_down(most: float, weights: Array) -> float:
     return float(step * np.floor(most / step + 1e-6))
 
 
-def _is_chain(X: Array, classes: Array, reach: float) -> bool:
+def _is_chain(X: Array, classes: Array, reach: float, guard: Guard) -> bool:
     """Whether neighbours differ in their class, and all middle rows are near their segments."""
     if (classes[1:] == classes[:-1]).any():
         return False
-    return all(_is_between(X[i], X[j], X[k], reach) for i, j, k in combinations(range(len(X)), 3))
+    for i, j in combinations(range(len(X)), 2):
+        guard()
+        if not all(_is_between(X[i], X[j], X[k], reach) for k in range(j + 1, len(X))):
+            return False
+    return True
 
 
 def _is_between(first: Array, middle: Array, last: Array, reach: float) -> bool:

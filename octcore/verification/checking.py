@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+import psutil
+from threadpoolctl import ThreadpoolController
 
-from octcore.errors import CancelledError
-from octcore.verification import chains
-from octcore.verification.base import SECONDS, Guard, OutOfTimeError, Verdict, Verification
-from octcore.verification.claim import Claim, Routed, broken_rules, route, scores
-from octcore.verification.margot_claim import check_margot
-from octcore.verification.optimum import make_plan
-from octcore.verification.value import (
-    COUNTING,
-    UNIVARIATE,
-    Value,
-    conflict_errors,
-    errors_of,
-    value_of,
+from octcore.verification.base import (
+    SECONDS,
+    Guard,
+    NotProvenError,
+    Proven,
+    Verdict,
+    Verification,
+    WrongError,
 )
-
-TOLERANCE = 1e-8
-"""Relative; objectives are ratios of sums of weights in double precision."""
-GAP_TOLERANCE = 1e-3
-SMALLEST_OCT_GAP = 1e-4
-"""Values of a column that lie closer may count as equal in the model of OCT."""
-LIMITS_OF_BIN_OCT = frozenset({"class_weight", "forbidden_features"})
-"""Other limits count the idle splits of its full trees."""
-CONFLICTS = "conflicting rows"
-MARGOT = "margot"
-ONE_THREAD_CELLS = 10_000
-"""From so many encoded cells on it pays to keep numpy's small products to one thread: more would
-only wait for each other."""
+from octcore.verification.claim import Claim, Routed, broken_rules, route
+from octcore.verification.known import KNOWN, Known, unknown
+from octcore.verification.sentences import check_sentences
+from octcore.verification.stated import Stated, check_proven, check_stated
+from octcore.verification.table import encode
 
 
 class Finished(Protocol):
@@ -63,6 +51,8 @@ class Finished(Protocol):
     def sample_weight(self) -> np.ndarray | None: ...  # noqa: D102
     @property
     def values(self) -> Mapping[str, Any]: ...  # noqa: D102
+    @property
+    def prove(self) -> Any: ...  # noqa: D102
 
 
 def verify(
@@ -70,6 +60,7 @@ def verify(
     time_limit: float = 60.0,
     cancel: Callable[[], bool] | None = None,
     expected: float | None = None,
+    memory_limit: float | None = None,
 ) -> Verification:
     """Derive again, independently, what a run claims.
 
@@ -78,11 +69,13 @@ def verify(
     run : Run
         With its training rows.
     time_limit : float
-        Seconds; a check that is expected to take longer is not begun.
+        Seconds of CPU; a check that is expected to take longer is not begun.
     cancel : callable or None
         Asked often; a true answer ends the check without a verdict.
     expected : float or None
         Longest estimate with which a check is begun; the time limit by default.
+    memory_limit : float or None
+        Bytes that the check may take beside the run; half of what is free by default.
 
     Returns
     -------
@@ -92,215 +85,186 @@ def verify(
     """
     if run.certificate.verified is False:
         return run.certificate.verification  # its claim was withdrawn: there is nothing to check
-    if run.train is None:
-        return _unverified("not verified: the training rows are not at hand")
-    of_data = run.settings.get("data") or {}
-    if of_data.get("n_train", run.train.n_samples) != run.train.n_samples:
-        return _unverified(
-            f"not verified: the run was trained on {of_data['n_train']} rows, here are "
-            f"{run.train.n_samples}"
-        )
-    if of_data.get("weighted") and run.sample_weight is None:
-        return _unverified("not verified: the weights of the rows are not at hand")
-    if run.certificate.method == "heuristic":
-        return _unverified("nothing to verify: a heuristic claims no proof")
-    if run.settings["formulation"] not in COUNTING | {MARGOT}:
-        name = run.settings["formulation"]
-        return _unverified(f"not verified: there is no independent check for {name}")
-    if not all(value is None or math.isfinite(value) for value in (run.objective, run.bound)):
-        return _unverified("not verified: the objective or the bound is no finite number")
-    guard = Guard(time_limit, cancel)
+    longest = time_limit if expected is None else expected
+    most = psutil.virtual_memory().available / 2 if memory_limit is None else memory_limit
+    guard = Guard(time_limit, cancel, longest, most)
     try:
-        claim, longest = claim_of(run), time_limit if expected is None else expected
-        one_thread = claim.X.size > ONE_THREAD_CELLS
-        with threadpool_limits(1, user_api="blas") if one_thread else nullcontext():
-            found = (
-                check_margot(claim, run.values, guard, longest)
-                if claim.formulation == MARGOT
-                else check(claim, guard, longest, run.values.get("chains") or ())
-            )
+        _refuse_incomplete(run)
+        with _threadpools().limit(limits=1, user_api="blas"):
+            found = check(run, claim_of(run, guard), guard)
+    except WrongError as error:
+        found = Verification(Verdict.REFUTED, f"refuted: {error}")
+    except NotProvenError as error:
+        found = _not_verified(error)
     except MemoryError:
-        return _unverified("not verified: memory did not suffice", seconds=guard.elapsed)
+        found = _not_verified(NotProvenError("memory did not suffice"))
     seconds = f"{guard.elapsed:.2g} s" if guard.elapsed >= 0.01 else "under 0.01 s"
-    return replace(
-        found, seconds=guard.elapsed, statement=found.statement.replace(SECONDS, seconds)
-    )
+    statement = found.statement.replace(SECONDS, seconds)
+    return replace(found, statement=statement, seconds=guard.elapsed, estimate=guard.estimate)
 
 
-def check(
-    claim: Claim,
-    guard: Guard,
-    longest: float = math.inf,
-    chains_of_run: Sequence[Mapping[str, Any]] = (),
-) -> Verification:
-    """Check a claim: its tree, then its proof, unless that is expected to take longer.
+@functools.cache
+def _threadpools() -> ThreadpoolController:
+    """Threads of numpy's products: more than one would not be seen by the limit on CPU time."""
+    return ThreadpoolController()
+
+
+def _refuse_incomplete(run: Finished) -> None:
+    """Refuse a run that is not whole, or that asks for something unknown."""
+    if run.train is None:
+        raise NotProvenError("the training rows are not at hand")
+    of_data, source = run.settings.get("data") or {}, run.train.source.sha256
+    if of_data.get("n_train", run.train.n_samples) != run.train.n_samples:
+        raise NotProvenError(
+            f"the run was trained on {of_data['n_train']} rows, here are {run.train.n_samples}"
+        )
+    if of_data.get("sha256", source) != source or (
+        of_data.get("target", run.train.target_name) != run.train.target_name
+    ):
+        raise NotProvenError("the rows are of another file or target than the run")
+    if of_data.get("weighted") and run.sample_weight is None:
+        raise NotProvenError("the weights of the rows are not at hand")
+    name = unknown(run.settings)
+    if name is not None:
+        raise NotProvenError(f"it cannot judge {name}")
+    if not all(value is None or math.isfinite(value) for value in (run.objective, run.bound)):
+        raise NotProvenError("the objective or the bound is no finite number")
+
+
+def check(run: Finished, claim: Claim, guard: Guard) -> Verification:
+    """Check a run: its tree and all that is stated beside it, then its proof.
 
     `SECONDS` in the statement stands for the seconds.
     """
-    value = value_of(claim)
-    routed = None
-    if claim.tree is not None:
-        routed = route(claim.tree, claim.X)
-        wrong = _wrong_tree(claim, value, routed)
-        if wrong:
-            return Verification(Verdict.REFUTED, f"refuted: {wrong}", "routing the rows")
+    known = KNOWN[claim.formulation]
+    routed = None if claim.tree is None else _routed(claim)
+    stated = Stated(run, claim, known, routed, guard)
+    if routed is not None:
+        _check_tree(claim, known, routed, guard)
+    _check_bound(claim, known)
+    check_stated(stated)
+    check_sentences(stated)
+    if claim.method == "heuristic":
+        raise NotProvenError("there is nothing to verify, a heuristic claims no proof")
     if claim.bound is None and claim.status != "infeasible":
-        return _unverified("nothing to verify: no bound is claimed")
-    if routed is not None and _reaches_conflict_bound(claim, value):
-        assert claim.objective is not None
-        return _judged(claim, value, claim.objective, CONFLICTS, None)
-    if claim.formulation == "s-oct" and chains_of_run and claim.bound is not None:
-        return _check_chains(claim, value, chains_of_run, guard)
-    reason = _no_derivation(claim)
-    if reason:
-        return _unverified(f"not verified: {reason}")
-    plan = make_plan(claim, value)
-    if plan.estimate > longest:
-        return _unverified(f"not verified ({_estimated(plan.estimate)})", plan.estimate)
-    try:
-        cost = plan.derive(guard)
-    except CancelledError:
-        return _unverified("not verified: it was stopped", plan.estimate)
-    except OutOfTimeError:
-        return _unverified(f"not verified: not done in {guard.time_limit:g} s", plan.estimate)
-    optimum = None if cost is None else float(value.of(cost, 0))
-    return _judged(claim, value, optimum, plan.method, plan.estimate)
+        raise NotProvenError("there is nothing to verify, no bound is claimed")
+    if not known.proofs:
+        raise NotProvenError(f"there is no independent check for {claim.formulation}")
+    return _first_verdict(stated)
 
 
-def _check_chains(
-    claim: Claim, value: Value, chains_of_run: Sequence[Mapping[str, Any]], guard: Guard
-) -> Verification:
-    """Confirm a bound that rows along lines prove; not what a search proved beyond it."""
-    try:
-        errors = chains.fewest_errors(claim, chains_of_run, guard)
-    except CancelledError:
-        return _unverified("not verified: it was stopped")
-    except OutOfTimeError:
-        return _unverified(f"not verified: not done in {guard.time_limit:g} s")
-    if errors is None:
-        return _unverified("not verified: rows that were said to lie along a line do not")
-    shares = np.bincount(claim.y, claim.weights, claim.n_classes)
-    of_leaf = float(value.of(float(shares.sum() - shares.max()), 1))
-    of_chains = float(value.of(errors, 2))
-    proven = max(of_leaf, of_chains) if value.is_maximised else min(of_leaf, of_chains)
-    assert claim.bound is not None
-    reached = claim.objective if claim.status == "optimal" else claim.bound
-    slack = TOLERANCE * max(1.0, abs(proven))
-    if value.excess(proven, claim.bound) > slack or (
-        reached is None or value.excess(proven, reached) > slack
+def _routed(claim: Claim) -> Routed:
+    """Route the rows, if the tree is one for such rows."""
+    columns = {j for split in claim.tree.splits.values() for j, _ in split.weights}
+    labels = claim.tree.labels.values()
+    if not columns <= set(range(claim.X.shape[1])) or not set(labels) <= set(
+        range(claim.n_classes)
     ):
-        return _unverified(
-            f"not verified: the bound is {claim.bound:.9g}, {chains.METHOD} prove {proven:.9g}"
-        )
-    what = "bound" if claim.status != "optimal" else "optimum"
-    return Verification(
-        Verdict.CONFIRMED, f"{what} verified independently in {SECONDS} ({chains.METHOD})",
-        chains.METHOD,
-    )  # fmt: skip
+        raise WrongError("the tree tests columns or names classes that do not exist")
+    return route(claim.tree, claim.X)
 
 
-def _judged(
-    claim: Claim, value: Value, optimum: float | None, method: str, estimate: float | None
-) -> Verification:
-    """Compare the claim with the optimum; None means that no tree keeps the constraints."""
+def _check_tree(claim: Claim, known: Known, routed: Routed, guard: Guard) -> None:
+    """Hold the claimed tree to the constraints and its objective."""
+    broken = broken_rules(claim, routed, guard)
+    if broken:
+        raise WrongError(f"the tree breaks a side constraint: {broken[0]}")
+    if known.worth is None:
+        return
+    worth = known.worth(claim, routed)
+    if claim.objective is None or abs(worth - claim.objective) > known.slack(claim, worth):
+        claimed = "none" if claim.objective is None else f"{claim.objective:.9g}"
+        raise WrongError(f"objective {claimed} is claimed, the tree is worth {worth:.9g}")
+
+
+def _check_bound(claim: Claim, known: Known) -> None:
+    """Hold objective and bound against each other."""
+    objective, bound = claim.objective, claim.bound
+    if objective is not None and bound is not None:
+        slack = known.slack(claim, objective)
+        if _excess(claim, known, objective, bound) > slack:
+            raise WrongError(
+                f"the bound {bound:.9g} is claimed, a tree of objective {objective:.9g} exists"
+            )
+        apart = abs(objective - bound) > max(slack, known.closed * abs(objective))
+        if claim.status == "optimal" and apart:
+            raise WrongError(
+                f"an optimum of {objective:.9g} is claimed beside the bound {bound:.9g}"
+            )
+    elif claim.status == "optimal":
+        raise WrongError("an optimum is claimed without objective or bound")
+
+
+def _first_verdict(stated: Stated) -> Verification:
+    """Try the kinds of proof in turn, until one decides all that is stated."""
+    decided, reason = None, NotProvenError("nothing was tried")
+    for proof in stated.known.proofs:
+        try:
+            proven = proof(stated.claim, stated.guard)
+            found = _judged(stated.claim, stated.known, proven)
+        except NotProvenError as error:
+            reason = error
+            continue
+        try:
+            if found.verified:
+                check_proven(stated, proven)
+            return found
+        except NotProvenError as error:  # another proof may tell what is stated beside the claim
+            decided = decided or replace(found, statement=f"{found.statement}; {error}")
+    return decided or _not_verified(reason)
+
+
+def _judged(claim: Claim, known: Known, proven: Proven) -> Verification:
+    """Compare the claim with what is proven of all trees."""
+    by, optimum = f" ({proven.method})", proven.bound
 
     def verdict(status: Verdict, statement: str) -> Verification:
-        return Verification(status, statement, method, optimum, 0.0, estimate)
+        known_optimum = optimum if is_optimum else None
+        return Verification(status, statement, proven.method, known_optimum)
 
-    by = f" ({method})"
+    is_optimum = proven.is_optimum
     if optimum is None:
         if claim.tree is None:
             return verdict(Verdict.CONFIRMED, f"verified independently in {SECONDS}{by}")
-        return _unverified("not verified: the derivation finds no tree where the run has one")
+        raise NotProvenError("the derivation finds no tree where the run has one")
+    slack = known.slack(claim, optimum)
+    reached = claim.objective is not None and (
+        _excess(claim, known, optimum, claim.objective) <= slack
+    )
+    is_optimum = is_optimum or (reached and claim.tree is not None)
     if claim.status == "infeasible":
+        if not is_optimum:
+            raise NotProvenError("no proof that there is no tree is known")
         return verdict(Verdict.REFUTED, f"refuted: a tree of objective {optimum:.9g} exists{by}")
-    slack = TOLERANCE * max(1.0, abs(optimum))
-    if claim.objective is not None and value.excess(claim.objective, optimum) > slack:
-        return _unverified(
-            f"not verified: the tree is worth {claim.objective:.9g}, better than the optimum "
-            f"{optimum:.9g} as derived{by}; please report this"
+    assert claim.bound is not None
+    if claim.objective is not None and _excess(claim, known, claim.objective, optimum) > slack:
+        raise NotProvenError(
+            f"the tree is worth {claim.objective:.9g}, better than the optimum {optimum:.9g} as "
+            f"derived{by}; please report this"
         )
-    if claim.bound is not None and value.excess(optimum, claim.bound) > slack:
-        return verdict(
-            Verdict.REFUTED,
-            f"refuted: the bound {claim.bound:.9g} is claimed, the optimum is {optimum:.9g}{by}",
-        )
-    if claim.status == "optimal":
-        if claim.objective is None or value.excess(optimum, claim.objective) > slack:
+    if _excess(claim, known, optimum, claim.bound) > slack:
+        if is_optimum:
             return verdict(
                 Verdict.REFUTED,
-                f"refuted: {claim.objective:.9g} is claimed, the optimum is {optimum:.9g}{by}",
+                f"refuted: the bound {claim.bound:.9g} is claimed, the optimum is "
+                f"{optimum:.9g}{by}",
             )
-        return verdict(Verdict.CONFIRMED, f"verified independently in {SECONDS}{by}")
-    return verdict(
-        Verdict.CONFIRMED,
-        f"objective and bound verified independently in {SECONDS}: the optimum is "
-        f"{optimum:.9g}{by}",
-    )
+        raise NotProvenError(f"the bound {claim.bound:.9g} is claimed, {optimum:.9g} is proven{by}")
+    if claim.status != "optimal":
+        what = f"the optimum is {optimum:.9g}" if is_optimum else f"{optimum:.9g} is proven"
+        return verdict(
+            Verdict.CONFIRMED,
+            f"objective and bound verified independently in {SECONDS}: {what}{by}",
+        )
+    return verdict(Verdict.CONFIRMED, f"verified independently in {SECONDS}{by}")
 
 
-def _wrong_tree(claim: Claim, value: Value, routed: Routed) -> str:
-    """What is wrong with the claimed tree, by routing; empty if nothing."""
-    broken = broken_rules(claim, routed)
-    if broken:
-        return f"the tree breaks a side constraint: {broken[0]}"
-    if claim.formulation == "s-oct":
-        least = float(claim.params["epsilon"]) * (1 - GAP_TOLERANCE)
-        thin = [node for node, gap in _gaps(claim, routed).items() if gap < least]
-        if thin:
-            return f"the gap of node {thin[0]} is below epsilon"
-    worth = float(value.of(errors_of(claim, routed), len(claim.tree.labels)))
-    slack = TOLERANCE * max(1.0, abs(worth))
-    if claim.objective is None or abs(worth - claim.objective) > slack:
-        claimed = "none" if claim.objective is None else f"{claim.objective:.9g}"
-        return f"objective {claimed} is claimed, the tree is worth {worth:.9g}"
-    return ""
+def _excess(claim: Claim, known: Known, better: float, worse: float) -> float:
+    """By how much one objective is better than another; negative if it is worse."""
+    return better - worse if known.is_maximised(claim) else worse - better
 
 
-def _gaps(claim: Claim, routed: Routed) -> dict[int, float]:
-    """Width of the empty strip around every split, for weights of 1-norm 1."""
-    gaps = {}
-    for node, rows in routed.rows.items():
-        split = claim.tree.splits[node]
-        at = scores(split, claim.X[rows[claim.weights[rows] > 0]])
-        right = at > split.threshold
-        norm = sum(abs(weight) for _, weight in split.weights)
-        if right.any() and not right.all():
-            gaps[node] = float((at[right].min() - at[~right].max()) / norm)
-    return gaps
-
-
-def _reaches_conflict_bound(claim: Claim, value: Value) -> bool:
-    """Whether no tree can be better, as identical rows of several classes err in every tree.
-
-    A single leaf errs on all but its class; a tree with a split has two leaves at least.
-    """
-    if claim.objective is None:
-        return False
-    shares = np.bincount(claim.y, claim.weights, claim.n_classes)
-    errors = conflict_errors(claim.X, claim.y, claim.weights, claim.n_classes)
-    best = [
-        value.of(float(shares.sum() - shares.max()), 1),
-        value.of(errors, 2),
-    ]
-    slack = TOLERANCE * max(1.0, abs(claim.objective))
-    return all(value.excess(float(b), claim.objective) <= slack for b in best)
-
-
-def _no_derivation(claim: Claim) -> str:
-    """Why the optimum of a claim cannot be derived; empty if it can."""
-    if claim.formulation not in UNIVARIATE:
-        return "the tree does not reach the bound of conflicting rows, and no other check is there"
-    if claim.formulation == "bin-oct" and set(claim.limits) - LIMITS_OF_BIN_OCT:
-        return "bin-oct counts idle splits in its side constraints"
-    if claim.formulation == "oct":
-        steps = [np.diff(np.unique(claim.X[:, j])) for j in claim.columns]
-        if any(len(step) and step.min() < SMALLEST_OCT_GAP for step in steps):
-            return "values lie closer than the model of OCT tells apart"
-    return ""
-
-
-def claim_of(run: Finished) -> Claim:
+def claim_of(run: Finished, guard: Guard) -> Claim:
     """Read the claim of a run from what is stored with it."""
     settings, train = run.settings, run.train
     limits = dict(settings.get("constraints") or {})
@@ -320,7 +284,7 @@ def claim_of(run: Finished) -> Claim:
         objective=run.objective,
         bound=run.bound,
         tree=run.tree,
-        X=_encoded(run.encoding, train.frame),
+        X=encode(run.encoding, train.frame, guard),
         y=np.asarray(train.y),
         weights=_weights(limits.get("class_weight"), train.y, classes, run.sample_weight),
         n_classes=len(classes),
@@ -335,12 +299,9 @@ def claim_of(run: Finished) -> Claim:
             name: np.unique(train.frame[name].astype(str).to_numpy(), return_inverse=True)[1]
             for name in filter(None, named)
         },
+        values=run.values,
+        prove=run.prove,
     )
-
-
-def _encoded(encoding: Any, frame: Any) -> np.ndarray:
-    """Encode the training rows, small where they are bits."""
-    return encoding.transform(frame, np.uint8 if encoding.is_binary else np.float64)
 
 
 def _weights(
@@ -359,22 +320,6 @@ def _weights(
     return weights * of_class[y]
 
 
-def _unverified(
-    statement: str, estimate: float | None = None, seconds: float = 0.0
-) -> Verification:
-    return Verification(
-        Verdict.NOT_VERIFIED,
-        statement,
-        seconds=seconds,
-        estimate=estimate if estimate is not None and math.isfinite(estimate) else None,
-    )
-
-
-def _estimated(seconds: float) -> str:
-    """Say an estimate in a unit that can be read."""
-    if math.isinf(seconds) or seconds > 100 * 24 * 3600:
-        return "too large"
-    for unit, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
-        if seconds >= 2 * unit:
-            return f"estimated {seconds / unit:.0f} {name}"
-    return f"estimated {seconds:.2g} s" if seconds < 10 else f"estimated {seconds:.0f} s"
+def _not_verified(error: NotProvenError) -> Verification:
+    colon = "" if str(error).startswith("(") else ":"
+    return Verification(Verdict.NOT_VERIFIED, f"not verified{colon} {error}")

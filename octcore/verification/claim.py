@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +49,10 @@ class Claim:
     """Class whose share is compared between groups."""
     attributes: Mapping[str, Array] = field(default_factory=dict)
     """Group codes of the rows by raw column, for fairness limits."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Results beside the tree, as stored with the run: among them what a proof is made of."""
+    prove: Callable[[float, Callable[[], None]], Iterator[Any]] | None = None
+    """``prove(bound, guard)``: seconds that it may take, then steps of a proof of a bound."""
 
     @property
     def total(self) -> float:
@@ -154,7 +158,7 @@ def route(tree: Any, X: Array) -> Routed:
     return Routed(leaf, predicted, visits)
 
 
-def broken_rules(claim: Claim, routed: Routed) -> list[str]:
+def broken_rules(claim: Claim, routed: Routed, guard: Callable[[], None]) -> list[str]:
     """Say which side constraints the claimed tree breaks."""
     tree, limits = claim.tree, claim.limits
     used = {m: {int(claim.group[j]) for j, _ in s.weights} for m, s in tree.splits.items()}
@@ -178,7 +182,7 @@ def broken_rules(claim: Claim, routed: Routed) -> list[str]:
         broken.append("its root tests another feature than the required one")
     if limits.get("feature_once_per_path") and _repeats(tree, used):
         broken.append("it tests a feature twice on a path")
-    return broken + _broken_shares(claim, routed.predicted)
+    return broken + _broken_shares(claim, routed.predicted, guard)
 
 
 def _repeats(tree: Any, used: Mapping[int, set[int]]) -> bool:
@@ -189,7 +193,7 @@ def _repeats(tree: Any, used: Mapping[int, set[int]]) -> bool:
     return False
 
 
-def _broken_shares(claim: Claim, predicted: Array) -> list[str]:
+def _broken_shares(claim: Claim, predicted: Array, guard: Callable[[], None]) -> list[str]:
     broken = []
     for k, floor in claim.recalls:
         of_class = claim.y == k
@@ -197,6 +201,7 @@ def _broken_shares(claim: Claim, predicted: Array) -> list[str]:
             broken.append("the recall of a class is too low")
     positive = predicted == claim.positive_class
     for a, b, gap in claim.parities:
+        guard()
         if abs(positive[a].mean() - positive[b].mean()) > gap + SHARE_TOLERANCE:
             broken.append("the shares of two groups differ too much")
     return broken

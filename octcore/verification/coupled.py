@@ -9,17 +9,19 @@ differ in their errors only are one.  This is small at depth two and seldom beyo
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from octcore.verification.base import Guard
 from octcore.verification.claim import SHARE_TOLERANCE, Array, Claim
 from octcore.verification.literals import Task
 
 SUM_SECONDS = 4e-8
 """Measured: one entry of one sum of two vectors, with its share of the sorting."""
-SUMS_AT_ONCE = 500_000
+SUMS_AT_ONCE = 200_000
+COPIES = 4
+"""Of the vectors at once, while they are sorted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +52,7 @@ class Sums:
         return kept
 
 
-def make_sums(claim: Claim, task: Task) -> Sums:
+def make_sums(claim: Claim, task: Task, guard: Guard) -> Sums:
     """Count what the limits of a claim look at on merged rows."""
     n_distinct = len(task.rows.counts)
     wrong = task.rows.weights.sum(axis=1)[None] - task.rows.weights.T
@@ -71,9 +73,11 @@ def make_sums(claim: Claim, task: Task) -> Sums:
     known: dict[bytes, int] = {}
     for a, b, gap in claim.parities:
         at = []
+        guard()
         for group in (a, b):
             key = group.tobytes()
             if key not in known:
+                guard.needs(8.0 * claim.n_classes * n_distinct * (len(known) + 1))
                 known[key] = add(group, claim.positive_class)
             at += [known[key], float(group.sum())]
         gaps.append((int(at[0]), at[1], int(at[2]), at[3], gap))
@@ -91,9 +95,7 @@ def coupled_seconds(task: Task, sums: Sums) -> float:
     return SUM_SECONDS * sums.width * work
 
 
-def coupled_optimum(
-    task: Task, sums: Sums, leaf_limit: int, guard: Callable[[], None]
-) -> float | None:
+def coupled_optimum(task: Task, sums: Sums, leaf_limit: int, guard: Guard) -> float | None:
     """Least errors + price x leaves of a tree that keeps the limits; None if there is none."""
     whole = np.arange(len(task.rows.counts))
     allowed = np.arange(task.rows.n_tests)
@@ -114,7 +116,7 @@ def coupled_optimum(
 
 
 def _vectors(
-    task: Task, sums: Sums, rows: Array, allowed: Array, depth: int, guard: Callable[[], None]
+    task: Task, sums: Sums, rows: Array, allowed: Array, depth: int, guard: Guard
 ) -> Array:
     """Vectors of all trees of some depth on some rows, the least errors of every kind."""
     guard()
@@ -123,8 +125,9 @@ def _vectors(
         return found
     for right, left in _sides(task, sums, rows, allowed, None, depth, guard):
         for vectors in _all_sums(right, left):
-            found = _least(np.concatenate([found, vectors]))
             guard()
+            guard.needs(COPIES * (found.nbytes + vectors.nbytes))
+            found = _least(np.concatenate([found, vectors]))
     return found
 
 

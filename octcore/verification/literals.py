@@ -21,8 +21,12 @@ import numpy as np
 from octcore.verification.value import equal_rows
 
 Array = np.ndarray
-BLOCK_ENTRIES = 2_000_000
-"""Entries of a table of pairs that is held at once; wider ones are made in blocks of columns."""
+BLOCK_ENTRIES, BLOCK_PRODUCTS = 1_000_000, 2e9
+"""Entries of a table of pairs that are held at once, and multiplications that make them; wider
+tables are made in blocks of columns, between which a stop is heard."""
+BITS_AT_ONCE = 5_000_000
+BYTES_PER_ENTRY = 80
+"""Of such a block, measured, with what is computed on the way."""
 MANY_TESTS = 500
 """Beyond it an estimate goes by the mean size of a literal."""
 MANY_ENTRIES = 5_000_000
@@ -37,8 +41,9 @@ ENTRY_SECONDS = 4.5e-9
 PRODUCT_SECONDS = 4.5e-11
 GATHER_SECONDS = 1.5e-9
 SCAN_SECONDS = 8e-9
+BIT_SECONDS = 2e-8
 """Measured for `_depth_two`: per call, per entry and class of its table, per multiplication, per
-bit of its rows, and per row that is looked at to find them."""
+bit of its rows, and per row that is looked at to find them; and to write a bit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +67,45 @@ class Rows:
         return self.bits.shape[1]
 
 
-def make_rows(X: Array, y: Array, weights: Array, n_classes: int, columns: Array) -> Rows:
+def count_tests(X: Array, columns: Array, guard: Callable[[], None]) -> int:
+    """Number of tests on some columns: one for every value, the largest apart."""
+    found = 0
+    for j in columns:
+        guard()
+        found += len(np.unique(X[:, j])) - 1
+    return found
+
+
+def needed_bytes(n_rows: int, n_tests: int, depth: int, weights: Array) -> float:
+    """Bytes that the tables of a task take at once, from counts alone."""
+    entries = float(n_rows) * n_tests
+    # The rows and a part of them; where an estimate counts them, every literal beside them.
+    copies = (2 if depth > 2 else 1) + (4 if entries <= MANY_ENTRIES and depth > 2 else 0)
+    pairs = (2.0 * n_tests) ** 2 * 4 * 8 if depth >= 4 else 0.0
+    held = entries * copies * np.dtype(_precision(weights)).itemsize
+    return held + pairs + BYTES_PER_ENTRY * BLOCK_ENTRIES
+
+
+def _precision(weights: Array) -> type:
+    """Single where every sum of weights and of rows is exact in it."""
+    whole = bool((weights == np.round(weights)).all()) and weights.sum() < EXACT_IN_SINGLE
+    return np.float32 if whole and len(weights) < EXACT_IN_SINGLE else np.float64
+
+
+def fewest_seconds(n_rows: int, n_distinct: int, n_tests: int, n_classes: int) -> float:
+    """Seconds that writing the rows and one table of pairs take, from counts alone."""
+    table = _call_seconds(n_distinct, n_tests, n_classes, n_distinct)
+    return BIT_SECONDS * n_rows * n_tests + float(table)
+
+
+def make_rows(
+    X: Array,
+    y: Array,
+    weights: Array,
+    n_classes: int,
+    columns: Array,
+    guard: Callable[[], None],
+) -> Rows:
     """Write rows as bits: one test per column and value, the largest value apart.
 
     Parameters
@@ -70,23 +113,24 @@ def make_rows(X: Array, y: Array, weights: Array, n_classes: int, columns: Array
     X, y, weights : numpy.ndarray
         Shapes ``(n_samples, n_features)``, ``(n_samples,)`` and ``(n_samples,)``.
     """
-    tests = [(j, v) for j in columns for v in np.unique(X[:, j])[:-1]]
-    bits = np.empty((len(y), len(tests)), dtype=bool)
-    for t, (j, v) in enumerate(tests):
-        bits[:, t] = X[:, j] > v
-    column = np.array([j for j, _ in tests], dtype=int)
-    _, first, merged = np.unique(equal_rows(bits), return_index=True, return_inverse=True)
+    # Rows have the same bits where they have the same values.
+    same = equal_rows(X[:, columns], guard)
+    _, first, merged = np.unique(same, return_index=True, return_inverse=True)
     by_class = np.zeros((len(first), n_classes))
     np.add.at(by_class, (merged, y), weights)
-    whole = bool((weights == np.round(weights)).all()) and weights.sum() < EXACT_IN_SINGLE
-    kind = np.float32 if whole and len(y) < EXACT_IN_SINGLE else np.float64
-    return Rows(
-        bits[first].astype(kind),
-        by_class.astype(kind),
-        np.bincount(merged, minlength=len(first)).astype(kind),
-        column,
-        merged,
-    )
+    kind = _precision(weights)
+    values = [np.unique(X[:, j])[:-1] for j in columns]
+    column = np.repeat(columns, [len(own) for own in values]).astype(int)
+    ends = np.cumsum([0, *(len(own) for own in values)])
+    bits = np.empty((len(first), len(column)), kind)
+    step = max(1, BITS_AT_ONCE // max(1, len(column)))
+    for start in range(0, len(first), step):
+        guard()
+        part = slice(start, start + step)
+        for number, (j, own) in enumerate(zip(columns, values, strict=True)):
+            bits[part, ends[number] : ends[number + 1]] = X[first[part], j][:, None] > own
+    counts = np.bincount(merged, minlength=len(first)).astype(kind)
+    return Rows(bits, by_class.astype(kind), counts, column, merged)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,53 +165,65 @@ def least_errors(task: Task, guard: Callable[[], None]) -> Array:
         Shape ``(2 ** depth,)``.  Only entries that count in the least of errors + price x leaves
         need be exact.
     """
-    whole = np.arange(len(task.rows.counts))
-    allowed = np.arange(task.rows.n_tests)
+    whole, allowed = np.arange(len(task.rows.counts)), np.arange(task.rows.n_tests)
     if task.roots is None:
-        return _best(task, whole, task.depth, allowed, allowed, guard)
-    if task.depth == 0 or not len(task.roots):
-        return np.full(2**task.depth, np.inf)
-    return _best(task, whole, task.depth, allowed, task.roots, guard, forced=True)
+        return _best(task, whole, task.depth, allowed, guard)
+    return by_root(task, guard)[task.roots].min(axis=0, initial=np.inf)
 
 
-def _best(
+def by_root(task: Task, guard: Callable[[], None]) -> Array:
+    """`least_errors` with each test at the root, shape ``(n_tests, 2 ** depth)``.
+
+    Infinite for tests that may not stand there.
+    """
+    whole, allowed = np.arange(len(task.rows.counts)), np.arange(task.rows.n_tests)
+    roots = allowed if task.roots is None else task.roots
+    found = np.full((len(allowed), 2**task.depth), np.inf)
+    if task.depth > 0 and len(roots):
+        found[roots] = _splits(task, whole, task.depth, allowed, roots, guard)
+    return found
+
+
+def errors_of_leaf(task: Task) -> float:
+    """Errors of the tree without a split; infinite where it may not be."""
+    return _leaf(task, np.arange(len(task.rows.counts)))
+
+
+def _best(task: Task, rows: Array, depth: int, allowed: Array, guard: Callable[[], None]) -> Array:
+    """Best tree on some rows with tests from `allowed`."""
+    guard()
+    leaf = _leaf(task, rows)
+    if leaf <= task.price or depth == 0 or not len(allowed):
+        return np.full(2**depth, leaf)
+    return np.minimum(_splits(task, rows, depth, allowed, allowed, guard).min(axis=0), leaf)
+
+
+def _splits(
     task: Task,
     rows: Array,
     depth: int,
     allowed: Array,
     roots: Array,
     guard: Callable[[], None],
-    forced: bool = False,
 ) -> Array:
-    """Best tree on some rows whose root test is one of `roots`, the others from `allowed`."""
-    guard()
-    leaf = np.inf if forced else _leaf(task, rows)
-    if leaf <= task.price or depth == 0 or not len(roots):
-        return np.full(2**depth, leaf)
+    """Best trees with each of `roots` above and others of `allowed` below."""
     if depth <= 2:
-        return _depth_two(task, rows, allowed, roots, leaf)[: 2**depth]
+        return _depth_two(task, rows, allowed, roots, guard)[:, : 2**depth]
     if depth == 4:
-        return _depth_four(task, rows, allowed, roots, leaf, guard)
-    best = np.full(2**depth, leaf)
-    for f in roots:
+        return _depth_four(task, rows, allowed, roots, guard)
+    found = np.empty((len(roots), 2**depth))
+    for number, f in enumerate(roots):
         inside = task.rows.bits[rows, f] > 0
         below = _below(task, allowed, f)
-        sides = [
-            _best(task, rows[side], depth - 1, below, below, guard) for side in (inside, ~inside)
-        ]
-        best = np.minimum(best, _joined(sides[0], sides[1]))
-    return best
+        sides = [_best(task, rows[side], depth - 1, below, guard) for side in (inside, ~inside)]
+        found[number] = _joined(sides[0], sides[1])
+    return found
 
 
 def _depth_four(
-    task: Task,
-    rows: Array,
-    allowed: Array,
-    roots: Array,
-    leaf: float,
-    guard: Callable[[], None],
+    task: Task, rows: Array, allowed: Array, roots: Array, guard: Callable[[], None]
 ) -> Array:
-    """Best tree of depth four: a table over pairs of literals, then two nested minima."""
+    """Best trees of depth four: a table over pairs of literals, then two nested minima."""
     inside = task.rows.bits[rows][:, allowed].T > 0
     literals = np.stack([inside, ~inside], axis=1).reshape(2 * len(allowed), len(rows))
     pairs = np.full((len(literals), len(literals), 4), np.inf)
@@ -182,15 +238,13 @@ def _depth_four(
         for j in np.flatnonzero(np.isin(allowed, below[below != allowed[i // 2]])):
             for s in (2 * j, 2 * j + 1):
                 if not known[s]:
-                    guard()
                     there = rows[literals[i] & literals[s]]
                     columns = _below(task, below, allowed[j])
-                    pairs[i, s] = pairs[s, i] = _depth_two(task, there, columns, columns)
+                    pairs[i, s] = pairs[s, i] = _best(task, there, 2, columns, guard)
         known[i] = True
         split = _joined(pairs[i, 0::2], pairs[i, 1::2]).min(axis=0, initial=np.inf)
         three[i] = np.minimum(three[i], split)
-    best = _joined(three[0::2], three[1::2]).min(axis=0, initial=np.inf)
-    return np.minimum(best, leaf)
+    return _joined(three[2 * at], three[2 * at + 1])
 
 
 def _below(task: Task, allowed: Array, f: int) -> Array:
@@ -225,15 +279,14 @@ def _joined(right: Array, left: Array) -> Array:
 
 
 def _depth_two(
-    task: Task, rows: Array, allowed: Array, roots: Array, leaf: float | None = None
+    task: Task, rows: Array, allowed: Array, roots: Array, guard: Callable[[], None]
 ) -> Array:
-    """Best tree of depth two: from the class weights of every pair of tests."""
-    leaf = _leaf(task, rows) if leaf is None else leaf
+    """Best trees of depth two: from the class weights of every pair of tests."""
     counts = task.rows.counts[rows]
     size = counts.sum()
-    if leaf <= task.price or size < 2 * task.least or not len(allowed):
-        return np.full(4, leaf)
-    X = task.rows.bits[rows]
+    if size < 2 * task.least:
+        return np.full((len(roots), 4), np.inf)
+    X = task.rows.bits if len(rows) == len(task.rows.bits) else task.rows.bits[rows]
     if len(allowed) < X.shape[1]:
         X = X[:, allowed]
     W = task.rows.weights[rows]
@@ -243,8 +296,10 @@ def _depth_two(
     left[size - sizes < task.least] = np.inf
     at = np.arange(len(allowed)) if roots is allowed else np.flatnonzero(np.isin(allowed, roots))
     stumps = np.stack([right, left])[:, at]
-    step = max(1, BLOCK_ENTRIES // (len(allowed) * len(total)))
+    entries = min(BLOCK_ENTRIES, int(BLOCK_PRODUCTS / len(rows)))
+    step = max(1, entries // (len(allowed) * len(total)))
     for start in range(0, len(at), step):
+        guard()
         block = at[start : start + step]
         here = X[:, block]
         both = np.stack([(here * w[:, None]).T @ X for w in W.T])
@@ -269,44 +324,44 @@ def _depth_two(
     leaves = np.stack([right, left])[:, at]
     # A side that is empty or too small can neither be a leaf nor be split.
     sides = np.stack([leaves, np.where(np.isinf(leaves), np.inf, stumps)], axis=2)
-    return np.minimum(_joined(sides[0], sides[1]).min(axis=0, initial=np.inf), leaf)
+    return _joined(sides[0], sides[1])
 
 
 def estimated_seconds(task: Task) -> float:
-    """Seconds that `least_errors` needs, from counts alone; an upper bound beyond depth four."""
+    """Seconds that `least_errors` needs, from sizes alone; an upper bound beyond depth four."""
     rows, n_tests = task.rows, task.rows.n_tests
+    shape = len(rows.counts), n_tests, rows.weights.shape[1]
     if task.depth <= 2 or not n_tests:
-        return float(_call_seconds(rows, len(rows.counts)))
+        return float(_call_seconds(*shape, len(rows.counts)))
     if 2 * n_tests > MOST_LITERALS and task.depth > 3:
         return np.inf
     roots = np.arange(n_tests) if task.roots is None else task.roots
     if rows.bits.size > MANY_ENTRIES:  # counting would take as long; every row is on one side
         calls = len(roots) * (2.0 * n_tests) ** (task.depth - 3)
-        return float(2 * calls * _call_seconds(rows, len(rows.counts) / 2))
+        return float(2 * calls * _call_seconds(*shape, len(rows.counts) / 2))
     right = rows.bits.T
     literals = np.stack([right, 1 - right], axis=1).reshape(2 * n_tests, -1)
     first = literals[np.stack([2 * roots, 2 * roots + 1], axis=1).ravel()]
     if task.depth == 3:
         errors = _wrong(np.stack([first @ w for w in rows.weights.T]))
-        return float(_call_seconds(rows, first.sum(axis=1)[errors > task.price]).sum())
+        return float(_call_seconds(*shape, first.sum(axis=1)[errors > task.price]).sum())
     if n_tests > MANY_TESTS:
         mean = float(literals.mean()) ** 2 * len(rows.counts)
-        seconds = len(first) * len(literals) * float(_call_seconds(rows, mean))
+        seconds = len(first) * len(literals) * float(_call_seconds(*shape, mean))
     else:
         errors = _wrong(np.stack([(first * w) @ literals.T for w in rows.weights.T]))
-        seconds = float(_call_seconds(rows, (first @ literals.T)[errors > task.price]).sum())
+        seconds = float(_call_seconds(*shape, (first @ literals.T)[errors > task.price]).sum())
     pairs = seconds / 2 if task.roots is None else seconds  # every pair is in the table twice
     return float(pairs * (2.0 * n_tests) ** (task.depth - 4))
 
 
-def _call_seconds(rows: Rows, n_rows: Array | float) -> Array:
-    """Seconds of `_depth_two` on so many of the rows."""
-    n_tests, n_classes = rows.n_tests, rows.weights.shape[1]
+def _call_seconds(n_all: int, n_tests: int, n_classes: int, n_rows: Array | float) -> Array:
+    """Seconds of `_depth_two` on so many of all rows."""
     number = np.asarray(n_rows, dtype=float)
     entries = n_tests * n_tests * n_classes
     return (
         CALL_SECONDS
-        + SCAN_SECONDS * len(rows.counts)
+        + SCAN_SECONDS * n_all
         + GATHER_SECONDS * n_tests * number
         + entries * (ENTRY_SECONDS + PRODUCT_SECONDS * number)
     )

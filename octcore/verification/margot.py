@@ -1,39 +1,37 @@
-"""Check of the log of a MARGOT search: weak duality at every closed state, and that they cover all.
+"""Closed states of the MARGOT family: weak duality at every one, and that they cover all.
 
-A *state* says how far down the tree the path of every row is known.  Every tree in it pays, at
-each branch node, at least the least cost of a plane for the rows that are known to pass (half the
-squared norm plus penalty times slack; rows that are known to go on stay on their sides).  That cost
-is bounded from below by the dual value at any multipliers ``0 <= lambda_i <= u_i`` of the slack
-rows and ``r_i >= 0`` of the routing rows, as long as the signed multipliers of a node sum to zero,
-because the offset of a plane is free:
+A *state* says how far down the tree the path of every row is known, and under feature budgets which
+features a plane is charged for anyway (kept) and which it may use at all (allowed).  Every tree in
+it pays, at each branch node, at least the least cost of a plane for the rows that are known to pass
+(half the squared norm plus penalty times slack; rows that are known to go on stay on their sides).
+That cost is bounded from below by the dual value at any multipliers ``0 <= lambda_i <= u_i`` of the
+slack rows and ``r_i >= 0`` of the routing rows, as long as the signed multipliers of a node sum to
+zero, because the offset of a plane is free:
 
     sum lambda_i + epsilon sum_{left} r_i - 1/2 || sum (lambda_i y_i + r_i s_i) x_i ||^2
 
 The multipliers of the heavier sign are scaled down until the sum is zero; what rounding leaves is
-charged with the largest offset that a tree better than the claim can need.
+charged with the largest offset that a tree better than the claim can need.  The norm is that over
+the features which a plane uses.  Of those that it may but need not use all beyond the budget are
+left out, which gives back their half square, or paid for, whichever costs less.
 
-The layout of the file stands in its reader below.  Equal rows go together, whatever their labels.
+Equal rows go together, whatever their labels.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import islice
 
 import numpy as np
 
-from octcore.verification.base import SECONDS, Verdict, Verification
+from octcore.verification.base import NotProvenError, Proven
 
-TITLE = "octcore MARGOT proof 1"
-METHOD = "weak duality at every closed state"
 ROUNDING = 1e-13
 """Share of the sums of a dual value that double precision may lose."""
-TOLERANCE = 1e-6
-"""Relative; how far below the claim the log may end."""
+CHUNK_CELLS = 2_000_000
+"""Multipliers that are looked at at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,69 +49,65 @@ class MargotData:
     epsilon: float
     """`c_upper`, `c_last`, `epsilon`: penalties above the last level and on it; width of the strip
     left of an upper plane."""
+    budgets: tuple[int, int] | None = None
+    """Features of a plane above the last level and on it; None without budgets."""
+    alpha: float | None = None
+    """Price of a feature beyond the budget; None where there may be none."""
 
 
-class WrongLogError(Exception):
-    """What the log says is false or less than claimed; the text says why."""
-
-
-class NoLogError(Exception):
-    """The log says nothing about the claim: it is missing, incomplete or of something else."""
-
-
-def check_log(
-    data: MargotData, log: str | Path, claimed: float, guard: Callable[[], None] = lambda: None
-) -> Verification:
-    """Check that a log proves a lower bound on the objective of every tree.
+def check_states(
+    data: MargotData,
+    states: Iterable[tuple[np.ndarray, ...]],
+    claimed: float,
+    guard: Callable[[], None],
+) -> Proven:
+    """Add up what closed states prove, and check that they cover everything.
 
     Parameters
     ----------
+    states : iterable of tuple
+        ``(prefix, multipliers, kept, allowed)``: deepest known node of every distinct pair of row
+        and label in the order of `numpy.unique`, 0-based heap; multipliers of their slack rows and
+        routing rows by node, shape ``(n_nodes, 2 * n_rows)``; features by node.
+    claimed : float
+        Bound of the claim.
     guard : callable
-        Called for every state; it raises when the check must end.
+        Called often; it raises when the check must end.
 
-    Returns
-    -------
-    Verification
-        Refuted where a state of the log is false or the states together prove less than the claim;
-        not verified where the log is missing, ends early, leaves routings out or is of other rows.
+    Raises
+    ------
+    NotProvenError
+        If a state is none, as its multipliers are not feasible, or the states leave something out.
     """
-    try:
-        checker = _Checker.of(data, claimed)
-        prefixes = checker.read(Path(log), guard)
-        if checker.lowest < claimed - TOLERANCE * max(1e-9, abs(claimed)):
-            raise WrongLogError(
-                f"the bound {claimed:.9g} is claimed, the closed states prove {checker.lowest:.9g}"
-            )
-        if not _covers(prefixes, checker.twins, checker.n_upper, guard):
-            raise NoLogError("the log is incomplete, its closed states leave routings out")
-    except WrongLogError as error:
-        return Verification(Verdict.REFUTED, f"refuted: {error}", METHOD)
-    except NoLogError as error:
-        return Verification(Verdict.NOT_VERIFIED, f"not verified: {error}", METHOD)
-    except FileNotFoundError:
-        words = "not verified: no log, the file of the proof is gone"
-        return Verification(Verdict.NOT_VERIFIED, words, METHOD)
-    except (OSError, EOFError, ValueError, zlib.error):
-        words = "not verified: the log cannot be read to its end"
-        return Verification(Verdict.NOT_VERIFIED, words, METHOD)
-    statement = (
-        f"verified independently in {SECONDS}: {len(prefixes)} closed states cover all routings"
-    )
-    return Verification(Verdict.CONFIRMED, statement, METHOD)
+    checker = _Checker.of(data, claimed)
+    stream, lowest = iter(states), np.inf
+    prefixes, features = [], []
+    size = max(1, CHUNK_CELLS // (2 * len(checker.y) * checker.n_nodes))
+    while chunk := list(islice(stream, size)):
+        guard()
+        parts = [np.array(part) for part in zip(*chunk, strict=True)]
+        lowest = min(lowest, checker.least(*parts))
+        prefixes.append(parts[0].astype(np.uint8))
+        features.append(np.where(parts[2], 1, np.where(parts[3], 0, 2)).astype(np.uint8))
+    if not prefixes:
+        raise NotProvenError("the proof has no states")
+    prefix, feature = np.concatenate(prefixes), np.concatenate(features)
+    if not checker.covers(prefix, feature.reshape(len(prefix), -1), guard):
+        raise NotProvenError("the closed states leave something out")
+    # offsets were bounded for trees better than the claim
+    return Proven(min(lowest, claimed), f"weak duality at {len(prefix)} closed states")
 
 
 @dataclass(eq=False)
 class _Checker:
-    """Distinct rows of the problem and the least dual value seen."""
+    """Distinct rows of the problem."""
 
     x: np.ndarray
     y: np.ndarray
     penalties: np.ndarray
     twins: np.ndarray
-    epsilon: float
-    depth: int
+    data: MargotData
     claimed: float
-    lowest: float = np.inf
 
     @classmethod
     def of(cls, data: MargotData, claimed: float) -> _Checker:
@@ -121,156 +115,161 @@ class _Checker:
         table = np.column_stack([np.asarray(data.x, float), np.asarray(data.y, float)])
         table, inverse = np.unique(table, axis=0, return_inverse=True)
         weights = np.bincount(inverse.ravel(), np.asarray(data.weights, float))
-        last = np.arange(2**data.depth - 1) >= 2 ** (data.depth - 1) - 1
-        prices = np.where(last, data.c_last, data.c_upper)
         x = table[:, :-1]
         _, groups = np.unique(x, axis=0, return_inverse=True)
-        return cls(
-            x - x.mean(axis=0),
-            table[:, -1],
-            prices[:, None] * weights[None, :],
-            groups.ravel(),
-            data.epsilon,
-            data.depth,
-            claimed,
-        )
+        is_last = np.arange(2**data.depth - 1) >= 2 ** (data.depth - 1) - 1
+        prices = np.where(is_last, data.c_last, data.c_upper)
+        penalties = prices[:, None] * weights[None, :]
+        return cls(x - x.mean(axis=0), table[:, -1], penalties, groups.ravel(), data, claimed)
+
+    @property
+    def n_nodes(self) -> int:
+        """Branch nodes."""
+        return len(self.penalties)
 
     @property
     def n_upper(self) -> int:
         """Branch nodes above the last level."""
-        return 2 ** (self.depth - 1) - 1
+        return self.n_nodes // 2
 
-    # -- reading --------------------------------------------------------------------------------
+    def budget(self, node: int) -> int:
+        """Features of a plane; as many as there are without budgets."""
+        budgets, p = self.data.budgets, self.x.shape[1]
+        return p if budgets is None else min(p, budgets[int(node >= self.n_upper)])
 
-    def read(self, path: Path, guard: Callable[[], None]) -> np.ndarray:
-        """Check every state; returns their known paths, shape ``(n_states, n_rows)``.
+    # -- one chunk of states --------------------------------------------------------------------
 
-        After a title and a line of JSON come records: a byte per row (deepest known node, 0-based
-        heap); per node two bits per slack row and routing row (0 zero, 1 the penalty, 2 given),
-        lowest bits first; eight bytes per given multiplier.
-        """
-        n, n_nodes = len(self.y), 2**self.depth - 1
-        width = (2 * n + 3) // 4
-        fixed = n + n_nodes * width
-        prefixes = []
-        with gzip.open(path, "rb") as stream:
-            head = stream.readline().decode().strip(), json.loads(stream.readline())
-            if head != (TITLE, {"rows": n, "depth": self.depth}):
-                raise NoLogError("the log is of another problem")
-            while record := stream.read(fixed):
-                guard()
-                if len(record) < fixed:
-                    raise NoLogError("the log ends in the middle of a state")
-                array = np.frombuffer(record, np.uint8)
-                quads = array[n:].reshape(n_nodes, width)
-                codes = (quads[:, :, None] >> np.array([0, 2, 4, 6], np.uint8)) & 3
-                codes = codes.reshape(n_nodes, -1)[:, : 2 * n]
-                count = int((codes == 2).sum())
-                given = stream.read(8 * count)
-                if len(given) < 8 * count:
-                    raise NoLogError("the log ends in the middle of a state")
-                if (codes == 3).any():
-                    raise WrongLogError("a state of the log has an unknown code")
-                prefix = array[:n].astype(np.int64)
-                self._see(prefix, codes, np.frombuffer(given, "<f8"))
-                prefixes.append(array[:n])
-        if not prefixes:
-            raise NoLogError("the log has no states")
-        return np.array(prefixes)
-
-    def _see(self, prefix: np.ndarray, codes: np.ndarray, given: np.ndarray) -> None:
-        """Check one state and keep its bound."""
-        if (prefix >= len(codes)).any():
-            raise WrongLogError("a path leads out of the tree")
-        if not np.isfinite(given).all() or (given < 0).any():
-            raise WrongLogError("a multiplier is negative")
-        n = len(prefix)
-        if (codes[:, n:] == 1).any():
-            raise WrongLogError("a routing row has no penalty")
-        values = np.zeros(codes.shape)
-        values[:, :n] = np.where(codes[:, :n] == 1, self.penalties, 0.0)
-        values[codes == 2] = given
+    def least(
+        self, prefix: np.ndarray, multipliers: np.ndarray, kept: np.ndarray, allowed: np.ndarray
+    ) -> float:
+        """Least bound of some states."""
+        n, count = len(self.y), len(prefix)
+        shapes = (count, n), (count, self.n_nodes, 2 * n), (count, self.n_nodes, self.x.shape[1])
+        if (prefix.shape, multipliers.shape, kept.shape, allowed.shape) != (*shapes, shapes[2]):
+            raise NotProvenError("the proof is of another problem")
+        if (prefix < 0).any() or (prefix >= self.n_nodes).any():
+            raise NotProvenError("a path leads out of the tree")
+        if not np.isfinite(multipliers).all() or (multipliers < 0).any():
+            raise NotProvenError("a multiplier is negative")
+        if (kept & ~allowed).any():
+            raise NotProvenError("a feature is kept that may not be used")
         with np.errstate(over="ignore", invalid="ignore"):
-            total = sum(self._node_dual(node, prefix, row) for node, row in enumerate(values))
-        if not np.isfinite(total):
-            raise WrongLogError("a multiplier is too large")
-        self.lowest = min(self.lowest, float(total))
+            total = np.zeros(count)
+            for node in range(self.n_nodes):
+                total += self._node(
+                    node, prefix, multipliers[:, node], kept[:, node], allowed[:, node]
+                )
+        if np.isnan(total).any():
+            raise NotProvenError("a multiplier is too large")
+        return float(total.min())
 
-    def _node_dual(self, node: int, prefix: np.ndarray, row: np.ndarray) -> float:
-        n = len(prefix)
-        if not row.any():
-            return 0.0
-        side = _sides(node, prefix, self.depth)
-        hinge, route = row[:n], row[n:]
+    def _node(
+        self, node: int, prefix: np.ndarray, row: np.ndarray, kept: np.ndarray, allowed: np.ndarray
+    ) -> np.ndarray:
+        """Dual values of a node, and the price of its features, in some states."""
+        n = len(self.y)
+        side = _sides(node, prefix, self.data.depth)
+        hinge, route = row[:, :n], row[:, n:]
         if hinge[side == 2].any() or route[(side == 2) | (side == 0)].any():
-            raise WrongLogError("a row is charged where its path is not known")
+            raise NotProvenError("a row is charged where its path is not known")
         if (hinge > self.penalties[node]).any():
-            raise WrongLogError("a multiplier exceeds its penalty")
-        slack = hinge * self.y
-        force = route * np.where(side == 2, 0, side)
-        right = slack[slack > 0].sum() + force[force > 0].sum()
-        left = -slack[slack < 0].sum() - force[force < 0].sum()
-        by_sign = np.array(
-            [min(1.0, right / left) if left else 1.0, min(1.0, left / right) if right else 1.0]
+            raise NotProvenError("a multiplier exceeds its penalty")
+        slack, force = hinge * self.y, route * np.where(side == 2, 0, side)
+        right = np.maximum(slack, 0).sum(axis=1) + np.maximum(force, 0).sum(axis=1)
+        left = -np.minimum(slack, 0).sum(axis=1) - np.minimum(force, 0).sum(axis=1)
+        least = np.minimum(right, left)
+        by_left, by_right = (
+            np.divide(least, heavy, out=np.ones(len(least)), where=heavy > 0)[:, None]
+            for heavy in (left, right)
         )
-        slack, force = (
-            slack * by_sign[(slack > 0).astype(int)],
-            force * by_sign[(force > 0).astype(int)],
-        )
+        slack = slack * np.where(slack > 0, by_right, by_left)
+        force = force * np.where(force > 0, by_right, by_left)
         vector = (slack + force) @ self.x
-        linear = np.abs(slack).sum() + self.epsilon * np.abs(force[side == -1]).sum()
-        square = 0.5 * float(vector @ vector)
-        residual = abs(slack.sum() + force.sum())
-        lost = ROUNDING * (np.abs(slack).sum() + np.abs(force).sum() + square)
-        return float(linear - square - residual * self._largest_offset() - lost)
+        linear = np.abs(slack).sum(axis=1)
+        linear += self.data.epsilon * np.abs(force * (side == -1)).sum(axis=1)
+        half = 0.5 * vector**2
+        square = (half * allowed).sum(axis=1)
+        residual = np.abs(slack.sum(axis=1) + force.sum(axis=1))
+        size = np.abs(slack).sum(axis=1) + np.abs(force).sum(axis=1) + square
+        dual = linear - square - residual * self._largest_offset() - ROUNDING * size
+        return dual + self._beyond_budget(node, half, kept, allowed)
+
+    def _beyond_budget(
+        self, node: int, half: np.ndarray, kept: np.ndarray, allowed: np.ndarray
+    ) -> np.ndarray:
+        """Least price of the features beyond the budget: not used, or paid for.
+
+        The heaviest of the free features take the places that the kept ones leave.
+        """
+        price = np.inf if self.data.alpha is None else self.data.alpha
+        beyond = kept.sum(axis=1) - self.budget(node)
+        worth = np.where(allowed & ~kept, np.minimum(half, price), 0.0)
+        ordered = np.cumsum(np.sort(worth, axis=1)[:, ::-1], axis=1)
+        ordered = np.column_stack([np.zeros(len(worth)), ordered])
+        covered = ordered[np.arange(len(worth)), np.maximum(0, -beyond)]
+        charge = np.zeros(len(worth))
+        charge[beyond > 0] = price * beyond[beyond > 0]
+        return charge + ordered[:, -1] - covered
 
     def _largest_offset(self) -> float:
         """Of a plane in a tree worth less than the claim: some row that passes scores within 1."""
         radius = float(np.linalg.norm(self.x, axis=1).max())
         return 1.0 + radius * float(np.sqrt(2.0 * max(self.claimed, 0.0)))
 
+    # -- all states -----------------------------------------------------------------------------
+
+    def covers(self, prefix: np.ndarray, feature: np.ndarray, guard: Callable[[], None]) -> bool:
+        """Whether every tree is in some state: every routing, with every choice of features.
+
+        Branching made the states, so wherever none of them holds all that is left, there is a row,
+        or a feature of a node, that all of them know better; its two ways are covered one by one.
+        """
+        _, first = np.unique(self.twins, return_index=True)
+        if (prefix != prefix[:, first][:, self.twins]).any():
+            return False
+        states = np.column_stack([prefix[:, first], feature]).astype(np.int64)
+        n_rows, p = len(first), self.x.shape[1]
+        pending = [(np.arange(len(states)), np.zeros(states.shape[1], np.int64))]
+        while pending:
+            guard()
+            members, known = pending.pop()
+            if not len(members):
+                return False
+            deeper = states[members] != known
+            if (~deeper.any(axis=1)).any():
+                continue
+            is_open = np.append(known[:n_rows] < self.n_upper, known[n_rows:] == 0)
+            choices = np.flatnonzero(deeper.all(axis=0) & is_open)
+            if not len(choices):
+                return False
+            chosen = int(choices[0])
+            step = states[members, chosen]
+            first_child = 2 * known[chosen] + 1 if chosen < n_rows else 1
+            while chosen < n_rows and (step > first_child + 1).any():
+                step = np.where(step > first_child + 1, (step - 1) // 2, step)
+            for child in (first_child, first_child + 1):
+                below = known.copy()
+                below[chosen] = child
+                if chosen >= n_rows:
+                    self._fill(below[n_rows:], (chosen - n_rows) // p)
+                pending.append((members[step == child], below))
+        return True
+
+    def _fill(self, features: np.ndarray, node: int) -> None:
+        """Forbid the rest of the features of a node whose hard budget is used up."""
+        p = self.x.shape[1]
+        own = features[node * p : (node + 1) * p]
+        if self.data.alpha is None and (own == 1).sum() >= self.budget(node):
+            own[own == 0] = 2
+
 
 def _sides(node: int, prefix: np.ndarray, depth: int) -> np.ndarray:
     """Where rows with these known paths go at a node: -1, 1, 0 (not known) or 2 (elsewhere)."""
-    side = np.full(len(prefix), 2)
-    at, came = prefix.copy(), np.zeros(len(prefix), np.int64)
+    side = np.full(prefix.shape, 2)
+    at, came = prefix.astype(np.int64), np.zeros(prefix.shape, np.int64)
     for _ in range(depth):
-        side[(side == 2) & (at == node)] = came[(side == 2) & (at == node)]
+        here = (side == 2) & (at == node)
+        side[here] = came[here]
         came = np.where(at % 2 == 1, -1, 1)
         at = np.where(at > 0, (at - 1) // 2, -1)
     return side
-
-
-def _covers(
-    prefixes: np.ndarray, groups: np.ndarray, n_upper: int, guard: Callable[[], None]
-) -> bool:
-    """Whether every way of sending rows down the tree, equal rows together, is in some state.
-
-    Branching made the states, so wherever none of them holds all that is left, there is a row that
-    all of them know better; its two ways are covered one by one.
-    """
-    _, first = np.unique(groups, return_index=True)
-    if (prefixes != prefixes[:, first][:, groups]).any():
-        return False
-    states = prefixes[:, first].astype(np.int64)
-    pending = [(np.arange(len(states)), np.zeros(states.shape[1], np.int64))]
-    while pending:
-        guard()
-        members, known = pending.pop()
-        if not len(members):
-            return False
-        deeper = states[members] != known
-        if (~deeper.any(axis=1)).any():
-            continue
-        choices = np.flatnonzero(deeper.all(axis=0) & (known < n_upper))
-        if not len(choices):
-            return False
-        row = int(choices[0])
-        step = states[members, row]
-        while (step > 2 * known[row] + 2).any():
-            step = np.where(step > 2 * known[row] + 2, (step - 1) // 2, step)
-        for child in (2 * known[row] + 1, 2 * known[row] + 2):
-            below = known.copy()
-            below[row] = child
-            pending.append((members[step == child], below))
-    return True

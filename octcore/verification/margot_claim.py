@@ -1,4 +1,4 @@
-"""The claim of a MARGOT run: its tree by routing and plane by plane, its bound by the log.
+"""The claim of a run of the MARGOT family: its tree by routing and plane by plane, its bound.
 
 A stored tree has no branch nodes that all rows pass, which the perfect tree of the model has.  Such
 a node has the plane without weights that is best for its rows; as the level that it stood on is
@@ -7,82 +7,54 @@ not stored, every level is tried.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 
-from octcore.errors import CancelledError
-from octcore.verification.base import SECONDS, Guard, OutOfTimeError, Verdict, Verification
-from octcore.verification.claim import Claim, Routed, broken_rules, route, scores
-from octcore.verification.margot import METHOD, TOLERANCE, MargotData, check_log
+from octcore.verification.again import found_again
+from octcore.verification.base import Guard, Proven, WrongError
+from octcore.verification.claim import Claim, Routed, scores
+from octcore.verification.margot import MargotData, check_states
 
 STRIP_TOLERANCE = 2e-7
 """How far a row may stand inside the strip of an upper plane: a solver's tolerance."""
-SECONDS_PER_BYTE = 1e-5
-"""Of the packed log; measured 5e-6 on 100 rows."""
 
 
-def check_margot(
-    claim: Claim, values: Mapping[str, Any], guard: Guard, longest: float
-) -> Verification:
-    """Check the tree of a run, and its bound where the search wrote a log.
-
-    Parameters
-    ----------
-    values : mapping
-        Of the run; "proof_log" names the file.
-    longest : float
-        Longest estimate in seconds with which the log is read.
-    """
-    if claim.params.get("norm") == "l1":
-        return _unverified("there is no independent check for MARGOT with the l1 norm")
-    objective = claim.objective
-    if claim.tree is not None and objective is not None:
-        wrong = _wrong_tree(claim, objective)
-        if wrong:
-            return _refuted(wrong)
-    if claim.bound is None:
-        return Verification(Verdict.NOT_VERIFIED, "nothing to verify: no bound is claimed", METHOD)
-    if objective is not None and claim.bound > objective * (1 + TOLERANCE):
-        return _refuted(
-            f"the bound {claim.bound:.9g} is claimed, a tree of objective {objective:.9g} exists"
+def worth(claim: Claim, routed: Routed) -> float:
+    """Objective of the claimed tree, plane by plane."""
+    if not all(split.unit_margin for split in claim.tree.splits.values()):
+        raise WrongError("a split lacks the margins of its formulation")
+    found = _worth(claim, routed, 1, 0, np.arange(len(claim.y)))
+    if not np.isfinite(found):
+        raise WrongError(
+            "a row stands in the strip of an upper plane, a label is on the wrong side, or a plane "
+            "uses too many features"
         )
-    if claim.bound <= _conflict_cost(claim) * (1 + TOLERANCE):
-        words = f"bound verified independently in {SECONDS} (conflicting rows)"
-        return Verification(Verdict.CONFIRMED, words, METHOD)
-    if not values.get("proof_log"):
-        return _unverified("no log of the search was asked for (proof_log)")
-    estimate = SECONDS_PER_BYTE * float(values.get("proof_bytes") or 0.0)
-    if estimate > longest:
-        words = f"not verified (estimated {estimate:.0f} s)"
-        return Verification(Verdict.NOT_VERIFIED, words, METHOD, estimate=estimate)
+    return float(found)
+
+
+def by_conflicts(claim: Claim, guard: Guard) -> Proven:
+    """Bound by equal rows of both classes, whose slacks sum to two at least on every level."""
+    return Proven(_conflict_cost(claim), "conflicting rows")
+
+
+def by_states(claim: Claim, guard: Guard) -> Proven:
+    """Bound by states that cover all trees, with the multipliers that close each of them."""
+    params = claim.params
+    budgets = None
+    if "budget_upper" in params:
+        budgets = int(params["budget_upper"]), int(params["budget_last"])
     data = MargotData(
-        claim.X,
+        np.asarray(claim.X, float),
         _signs(claim),
         claim.weights,
         claim.depth,
-        float(claim.params["C_upper"]),
-        float(claim.params["C_last"]),
-        float(claim.params["epsilon"]),
+        float(params["C_upper"]),
+        float(params["C_last"]),
+        float(params["epsilon"]),
+        budgets,
+        float(params["alpha"]) if "alpha" in params else None,
     )
-    try:
-        found = check_log(data, Path(str(values["proof_log"])), claim.bound, guard)
-    except CancelledError:
-        found = _unverified("it was stopped")
-    except OutOfTimeError:
-        found = _unverified(f"not done in {guard.time_limit:g} s")
-    return replace(found, estimate=estimate)
-
-
-def _refuted(why: str) -> Verification:
-    return Verification(Verdict.REFUTED, f"refuted: {why}", METHOD)
-
-
-def _unverified(why: str) -> Verification:
-    return Verification(Verdict.NOT_VERIFIED, f"not verified: {why}", METHOD)
+    assert claim.bound is not None
+    return check_states(data, found_again(claim, guard, worth), claim.bound, guard)
 
 
 def _signs(claim: Claim) -> np.ndarray:
@@ -90,27 +62,13 @@ def _signs(claim: Claim) -> np.ndarray:
 
 
 def _conflict_cost(claim: Claim) -> float:
-    """What equal rows of both classes pay on every level: their slacks sum to two at least."""
+    """What equal rows of both classes pay on every level."""
     X = claim.X[claim.weights > 0]
     y, weights = (_signs(claim) > 0)[claim.weights > 0], claim.weights[claim.weights > 0]
     _, group = np.unique(X, axis=0, return_inverse=True)
     by_sign = [np.bincount(group.ravel(), weights * (y == sign)) for sign in (False, True)]
     paired = float(np.minimum(*by_sign).sum())
     return sum(2.0 * _penalty(claim, level) * paired for level in range(claim.depth))
-
-
-def _wrong_tree(claim: Claim, objective: float) -> str:
-    """What is wrong with the claimed tree; empty if nothing."""
-    routed = route(claim.tree, claim.X)
-    broken = broken_rules(claim, routed)
-    if broken:
-        return f"the tree breaks a side constraint: {broken[0]}"
-    worth = _worth(claim, routed, 1, 0, np.arange(len(claim.y)))
-    if not np.isfinite(worth):
-        return "a row stands in the strip of an upper plane, or a label is on the wrong side"
-    if abs(worth - objective) <= TOLERANCE * max(1e-9, abs(worth)):
-        return ""
-    return f"objective {objective:.9g} is claimed, the tree is worth {worth:.9g}"
 
 
 def _worth(claim: Claim, routed: Routed, node: int, level: int, rows: np.ndarray) -> float:
@@ -173,4 +131,13 @@ def _plane_cost(claim: Claim, routed: Routed, node: int, level: int) -> float:
         return np.inf
     square = sum(weight * weight for _, weight in split.weights)
     slack = np.maximum(0.0, 1.0 - _signs(claim)[rows] * score)
-    return 0.5 * square + _penalty(claim, level) * float(claim.weights[rows] @ slack)
+    price = _features_beyond(claim, len(split.weights), level)
+    return price + 0.5 * square + _penalty(claim, level) * float(claim.weights[rows] @ slack)
+
+
+def _features_beyond(claim: Claim, used: int, level: int) -> float:
+    """Price of the features of a plane beyond the budget of its level."""
+    budget = claim.params.get("budget_last" if level == claim.depth - 1 else "budget_upper")
+    if budget is None or used <= int(budget):
+        return 0.0
+    return float(claim.params.get("alpha", np.inf)) * (used - int(budget))

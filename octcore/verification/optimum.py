@@ -4,56 +4,83 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
 
+from octcore.verification.base import Guard, NotProvenError, Proven
 from octcore.verification.claim import Array, Claim
 from octcore.verification.coupled import coupled_optimum, coupled_seconds, make_sums
-from octcore.verification.literals import Task, estimated_seconds, least_errors, make_rows
-from octcore.verification.value import Value
+from octcore.verification.literals import (
+    Task,
+    by_root,
+    count_tests,
+    errors_of_leaf,
+    estimated_seconds,
+    fewest_seconds,
+    least_errors,
+    make_rows,
+    needed_bytes,
+)
+from octcore.verification.value import Value, equal_rows, value_of
 
 PAIRS, COUPLED = "all pairs of literals", "all vectors of sums over leaves"
-MOST_TESTS = 50_000
 MOST_PAIRS = 12
 """Forbidden pairs; each may double the number of sets of features."""
-MOST_BYTES = 1e9
+SMALLEST_OCT_GAP = 1e-4
+"""Values of a column that lie closer may count as equal in the model of OCT."""
+LIMITS_OF_BIN_OCT = frozenset({"class_weight", "forbidden_features"})
+"""Other limits count the idle splits of its full trees."""
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """How an optimum can be derived."""
-
-    method: str
-    estimate: float
-    """Seconds; infinite where memory would not suffice."""
-    derive: Callable[[Callable[[], None]], float | None]
-    """``derive(guard)`` returns the least errors + price x leaves, None if there is no tree."""
-
-
-def make_plan(claim: Claim, value: Value) -> Plan:
-    """Plan the derivation of the optimum of a univariate claim."""
+def derived(claim: Claim, guard: Guard) -> Proven:
+    """Derive the optimum of a univariate claim."""
+    if claim.formulation == "bin-oct" and set(claim.limits) - LIMITS_OF_BIN_OCT:
+        raise NotProvenError("bin-oct counts idle splits in its side constraints")
+    for j in claim.columns if claim.formulation == "oct" else ():
+        guard()
+        if np.diff(np.unique(claim.X[:, j])).min(initial=np.inf) < SMALLEST_OCT_GAP:
+            raise NotProvenError("values lie closer than the model of OCT tells apart")
+    value = value_of(claim)
     coupled = bool(claim.recalls or claim.parities)
-    sets = _feature_sets(claim)
-    n_sets, first = next(sets)
+    n_sets, first = next(_feature_sets(claim))
+    if n_sets > 2**MOST_PAIRS and len(claim.limits.get("forbidden_pairs") or ()) > MOST_PAIRS:
+        raise NotProvenError("too many pairs of features are forbidden")
     method = COUPLED if coupled else PAIRS
     if n_sets > 1:
         method += f" for each of {n_sets:,} sets of features"
-    n_tests = _n_tests(claim, first)
-    too_many = (
-        n_sets > 2**MOST_PAIRS and len(claim.limits.get("forbidden_pairs") or ()) > MOST_PAIRS
+    n_rows, n_tests = len(claim.y), count_tests(claim.X, _columns(claim, first), guard)
+    n_distinct = int(equal_rows(claim.X, guard).max()) + 1
+    guard.expects(n_sets * fewest_seconds(n_rows, n_distinct, n_tests, claim.n_classes))
+    guard.needs(needed_bytes(n_distinct, n_tests, claim.depth, claim.weights))
+    task, costs = _task(claim, value, first, guard), []
+    sums = make_sums(claim, task, guard) if coupled else None
+    guard.expects(
+        n_sets * (estimated_seconds(task) if sums is None else coupled_seconds(task, sums))
     )
-    if too_many or n_tests > MOST_TESTS or len(claim.y) * n_tests > MOST_BYTES:
-        return Plan(method, math.inf, lambda _: None)
-    estimate = n_sets * _seconds(claim, value, first, coupled)
+    by_column = np.full(claim.X.shape[1], np.inf)
+    for number, (_, chosen) in enumerate(_feature_sets(claim)):
+        if number:
+            task = _task(claim, value, chosen, guard)
+            sums = make_sums(claim, task, guard) if coupled else None
+        if sums is not None:
+            costs.append(coupled_optimum(task, sums, claim.leaf_limit, guard))
+        elif "root_values" in claim.values:
+            of_tests = _least(by_root(task, guard)[:, : claim.leaf_limit], task.price)
+            np.minimum.at(by_column, task.rows.column, of_tests)
+            leaf = [] if task.roots is not None else [errors_of_leaf(task) + task.price]
+            costs.append(min([*of_tests, *leaf], default=np.inf))
+        else:
+            costs.append(_least(least_errors(task, guard)[: claim.leaf_limit], task.price))
+    cost = min((cost for cost in costs if cost is not None), default=np.inf)
+    optimum = None if np.isinf(cost) else float(value.of(cost, 0))
+    roots = None if coupled else np.where(np.isinf(by_column), np.nan, value.of(by_column, 0))
+    return Proven(optimum, method, is_optimum=True, by_root=roots)
 
-    def derive(guard: Callable[[], None]) -> float | None:
-        solve = _coupled_cost if coupled else _cost
-        costs = [solve(claim, value, chosen, guard) for _, chosen in _feature_sets(claim)]
-        return min((cost for cost in costs if cost is not None), default=None)
 
-    return Plan(method, estimate, derive)
+def _least(errors: Array, price: float) -> Array:
+    """Least of errors + price x leaves, by numbers of leaves from 1 on the last axis."""
+    return (errors + price * np.arange(1, errors.shape[-1] + 1)).min(axis=-1)
 
 
 def _feature_sets(claim: Claim) -> Iterator[tuple[int, Array]]:
@@ -84,13 +111,9 @@ def _columns(claim: Claim, raws: Array) -> Array:
     return claim.columns[np.isin(claim.group[claim.columns], raws)]
 
 
-def _n_tests(claim: Claim, raws: Array) -> int:
-    return sum(len(np.unique(claim.X[:, j])) - 1 for j in _columns(claim, raws))
-
-
-def _task(claim: Claim, value: Value, raws: Array) -> Task:
+def _task(claim: Claim, value: Value, raws: Array, guard: Guard) -> Task:
     columns = _columns(claim, raws)
-    rows = make_rows(claim.X, claim.y, claim.weights, claim.n_classes, columns)
+    rows = make_rows(claim.X, claim.y, claim.weights, claim.n_classes, columns, guard)
     group = claim.group[rows.column] if rows.n_tests else np.zeros(0, dtype=int)
     root = claim.limits.get("root_feature")
     roots = None
@@ -98,25 +121,3 @@ def _task(claim: Claim, value: Value, raws: Array) -> Task:
         roots = np.flatnonzero(group == claim.raw_indices([root])[0])
     once = bool(claim.limits.get("feature_once_per_path"))
     return Task(rows, claim.depth, value.price, claim.least_rows, group, once, roots)
-
-
-def _seconds(claim: Claim, value: Value, raws: Array, coupled: bool) -> float:
-    task = _task(claim, value, raws)
-    if coupled:
-        return coupled_seconds(task, make_sums(claim, task))
-    return estimated_seconds(task)
-
-
-def _cost(claim: Claim, value: Value, raws: Array, guard: Callable[[], None]) -> float | None:
-    task = _task(claim, value, raws)
-    errors = least_errors(task, guard)[: claim.leaf_limit]
-    cost = errors + task.price * np.arange(1, len(errors) + 1)
-    best = float(cost.min(initial=np.inf))
-    return None if np.isinf(best) else best
-
-
-def _coupled_cost(
-    claim: Claim, value: Value, raws: Array, guard: Callable[[], None]
-) -> float | None:
-    task = _task(claim, value, raws)
-    return coupled_optimum(task, make_sums(claim, task), claim.leaf_limit, guard)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from octcore.verification.claim import Array, Claim, Routed
+from octcore.verification.base import Guard, Proven, WrongError
+from octcore.verification.claim import Array, Claim, Routed, scores
 
-ACCURACY = frozenset(
-    {
-        "path-search", "threshold-search", "path-columns", "flow-oct", "bend-oct",
-        "accelerated-bend-oct", "oct-binary",
-    }
-)  # fmt: skip
-"""Formulations of accuracy - leaf_penalty x leaves, or of its twin with split_weight."""
-UNIVARIATE = ACCURACY | {"oct", "bin-oct"}
-COUNTING = UNIVARIATE | {"s-oct"}
-"""Formulations whose objective is a function of errors and leaves alone."""
+METHOD = "conflicting rows"
+TOLERANCE, ROUNDING = 1e-8, 1e-12
+"""Shares of the total weight and of an objective; both are sums in double precision."""
+ROUNDING_OF_SCORES = 1e-9
+GAP_TOLERANCE = 1e-3
+"""Relative, of the empty strips of S-OCT: a solver's tolerance."""
 
 
 @dataclass(frozen=True)
@@ -44,37 +42,106 @@ class Value:
         """Whether more is better."""
         return self.per_error < 0
 
-    def excess(self, better: float, worse: float) -> float:
-        """By how much one value is better than another; negative if it is worse."""
-        return better - worse if self.is_maximised else worse - better
-
 
 def value_of(claim: Claim) -> Value:
     """Read the objective of a formulation that counts errors and leaves."""
     params, total = claim.params, claim.total
-    if claim.formulation in ACCURACY:
-        weight = params.get("split_weight")
-        if weight is None:
-            return Value(1.0, -1.0 / total, -float(params["leaf_penalty"]))
-        return Value((1 - weight) * total + weight, -(1.0 - weight), -float(weight))
     if claim.formulation == "bin-oct":
         return Value(0.0, 1.0, 0.0)
-    alpha = float(params.get("alpha") or 0.0)
-    if claim.formulation == "oct":
-        shares = np.bincount(claim.y, claim.weights, claim.n_classes)
-        of_majority = float(shares.sum() - shares.max())
-        return Value(-alpha, 1.0 / (of_majority if of_majority > 0 else 1.0), alpha)
-    if alpha == 0:  # S-OCT, objective A
-        return Value(total, -1.0, 0.0)
-    return Value(-alpha, 1.0 / total, alpha)
+    if claim.formulation in {"oct", "s-oct"}:
+        alpha = float(params.get("alpha") or 0.0)
+        if claim.formulation == "oct":
+            of_majority = weight_of_minorities(claim)
+            total = of_majority if of_majority > 0 else 1.0
+        elif alpha == 0:  # objective A of S-OCT
+            return Value(total, -1.0, 0.0)
+        return Value(-alpha, 1.0 / total, alpha)
+    weight = params.get("split_weight")  # else accuracy - leaf_penalty x leaves, or its twin
+    if weight is None:
+        return Value(1.0, -1.0 / total, -float(params["leaf_penalty"]))
+    return Value((1 - weight) * total + weight, -(1.0 - weight), -float(weight))
 
 
-def errors_of(claim: Claim, routed: Routed) -> float:
-    """Weight that the claimed tree misclassifies."""
-    return float(claim.weights[routed.predicted != claim.y].sum())
+def slack(claim: Claim, objective: float) -> float:
+    """By how much values may differ: a small share of the total weight, and rounding."""
+    of_weight = TOLERANCE * claim.total * abs(value_of(claim).per_error)
+    return of_weight + ROUNDING * abs(objective)
 
 
-def equal_rows(X: Array) -> Array:
+def worth(claim: Claim, routed: Routed) -> float:
+    """Objective of the claimed tree, from the weight that it misclassifies and its leaves."""
+    errors = float(claim.weights[routed.predicted != claim.y].sum())
+    return float(value_of(claim).of(errors, len(claim.tree.labels)))
+
+
+def worth_by_columns(claim: Claim, routed: Routed) -> float:
+    """`worth` of a tree whose splits test one column each."""
+    for node, split in claim.tree.splits.items():
+        one_column = len(split.weights) == 1 and split.weights[0][1] == 1.0
+        if split.offset is not None or split.unit_margin or not one_column:
+            raise WrongError(f"the split of node {node} is none of one column")
+    return worth(claim, routed)
+
+
+def worth_with_gaps(claim: Claim, routed: Routed) -> float:
+    """`worth` of a tree of S-OCT, whose splits leave strips of width epsilon empty."""
+    least = float(claim.params["epsilon"]) * (1 - GAP_TOLERANCE)
+    for node, gap in node_gaps(claim, routed).items():
+        if gap < least:
+            raise WrongError(f"the gap of node {node} is below epsilon")
+    for node, rows in routed.rows.items():
+        split = claim.tree.splits[node]
+        at = scores(split, claim.X[rows])
+        apart = (at + split.solved_offset) * np.where(at > split.threshold, 1.0, -1.0)
+        if apart.min(initial=0.0) < -ROUNDING_OF_SCORES:
+            raise WrongError(f"the plane of node {node} as solved parts other rows")
+    return worth(claim, routed)
+
+
+def node_gaps(
+    claim: Claim, routed: Routed, counted: Callable[[Array], Array] = lambda weights: weights > 0
+) -> dict[int, float]:
+    """Width of the empty strip around every split, for weights of 1-norm 1.
+
+    Parameters
+    ----------
+    counted : callable
+        Which rows keep off a strip, by their weights.
+    """
+    gaps = {}
+    for node, rows in routed.rows.items():
+        split = claim.tree.splits[node]
+        at = scores(split, claim.X[rows[counted(claim.weights[rows])]])
+        right = at > split.threshold
+        norm = sum(abs(weight) for _, weight in split.weights)
+        if right.any() and not right.all():
+            gaps[node] = float((at[right].min() - at[~right].max()) / norm)
+    return gaps
+
+
+def by_conflicts(claim: Claim, guard: Guard) -> Proven:
+    """Bound by identical rows of several classes, which err in every tree.
+
+    A single leaf errs on all but its class; a tree with a split has two leaves at least.
+    """
+    value = value_of(claim)
+    errors = conflict_errors(claim.X, claim.y, claim.weights, claim.n_classes, guard)
+    return Proven(best_of(claim, value, errors), METHOD)
+
+
+def weight_of_minorities(claim: Claim) -> float:
+    """Weight that a single leaf misclassifies: all but the heaviest class."""
+    shares = np.bincount(claim.y, claim.weights, claim.n_classes)
+    return float(shares.sum() - shares.max())
+
+
+def best_of(claim: Claim, value: Value, errors: float) -> float:
+    """Bound on trees of which those with a split have so many errors at least."""
+    both = float(value.of(weight_of_minorities(claim), 1)), float(value.of(errors, 2))
+    return max(both) if value.is_maximised else min(both)
+
+
+def equal_rows(X: Array, guard: Callable[[], None]) -> Array:
     """Number of every row, the same for equal rows; column by column, or 64 columns of 0 and 1."""
     if ((X == 0) | (X == 1)).all():
         packed = np.packbits(X.astype(bool), axis=1)
@@ -83,14 +150,17 @@ def equal_rows(X: Array) -> Array:
         X = padded.view(np.uint64)
     group = np.zeros(len(X), np.int64)
     for column in X.T:
+        guard()
         values, number = np.unique(column, return_inverse=True)
         _, group = np.unique(group * len(values) + number, return_inverse=True)
     return group
 
 
-def conflict_errors(X: Array, y: Array, weights: Array, n_classes: int) -> float:
+def conflict_errors(
+    X: Array, y: Array, weights: Array, n_classes: int, guard: Callable[[], None]
+) -> float:
     """Weight that every tree misclassifies, because identical rows differ in their class."""
-    group = equal_rows(X)
+    group = equal_rows(X, guard)
     by_class = np.zeros((group.max() + 1, n_classes))
     np.add.at(by_class, (group, y), weights)
     return float(by_class.sum() - by_class.max(axis=1).sum())

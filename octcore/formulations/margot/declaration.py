@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from octcore.capabilities import Capability
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText
-from octcore.parameters import Choice, Flag, FloatRange, IntRange, Parameter
+from octcore.parameters import Choice, FloatRange, IntRange, Parameter
 from octcore.program import Sense
 
 REFERENCE = Reference(
@@ -60,13 +60,6 @@ NORM = Choice(
     "l2",
     help="Norm of the weights in the objective; 'l1' is linear and is not the published MARGOT.",
     options=("l2", "l1"),
-)
-PROOF_LOG = Flag(
-    "proof_log",
-    False,
-    help="Write what closes every state of the routing search to a file, from which the proof can "
-    "be checked again; the run's values name it.",
-    advanced=True,
 )
 CAPABILITIES = (Capability.ROUTING_SEARCH, Capability.CONVEX_QUADRATIC)
 MARGINS = (

@@ -6,7 +6,7 @@ Leaves are signs of the last level: left is the first class (-1), right the seco
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +15,7 @@ import numpy as np
 from octcore.data.distinct import distinct_rows
 from octcore.numerics.node_qp.plane import solve_node_plane
 from octcore.program import Problem
+from octcore.search.margot.proof import ClosedState, prove
 from octcore.search.margot.records import Planes, RoutingProblem, Variant
 from octcore.tree import topology
 from octcore.tree.planes import tree_from_planes
@@ -239,6 +240,18 @@ class MargotFamily:
     def starts(self) -> Iterator[tuple[str, Tree]]:
         """Yield the tree of the local SVM heuristic."""
         yield "warm start", self.tree(local_svm(self.search_problem()).planes)
+
+    def prove(
+        self, bound: float, stop: Callable[[], bool]
+    ) -> Generator[ClosedState | Tree, None, bool]:
+        """Find closed states that prove a bound; returns whether they do."""
+        steps = prove(self.search_problem(), bound, stop)
+        while True:
+            try:
+                step = next(steps)
+            except StopIteration as end:
+                return end.value
+            yield self.tree(step) if isinstance(step, Planes) else step
 
     @property
     def claims(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from octcore.capabilities import Capability
 from octcore.formulations.base import TeachingText, formulation
-from octcore.formulations.margot.declaration import CAPABILITIES, MARGINS, NORM, PROOF_LOG, declare
+from octcore.formulations.margot.declaration import CAPABILITIES, MARGINS, NORM, declare
 from octcore.formulations.margot.family import MargotFamily
 from octcore.formulations.margot.model import make_program
 from octcore.program import Problem, Program
@@ -35,7 +35,7 @@ INFO = declare(
     "MARGOT",
     "Every branch node is a support vector machine, and all planes are found together with the "
     "way that each row takes. Margins are part of the objective, so the picture generalises.",
-    extra=(NORM, PROOF_LOG),
+    extra=(NORM,),
     equations=(
         MARGINS,
         (

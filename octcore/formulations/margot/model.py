@@ -14,6 +14,7 @@ from octcore.formulations.margot.family import GAP, MargotFamily
 from octcore.formulations.shared.rows import MergedRows, linear, merge_rows
 from octcore.program import BigM, Capability, ModelSize, Point, Program, PyomoModel, Sense
 from octcore.search.margot.records import Planes
+from octcore.search.margot.search import kernel_set
 from octcore.search.margot.task import RoutingTask
 from octcore.tree import topology
 from octcore.tree.tree import Tree
@@ -41,8 +42,9 @@ def make_program(family: MargotFamily) -> Program:
             family.search_problem(),
             family.tree,
             family.routing,
-            bool(family.problem.params.get("proof_log")),
         ),
+        prove=None if family.is_linear else family.prove,
+        kernels=(kernel_set(family.variant),),
         tolerance=GAP,
         bound=family.conflict_cost,
         claims=family.claims,

@@ -28,6 +28,7 @@ from octcore.formulations.shared.shattering_switch import SHATTERING
 from octcore.formulations.shared.univariate import smallest_step, weight_unit
 from octcore.parameters import FloatRange
 from octcore.program import Capability, Problem, Program, Sense
+from octcore.search.assignment.search import ALL
 from octcore.tree import metrics
 
 INFO = FormulationInfo(
@@ -109,10 +110,10 @@ def _bound(judge: OCTHTrees) -> float:
     X, y, weights = problem.X, problem.y, problem.weights
     errors = priced_bound(
         np.bincount(y, weights, minlength=problem.n_classes).astype(float),
-        float(weights.sum() * (1 - metrics.accuracy_ceiling(X, y, weights))),
+        metrics.conflict_errors(X, y, weights),
         best_stump_errors(X, y, weights),
         judge.price,
-        2**problem.depth - 1 if judge.most_splits is None else judge.most_splits,
+        judge.most_splits,
     )
     return errors / judge.majority_errors
 
@@ -130,6 +131,10 @@ def build(problem: Problem) -> Program:
         sense=Sense.MINIMISE,
         capabilities=(*exact, Capability.LINEAR),
         search=task,
+        prove=None
+        if task is None
+        else lambda bound, stop: task.prove(bound * judge.majority_errors, stop),
+        kernels=ALL,
         n_features=problem.n_features,
         n_classes=problem.n_classes,
         evaluate=judge.evaluate,

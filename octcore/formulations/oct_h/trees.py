@@ -148,8 +148,11 @@ class OCTHTrees:
                 NORM * largest,
                 self.price,
                 weight_unit(problem.weights) if self.price else 0.0,
+                box=largest,
             ),
             self._of_search,
+            rows.group_of,
+            np.array(self.J),
         )
 
     def _of_search(self, planes: Planes) -> Tree:
@@ -177,10 +180,13 @@ class OCTHTrees:
         return count_classes(self.X, problem.y, problem.weights, problem.n_classes)
 
     @property
-    def most_splits(self) -> int | None:
-        """Largest number of splits, None without a limit."""
-        limit = self.problem.constraints.leaf_limit
-        return None if limit is None else limit - 1
+    def most_splits(self) -> int:
+        """Largest number of splits: leaves are limited, and hold rows."""
+        asked, problem = self.problem.constraints, self.problem
+        limits = [2**problem.depth, problem.n_samples // max(1, asked.min_samples_leaf or 1)]
+        if asked.leaf_limit is not None:
+            limits.append(asked.leaf_limit)
+        return max(1, min(limits)) - 1
 
     def goal(self) -> TreeGoal:
         """What the search for accurate trees maximises; a split costs one feature at least."""

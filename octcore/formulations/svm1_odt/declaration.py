@@ -29,6 +29,7 @@ from octcore.formulations.svm1_odt.model import SVM1Model
 from octcore.formulations.svm1_odt.trees import GAP, SVM1Trees
 from octcore.parameters import Choice, Flag, FloatRange
 from octcore.program import Capability, Problem, Program, Sense
+from octcore.search.assignment.search import ALL
 from octcore.tree import metrics
 
 INFO = FormulationInfo(
@@ -161,9 +162,7 @@ def build(problem: Problem) -> Program:
     judge = SVM1Trees(problem)
     judge.refuse_free_rows()
     model = SVM1Model(judge)
-    least = problem.weights.sum() * (
-        1 - metrics.accuracy_ceiling(problem.X, problem.y, problem.weights)
-    )
+    least = metrics.conflict_errors(problem.X, problem.y, problem.weights)
     shares = np.bincount(problem.y, problem.weights, minlength=problem.n_classes).astype(float)
     task = judge.task
     exact = (Capability.ASSIGNMENT_SEARCH,) if task is not None else ()
@@ -176,11 +175,13 @@ def build(problem: Problem) -> Program:
         size=model.size,
         build=model.build,
         search=task,
+        prove=None if task is None else task.prove,
+        kernels=ALL,
         tolerance=GAP,
         feasibility=judge.feasibility,
         starts=judge.starts,
         improve=judge.improve,
-        bound=max(float(least), unnamed_classes(shares, 2**problem.depth)),
+        bound=max(least, unnamed_classes(shares, 2**problem.depth)),
         claims=judge.claims,
         findings=judge.findings,
     )

@@ -198,14 +198,15 @@ class SVM1Trees:
 
     @property
     def task(self) -> AssignmentTask | None:
-        """Problem of the exact search; None where it would not prove this model.
+        """Problem of the exact search; None with subsets of values, which are no planes.
 
-        Subsets of values are no planes; and where a row on a plane costs less than an error, the
-        distance of right-goers decides, which the search leaves out.
+        Nor with very many labels.  Only where a row on a plane costs less than an error the
+        distance of right-goers decides.
         """
-        problem, prices = self.problem, self.prices
+        problem, prices, unit = self.problem, self.prices, self._unit
         columns = self.space.columns
-        if self.space.groups or self._margin_price < 1 or not can_search(problem):
+        clearance = prices.right / unit if self._margin_price < 1 else 0.0
+        if self.space.groups or not can_search(problem, not clearance):
             return None
         rows, reach = self.rows, prices.big_m + WEIGHT_BOX * max(1, len(columns))
         return AssignmentTask(
@@ -215,19 +216,27 @@ class SVM1Trees:
                 rows.weights,
                 problem.n_classes,
                 problem.depth,
-                self._margin_price,
-                prices.norm * prices.margin,
-                reach / prices.margin,
+                prices.missing * unit,
+                prices.norm * unit,
+                reach / unit,
                 0.5 * GAP,
+                clearance=clearance,
+                box=WEIGHT_BOX / unit,
             ),
             self._of_search,
+            rows.group_of,
+            np.array(columns),
         )
+
+    @property
+    def _unit(self) -> float:
+        """Score that is 1 in the search: the margin, or the distance where margins are free."""
+        return self.prices.margin if self.prices.missing else self.prices.right
 
     def _of_search(self, planes: Planes) -> Tree:
         """Tree of the planes of the search, which have margins of 1."""
-        margin = self.prices.margin
         scaled = {
-            node: (margin * weights, margin * offset)
+            node: (self._unit * weights, self._unit * offset)
             for node, (weights, offset) in planes.items()
             if np.abs(weights).sum() > 0
         }

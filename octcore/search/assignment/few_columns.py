@@ -40,6 +40,8 @@ class SparseRows(NamedTuple):
     x: FloatArray
     y: IntArray
     weights: FloatArray
+    conflict: FloatArray
+    """Weight of a row that its equals of another class make wrong wherever they end."""
     order: IntArray
     """Rows by growing value, shape ``(n_columns, n)``."""
     n_classes: int
@@ -51,10 +53,15 @@ def sparse_rows(
 ) -> SparseRows:
     """Rows with every column sorted; `strip` is the distance of all rows from a plane of norm 1."""
     order = np.ascontiguousarray(np.argsort(X, axis=0, kind="stable").T.astype(np.int64))
+    _, group = np.unique(X, axis=0, return_inverse=True)
+    shares = np.zeros((len(X), n_classes))
+    np.add.at(shares, (group.ravel(), y), weights)
+    is_best = shares.argmax(axis=1)[group.ravel()] == y
     return SparseRows(
         np.ascontiguousarray(X, dtype=np.float64),
         y.astype(np.int64),
         weights.astype(np.float64),
+        np.where(is_best, 0.0, weights),
         order,
         n_classes,
         strip,
@@ -170,6 +177,7 @@ def _verdict(
 ) -> Any:
     """Whether the rows on certain sides of the root make fewer errors than allowed."""
     least, seen, is_finished = np.zeros(2), 0, True
+    errors -= _conflict(rows, side[0])
     most = int(NESTED_LOOKS / len(rows.y)) + 1
     for which in range(2):
         least[which] = _least_errors(rows, n_columns[which], side[0], which, planes[1 + which])
@@ -230,7 +238,7 @@ def _search_leaves(
         open_weight = _classify(rows, columns, low[top], high[top], side)
         least = np.inf
         if open_weight >= 0.0:
-            least = _least_errors(rows, 0, side, LEFT, middle)
+            least = _least_errors(rows, 0, side, LEFT, middle) + _conflict(rows, side)
             least += _least_errors(rows, 0, side, RIGHT, middle)
         if least >= errors:
             top -= 1
@@ -243,6 +251,16 @@ def _search_leaves(
         else:
             top = _halve(low, high, top)
     return errors, seen
+
+
+@inner()
+def _conflict(rows: Any, side: Any) -> float:
+    """Errors that no plane avoids among the rows whose sides are uncertain."""
+    total = 0.0
+    for i in range(len(rows.y)):
+        if side[i] == UNCERTAIN:
+            total += rows.conflict[i]
+    return total
 
 
 @kernel()

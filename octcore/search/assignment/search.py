@@ -13,9 +13,10 @@ multivariate decision trees": the objective (1a) and the model (1b) to (1k).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import combinations, permutations, product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from octcore.numerics.margin_simplex import FloatArray, IntArray, MarginRows, ne
 from octcore.program import Problem
 from octcore.search.assignment import few_columns
 from octcore.search.assignment.few_columns import FOUND, NONE, sparse_rows, trees_within
-from octcore.search.assignment.states import ERROR, new_stack, search_states
+from octcore.search.assignment.states import CLOSED, ERROR, new_log, new_stack, search_states
 from octcore.tree.tree import Tree
 
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)
@@ -34,6 +35,8 @@ CHUNK_SECONDS = 0.1
 LATTICE_SLACK = 1e-7
 """Share of a unit that rounding may cost a sum of weights."""
 MOST_LEVELS, MOST_BYTES = 250, 2e8
+LOG_SIZE = 1_000_000
+"""Steps of a proof that are written before they are handed over."""
 MOST_DEPTH, MOST_LABELLINGS = 3, 5_000
 """Deeper trees, and more ways to label the leaves than this, are not gone through."""
 
@@ -65,6 +68,10 @@ class AssignmentProblem:
         Price of a column that a plane uses.
     unit : float
         Of which all weights are multiples where only errors and columns count, else 0.
+    clearance : float
+        Distance that rows on the right keep from a plane; 0 where that follows from the prices.
+    box : float
+        Largest weight of a plane that counts.
     """
 
     X: FloatArray
@@ -79,11 +86,21 @@ class AssignmentProblem:
     limit: float = np.inf
     feature: float = 0.0
     unit: float = 0.0
+    clearance: float = 0.0
+    box: float = np.inf
 
     @property
     def not_counted(self) -> float:
         """What bounds of states hold beyond costs where programs only say if there is a plane."""
         return 0.0 if np.isinf(self.limit) else self.limit * (2**self.depth - 1)
+
+
+class Steps(NamedTuple):
+    """Part of a proof: what was done next for some labels of the leaves, see `states.Log`."""
+
+    labels: tuple[int, ...]
+    steps: IntArray
+    multipliers: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +109,25 @@ class AssignmentTask:
 
     problem: AssignmentProblem
     to_tree: Callable[[Planes], Tree]
+    group: IntArray
+    """Row of the problem that every training row is part of."""
+    columns: IntArray
+    """Columns of the training rows that the problem has."""
+
+    def prove(
+        self, target: float, stop: Callable[[], bool]
+    ) -> Generator[tuple[IntArray, IntArray] | Steps | Tree, None, bool]:
+        """Yield how rows and columns are numbered, then what proves a bound on the cost.
+
+        The generator returns whether it does.
+        """
+        yield self.group, self.columns
+        search = AssignmentSearch(self.problem, np.inf)
+        for step in search.prove(target):
+            if stop():
+                return False
+            yield self.to_tree(step) if isinstance(step, dict) else step
+        return search.cost >= target and search.open >= target
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,13 +139,19 @@ class Found:
     bound: float | None = None
 
 
-def labellings(n_classes: int, depth: int) -> list[tuple[int, ...]]:
-    """All ways to label the leaves, but for exchanged subtrees, siblings with two classes.
+def labellings(n_classes: int, depth: int, alike: bool = True) -> list[tuple[int, ...]]:
+    """All ways to label the leaves, siblings with two classes.
 
     A leaf may stay empty, so that two leaves of one class are never needed below one node.
+
+    Parameters
+    ----------
+    alike : bool
+        Whether both sides of a plane are, so that ways with exchanged subtrees count once.
     """
-    pairs = list(combinations(range(n_classes), 2)) or [(0, 0)]
-    return sorted({_canonical(way) for way in product(pairs, repeat=2 ** (depth - 1))})
+    pairs = list((combinations if alike else permutations)(range(n_classes), 2)) or [(0, 0)]
+    ways = product(pairs, repeat=2 ** (depth - 1))
+    return sorted({_canonical(way) if alike else sum(way, ()) for way in ways})
 
 
 def _canonical(pairs: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
@@ -120,9 +162,9 @@ def _canonical(pairs: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
     return min(left + right, right + left)
 
 
-def can_search(problem: Problem) -> bool:
+def can_search(problem: Problem, alike: bool = True) -> bool:
     """Whether a problem is small enough: few levels, and few ways to label the leaves."""
-    pairs = max(1, problem.n_classes * (problem.n_classes - 1) // 2)
+    pairs = max(1, problem.n_classes * (problem.n_classes - 1) // (2 if alike else 1))
     return problem.depth <= MOST_DEPTH and pairs ** (2 ** (problem.depth - 1)) <= MOST_LABELLINGS
 
 
@@ -152,6 +194,7 @@ class AssignmentSearch:
         branch = 2**problem.depth - 1
         bytes_per_level = branch * 8 * (size * (size + 4) + 3 * MOST_LEVELS)
         self._levels = int(np.clip(MOST_BYTES / bytes_per_level, 20, MOST_LEVELS))
+        self._log = new_log(0)
         self._programs = new_programs(self._levels * branch + 1, self._levels, size, problem.norm)
         self._data = MarginRows(
             # as kernels are compiled for: a selection of columns lies column by column
@@ -164,6 +207,8 @@ class AssignmentSearch:
             problem.limit,
             problem.feature,
             0,
+            problem.clearance,
+            problem.box,
         )
 
     @property
@@ -180,6 +225,12 @@ class AssignmentSearch:
             + problem.not_counted
             + 2 * LATTICE_SLACK * problem.unit
         )
+
+    @property
+    def _labellings(self) -> list[tuple[int, ...]]:
+        """Labels of the leaves that are gone through."""
+        problem = self.problem
+        return labellings(problem.n_classes, problem.depth, not problem.clearance)
 
     @property
     def _most_columns(self) -> int:
@@ -202,7 +253,7 @@ class AssignmentSearch:
             for found in self._with_few_columns(cutoff):
                 cutoff = min(cutoff, self.cutoff)
                 yield found
-            for labels in labellings(problem.n_classes, problem.depth):
+            for labels in self._labellings:
                 for found in self._labelled(np.array(labels), cutoff):
                     cutoff = min(cutoff, self.cutoff)
                     yield found
@@ -280,12 +331,13 @@ class AssignmentSearch:
         self._clear(branch)
         half = len(labels) // 2
         mirrored = problem.depth > 1 and bool((labels[:half] == labels[half:]).all())
+        mirrored = mirrored and not problem.clearance
         level = 0
         stack.least[0] = self.cost
         while level >= 0:
             begun = time.perf_counter()
             level, seen = search_states(
-                self._data, self._programs, stack, level, cutoff, mirrored, self._chunk
+                self._data, self._programs, stack, self._log, level, cutoff, mirrored, self._chunk
             )
             self.states += seen
             self._chunk = _next_chunk(self._chunk, seen, time.perf_counter() - begun)
@@ -296,6 +348,36 @@ class AssignmentSearch:
                 yield Found(self.states, _planes(stack.planes))
             else:
                 yield Found(self.states)
+
+    def prove(self, target: float) -> Iterator[Steps | Planes]:
+        """Search once more, for what proves that no tree costs less than a target.
+
+        Yields
+        ------
+        Steps or Planes
+            Steps for all labels in turn; planes of a tree that costs less, after which nothing
+            comes.
+        """
+        problem, self.cost, self._log = self.problem, target, new_log(LOG_SIZE)
+        by_gap = target * (1 - LATTICE_SLACK**2) + problem.not_counted
+        cutoff = self.cutoff if problem.unit else by_gap
+        nothing = np.append(CLOSED, np.zeros(2**problem.depth - 1, np.int64))
+        for labels in self._labellings:
+            is_empty = True
+            for found in self._labelled(np.array(labels), cutoff):
+                n_steps, n_multipliers = self._log.used
+                is_empty = False
+                yield Steps(
+                    labels,
+                    self._log.steps[:n_steps].copy(),
+                    self._log.multipliers[:n_multipliers].copy(),
+                )
+                self._log.used[:] = 0
+                if found.planes is not None:
+                    yield found.planes
+                    return
+            if is_empty:  # the classes that no leaf names cost as much
+                yield Steps(labels, nothing, np.zeros(0))
 
     def _clear(self, branch: int) -> None:
         """Make the programs of the first level empty ones."""

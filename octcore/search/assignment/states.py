@@ -20,6 +20,7 @@ from octcore.numerics.margin_simplex import (
     add_row,
     copy_program,
     forbid,
+    row_multipliers,
     score,
 )
 
@@ -31,6 +32,8 @@ WORTH_SHARE = 0.2
 TRIAL_PIVOTS, PIVOTS = 25, 200
 LEAST_COST = 1e-9
 LEAST_GAIN = 1e-6
+CLEAR = 1e-6
+"""Share of the distance from a plane that rounding may cost."""
 LEAST_WEIGHT = 1e-7
 """Share of a plane's 1-norm below which a column counts as not used."""
 
@@ -61,6 +64,25 @@ class Stack(NamedTuple):
     """Least cost of a tree that was met, and least bound of a state left undecided."""
     planes: FloatArray
     """``(g, -h)`` by branch node of the tree of least cost."""
+
+
+class Log(NamedTuple):
+    """What the search did, from which its outcome can be checked; empty arrays where nobody asks.
+
+    The steps come depth first.  A decision is the point of a level; the options of the row or the
+    column follow, each with all that is below it.  A closed state is CLOSED and for every branch
+    node a number of rows, and these rows; their multipliers stand one after another.
+    """
+
+    steps: IntArray
+    multipliers: FloatArray
+    used: IntArray
+    """Number of steps and of multipliers."""
+
+
+def new_log(size: int) -> Log:
+    """Log with room for so many steps and multipliers."""
+    return Log(np.zeros(size, np.int64), np.zeros(size), np.zeros(2, np.int64))
 
 
 def new_stack(labels: IntArray, worth: FloatArray, levels: int, size: int) -> Stack:
@@ -95,44 +117,80 @@ def new_stack(labels: IntArray, worth: FloatArray, levels: int, size: int) -> St
 
 @kernel()
 def search_states(
-    data: Any, programs: Any, stack: Any, level: int, cutoff: float, mirrored: bool, states: int
+    data: Any,
+    programs: Any,
+    stack: Any,
+    log: Any,
+    level: int,
+    cutoff: float,
+    mirrored: bool,
+    states: int,
 ) -> Any:
     """Go on until no state below the cutoff is left (level -1), or for a number of states.
 
+    A full log ends it as well.
     With `mirrored` the tree and its mirror image cost the same, so that the first row that is
     decided keeps to the left half of the leaves.
     """
-    seen = 0
-    while level >= 0:
+    seen, n_branch, n_rows = 0, len(stack.labels) - 1, len(data.y)
+    room = 2 + n_branch * (len(stack.point) + 1) if len(log.steps) else 0  # of a closed state
+    while level >= 0 and log.used[0] + room <= len(log.steps):
         if stack.point[level] == NEW:
             if seen >= states:
                 return level, seen
             seen += 1
-            chosen = _choose(data, programs, stack, level, cutoff, mirrored)
+            chosen = _choose(data, programs, stack, log, level, cutoff, mirrored)
             stack.point[level] = chosen
             if chosen == CLOSED:
+                _note_closed(data, programs, log, level * n_branch, n_branch)
                 level -= 1
                 continue
+            if len(log.steps):
+                log.steps[log.used[0]] = chosen
+                log.used[0] += 1
             if chosen < len(data.y):
                 stack.before[level] = stack.decided[chosen]
             stack.option[level] = 0
         row, option = stack.point[level], stack.option[level]
-        is_row = row < len(data.y)
+        is_row = row < n_rows
         if is_row:
             stack.decided[row] = stack.before[level]
-        if option > (len(stack.labels) if is_row else 1):
+        if option > (n_branch + 1 if is_row else 1):
             stack.point[level] = CLOSED
             level -= 1
             continue
         stack.option[level] = option + 1
         if is_row:
-            is_open = _descend(data, programs, stack, level, option, cutoff, mirrored)
+            if not _admits(data, stack, level, row, option, mirrored):
+                continue
+            closed_at = _descend(data, programs, stack, level, option, cutoff)
         else:
-            is_open = _decide_column(data, programs, stack, level, option, cutoff)
-        if is_open:
+            closed_at = _decide_column(data, programs, stack, level, option, cutoff)
+        if closed_at >= 0:
+            _note_closed(data, programs, log, closed_at, n_branch)
+        else:
             level += 1
             stack.point[level] = NEW
     return level, seen
+
+
+@inner()
+def _note_closed(data: Any, programs: Any, log: Any, first: int, n_branch: int) -> None:
+    """Write a closed state whose programs are those of some slots."""
+    if len(log.steps) == 0:
+        return
+    at, there = log.used[0], log.used[1]
+    log.steps[at] = CLOSED
+    at += 1
+    for slot in range(first, first + n_branch):
+        head, multiplier = at, row_multipliers(data, programs, slot)
+        at += 1
+        for k in range(programs.n_rows[slot]):
+            if multiplier[k] > 0.0:
+                log.steps[at], log.multipliers[there] = programs.rows[slot, k], multiplier[k]
+                at, there = at + 1, there + 1
+        log.steps[head] = at - head - 1
+    log.used[0], log.used[1] = at, there
 
 
 @inner()
@@ -148,7 +206,9 @@ def _admits(data: Any, stack: Any, level: int, row: int, option: int, mirrored: 
 
 
 @inner()
-def _choose(data: Any, programs: Any, stack: Any, level: int, cutoff: float, mirrored: bool) -> int:
+def _choose(
+    data: Any, programs: Any, stack: Any, log: Any, level: int, cutoff: float, mirrored: bool
+) -> int:
     """Row to decide next; CLOSED where no tree below the cutoff is left."""
     bound = _evaluate(data, programs, stack, level)
     stack.bound[level] = bound
@@ -171,7 +231,7 @@ def _choose(data: Any, programs: Any, stack: Any, level: int, cutoff: float, mir
         stack.lack[row] = 0.0
         worth = _worth(data, programs, stack, level, row, cutoff, mirrored)
         if worth == np.inf:
-            return CLOSED
+            return row if len(log.steps) else CLOSED
         stack.worth[row] += WORTH_SHARE * (min(worth, 1.0) ** 0.5 - stack.worth[row])
         if worth > best:
             chosen, best = row, worth
@@ -235,18 +295,16 @@ def _child_towards(node: int, leaf: int) -> int:
 
 
 @inner()
-def _descend(
-    data: Any, programs: Any, stack: Any, level: int, option: int, cutoff: float, mirrored: bool
-) -> bool:
-    """Set up the level below with one more decision; False where it need not be looked at."""
+def _descend(data: Any, programs: Any, stack: Any, level: int, option: int, cutoff: float) -> int:
+    """Set up the level below with one more decision.
+
+    Returns the first slot of the programs by which it need not be looked at, -1 where it must be.
+    """
     row, n_leaves = stack.point[level], len(stack.labels)
-    if not _admits(data, stack, level, row, option, mirrored):
-        return False
-    is_error = option == n_leaves
+    n_branch, is_error = n_leaves - 1, option == n_leaves
     errors = stack.errors[level] + (data.weights[row] if is_error else 0.0)
     if stack.bound[level] - stack.errors[level] + errors >= cutoff:
-        return False
-    n_branch = n_leaves - 1
+        return level * n_branch
     below, bound = (level + 1) * n_branch, errors
     for b in range(n_branch):
         copy_program(programs, level * n_branch + b, below + b)
@@ -259,10 +317,10 @@ def _descend(
             node = child
     bound += _least_of_planes(data, programs, below, n_branch)
     if bound >= cutoff:
-        return False
+        return below
     stack.decided[row] = ERROR if is_error else n_leaves + option
     stack.errors[level + 1] = errors
-    return True
+    return -1
 
 
 @inner()
@@ -275,19 +333,23 @@ def _evaluate(data: Any, programs: Any, stack: Any, level: int) -> float:
     for node in range(1, n_leaves):
         cost += data.norm * np.abs(programs.plane[first + node, 1:]).sum()
     for row in range(len(data.y)):
-        node, missing = 1, 0.0
+        node, missing, is_near = 1, 0.0, False
         while node < n_leaves:
             reached = score(data, programs.plane[first + node], row)
             missing += data.missing * max(0.0, 1.0 - abs(reached))
-            node = 2 * node + (0 if reached >= 0.0 else 1)
+            is_near |= CLEAR * data.clearance - data.clearance < reached < -CLEAR * data.clearance
+            node = 2 * node + (0 if reached >= -CLEAR * data.clearance else 1)
+        if is_near:  # too near to a plane for either side
+            cost = np.inf
         wrong = 1.0 if stack.labels[node - n_leaves] != data.y[row] else 0.0
         cost += data.weights[row] * (missing + wrong)
         decided = stack.decided[row]
         paid = missing + wrong - (1.0 if decided == ERROR else 0.0)
         is_open = decided == FREE or decided == ERROR
         stack.lack[row] = 0.0
-        if is_open and data.weights[row] * paid > LEAST_COST:
-            stack.lack[row] = data.weights[row] * _lack(data, programs, stack, first, row)
+        if is_open and (is_near or data.weights[row] * paid > LEAST_COST):
+            weight = max(data.weights[row], LEAST_COST)
+            stack.lack[row] = weight * _lack(data, programs, stack, first, row)
     if data.limit == np.inf:
         _keep(programs, stack, level, cost)
     return bound
@@ -363,8 +425,11 @@ def _unpaid_column(data: Any, programs: Any, stack: Any, level: int) -> int:
 @inner()
 def _decide_column(
     data: Any, programs: Any, stack: Any, level: int, option: int, cutoff: float
-) -> bool:
-    """Set up the level below: a column of a node is paid for (option 0), or not used."""
+) -> int:
+    """Set up the level below: a column of a node is paid for (option 0), or not used.
+
+    Returns what `_descend` does.
+    """
     n_branch, size = len(stack.planes), data.x.shape[1]
     column = stack.point[level] - len(data.y)
     errors = stack.errors[level] + (data.feature if option == 0 else 0.0)
@@ -378,7 +443,7 @@ def _decide_column(
         forbid(data, programs, slot, j, PIVOTS)
     bound += _least_of_planes(data, programs, below, n_branch)
     stack.errors[level + 1] = errors
-    return bound < cutoff
+    return below if bound >= cutoff else -1
 
 
 @inner()

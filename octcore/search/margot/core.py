@@ -224,7 +224,6 @@ class RoutingSearch(RoutingFrame):
             return True
         self.nodes += 1
         if code == PRUNED or self._is_closed_exactly():
-            self._drop()
             return False
         if code == COMPLETE:
             return self._finish_complete()
@@ -255,18 +254,13 @@ class RoutingSearch(RoutingFrame):
         if settled:
             self.descend()
         if self.value() >= self.cutoff():
-            self._drop()
             return False
         if settled and self._choose_nearest():
             return self._split()
         exact = self._close_routing(self.prefix)
         if exact < self.finished():
             self.abandoned = min(self.abandoned, max(self.value(), exact + self.correction()))
-        self._drop()
         return False
-
-    def _drop(self) -> None:
-        """Called with every state that is closed where it stands; a proof log writes it."""
 
     def _is_closed_exactly(self) -> bool:
         """Whether a state that only its bias penalties keep open is closed without them."""

@@ -106,7 +106,7 @@ class RoutingFrame:
         self.data = self.data._replace(trail=self.data.trail.copy())
 
     def _trail_length(self) -> int:
-        """Room to keep the samples that the kernels move; none is needed without a proof log."""
+        """Room to keep the samples that the kernels move; only a proof asks for them."""
         return 2
 
     def _radius(self, centred: NDArray[np.float64]) -> float:

@@ -1,261 +1,339 @@
-"""The routing search that writes what closes every state, so that a proof can be read again.
+"""What proves a bound on MARGOT trees: closed states that cover all routings, with multipliers.
 
-File (gzip): a line of text, a line of JSON, then records of equal layout for the closed states, in
-any order.  Rows are the distinct pairs of features and label in the order of `numpy.unique`.  A
-record holds, for n rows and every branch node of the perfect tree (0-based heap),
-
-- n bytes: deepest node to which the path of each row is known;
-- per node ceil(2 n / 4) bytes: for the n slack rows and the n routing rows two bits each, lowest
-  bits first: 0 the multiplier is zero, 1 it is the penalty of the row, 2 it is given;
-- 8 bytes for every multiplier that is given, node by node.
-
-Together the states cover all routings, and at the multipliers of each the dual value of its node
-problems is the bound of all trees in it.
+A search of its own, depth first towards a bound that is given.  A state fixes path prefixes and,
+under feature budgets, per node features that are kept and features that are allowed.  Whatever is
+inferred in passing (a sample has only one side left) is a closed state of its own here: the state
+with the sample on the other side.  At its multipliers the dual values of the node problems of a
+state add up to its bound; beyond the budget of a node every feature is forbidden, which raises the
+dual value by half its squared weight, or paid for, whichever is cheaper.
 """
 
 from __future__ import annotations
 
-import gzip
-import json
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octcore.numerics.node_qp.factor import copy_node, node_of
-from octcore.numerics.node_qp.plane import balanced_dual
-from octcore.search.margot.branching import AGAIN, COMPLETE, PRUNED, branch, process
-from octcore.search.margot.core import EAGER_STATES, EVERY, RoutingSearch
-from octcore.search.margot.frame import SHARE
-from octcore.search.margot.incumbent import Tracker
-from octcore.search.margot.records import RoutingProblem
+from octcore.numerics.node_qp.plane import balanced_dual, solve_node_plane
+from octcore.numerics.node_qp.rows import load_rows
+from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED, branch, process
+from octcore.search.margot.frame import SHARE, RoutingFrame
+from octcore.search.margot.incumbent import Tracker, merged_rows
+from octcore.search.margot.records import Planes, RoutingProblem
 from octcore.search.margot.start import node_membership
-from octcore.search.margot.state import extend_path, lower_bound, pack, solve_bank, unpack
+from octcore.search.margot.state import (
+    extend_path,
+    lower_bound,
+    pack,
+    solve_bank,
+    unpack,
+)
 
-TITLE = "octcore MARGOT proof 1"
+Masks = NDArray[np.bool_]
+# Decide a feature where the budget costs a lower node this share of the room to the bound.
+_FEATURE_SHARE = 0.2
+# Where no plane routes the rows of a node its dual value grows along a ray; so many bounds to be
+# proven are enough of it, and far out rounding would be all that is left.
+_FAR = 2.0
 
 
-@dataclass(eq=False)
-class ProofLog:
-    """Writer of the file; streams, so that a stopped search leaves what it has closed.
+class ClosedState(NamedTuple):
+    """A state whose trees are no better than the bound, and what says so.
+
+    Rows are the distinct pairs of features and label in the order of `numpy.unique`.
 
     Parameters
     ----------
-    path : pathlib.Path
-        File to write.
-    problem : RoutingProblem
-        On merged rows.
+    prefix : ndarray of shape (n_rows,)
+        Deepest node to which the path of each row is known (0-based heap).
+    multipliers : ndarray of shape (n_nodes, 2 * n_rows)
+        Of the slack rows and of the routing rows.
+    kept, allowed : ndarray of shape (n_nodes, n_features)
+        Features that every plane of the state is charged for, and those that it may use.
     """
 
-    path: Path
-    problem: RoutingProblem
-    states: int = 0
-    lowest: float = np.inf
-    """Least dual value of the states written so far."""
-    _stream: Any = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Open the file and write its head."""
-        self._stream = gzip.open(self.path, "wb", compresslevel=3)
-        head = {"rows": len(self.problem.y), "depth": self.problem.depth}
-        self._stream.write(f"{TITLE}\n{json.dumps(head)}\n".encode())
-
-    def write(
-        self, prefix: NDArray[np.int64], multipliers: NDArray[np.float64], value: float
-    ) -> None:
-        """Write a state; ``multipliers`` has shape (n_nodes, 2 * n_samples)."""
-        n = len(prefix)
-        penalties = self.problem.penalties(np.asarray(self.problem.weights, float))
-        self._stream.write(prefix.astype(np.uint8).tobytes())
-        given = []
-        for node, row in enumerate(multipliers):
-            codes = np.zeros((2 * n + 3) // 4 * 4, np.uint8)
-            codes[: 2 * n] = np.where(row == 0.0, 0, 2)
-            codes[:n][(row[:n] == penalties[node]) & (row[:n] != 0.0)] = 1
-            quads = codes.reshape(-1, 4)
-            shifted = quads << np.array([0, 2, 4, 6], np.uint8)
-            self._stream.write(shifted.sum(axis=1, dtype=np.uint8).tobytes())
-            given.append(row[codes[: 2 * n] == 2])
-        self._stream.write(np.concatenate(given).astype("<f8").tobytes())
-        self.states += 1
-        self.lowest = min(self.lowest, value)
-
-    def close(self) -> None:
-        """End the file."""
-        self._stream.close()
+    prefix: NDArray[np.int64]
+    multipliers: NDArray[np.float64]
+    kept: Masks
+    allowed: Masks
 
 
-class ProvenSearch(RoutingSearch):
-    """The search without feature budgets, with every closed state in a log.
+class _OpenState(NamedTuple):
+    prefix: NDArray[np.int64]
+    packed: NDArray[np.uint8]
+    kept: Masks
+    allowed: Masks
 
-    What the plain search infers in passing (a sample has only one side left) is here a closed
-    state of its own: the state with the sample on the other side.
+
+def prove(
+    problem: RoutingProblem, target: float, stop: Callable[[], bool]
+) -> Generator[ClosedState | Planes, None, bool]:
+    """Close states until they cover all routings.
+
+    Parameters
+    ----------
+    target : float
+        Bound that every state is to reach.
+    stop : callable
+        Asked often; a true answer ends the proof before it covers everything.
+
+    Yields
+    ------
+    ClosedState or Planes
+        One after another; planes of a tree better than the target, after which nothing comes, and
+        states that do not reach it where rounding leaves them open.
     """
+    merged, inverse = merged_rows(problem)
+    tracker = Tracker(inverse, None, stop, None)
+    tracker.objective = target  # only trees that are better matter
+    prover = _Prover(merged, target, tracker)
+    yield from prover.run()
+    return prover.is_proven and not prover.open
 
-    def __init__(self, problem: RoutingProblem, tracker: Tracker, path: Path) -> None:
-        super().__init__(replace(problem, threads=1), tracker)
-        self.log = ProofLog(path, problem)
+
+class _Prover(RoutingFrame):
+    """One proof, on merged rows."""
+
+    def __init__(self, problem: RoutingProblem, target: float, tracker: Tracker) -> None:
+        shape = problem.n_nodes, problem.x.shape[1]
+        has_budgets = problem.variant != "margot"
+        super().__init__(problem, tracker, np.ones(shape, bool) if has_budgets else None)
+        self.target = target
+        self.budgets = problem.budgets()
+        self.price = problem.alpha if problem.variant == "sfs" else np.inf
+        self.kept, self.allowed = np.zeros(shape, bool), np.ones(shape, bool)
+        self.open: list[_OpenState] = []
+        self.closed: list[ClosedState] = []
+        self.better: Planes | None = None
+        self.is_proven = True
+        """Whether all closed states reach the target."""
 
     def _trail_length(self) -> int:
         return len(self.problem.y) * self.problem.depth + 2
 
-    def seek_nearby(self) -> None:
-        """Do nothing: every state that is processed here must be one of the proof."""
+    def finished(self) -> float:
+        """Bound that is to be proven."""
+        return self.target
 
-    def finish(self) -> None:
-        """Write the states that are still open, so that the log covers everything."""
-        if self.alive:
-            self._close(self.bank, self.prefix)
-        while self.states:
-            self._restore()
-            self._close(self.bank, self.prefix)
-        self.log.close()
-        self.bound = min(self.bound, self.log.lowest)
+    def run(self) -> Iterator[ClosedState | Planes]:
+        """Take up one open state after another; what closes comes out."""
+        self.allocate()
+        load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
+        self._solve(self.bank)
+        is_open = True
+        while (is_open or self.open) and not self.tracker.stop():
+            if not is_open:
+                self._restore(self.open.pop())
+            is_open = self._advance()
+            yield from self.closed
+            self.closed.clear()
+            if self.better is not None:
+                yield self.better
+                return
 
-    # -- states ---------------------------------------------------------------------------------
+    def _solve(self, bank: Any) -> None:
+        """Solve the QPs that have new rows."""
+        solve_bank(bank, self.data, _FAR * self.cutoff())
 
-    def _restore(self) -> None:
-        state = self.states.pop(self.number)
-        assert state is not None
-        self.prefix = state.prefix.astype(np.int64)
+    def _restore(self, state: _OpenState) -> None:
+        self.prefix, self.kept, self.allowed = state.prefix, state.kept, state.allowed
+        p = self.problem.x.shape[1]
+        if self.masks is not None:
+            for node in np.flatnonzero((self.masks != state.allowed).any(axis=1)):
+                self.data.x[node, :, :p] = self.rows[:, :p] * state.allowed[node]
+                self.masks[node] = state.allowed[node]
         unpack(self.bank, self.data, self.prefix, state.packed)
-        self.settle()
+        self._solve(self.bank)
 
-    def _pop(self) -> bool:
-        if self.states.lowest() < self.cutoff():
-            return super()._pop() or self._closed_after_pop()
-        self._restore()
-        self._drop()
-        return False
+    def _keep_open(self, bank: Any, prefix: NDArray[np.int64], kept: Masks, allowed: Masks) -> None:
+        packed = np.zeros((self.problem.n_nodes, (2 * len(prefix) + 3) // 4), np.uint8)
+        pack(bank, packed)
+        self.open.append(_OpenState(prefix.copy(), packed, kept, allowed))
 
-    def _closed_after_pop(self) -> bool:
-        """A state that its solve closed is written; one that a stop put back is not."""
-        if self.value() >= self.cutoff():
-            self._drop()
-        return False
+    # -- bounds and closing ---------------------------------------------------------------------
 
-    def _drop(self) -> None:
-        self._close(self.bank, self.prefix)
+    def _beyond_budget(self, node: int, vector: NDArray[np.float64]) -> float:
+        """Least price of the features of a node that the budget does not cover."""
+        if self.masks is None:
+            return 0.0
+        n_kept = int(self.kept[node].sum())
+        worth = np.sort(0.5 * vector[self.allowed[node] & ~self.kept[node]] ** 2)
+        rest = worth[: max(0, len(worth) - max(0, int(self.budgets[node]) - n_kept))]
+        beyond = n_kept - int(self.budgets[node])
+        charge = self.price * beyond if beyond > 0 else 0.0
+        return charge + float(np.minimum(rest, self.price).sum())
 
-    def _close(self, bank: Any, prefix: NDArray[np.int64]) -> None:
-        """Write a state with the best multipliers at hand: of the bank, else of cold solves."""
-        multipliers, value = bank.multiplier, self._dual(bank.multiplier, prefix)
-        if value < self.finished():
-            cold = self._cold_multipliers(prefix)
-            found = self._dual(cold, prefix)
-            if found > value:
-                multipliers, value = cold, found
-        self.log.write(prefix, multipliers, value)
-
-    def _cold_multipliers(self, prefix: NDArray[np.int64]) -> NDArray[np.float64]:
-        n = len(prefix)
-        multipliers = np.zeros((self.problem.n_nodes, 2 * n))
-        for node in range(self.problem.n_nodes):
-            sides = node_membership(prefix, node)
-            here = np.flatnonzero(sides < 2)
-            found = self.solve_node(sides, node).multipliers
-            multipliers[node, here], multipliers[node, n + here] = np.split(found, 2)
-        return multipliers
+    def _rests(self, bank: Any) -> NDArray[np.float64]:
+        """What features beyond their budgets cost every node at least."""
+        p = self.problem.x.shape[1]
+        nodes = range(self.problem.n_nodes)
+        return np.array([self._beyond_budget(node, bank.vector[node, :p]) for node in nodes])
 
     def _dual(self, multipliers: NDArray[np.float64], prefix: NDArray[np.int64]) -> float:
         """Bound of a state at multipliers, without bias penalties."""
         total, n = 0.0, len(prefix)
         for node, row in enumerate(multipliers):
             used = np.flatnonzero((row[:n] != 0.0) | (row[n:] != 0.0))
+            vector = np.zeros(self.problem.x.shape[1])
             if len(used):
                 sides = node_membership(prefix, node)[used]
-                x, y = self.problem.x[used], self.problem.y[used]
-                total += balanced_dual(x, y, sides, self.problem.epsilon, row[used], row[n + used])[
-                    0
-                ]
+                given = sides, self.problem.epsilon, row[used], row[n + used]
+                value, vector = balanced_dual(self.problem.x[used], self.problem.y[used], *given)
+                total += value + 0.5 * float((vector[~self.allowed[node]] ** 2).sum())
+            total += self._beyond_budget(node, vector)
         return total
+
+    def _cold_multipliers(self, prefix: NDArray[np.int64]) -> NDArray[np.float64]:
+        n = len(prefix)
+        multipliers = np.zeros((self.problem.n_nodes, 2 * n))
+        for node in range(self.problem.n_nodes):
+            here, found = self._solved(node, prefix)
+            multipliers[node, here], multipliers[node, n + here] = np.split(found.multipliers, 2)
+        return multipliers
+
+    def _solved(self, node: int, prefix: NDArray[np.int64]) -> Any:
+        """Rows of a node, and its solution from scratch over the allowed features."""
+        sides = node_membership(prefix, node)
+        here = np.flatnonzero(sides < 2)
+        problem = self.problem
+        routed = sides[here] if sides[here].any() else None
+        return here, solve_node_plane(
+            np.ascontiguousarray(problem.x[here][:, self.allowed[node]]),
+            problem.y[here],
+            self.penalties[node, here],
+            routed,
+            problem.epsilon,
+            self.tracker.stop,
+        )
+
+    def _close(self, bank: Any, prefix: NDArray[np.int64], is_due: bool = False) -> bool:
+        """Close a state whose bound reaches the target, or all the same where that is due."""
+        multipliers, value = bank.multiplier, self._dual(bank.multiplier, prefix)
+        penalised = float(lower_bound(bank) + self._rests(bank).sum())
+        if value < self.target and (is_due or penalised >= self.target):
+            cold = self._cold_multipliers(prefix)
+            found = self._dual(cold, prefix)
+            if found > value:
+                multipliers, value = cold, found
+        if value < self.target and not is_due and penalised < self.cutoff():
+            return False
+        self.is_proven = self.is_proven and value >= self.target
+        masks = self.kept.copy(), self.allowed.copy()
+        self.closed.append(ClosedState(prefix.copy(), multipliers.copy(), *masks))
+        return True
+
+    def _close_or_keep(self, bank: Any, prefix: NDArray[np.int64]) -> None:
+        if not self._close(bank, prefix):
+            self._keep_open(bank, prefix, self.kept, self.allowed)
 
     # -- branching ------------------------------------------------------------------------------
 
-    def _expand(self) -> bool:
-        """As in the plain search, one round of fixing at a time; what it closes is written."""
-        ignored = SHARE * self.problem.gap * self.tracker.objective / len(self.prefix)
+    def _advance(self) -> bool:
+        """Close the current state, tighten it or split it; True while one is in hand."""
+        if self._close(self.bank, self.prefix):
+            return False
         before, trail = self.prefix.copy(), self.data.trail
         for node in range(self.problem.n_nodes):
             copy_node(node_of(self.bank, node), node_of(self.pair, node))
         trail[0], trail[-1] = 0, -1
+        ignored = SHARE * self.problem.gap * self.tracker.objective / len(self.prefix)
         arguments = (self.bank, self.data, self.prefix, self.desk, self.problem.n_upper)
         code = process(*arguments, self.cutoff(), ignored, 1)
-        moved, stuck = trail[1 : 1 + trail[0]].tolist(), int(trail[-1])
-        self._close_other_sides(before, moved)
+        stuck = int(trail[-1])
+        self._close_other_sides(before, trail[1 : 1 + trail[0]].tolist())
         if code == AGAIN:
             return True
-        self.nodes += 1
-        if code == PRUNED:
-            return self._drop_pruned(stuck)
-        if self._is_closed_exactly():
-            self._drop()
+        if code != PRUNED:
+            return self._split(code == BRANCH)
+        if stuck < 0:
+            self._close(self.bank, self.prefix, is_due=True)
             return False
-        if code == COMPLETE:
-            return self._finish_complete()
-        if self.nodes <= EAGER_STATES or self.nodes % EVERY == 0:
-            self.descend()
-        return self._split()
+        for side in (-1, 1):
+            self._look_aside(self.bank, self.pair, self.prefix, stuck, side)
+        return False
 
     def _close_other_sides(self, before: NDArray[np.int64], moved: list[int]) -> None:
         """Close the states in which a sample that was fixed goes the other way.
 
         ``pair`` holds the QPs of the state before and follows the fixed samples.
         """
-        prefix = before
         for sample in moved:
-            side = self._side_taken(int(prefix[sample]), int(self.prefix[sample]))
-            other = prefix.copy()
-            for node in range(self.problem.n_nodes):
-                copy_node(node_of(self.pair, node), node_of(self.complete, node))
-            self._move(self.complete, other, sample, -side)
-            self._close_or_keep(self.complete, other)
-            self._move(self.pair, prefix, sample, side)
+            side = _side_taken(int(before[sample]), int(self.prefix[sample]))
+            self._look_aside(self.pair, self.complete, before, sample, -side)
+            extend_path(self.pair, self.data, before, sample, side)
+            self._solve(self.pair)
 
-    def _side_taken(self, parent: int, deepest: int) -> int:
-        while (deepest - 1) // 2 != parent:
-            deepest = (deepest - 1) // 2
-        return -1 if deepest % 2 == 1 else 1
+    def _look_aside(
+        self, source: Any, target: Any, prefix: NDArray[np.int64], sample: int, side: int
+    ) -> None:
+        """Close or keep the state that sends one more sample of a state to a side."""
+        child = prefix.copy()
+        for node in range(self.problem.n_nodes):
+            copy_node(node_of(source, node), node_of(target, node))
+        extend_path(target, self.data, child, sample, side)
+        self._solve(target)
+        self._close_or_keep(target, child)
 
-    def _move(self, bank: Any, prefix: NDArray[np.int64], sample: int, side: int) -> None:
-        extend_path(bank, self.data, prefix, sample, side)
-        solve_bank(bank, self.data, np.inf)
-
-    def _close_or_keep(self, bank: Any, prefix: NDArray[np.int64]) -> None:
-        """Write a state whose bound says so; else it stays open."""
-        if self._dual(bank.multiplier, prefix) >= self.finished():
-            self._close(bank, prefix)
-            return
-        bound = float(lower_bound(bank))
-        if bound >= self.cutoff():
-            self._close(bank, prefix)
-            return
-        packed = np.zeros((self.problem.n_nodes, (2 * len(prefix) + 3) // 4), np.uint8)
-        pack(bank, packed)
-        self.states.push(bound, prefix, packed)
-
-    def _drop_pruned(self, stuck: int) -> bool:
-        """Close a state that the kernels pruned: as it is, or by both sides of one sample."""
-        if stuck < 0:
-            self._close_or_keep(self.bank, self.prefix)
+    def _split(self, has_choice: bool) -> bool:
+        """Decide a feature where the budget bites, else a sample."""
+        costs = self._rests(self.bank) * (self.allowed & ~self.kept).any(axis=1)
+        room = max(0.0, self.cutoff() - float(lower_bound(self.bank)) - float(costs.sum()))
+        node = 0 if costs[0] > 0.01 * room else int(np.argmax(costs))
+        share = _FEATURE_SHARE if has_choice and node >= self.problem.n_upper else 0.0
+        if costs[node] > share * room:
+            self._split_feature(node)
             return False
-        for side in (-1, 1):
-            child = self.prefix.copy()
-            for node in range(self.problem.n_nodes):
-                copy_node(node_of(self.bank, node), node_of(self.pair, node))
-            self._move(self.pair, child, stuck, side)
-            self._close_or_keep(self.pair, child)
-        return False
-
-    def _split(self) -> bool:
-        far_prefix = np.empty_like(self.prefix)
-        packed = np.zeros((self.problem.n_nodes, (2 * len(self.prefix) + 3) // 4), np.uint8)
+        if not has_choice and not self._choose_nearest():
+            self._end()
+            return False
+        far = np.empty_like(self.prefix)
+        packed = np.zeros((self.problem.n_nodes, (2 * len(far) + 3) // 4), np.uint8)
         arguments = (self.bank, self.pair, self.data, self.prefix)
-        branch(*arguments, np.inf, self.desk.choice, far_prefix, packed)
-        self._close_or_keep(self.pair, far_prefix)
-        if self.value() >= self.cutoff():
-            self._drop()
+        branch(*arguments, _FAR * self.cutoff(), self.desk.choice, far, packed)
+        self._close_or_keep(self.pair, far)
+        return True
+
+    def _split_feature(self, node: int) -> None:
+        """Leave open the states in which a node uses its heaviest free feature, and does not."""
+        free = self.allowed[node] & ~self.kept[node]
+        weight = np.abs(self.bank.vector[node, : len(free)]) + 1e-12
+        feature = int(np.argmax(weight * free))
+        kept, allowed, others = self.kept.copy(), self.allowed.copy(), self.allowed.copy()
+        kept[node, feature], others[node, feature] = True, False
+        if self.price == np.inf and kept[node].sum() >= self.budgets[node]:
+            allowed[node] = kept[node]
+        self._keep_open(self.bank, self.prefix, kept, allowed)
+        self._keep_open(self.bank, self.prefix, self.kept, others)
+
+    def _choose_nearest(self) -> bool:
+        """Choose the free sample nearest to its plane; for states that rounding left open."""
+        free = np.flatnonzero(self.prefix < self.problem.n_upper)
+        if len(free) == 0:
             return False
-        return self._dive(self.value())
+        score = self.bank.score[self.prefix[free], free]
+        nearest = int(np.argmin(np.abs(score)))
+        self.desk.choice[:] = free[nearest], 1 if score[nearest] >= 0.0 else -1
+        return True
+
+    def _end(self) -> None:
+        """Nothing is left to decide: either the tree of the state is better than the target."""
+        nodes = range(self.problem.n_nodes)
+        weights, biases = np.zeros(self.allowed.shape), np.zeros(len(nodes))
+        for node in nodes:
+            here, found = self._solved(node, self.prefix)
+            weights[node, self.allowed[node]] = found.plane.weights
+            biases[node] = found.plane.bias if len(here) else -1.0 if node % 2 == 1 else 1.0
+        planes = Planes(weights, biases)
+        routes = self.keeps_routing(planes, self.prefix)
+        if routes and self.objective(planes, self.prefix) < self.target:
+            self.better = planes
+        self._close(self.bank, self.prefix, is_due=True)
+
+
+def _side_taken(parent: int, deepest: int) -> int:
+    while (deepest - 1) // 2 != parent:
+        deepest = (deepest - 1) // 2
+    return -1 if deepest % 2 == 1 else 1

@@ -43,7 +43,7 @@ class RoutingProblem:
         Relative gap at which the search stops.
     threads : int
         How many threads share the open states; more than one is not reproducible.  Under feature
-        budgets and with a proof log there is one.
+        budgets there is one.
     """
 
     x: NDArray[np.float64]

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octcore import kernels
-from octcore.errors import SettingsError
 from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.incumbent import Tracker, merged_routing, merged_rows
 from octcore.search.margot.nested import NestedSearch
-from octcore.search.margot.proof import ProvenSearch
 from octcore.search.margot.records import Cancel, OnEvent, RoutingProblem, RoutingResult
 from octcore.search.margot.sparse import SparseRoutingSearch
 
@@ -30,7 +27,6 @@ def routing_search(
     time_limit: float | None = None,
     node_limit: float = np.inf,
     starts: Sequence[NDArray[np.int64]] = (),
-    proof_log: Path | None = None,
 ) -> RoutingResult:
     """Solve a MARGOT problem to the requested gap or until stopped.
 
@@ -49,36 +45,20 @@ def routing_search(
     starts : sequence of ndarray of shape (n_samples,)
         Routings to try before the search: the last-level node of each sample (1-based heap), as
         in `RoutingResult.routing`; rows with equal features must go together.
-    proof_log : pathlib.Path, optional
-        File for what closes every state (see `octcore.search.margot.proof`); without budgets only.
 
     Returns
     -------
     RoutingResult
         Always with a tree; its bound is valid whatever stopped the search.
     """
-    compiled = kernels.require(_set(problem.variant), stop=cancel or (lambda: False))
-    return _solve(problem, on_event, cancel, time_limit, node_limit, compiled, starts, proof_log)
+    compiled = kernels.require(kernel_set(problem.variant), stop=cancel or (lambda: False))
+    return _solve(problem, on_event, cancel, time_limit, node_limit, compiled, starts)
 
 
-def make_search(
-    problem: RoutingProblem, tracker: Tracker, proof_log: Path | None = None
-) -> RoutingSearch:
-    """Search for a problem's variant.
-
-    Raises
-    ------
-    SettingsError
-        If a proof log is wanted of a search under feature budgets.
-    """
+def make_search(problem: RoutingProblem, tracker: Tracker) -> RoutingSearch:
+    """Search for a problem's variant."""
     if problem.variant != "margot":
-        if proof_log is not None:
-            raise SettingsError(
-                "NO_PROOF_LOG", "Only MARGOT without feature budgets writes a log.", "proof_log"
-            )
         return SparseRoutingSearch(problem, tracker)
-    if proof_log is not None:
-        return ProvenSearch(problem, tracker, proof_log)
     kind = NestedSearch if problem.depth > 2 else RoutingSearch
     return kind(problem, tracker)
 
@@ -91,17 +71,14 @@ def _solve(
     node_limit: float,
     compiled: float,
     starts: Sequence[NDArray[np.int64]] = (),
-    proof_log: Path | None = None,
 ) -> RoutingResult:
     merged, inverse = merged_rows(problem)
     tracker = Tracker(inverse, on_event, cancel, time_limit)
-    search = make_search(merged, tracker, proof_log)
+    search = make_search(merged, tracker)
     search.start()
     for routing in starts:
         search.try_routing(merged_routing(routing, inverse), "warm start")
     status = search.run(node_limit)
-    if isinstance(search, ProvenSearch):
-        search.finish()
     search.polish()
     return tracker.result(status, search.bound, search.explored(), search.pivots(), compiled)
 
@@ -111,7 +88,8 @@ ALL = (f"{__name__}:{PLAIN}", f"{__name__}:{BUDGETS}")
 """Sets of kernels, see `octcore.kernels`."""
 
 
-def _set(variant: str) -> str:
+def kernel_set(variant: str) -> str:
+    """Name of the set of kernels of a variant."""
     return ALL[0] if variant == "margot" else ALL[1]
 
 

@@ -20,5 +20,3 @@ class RoutingTask:
     to_tree: Callable[[Planes], Tree]
     to_routing: Callable[[Tree], NDArray[np.int64] | None]
     """Last-level branch node of every row, to start from; None for a tree that has none."""
-    wants_log: bool = False
-    """Whether what closes every state is written to a file."""

@@ -66,12 +66,13 @@ def test_chains_that_make_no_sense_prove_nothing(run, name, value):
 
 
 def test_the_last_class_has_no_second_name(run):
-    claim = replace(claim_of(run), y=np.ones(9, dtype=int))
+    claim = replace(claim_of(run, Guard(60.0)), y=np.ones(9, dtype=int))
     chain = {"rows": range(9), "classes": [1, -1] * 4 + [1], "multiplier": 1.0}
     assert fewest_errors(claim, [chain], Guard(60.0, None)) is None
 
 
 def test_claims_beyond_the_chains_are_not_verified(run):
     bare = replace(run, tree=None)
-    assert replace(bare, objective=5.0).verify().status == "not verified"  # said to be optimal
+    assert replace(bare, objective=5.0, bound=5.0).verify().status == "not verified"
+    assert replace(bare, objective=5.0).verify().status == "refuted"  # it says that it is optimal
     assert replace(bare, status="feasible", bound=float("nan")).verify().status == "not verified"

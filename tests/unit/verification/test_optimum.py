@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import octcore
+from octcore.verification.base import Guard
 from octcore.verification.claim import Claim
-from octcore.verification.optimum import make_plan
-from octcore.verification.value import ACCURACY, value_of
+from octcore.verification.optimum import derived as derived_by
 from tests.fuzz.case import Case
 from tests.fuzz.univariate import draw, expected
 
@@ -43,13 +44,13 @@ def claim_of_case(case: Case, **claimed) -> Claim:
 
 
 def derived(case: Case) -> float | None:
-    claim = claim_of_case(case)
-    value = value_of(claim)
-    cost = make_plan(claim, value).derive(lambda: None)
-    return None if cost is None else float(value.of(cost, 0))
+    return derived_by(claim_of_case(case), Guard(60.0)).bound
 
 
-@pytest.mark.parametrize("key", sorted(ACCURACY))
+OF_ACCURACY = [info.key for info in octcore.formulations() if info.has_common_objective]
+
+
+@pytest.mark.parametrize("key", [*OF_ACCURACY, "threshold-search"])
 def test_the_optimum_is_that_of_the_referee(key: str) -> None:
     rng = np.random.default_rng(20261121)
     infeasible = 0

@@ -1,0 +1,61 @@
+"""What a search finds when it is asked again to prove the bound of a run: steps to be checked.
+
+The search is not trusted, and knows the claim: it looks for states that cover all trees and reach
+the bound.  What it yields is checked by the proofs of its formulation; a tree that it meets and
+that is better than the bound refutes the claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from octcore.errors import OctError
+from octcore.tree.tree import Tree
+from octcore.verification.base import Guard, NotProvenError, WrongError
+from octcore.verification.claim import Claim, Routed, route
+
+SHARE = 1e-6
+"""Relative distance of two objectives that count as one."""
+
+
+def found_again(
+    claim: Claim, guard: Guard, worth: Callable[[Claim, Routed], float]
+) -> Iterator[Any]:
+    """Yield the steps of the search.
+
+    Raises
+    ------
+    NotProvenError
+        If there is no such search, or it would take too long.
+    WrongError
+        If it meets a tree that is better than the bound.
+    """
+    try:
+        yield from _checked(claim, guard, worth)
+    except OctError as error:
+        raise NotProvenError(f"its search cannot be repeated: {error}") from error
+
+
+def _checked(claim: Claim, guard: Guard, worth: Callable[[Claim, Routed], float]) -> Iterator[Any]:
+    assert claim.bound is not None
+    steps = (
+        iter(())
+        if claim.prove is None
+        else claim.prove(claim.bound - 0.5 * SHARE * abs(claim.bound), guard)
+    )
+    estimate = next(steps, None)
+    if estimate is None:
+        raise NotProvenError("the search that proves it again is not at hand")
+    guard.expects(estimate)
+    for step in steps:
+        if isinstance(step, Tree):
+            value = worth(replace(claim, tree=step), route(step, claim.X))
+            if value < claim.bound - SHARE * abs(claim.bound):
+                raise WrongError(
+                    f"the bound {claim.bound:.9g} is claimed, a tree of objective {value:.9g} "
+                    "exists"
+                )
+            return
+        yield step

@@ -1,0 +1,246 @@
+"""Claims of SVM1-ODT, OCT-H and MM-SVM-OCT: their trees by routing, their bounds.
+
+SVM1-ODT and OCT-H are bounded by replayed assignments of rows to leaves.  Limits of OCT-H on leaves
+leave trees out, so that a bound without them holds all the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from octcore.verification.again import found_again
+from octcore.verification.assignment import AssignmentData, check_steps
+from octcore.verification.base import Guard, NotProvenError, Proven, WrongError
+from octcore.verification.claim import Array, Claim, Routed, scores
+from octcore.verification.value import conflict_errors, node_gaps, weight_of_minorities
+
+STRICT_DISTANCE, STRICT_ROWS, LEAST_DISTANCE, TIE_DISTANCE = 1e-4, 2_000, 1e-5, 1e-9
+"""Of SVM1-ODT: distance of right-goers, rows from which on it shrinks, its least; without strict
+mode, that of rows that lie on a plane."""
+WEIGHT_BOX = 1e3
+"""Largest weight of a plane of SVM1-ODT."""
+SCORE_TOLERANCE = 2e-6
+"""How far a row may miss its side: a solver's tolerance, and rounding."""
+STRIP_TOLERANCE = 2e-7
+LEAF_SHARE = 0.05
+"""Rows of a leaf of OCT-H where none are asked for, as published."""
+GAP_TOLERANCE = 1e-3
+"""Relative, of empty strips: a solver's tolerance."""
+COUNTS = "counts of rows and classes"
+BY_HIGHS = "proven by HiGHS, not replayed"
+
+
+# -- SVM1-ODT -----------------------------------------------------------------------------------
+
+
+def right_distance(claim: Claim) -> float:
+    """Distance that right-goers of SVM1-ODT keep from a plane in strict mode."""
+    thinned = STRICT_DISTANCE * min(1.0, STRICT_ROWS / max(1, len(claim.y)))
+    return max(LEAST_DISTANCE, thinned) * float(claim.params["big_m"])
+
+
+def svm1_worth(claim: Claim, routed: Routed) -> float:
+    """Errors, missing margins and norms of the claimed tree of SVM1-ODT."""
+    missing, norm, epsilon = _svm1_prices(claim)
+    distance = right_distance(claim) if claim.params["strict"] else 0.0
+    total = float(claim.weights[routed.predicted != claim.y].sum())
+    for node, rows in routed.rows.items():
+        split = claim.tree.splits[node]
+        if _is_subset(claim, split):
+            continue
+        at = scores(split, claim.X)
+        right = at > split.threshold
+        score = -split.solved_offset - (distance / 2 or TIE_DISTANCE) - at
+        if np.abs(score).max() > float(claim.params["big_m"]) * (1 + SCORE_TOLERANCE) or (
+            max((abs(weight) for _, weight in split.weights), default=0.0) > WEIGHT_BOX
+        ):
+            raise WrongError(f"scores or weights of node {node} are too large")
+        kept = np.where(right, -score - distance, score)[rows]
+        if kept.min(initial=0.0) < -SCORE_TOLERANCE:
+            raise WrongError(f"a row is on the wrong side of the plane of node {node}")
+        lacking = np.maximum(0.0, epsilon - np.where(right, -score, score)[rows])
+        total += missing * float(claim.weights[rows] @ lacking)
+        total += norm * sum(abs(weight) for _, weight in split.weights)
+    return total
+
+
+def _svm1_prices(claim: Claim) -> tuple[float, float, float]:
+    """alpha1, alpha2 and epsilon."""
+    params, epsilon = claim.params, float(claim.params["epsilon"])
+    missing, norm = params.get("margin_price"), params.get("norm_price")
+    return (
+        float(params["alpha1"] if missing is None else missing / epsilon),
+        float(params["alpha2"] if norm is None else norm / epsilon),
+        epsilon,
+    )
+
+
+def _has_subsets(claim: Claim) -> Array:
+    """Whether a raw feature may be split by sets of its values."""
+    levels = np.bincount(claim.group, minlength=len(claim.raw_features)) > 1
+    return levels & (claim.params["categorical"] == "subsets")
+
+
+def _is_subset(claim: Claim, split: object) -> bool:
+    """Whether a split sends some values of one raw feature left."""
+    raws = {int(claim.group[j]) for j, _ in split.weights}  # type: ignore[attr-defined]
+    weights = {weight for _, weight in split.weights}  # type: ignore[attr-defined]
+    return len(raws) == 1 and bool(_has_subsets(claim)[list(raws)].all()) and weights == {-1.0}
+
+
+def svm1_by_steps(claim: Claim, guard: Guard) -> Proven:
+    """Bound of SVM1-ODT by replayed assignments; subsets of values are no planes."""
+    if _has_subsets(claim).any():
+        raise NotProvenError(BY_HIGHS)
+    missing, norm, epsilon = _svm1_prices(claim)
+    unit, clearance = epsilon, 0.0
+    if claim.params["strict"] and missing * epsilon < 1:  # else a row on a plane is an error rather
+        unit = epsilon if missing else right_distance(claim)
+        clearance = right_distance(claim) / unit
+    X = np.asarray(claim.X, float)
+    big_m, size = float(claim.params["big_m"]), np.abs(X).sum(axis=1).min(initial=np.inf)
+    data = AssignmentData(
+        X,
+        claim.y,
+        claim.weights,
+        claim.n_classes,
+        claim.depth,
+        missing * unit,
+        norm * unit,
+        ((big_m + WEIGHT_BOX * float(size)) / unit, WEIGHT_BOX / unit),
+        clearance=clearance,
+    )
+    assert claim.bound is not None
+    return check_steps(data, found_again(claim, guard, svm1_worth), claim.bound, guard)
+
+
+def svm1_by_counts(claim: Claim, guard: Guard) -> Proven:
+    """Bound by conflicting rows and by classes that no leaf can name."""
+    sizes = np.sort(np.bincount(claim.y, claim.weights, claim.n_classes))
+    unnamed = float(sizes[: max(0, len(sizes) - 2**claim.depth)].sum())
+    conflicts = conflict_errors(claim.X, claim.y, claim.weights, claim.n_classes, guard)
+    return Proven(max(conflicts, unnamed), COUNTS)
+
+
+def svm1_slack(claim: Claim, objective: float) -> float:
+    """By how much values may differ: a small share of them, and rounding of the weights."""
+    return 1e-6 * abs(objective) + 1e-12 * claim.total
+
+
+# -- OCT-H --------------------------------------------------------------------------------------
+
+
+def oct_h_worth(claim: Claim, routed: Routed) -> float:
+    """Errors and features of the claimed tree of OCT-H, whose splits leave strips empty."""
+    least = float(claim.params["epsilon"]) * (1 - GAP_TOLERANCE)
+    for node, gap in node_gaps(claim, routed, lambda weights: weights >= 0).items():
+        if gap < least:
+            raise WrongError(f"the gap of node {node} is below epsilon")
+    sizes = np.bincount(routed.leaf, minlength=max(claim.tree.labels) + 1)
+    if sizes[list(claim.tree.labels)].min() < leaf_rows(claim):
+        raise WrongError("a leaf holds too few rows")
+    wrong = float(claim.weights[routed.predicted != claim.y].sum())
+    used = sum(len(split.weights) for split in claim.tree.splits.values())
+    return wrong / _majority_errors(claim) + float(claim.params["alpha"]) * used
+
+
+def leaf_rows(claim: Claim) -> int:
+    """Rows of a leaf at least."""
+    asked = claim.limits.get("min_samples_leaf")
+    return max(1, int(LEAF_SHARE * len(claim.y))) if asked is None else int(asked)
+
+
+def _majority_errors(claim: Claim) -> float:
+    """Weight that the majority rule gets wrong, 1 if there is none: the unit of the objective."""
+    return weight_of_minorities(claim) or 1.0
+
+
+def oct_h_by_counts(claim: Claim, guard: Guard) -> Proven:
+    """Bound by conflicting rows, by classes that no leaf can name, and by the best stump.
+
+    With k features there are k splits and k + 1 leaves at most, and with one it is a stump.
+    """
+    sizes = np.sort(np.bincount(claim.y, claim.weights, claim.n_classes))
+    price = float(claim.params["alpha"]) * _majority_errors(claim)
+    conflicts = conflict_errors(claim.X, claim.y, claim.weights, claim.n_classes, guard)
+    leaves = max(1, min(claim.leaf_limit, len(claim.y) // max(1, leaf_rows(claim))))
+    best = float(sizes[:-1].sum())
+    for k in range(1, max(leaves - 1, 2) + 1 if leaves > 1 else 1):
+        unnamed = float(sizes[: max(0, len(sizes) - min(k + 1, leaves))].sum())
+        errors = max(conflicts, unnamed, _stump_errors(claim, guard) if k == 1 else 0.0)
+        best = min(best, errors + price * k)
+    return Proven(best / _majority_errors(claim), COUNTS)
+
+
+def _stump_errors(claim: Claim, guard: Guard) -> float:
+    """Errors of the best tree with one split on one column."""
+    table = np.zeros((len(claim.y), claim.n_classes))
+    table[np.arange(len(claim.y)), claim.y] = claim.weights
+    best = table.sum(axis=0).max()
+    for column in np.asarray(claim.X, float).T:
+        guard()
+        order = np.argsort(column, kind="stable")
+        below = np.cumsum(table[order], axis=0)[:-1]
+        right = below.max(axis=1) + (table.sum(axis=0) - below).max(axis=1)
+        best = max(best, right[np.diff(column[order]) > 0].max(initial=0.0))
+    return float(claim.total - best)
+
+
+def oct_h_by_steps(claim: Claim, guard: Guard) -> Proven:
+    """Bound of OCT-H by replayed assignments, without its limits on leaves."""
+    unit = _majority_errors(claim)
+    data = AssignmentData(
+        np.asarray(claim.X[:, claim.columns], float),
+        claim.y,
+        claim.weights,
+        claim.n_classes,
+        claim.depth,
+        strip=float(claim.params["epsilon"]),
+        feature=float(claim.params["alpha"]) * unit,
+    )
+    assert claim.bound is not None
+    found = check_steps(data, found_again(claim, guard, oct_h_worth), claim.bound * unit, guard)
+    assert found.bound is not None
+    return Proven(found.bound / unit, found.method)
+
+
+# -- MM-SVM-OCT ---------------------------------------------------------------------------------
+
+
+def largest_norm_worth(claim: Claim, routed: Routed) -> float:
+    """Largest half squared norm, slacks, flipped labels and planes of a tree of MM-SVM-OCT."""
+    params, positive = claim.params, claim.positive_class
+    signs = np.where(claim.y == positive, 1.0, -1.0)
+
+    def cost(rows: Array, score: Array) -> float:
+        paid = float(params["c1"]) * np.maximum(0.0, 1.0 - signs[rows] * score)
+        if params["relabel"]:
+            flipped = float(params["c1"]) * np.maximum(0.0, 1.0 + signs[rows] * score)
+            paid = np.minimum(paid, float(params["c2"]) + flipped)
+        return float(claim.weights[rows] @ paid)
+
+    total = largest = 0.0
+    for node, rows in routed.rows.items():
+        split = claim.tree.splits[node]
+        at = scores(split, claim.X[rows])
+        score, right = at + split.solved_offset, at > split.threshold
+        is_upper = node.bit_length() < claim.depth
+        misses = np.where(right, -score, score + float(params["epsilon"]) * is_upper)
+        if (misses > STRIP_TOLERANCE).any():
+            raise WrongError(f"a row stands in the strip of node {node}")
+        if split.weights and node > 1 and not claim.tree.splits[node // 2].weights:
+            raise WrongError(f"node {node} has a plane below a node without one")
+        largest = max(largest, sum(weight * weight for _, weight in split.weights) / 2)
+        total += cost(rows, score) + float(params["c3"]) * bool(split.weights)
+    for leaf, label in claim.tree.labels.items():
+        levels = claim.depth - leaf.bit_length() + 1
+        if levels == 0 and (leaf % 2 == 1) != (label == positive):
+            raise WrongError(f"leaf {leaf} predicts the other side")
+        rows = np.flatnonzero(routed.leaf == leaf)
+        total += levels * cost(rows, np.full(len(rows), 1.0 if label == positive else -1.0))
+    return total + largest
+
+
+def by_solver(claim: Claim, guard: Guard) -> Proven:
+    """Nothing: what a solver proved is not proven again."""
+    raise NotProvenError(BY_HIGHS)

@@ -1,0 +1,358 @@
+"""What a run states beside its objective: every number derived again, or held against the others.
+
+Seconds, sizes of models and counts of nodes and cuts say how a solve went; nobody can derive them,
+and nothing follows from them about the tree.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from octcore.verification.base import Guard, NotProvenError, Proven, WrongError
+from octcore.verification.claim import Array, Claim, Routed, route
+from octcore.verification.known import Known
+from octcore.verification.optimum import derived
+from octcore.verification.table import encode
+from octcore.verification.value import (
+    conflict_errors,
+    node_gaps,
+    value_of,
+    weight_of_minorities,
+)
+
+DIGITS = 1e-9
+"""Relative; what is derived here and there may be added up in another order."""
+SOLVER_TOLERANCE = 1e-6
+HOW_IT_WENT = frozenset(
+    {
+        "nodes", "linear_programs", "cuts_by_family", "cuts_purged", "columns", "fixing",
+        "proof_log", "proof_bytes", "chains", "root_values_exact",
+    }
+)  # fmt: skip
+"""Values that count what was done, or that a proof reads."""
+BY_SEARCH = {
+    key: {key, "conflict-bound", "near-optimal"}
+    for key in ("path-search", "threshold-search", "routing-search", "assignment-search")
+}
+BY_SEARCH["assignment-search"] |= {"mip"}  # what it leaves open a solver goes on with
+SOLVERS = ("highs", "scip", "gurobi", "branch-and-cut", "outer-approximation")
+BY_ENGINE: Mapping[str, Collection[str]] = {
+    "greedy": {"heuristic"},
+    **BY_SEARCH,
+    **{key: {"mip", "mip+path-search", "conflict-bound"} for key in SOLVERS},
+}
+"""What may be named as proving the bound, by engine."""
+BY_STATUS = {
+    "optimal": {"optimal"},
+    "infeasible": {"infeasible"},
+    "feasible": {"gap_limit", "time_limit", "node_limit", "cancelled", "error"},
+    "no_solution": {"gap_limit", "time_limit", "node_limit"},
+    "cancelled": {"cancelled"},
+    "error": {"error"},
+}
+"""Why a solve with each status can have stopped."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stated:
+    """A run beside its claim, as read and routed here."""
+
+    run: Any
+    claim: Claim
+    known: Known
+    routed: Routed | None
+    """None where there is no tree."""
+    guard: Guard
+
+
+def check_stated(stated: Stated) -> None:
+    """Check all that follows from rows and tree alone.
+
+    Raises
+    ------
+    WrongError
+        Naming what is false.
+    NotProvenError
+        If a value is stated that is not known here.
+    """
+    _check_status(stated)
+    _check_encoding(stated)
+    _check_tree_record(stated)
+    for name, expected in (_numbers(stated) | _held_out(stated)).items():
+        _compare(name, getattr(stated.run, name), expected)
+    _check_trace(stated)
+    for name, value in stated.run.values.items():
+        if name in OF_TREE:
+            OF_TREE[name](stated, value)
+        elif name not in OF_PROOF and name not in HOW_IT_WENT:
+            raise NotProvenError(f"it cannot judge {name}")
+
+
+def check_proven(stated: Stated, proven: Proven) -> None:
+    """Check what follows from the optimum of all trees only.
+
+    Raises
+    ------
+    WrongError
+        Naming what is false.
+    NotProvenError
+        If the proof does not tell.
+    """
+    for name, value in stated.run.values.items():
+        if name in OF_PROOF and value is not None:
+            OF_PROOF[name](stated, proven, value)
+
+
+def _check_status(stated: Stated) -> None:
+    run, certificate = stated.run, stated.run.certificate
+    if run.stop_reason not in BY_STATUS.get(run.status, set()):
+        raise WrongError(f"{run.status} is stated, beside a stop by {run.stop_reason}")
+    if certificate.proven != (run.status in {"optimal", "infeasible"}):
+        raise WrongError(f"{run.status} is stated beside a certificate that says otherwise")
+    if (run.tree is not None) != (run.status in {"optimal", "feasible"}):
+        raise WrongError(f"{run.status} is stated {'beside a' if run.tree else 'without a'} tree")
+    if (run.objective is None) != (run.tree is None):
+        raise WrongError("a tree and its objective belong together, and one is missing")
+    engine = run.settings.get("engine", "auto")
+    if engine != "auto" and engine not in BY_ENGINE:
+        raise NotProvenError(f"it cannot judge {engine}")
+    if engine != "auto" and certificate.method not in BY_ENGINE[engine]:
+        raise WrongError(f"{engine} does not prove by {certificate.method}")
+    if certificate.method == "heuristic" and (run.bound is not None or certificate.proven):
+        raise WrongError("a heuristic proves no bound")
+
+
+def _check_encoding(stated: Stated) -> None:
+    """Hold the scales of the encoding to the rows on which it was fitted, and its key to itself."""
+    encoding = stated.run.encoding
+    asked, key = (
+        re.sub("[-_ ]", "", str(name)).upper()
+        for name in (stated.run.settings["encoding"], encoding.key)
+    )
+    if asked != key:
+        raise WrongError(
+            f"the encoding {encoding.key} is none by {stated.run.settings['encoding']}"
+        )
+    for column, values in zip(encoding.to_dict()["columns"], stated.claim.X.T, strict=True):
+        kind, raw = column["kind"], column["raw"]
+        if kind == "scaled" and (values.min(), values.max()) != (0.0, 1.0):
+            raise WrongError(f"{raw} is not scaled to [0, 1]")
+        if kind == "value" and {"shift", "scale"} & set(column):
+            raise WrongError(f"{raw} is scaled, but said to be as it is")
+
+
+def _spelled(key: str) -> str:
+    """Name an encoding as all its spellings have it: qt5, QT-5."""
+    return re.sub("[-_ ]", "", key).upper()
+
+
+def _check_tree_record(stated: Stated) -> None:
+    tree, run = stated.run.tree, stated.run
+    if list(map(str, run.classes)) != list(map(str, stated.claim.classes)):
+        raise WrongError("the classes are not those of the rows")
+    if tree is None:
+        return
+    if tree.classes and list(map(str, tree.classes)) != list(map(str, stated.claim.classes)):
+        raise WrongError("the classes of the tree are not those of the rows")
+    if (tree.n_features, tree.n_classes) != (stated.claim.X.shape[1], stated.claim.n_classes):
+        raise WrongError("the tree is one for other numbers of columns or classes")
+    if tree.features and list(tree.features) != list(run.encoding.names):
+        raise WrongError("the columns of the tree are not those of the encoding")
+
+
+def _numbers(stated: Stated) -> dict[str, float | None]:
+    """Numbers about the training rows."""
+    claim, run = stated.claim, stated.run
+    ones = np.ones(len(claim.y))
+    counts = np.bincount(claim.y, minlength=claim.n_classes)
+    wrong = conflict_errors(claim.X, claim.y, ones, claim.n_classes, stated.guard)
+    numbers: dict[str, float | None] = {
+        "n_train": len(claim.y),
+        "majority_accuracy": counts.max() / len(claim.y),
+        "accuracy_ceiling": 1.0 - wrong / len(claim.y),
+        "gap": None,
+    }
+    if run.objective is not None and run.bound is not None:
+        numbers["gap"] = abs(run.bound - run.objective) / max(1e-10, abs(run.objective))
+    predicted = None if stated.routed is None else stated.routed.predicted
+    return numbers | _accuracies("", predicted, claim.y)
+
+
+def _held_out(stated: Stated) -> dict[str, float | None]:
+    """Numbers about the rows that were held out."""
+    run, test = stated.run, stated.run.test
+    n_test = 0 if test is None else len(test.frame)
+    if test is None and run.n_test:
+        raise NotProvenError("the rows that were held out are not at hand")
+    _compare("n_test", (run.settings.get("data") or {}).get("n_test"), n_test)
+    predicted = y = None
+    if run.tree is not None and test is not None and test.y is not None:
+        predicted = route(run.tree, encode(run.encoding, test.frame, stated.guard)).predicted
+        y = np.asarray(test.y)
+    return {"n_test": n_test, **_accuracies("test_", predicted, y)}
+
+
+def _accuracies(of: str, predicted: Array | None, y: Array | None) -> dict[str, float | None]:
+    names = f"{of}accuracy", f"{of}balanced_accuracy"
+    if predicted is None or y is None:
+        return dict.fromkeys(names)
+    right = predicted == y
+    by_class = [right[y == k].mean() for k in np.unique(y)]
+    return dict(zip(names, (float(right.mean()), float(np.mean(by_class))), strict=True))
+
+
+def _compare(name: str, said: Any, expected: Any) -> None:
+    """A number may be missing; one that is stated is right."""
+    if said is None:
+        return
+    words = name.replace("_", " ")
+    if expected is None:
+        raise WrongError(f"{words} {said} is stated where there is none")
+    if abs(said - expected) > DIGITS * max(1.0, abs(expected)) or math.isnan(said):
+        raise WrongError(f"{words} {said:.9g} is stated, it is {expected:.9g}")
+
+
+def _check_trace(stated: Stated) -> None:
+    """Hold bounds on the way against the tree, and incumbents against the bound."""
+    run, objective, bound = stated.run, stated.run.objective, stated.run.bound
+    maximised = stated.known.is_maximised(stated.claim)
+    moments = [(event.incumbent, event.bound) for event in run.trace.events]
+    for moment in run.values.get("open_thresholds") or ():
+        moments.append((moment["value"], moment["bound"]))
+    if run.root_bound is not None:  # of a linear program, as exact as its solver
+        room = SOLVER_TOLERANCE * max(1.0, abs(run.root_bound))
+        moments.append((None, run.root_bound + (room if maximised else -room)))
+    for incumbent, at in moments:
+        stated.guard()
+        if at is not None and objective is not None and _better(stated, objective, at):
+            raise WrongError(f"a bound of {at:.9g} is stated, a tree of {objective:.9g} exists")
+        if incumbent is not None and bound is not None and _better(stated, incumbent, bound):
+            raise WrongError(f"a tree of {incumbent:.9g} is stated beyond the bound {bound:.9g}")
+
+
+def _better(stated: Stated, better: float, worse: float) -> bool:
+    excess = better - worse if stated.known.is_maximised(stated.claim) else worse - better
+    return excess > stated.known.slack(stated.claim, worse)
+
+
+# -- values beside the tree -------------------------------------------------------------------
+
+
+def _check_intervals(stated: Stated, said: Mapping[Any, Any]) -> None:
+    """How far thresholds may move, in raw units."""
+    claim, routed = stated.claim, stated.routed
+    columns = stated.run.encoding.to_dict()["columns"]
+    found = {}
+    for node, rows in routed.rows.items() if routed is not None else ():
+        j = claim.tree.splits[node].weights[0][0]
+        values = claim.X[rows, j]
+        right = values * claim.tree.splits[node].weights[0][1] > claim.tree.splits[node].threshold
+        if right.any() and not right.all():
+            ends = np.array([values[~right].max(), values[right].min()], dtype=float)
+            found[str(node)] = columns[j].get("shift", 0.0) + columns[j].get("scale", 1.0) * ends
+    _same_by_node("intervals of thresholds", said, found)
+
+
+def _check_gaps(stated: Stated, said: Mapping[Any, Any]) -> None:
+    """Widths of the strips of S-OCT, and what follows from them."""
+    found = {str(node): gap for node, gap in _gaps(stated).items()}
+    _same_by_node("gaps", said, found)
+
+
+def _check_smallest_gap(stated: Stated, said: float | None) -> None:
+    _compare("smallest_gap", said, min(_gaps(stated).values(), default=None))
+
+
+def _check_separability(stated: Stated, said: str) -> None:
+    smallest = min(_gaps(stated).values(), default=math.inf)
+    if (said == "epsilon-feasible") != (smallest >= USUAL_GAP * (1 - GAP_SLACK)):
+        raise WrongError(f"{said} is stated, the smallest gap is {smallest:.3g}")
+
+
+def _check_thin_nodes(stated: Stated, said: Any) -> None:
+    if sorted(said) != sorted(node for node, gap in _gaps(stated).items() if gap < THIN_GAP):
+        raise WrongError("the nodes of thin gaps are others than stated")
+
+
+def _gaps(stated: Stated) -> dict[int, float]:
+    return {} if stated.routed is None else node_gaps(stated.claim, stated.routed)
+
+
+SEARCHES = frozenset({"path-search", "threshold-search"})
+USUAL_GAP, THIN_GAP, GAP_SLACK = 0.005, 1e-4, 1e-3
+"""Of S-OCT: the usual epsilon, what counts as thin, and a solver's tolerance."""
+
+
+def _same_by_node(words: str, said: Mapping[Any, Any], found: Mapping[str, Any]) -> None:
+    said = {str(node): value for node, value in said.items()}
+    same = set(said) == set(found) and all(
+        np.allclose(said[node], found[node], rtol=DIGITS, atol=1e-12) for node in found
+    )
+    if not same:
+        raise WrongError(f"the {words} are others than stated")
+
+
+def _check_leaf_value(stated: Stated, said: float | None) -> None:
+    errors = weight_of_minorities(stated.claim)
+    _compare("leaf_value", said, float(value_of(stated.claim).of(errors, 1)))
+
+
+def _check_roots(stated: Stated, proven: Proven, said: Any) -> None:
+    """Optimum by column at the root: exact, or a bound on it."""
+    if proven.by_root is None:
+        raise NotProvenError("it cannot judge root_values")
+    # A model's search leaves some side constraints out, so that its values are bounds.
+    of_search = stated.claim.formulation in SEARCHES or not stated.claim.limits
+    exact = stated.run.values.get("root_values_exact") if of_search else [False] * len(said)
+    if len(said) != len(proven.by_root):
+        raise WrongError("values of other root columns are stated")
+    for j, (value, is_exact, found) in enumerate(zip(said, exact, proven.by_root, strict=True)):
+        there = not np.isnan(found)
+        if value is None:
+            wrong = there
+        elif not there:
+            wrong = is_exact
+        else:
+            wrong = _better(stated, found, value) or (is_exact and _better(stated, value, found))
+        if wrong:
+            name = stated.run.encoding.names[j]
+            raise WrongError(f"the best tree with {name} at the root is worth {found:.9g}")
+
+
+def _check_free(stated: Stated, proven: Proven, said: float) -> None:
+    """Optimum without the side constraints."""
+    _compare("unconstrained_objective", said, _free(stated))
+
+
+def _check_price(stated: Stated, proven: Proven, said: float) -> None:
+    """What the side constraints cost."""
+    free = _free(stated)
+    expected = None if free is None else max(0.0, free - stated.run.objective)
+    _compare("price", said, expected)
+
+
+def _free(stated: Stated) -> float | None:
+    return derived(replace(stated.claim, limits={}, values={}), stated.guard).bound
+
+
+Check = Callable[..., None]
+OF_TREE: Mapping[str, Check] = {
+    "threshold_intervals": _check_intervals,
+    "open_thresholds": lambda stated, said: None,  # with the trace
+    "node_gaps": _check_gaps,
+    "smallest_gap": _check_smallest_gap,
+    "separability": _check_separability,
+    "thin_nodes": _check_thin_nodes,
+    "leaf_value": _check_leaf_value,
+}
+OF_PROOF: Mapping[str, Check] = {
+    "root_values": _check_roots,
+    "unconstrained_objective": _check_free,
+    "price": _check_price,
+}
