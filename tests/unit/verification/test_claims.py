@@ -16,6 +16,7 @@ from octcore.solving.run import Certificate, Run
 from octcore.solving.verified import verified
 from octcore.tree.tree import Split, Tree
 from octcore.verification import Verification
+from tests.unit.verification.restated import only_bound, restated
 
 N_CASES = 100
 PRICE = 0.01
@@ -77,7 +78,7 @@ def test_a_tree_that_is_next_to_optimal_is_refuted() -> None:
     for number in range(N_CASES):
         run = case(number)
         tree, worth = second_best(run)
-        found = replace(run, tree=tree, objective=worth, bound=worth, gap=0.0).verify()
+        found = restated(run, tree=tree, objective=worth, bound=worth).verify()
         assert found.status == "refuted"
         assert found.optimum == pytest.approx(run.objective, abs=1e-9)
 
@@ -85,11 +86,11 @@ def test_a_tree_that_is_next_to_optimal_is_refuted() -> None:
 def test_a_bound_that_is_too_low_by_one_price_is_refuted() -> None:
     for number in range(N_CASES):
         run = case(number)
-        tree, worth = second_best(run)
         assert run.objective is not None
-        low = run.objective - PRICE
-        found = replace(run, status="feasible", tree=tree, objective=worth, bound=low).verify()
+        found = only_bound(run, run.objective - PRICE).verify()
         assert found.status == "refuted"
+        assert found.optimum == pytest.approx(run.objective, abs=1e-9)
+        assert only_bound(run, run.objective + PRICE).verify().status == "confirmed"
 
 
 def test_a_wrong_objective_is_refuted() -> None:
@@ -106,9 +107,7 @@ def test_a_wrong_objective_is_refuted() -> None:
 def test_claims_that_no_tree_exists() -> None:
     for number in range(20):
         run = case(number)
-        found = replace(
-            run, status="infeasible", tree=None, objective=None, bound=None, gap=None
-        ).verify()
+        found = only_bound(run, None, "infeasible").verify()
         assert found.status == "refuted"
     data = octcore.load_sample("4-partitions")
     impossible = {"forbidden_features": ["x1"], "root_feature": "x1"}
@@ -165,7 +164,7 @@ def test_a_refuted_run_is_not_optimal_and_its_case_is_kept(tmp_path, monkeypatch
     monkeypatch.setenv("OCTCORE_STORE", str(tmp_path / "runs.db"))
     run = case(0)
     tree, worth = second_best(run)
-    lied = verified(replace(run, tree=tree, objective=worth, bound=worth))
+    lied = verified(restated(run, tree=tree, objective=worth, bound=worth))
     assert (lied.status, lied.stop_reason, lied.bound) == ("feasible", "error", None)
     assert not lied.certificate.proven
     assert lied.certificate.verified is False
