@@ -121,6 +121,7 @@ class UnivariateObjective:
             "scale": self.scale,
             "shift": self.shift,
             "granularity": self.granularity,
+            "span": self.scale * self.total_weight,
         }
         return Program(**{**common, **own})
 
