@@ -116,6 +116,48 @@ def test_claims_that_no_tree_exists() -> None:
     assert run.certificate.verified is True
 
 
+def test_a_millionth_is_a_difference() -> None:
+    run = case(0)
+    assert run.objective is not None
+    assert only_bound(run, run.objective - 1e-6).verify().status == "refuted"
+    for apart in (-1e-6, 1e-6):
+        wrong = run.objective + apart
+        assert replace(run, objective=wrong, bound=wrong).verify().status == "refuted"
+        assert replace(run, accuracy=(run.accuracy or 0.0) + apart).verify().status == "refuted"
+
+
+def test_a_split_that_costs_more_than_it_gains_is_not_optimal() -> None:
+    """No tree with a split is better than this one; the single leaf is."""
+    X, y = np.arange(10)[:, None] == 0, (np.arange(10) == 0).astype(int)
+    data = Dataset.from_arrays(X.astype(int), y)
+    run = octcore.solve(data, "bend-oct", "none", 1, {"leaf_penalty": 0.2}, verify=False)
+    assert (run.status, run.objective) == ("optimal", pytest.approx(0.7))
+    split = Tree({1: Split.on_feature(0)}, {2: 0, 3: 1}, 1, 2)
+    found = restated(run, tree=split, objective=0.6, bound=0.6).verify()
+    assert found.status == "refuted"
+    assert found.optimum == pytest.approx(0.7)
+
+
+def test_a_tree_within_the_tolerance_is_not_verified_beside_a_better_one() -> None:
+    """One optimum at most is proven and verified: what the search took for equal is said."""
+    data = Dataset.from_arrays([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
+    for weights in ([1e12, 1.0, 1.0, 1.0], [1.0, 1e-9, 1.0, 1e-9]):
+        verified_optima = set()
+        for key in ("path-search", "threshold-search", "flow-oct"):
+            run = octcore.solve(
+                data, key, depth=2, params={"leaf_penalty": 0.0}, sample_weight=np.array(weights)
+            )
+            assert run.status == "optimal"
+            assert any("to within 1e-09 of the total" in s for s in run.certificate.statements)
+            assert any("nine decades" in finding for finding in run.findings)
+            if run.certificate.verified:
+                verified_optima.add(run.objective)
+            else:
+                assert run.certificate.verification is not None
+                assert "within the tolerance" in run.certificate.verification.statement
+        assert verified_optima == {1.0}
+
+
 @pytest.mark.parametrize(
     "constraints",
     [
