@@ -7,6 +7,7 @@ which formulation made it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -296,6 +297,9 @@ class Program:
     """`scale`, `shift`: ``objective = scale * (model objective) + shift``."""
     granularity: float = 0.0
     """Smallest positive difference of two objective values; 0 when there is none."""
+    span: float = math.inf
+    """Objective of the weight of all rows, of which closing leaves a share; infinite where the
+    objective counts no rows."""
     tolerance: float = 0.0
     """Relative gap that counts as closed, for objectives that are only computed to some digits."""
     starts: Callable[[], Iterator[tuple[str, Tree]]] = _no_trees

@@ -12,6 +12,9 @@ from octcore import kernels
 from octcore.program import Sense
 from octcore.tree.tree import Tree
 
+CLOSED, ROUNDING = 1e-9, 1e-12
+"""Shares of the total weight, or of an objective: what counts as equal, and what sums lose."""
+
 KINDS = ("phase", "model", "incumbent", "bound", "progress", "cuts", "note", "finished", "verified")
 
 
@@ -84,6 +87,17 @@ def relative_gap(objective: float | None, bound: float | None) -> float | None:
     return abs(bound - objective) / max(1e-10, abs(objective))
 
 
+def closing_slack(objective: float, span: float) -> float:
+    """Distance of bound and objective that counts as none.
+
+    Parameters
+    ----------
+    span : float
+        Objective of the weight of all rows; infinite where it counts no rows.
+    """
+    return (CLOSED + ROUNDING) * min(span, max(1.0, abs(objective)))
+
+
 def finite(value: float | None) -> float | None:
     """Map infinities, solver infinities (1e20 and beyond) and NaN to None."""
     if value is None or not math.isfinite(value) or abs(value) >= 1e20:
@@ -124,6 +138,8 @@ class Recorder:
         Smallest positive difference of two objective values; bounds are rounded to it.
     tolerance : float
         Relative gap that counts as closed.
+    span : float
+        As for `closing_slack`.
     """
 
     PROGRESS_SECONDS = 0.25
@@ -135,9 +151,10 @@ class Recorder:
         emit: Callable[[Event], None],
         granularity: float = 0.0,
         tolerance: float = 0.0,
+        span: float = math.inf,
     ) -> None:
-        self.sense, self.clock, self.granularity = sense, clock, granularity
-        self.tolerance = max(tolerance, 1e-9)
+        self.sense, self.clock, self.granularity, self.span = sense, clock, granularity, span
+        self.tolerance = max(tolerance, CLOSED)
         self._emit = emit
         self.state = Event(0.0, "phase")
         self._last_progress = -math.inf
@@ -218,7 +235,7 @@ class Recorder:
         if objective is None or bound is None:
             return False
         distance = bound - objective if self.sense is Sense.MAXIMISE else objective - bound
-        slack = 1e-9 * max(1.0, abs(objective))
+        slack = closing_slack(objective, self.span)
         if distance <= self.tolerance * abs(objective):
             return True
         return distance <= slack or distance < self.granularity * (1 - 1e-6) - slack

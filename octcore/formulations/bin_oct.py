@@ -116,6 +116,7 @@ def build(problem: Problem) -> Program:
         size=model.size,
         build=model.build,
         granularity=weight_unit(problem.weights),
+        span=float(problem.weights.sum()),
         starts=lambda: greedy_starts(problem, 0.0),
         bound=fewest_errors(problem),
         feasibility=weight_tolerance(problem),

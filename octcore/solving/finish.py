@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from octcore.data.findings import listing
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.engines.base import Outcome, StopReason
-from octcore.engines.events import Event, finite, relative_gap
+from octcore.engines.events import CLOSED, Event, closing_slack, finite, relative_gap
 from octcore.engines.trace import Trace
 from octcore.formulations.base import get_formulation
 from octcore.program import Program, Sense
@@ -85,7 +86,10 @@ def finish(
         timings={"encode": prepared.encode_seconds, **outcome.seconds, "total": seconds},
         model_size={} if outcome.size is None else outcome.size.to_dict(),
         values={**outcome.values, **_intervals(prepared, tree)},
-        findings=prepared.findings + program.findings + tuple(_remarks(events)),
+        findings=prepared.findings
+        + program.findings
+        + _spread(problem.weights)
+        + tuple(_remarks(events)),
         train=prepared.train,
         test=prepared.test,
         n_train=prepared.train.n_samples,
@@ -121,7 +125,7 @@ def _final_bound(program: Program, bound: float | None, objective: float | None)
     if bound is None or objective is None:
         return bound
     distance = bound - objective if program.sense is Sense.MAXIMISE else objective - bound
-    slack = 1e-9 * max(1.0, abs(objective))
+    slack = closing_slack(objective, program.span)
     return objective if distance <= max(slack, program.granularity * (1 - 1e-6) - slack) else bound
 
 
@@ -160,6 +164,19 @@ def _intervals(prepared: Prepared, tree: Tree | None) -> dict[str, Any]:
     return {"threshold_intervals": {node: list(ends) for node, ends in intervals.items()}}
 
 
+def _spread(weights: np.ndarray) -> tuple[str, ...]:
+    """Remark on weights of which the lightest are lost beside the heaviest."""
+    positive = weights[weights > 0]
+    least, most = float(positive.min()), float(positive.max())
+    if most * CLOSED < least:
+        return ()
+    return (
+        f"The weights of the rows go from {least:.3g} to {most:.3g}, over nine decades or more: "
+        f"an optimum is proven to within {CLOSED:g} of the total weight only, so the lightest rows "
+        "may not count; leave out what hardly weighs, or bring the weights closer together.",
+    )
+
+
 def _data_record(prepared: Prepared) -> dict[str, Any]:
     source = prepared.train.source
     return {
@@ -188,6 +205,10 @@ def _certificate(
             f"optimal among all axis-parallel trees of depth {prepared.problem.depth} on these rows"
             + limited
         )
+    weights = prepared.problem.weights
+    by_weight = program.span < math.inf and bool((weights != weights[0]).any())
+    if status == "optimal" and by_weight and program.granularity <= 2 * CLOSED * program.span:
+        statements.append(f"optimal to within {CLOSED:g} of the total weight of the rows")
     if status == "optimal" and program.tolerance:
         statements.append(f"closed to a relative gap of {program.tolerance:g}")
     if status == "optimal" and prepared.test is not None:

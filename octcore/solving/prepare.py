@@ -15,6 +15,8 @@ from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.program import Problem
 from octcore.solving.settings import Settings, check_against_data, class_weights
 
+LEAST_WEIGHT = 1e-6
+"""Of the heaviest row: solvers of models keep their rows up to such numbers."""
 MOST_REPEATED_ROWS = 1_000_000
 """Enough for any bootstrap; beyond it the memory would be better spent elsewhere."""
 
@@ -97,6 +99,7 @@ def make_problem(
     weights = class_weights(settings.constraints, train.codes, train.classes)
     if sample_weight is not None:
         weights = weights * sample_weight
+    _refuse_tiny(weights)
     return Problem(
         X=X.astype(np.uint8, copy=False) if is_binary else X,
         y=train.codes,
@@ -138,6 +141,17 @@ def _checked_weights(given: np.ndarray, n_samples: int) -> np.ndarray:
     if not weights.sum() > 0:
         raise SettingsError("BAD_WEIGHTS", "All sample weights are zero.", "sample_weight")
     return weights
+
+
+def _refuse_tiny(weights: np.ndarray) -> None:
+    """Refuse weights that solvers cannot tell from nothing."""
+    if weights.max() < LEAST_WEIGHT:
+        raise SettingsError(
+            "BAD_WEIGHTS",
+            f"The heaviest row weighs {weights.max():.3g}, which solvers do not tell from nothing; "
+            "multiply all weights by the same large number.",
+            "sample_weight",
+        )
 
 
 def split_rows(

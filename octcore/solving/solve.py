@@ -154,7 +154,9 @@ def _solve_prepared(
             on_event(event)
 
     _refuse_too_large(program, engine, prepared)
-    recorder = Recorder(program.sense, clock, emit, program.granularity, program.tolerance)
+    recorder = Recorder(
+        program.sense, clock, emit, program.granularity, program.tolerance, program.span
+    )
     limits = SolveLimits(clock, settings.gap, settings.node_limit, settings.threads, settings.seed)
     recorder.phase("warm start", encode_seconds=prepared.encode_seconds)
     with kernels.announced(recorder.phase):

@@ -138,10 +138,9 @@ def check(run: Finished, claim: Claim, guard: Guard) -> Verification:
     """
     known = KNOWN[claim.formulation]
     routed = None if claim.tree is None else _routed(claim)
-    stated = Stated(run, claim, known, routed, guard)
-    if routed is not None:
-        _check_tree(claim, known, routed, guard)
-    _check_bound(claim, known)
+    worth = None if routed is None else _worth(claim, known, routed, guard)
+    stated = Stated(run, claim, known, routed, worth, guard)
+    _check_bound(stated)
     check_stated(stated)
     check_sentences(stated)
     if claim.method == "heuristic":
@@ -164,32 +163,34 @@ def _routed(claim: Claim) -> Routed:
     return route(claim.tree, claim.X)
 
 
-def _check_tree(claim: Claim, known: Known, routed: Routed, guard: Guard) -> None:
-    """Hold the claimed tree to the constraints and its objective."""
+def _worth(claim: Claim, known: Known, routed: Routed, guard: Guard) -> float | None:
+    """Objective of the claimed tree, which must be the one that is claimed; None if unknown."""
     broken = broken_rules(claim, routed, guard)
     if broken:
         raise WrongError(f"the tree breaks a side constraint: {broken[0]}")
     if known.worth is None:
-        return
+        return None
     worth = known.worth(claim, routed)
     if claim.objective is None or abs(worth - claim.objective) > known.slack(claim, worth):
         claimed = "none" if claim.objective is None else f"{claim.objective:.9g}"
         raise WrongError(f"objective {claimed} is claimed, the tree is worth {worth:.9g}")
+    return worth
 
 
-def _check_bound(claim: Claim, known: Known) -> None:
+def _check_bound(stated: Stated) -> None:
     """Hold objective and bound against each other."""
-    objective, bound = claim.objective, claim.bound
-    if objective is not None and bound is not None:
-        slack = known.slack(claim, objective)
-        if _excess(claim, known, objective, bound) > slack:
+    claim, known = stated.claim, stated.known
+    if claim.objective is not None and claim.bound is not None:
+        apart = stated.excess(claim.bound, claim.objective)
+        slack = known.slack(claim, claim.objective)
+        if apart < -slack:
             raise WrongError(
-                f"the bound {bound:.9g} is claimed, a tree of objective {objective:.9g} exists"
+                f"the bound {claim.bound:.9g} is claimed, a tree of objective "
+                f"{claim.objective:.9g} exists"
             )
-        apart = abs(objective - bound) > max(slack, known.closed * abs(objective))
-        if claim.status == "optimal" and apart:
+        if claim.status == "optimal" and apart > max(slack, known.closed * abs(claim.objective)):
             raise WrongError(
-                f"an optimum of {objective:.9g} is claimed beside the bound {bound:.9g}"
+                f"an optimum of {claim.objective:.9g} is claimed beside the bound {claim.bound:.9g}"
             )
     elif claim.status == "optimal":
         raise WrongError("an optimum is claimed without objective or bound")
@@ -201,7 +202,7 @@ def _first_verdict(stated: Stated) -> Verification:
     for proof in stated.known.proofs:
         try:
             proven = proof(stated.claim, stated.guard)
-            found = _judged(stated.claim, stated.known, proven)
+            found = _judged(stated, proven)
         except NotProvenError as error:
             reason = error
             continue
@@ -214,54 +215,46 @@ def _first_verdict(stated: Stated) -> Verification:
     return decided or _not_verified(reason)
 
 
-def _judged(claim: Claim, known: Known, proven: Proven) -> Verification:
+def _judged(stated: Stated, proven: Proven) -> Verification:
     """Compare the claim with what is proven of all trees."""
-    by, optimum = f" ({proven.method})", proven.bound
+    claim, known, worth = stated.claim, stated.known, stated.worth
+    by, best = f" ({proven.method})", proven.bound
+    if best is None:
+        if claim.tree is not None:
+            raise NotProvenError("the derivation finds no tree where the run has one")
+        words = f"verified independently in {SECONDS}{by}"
+        return Verification(Verdict.CONFIRMED, words, proven.method)
+    slack = known.slack(claim, best)
+    short = None if worth is None else stated.excess(best, worth)
+    is_reached = proven.is_optimum or (short is not None and short <= slack)
 
     def verdict(status: Verdict, statement: str) -> Verification:
-        known_optimum = optimum if is_optimum else None
-        return Verification(status, statement, proven.method, known_optimum)
+        return Verification(status, statement, proven.method, best if is_reached else None)
 
-    is_optimum = proven.is_optimum
-    if optimum is None:
-        if claim.tree is None:
-            return verdict(Verdict.CONFIRMED, f"verified independently in {SECONDS}{by}")
-        raise NotProvenError("the derivation finds no tree where the run has one")
-    slack = known.slack(claim, optimum)
-    reached = claim.objective is not None and (
-        _excess(claim, known, optimum, claim.objective) <= slack
-    )
-    is_optimum = is_optimum or (reached and claim.tree is not None)
-    if claim.status == "infeasible":
-        if not is_optimum:
-            raise NotProvenError("no proof that there is no tree is known")
-        return verdict(Verdict.REFUTED, f"refuted: a tree of objective {optimum:.9g} exists{by}")
-    assert claim.bound is not None
-    if claim.objective is not None and _excess(claim, known, claim.objective, optimum) > slack:
+    if short is not None and short < -slack:
         raise NotProvenError(
-            f"the tree is worth {claim.objective:.9g}, better than the optimum {optimum:.9g} as "
-            f"derived{by}; please report this"
+            f"the tree is worth {worth:.9g}, better than the optimum {best:.9g} as derived{by}; "
+            "please report this"
         )
-    if _excess(claim, known, optimum, claim.bound) > slack:
-        if is_optimum:
-            return verdict(
-                Verdict.REFUTED,
-                f"refuted: the bound {claim.bound:.9g} is claimed, the optimum is "
-                f"{optimum:.9g}{by}",
-            )
-        raise NotProvenError(f"the bound {claim.bound:.9g} is claimed, {optimum:.9g} is proven{by}")
+    if claim.bound is None:  # the claim is that there is no tree
+        if not is_reached:
+            raise NotProvenError("that there is no tree is not proven")
+        return verdict(Verdict.REFUTED, f"refuted: a tree of objective {best:.9g} exists{by}")
+    if stated.excess(best, claim.bound) > slack:
+        what = f"the bound {claim.bound:.9g} is claimed"
+        if not is_reached:
+            raise NotProvenError(f"{what}, {best:.9g} is proven{by}")
+        return verdict(Verdict.REFUTED, f"refuted: {what}, the optimum is {best:.9g}{by}")
     if claim.status != "optimal":
-        what = f"the optimum is {optimum:.9g}" if is_optimum else f"{optimum:.9g} is proven"
-        return verdict(
-            Verdict.CONFIRMED,
-            f"objective and bound verified independently in {SECONDS}: {what}{by}",
+        what = f"the optimum is {best:.9g}" if is_reached else f"{best:.9g} is proven"
+        both = f"objective and bound verified independently in {SECONDS}"
+        return verdict(Verdict.CONFIRMED, f"{both}: {what}{by}")
+    if short is not None and short > max(known.rounding(claim, best), known.closed * abs(best)):
+        raise NotProvenError(
+            f"{best:.12g} is proven{by}, by {short:.1g} better than this tree, which is within the "
+            "tolerance of the search"
         )
     return verdict(Verdict.CONFIRMED, f"verified independently in {SECONDS}{by}")
-
-
-def _excess(claim: Claim, known: Known, better: float, worse: float) -> float:
-    """By how much one objective is better than another; negative if it is worse."""
-    return better - worse if known.is_maximised(claim) else worse - better
 
 
 def claim_of(run: Finished, guard: Guard) -> Claim:

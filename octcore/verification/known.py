@@ -64,8 +64,9 @@ class Known:
     slack: Callable[[Claim, float], float] = lambda claim, objective: (
         1e-6 * max(1e-9, abs(objective))
     )
-    """``slack(claim, objective)``: by how much two values of the objective may differ and count as
-    one."""
+    """``slack(claim, objective)``: by how much a claim may miss the truth; a search's tolerance."""
+    rounding: Callable[[Claim, float], float] = slack
+    """``rounding(claim, objective)``: by how much two ways to add up one objective may differ."""
     closed: float = 0.0
     """Relative gap at which a run may be called optimal."""
 
@@ -78,6 +79,7 @@ def _univariate(*params: str, switches: Collection[str] = (), **others: Any) -> 
         "proofs": (value.by_conflicts, optimum.derived),
         "is_maximised": lambda claim: value.value_of(claim).is_maximised,
         "slack": value.slack,
+        "rounding": value.rounding,
     }
     return Known(frozenset(params), frozenset(switches), **{**common, **others})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def derived(claim: Claim, guard: Guard) -> Proven:
         raise NotProvenError("bin-oct counts idle splits in its side constraints")
     for j in claim.columns if claim.formulation == "oct" else ():
         guard()
-        if np.diff(np.unique(claim.X[:, j])).min(initial=np.inf) < SMALLEST_OCT_GAP:
+        if np.diff(np.unique(claim.X[:, j]).astype(float)).min(initial=np.inf) < SMALLEST_OCT_GAP:
             raise NotProvenError("values lie closer than the model of OCT tells apart")
     value = value_of(claim)
     coupled = bool(claim.recalls or claim.parities)
@@ -66,10 +67,13 @@ def derived(claim: Claim, guard: Guard) -> Proven:
         if sums is not None:
             costs.append(coupled_optimum(task, sums, claim.leaf_limit, guard))
         elif "root_values" in claim.values:
-            of_tests = _least(by_root(task, guard)[:, : claim.leaf_limit], task.price)
+            # They are stated of all columns, also where the root is given.
+            free = by_root(replace(task, roots=None), guard)[:, : claim.leaf_limit]
+            of_tests = _least(free, task.price)
             np.minimum.at(by_column, task.rows.column, of_tests)
-            leaf = [] if task.roots is not None else [errors_of_leaf(task) + task.price]
-            costs.append(min([*of_tests, *leaf], default=np.inf))
+            leaf = errors_of_leaf(task) + task.price if task.roots is None else np.inf
+            mine = of_tests if task.roots is None else of_tests[task.roots]
+            costs.append(mine.min(initial=leaf))
         else:
             costs.append(_least(least_errors(task, guard)[: claim.leaf_limit], task.price))
     cost = min((cost for cost in costs if cost is not None), default=np.inf)

@@ -110,6 +110,7 @@ COMMON: Mapping[str, Holds] = {
     r"optimal among all axis-parallel trees of depth (\d+) on these rows( that keep the side "
     r"constraints)?": _on_all_thresholds,
     r"closed to a relative gap of (\S+)": lambda stated, gap: float(gap) == stated.known.closed,
+    r"optimal to within 1e-09 of the total weight of the rows": _is_optimal,
     r"optimal for the training part; the held-out part took no part": lambda stated: (
         _is_optimal(stated) and stated.run.n_test > 0
     ),
@@ -154,6 +155,11 @@ OF_FORMULATION: Mapping[str, Mapping[str, Holds]] = {
         ),
         r"rows along lines, whose classes change more often than leaves do, bound all trees": (
             lambda stated: bool(stated.claim.values.get("chains"))
+        ),
+        r"a tree with (\S+) correct was met whose gaps are thinner than epsilon": (
+            lambda stated, said: (
+                f"{stated.claim.values.get('correct_with_thinner_gaps', 0.0):g}" == said
+            )
         ),
         r"epsilon-feasible: every node gap reaches (\S+) \(smallest (\S+)\)": _smallest_gap,
         r"separable: the smallest node gap is (\S+), below the usual epsilon (\S+)": (

@@ -59,6 +59,9 @@ BY_STATUS = {
 """Why a solve with each status can have stopped."""
 
 
+Check = Callable[..., None]
+
+
 @dataclass(frozen=True, eq=False)
 class Stated:
     """A run beside its claim, as read and routed here."""
@@ -67,8 +70,14 @@ class Stated:
     claim: Claim
     known: Known
     routed: Routed | None
-    """None where there is no tree."""
+    worth: float | None
+    """`routed`, `worth`: rows and objective of the tree; None where there is none, or it is
+    unknown."""
     guard: Guard
+
+    def excess(self, better: float, worse: float) -> float:
+        """By how much one objective is better than another; negative if it is worse."""
+        return better - worse if self.known.is_maximised(self.claim) else worse - better
 
 
 def check_stated(stated: Stated) -> None:
@@ -122,7 +131,8 @@ def _check_status(stated: Stated) -> None:
     engine = run.settings.get("engine", "auto")
     if engine != "auto" and engine not in BY_ENGINE:
         raise NotProvenError(f"it cannot judge {engine}")
-    if engine != "auto" and certificate.method not in BY_ENGINE[engine]:
+    is_named = engine == "auto" or certificate.method in BY_ENGINE[engine]
+    if certificate.proven and not is_named:
         raise WrongError(f"{engine} does not prove by {certificate.method}")
     if certificate.method == "heuristic" and (run.bound is not None or certificate.proven):
         raise WrongError("a heuristic proves no bound")
@@ -237,8 +247,7 @@ def _check_trace(stated: Stated) -> None:
 
 
 def _better(stated: Stated, better: float, worse: float) -> bool:
-    excess = better - worse if stated.known.is_maximised(stated.claim) else worse - better
-    return excess > stated.known.slack(stated.claim, worse)
+    return stated.excess(better, worse) > stated.known.slack(stated.claim, worse)
 
 
 # -- values beside the tree -------------------------------------------------------------------
@@ -305,6 +314,8 @@ def _check_leaf_value(stated: Stated, said: float | None) -> None:
 
 def _check_roots(stated: Stated, proven: Proven, said: Any) -> None:
     """Optimum by column at the root: exact, or a bound on it."""
+    if not said:  # there was nothing to search
+        return
     if proven.by_root is None:
         raise NotProvenError("it cannot judge root_values")
     # A model's search leaves some side constraints out, so that its values are bounds.
@@ -314,8 +325,8 @@ def _check_roots(stated: Stated, proven: Proven, said: Any) -> None:
         raise WrongError("values of other root columns are stated")
     for j, (value, is_exact, found) in enumerate(zip(said, exact, proven.by_root, strict=True)):
         there = not np.isnan(found)
-        if value is None:
-            wrong = there
+        if value is None:  # no tree, or a column that was not asked about
+            wrong = there and "root_feature" not in stated.claim.limits
         elif not there:
             wrong = is_exact
         else:
@@ -337,11 +348,19 @@ def _check_price(stated: Stated, proven: Proven, said: float) -> None:
     _compare("price", said, expected)
 
 
+def _cannot_judge(name: str) -> Check:
+    """What is known, and cannot be derived."""
+
+    def check(stated: Stated, proven: Proven, said: Any) -> None:
+        raise NotProvenError(f"it cannot judge {name}")
+
+    return check
+
+
 def _free(stated: Stated) -> float | None:
     return derived(replace(stated.claim, limits={}, values={}), stated.guard).bound
 
 
-Check = Callable[..., None]
 OF_TREE: Mapping[str, Check] = {
     "threshold_intervals": _check_intervals,
     "open_thresholds": lambda stated, said: None,  # with the trace
@@ -355,4 +374,5 @@ OF_PROOF: Mapping[str, Check] = {
     "root_values": _check_roots,
     "unconstrained_objective": _check_free,
     "price": _check_price,
+    "correct_with_thinner_gaps": _cannot_judge("correct_with_thinner_gaps"),
 }

@@ -12,8 +12,8 @@ from octcore.verification.base import Guard, Proven, WrongError
 from octcore.verification.claim import Array, Claim, Routed, scores
 
 METHOD = "conflicting rows"
-TOLERANCE, ROUNDING = 1e-8, 1e-12
-"""Shares of the total weight and of an objective; both are sums in double precision."""
+TOLERANCE, ROUNDING = 1.001e-9, 5e-13
+"""Shares of the total weight: what searches take for equal, and rounding of sums."""
 ROUNDING_OF_SCORES = 1e-9
 GAP_TOLERANCE = 1e-3
 """Relative, of the empty strips of S-OCT: a solver's tolerance."""
@@ -63,9 +63,13 @@ def value_of(claim: Claim) -> Value:
 
 
 def slack(claim: Claim, objective: float) -> float:
-    """By how much values may differ: a small share of the total weight, and rounding."""
-    of_weight = TOLERANCE * claim.total * abs(value_of(claim).per_error)
-    return of_weight + ROUNDING * abs(objective)
+    """Tolerance of the searches: a share of the total weight, in the objective."""
+    return TOLERANCE / ROUNDING * rounding(claim, objective)
+
+
+def rounding(claim: Claim, objective: float) -> float:
+    """By how much sums of the weights may differ."""
+    return ROUNDING * (claim.total * abs(value_of(claim).per_error) + abs(objective))
 
 
 def worth(claim: Claim, routed: Routed) -> float:

@@ -151,6 +151,7 @@ def build(problem: Problem) -> Program:
         size=model.size,
         build=model.build,
         granularity=objective.granularity,
+        span=1.0 if objective.alpha else objective.points.total,
         starts=lambda: starts.trees(params["start_seconds"]),
         bound=objective.bound,
         claims=(

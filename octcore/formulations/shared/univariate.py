@@ -137,6 +137,7 @@ class UnivariateObjective:
             "shift": self.shift,
             "granularity": self.granularity,
             "claims": self.reading,
+            "span": self.scale * self.total_weight,
         }
         return Program(**{**common, **own})
 

@@ -9,9 +9,11 @@ import pytest
 
 import octcore
 from octcore.data.dataset import Dataset
+from octcore.tree.tree import Tree
 from octcore.verification.base import Guard
 from octcore.verification.chains import fewest_errors
 from octcore.verification.checking import claim_of
+from tests.unit.verification.restated import only_bound, restated
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +32,8 @@ def test_the_optimum_of_alternating_rows_is_confirmed(run):
 
 
 def test_a_bound_beyond_the_chains_is_not_verified(run):
-    found = replace(run, status="feasible", objective=None, tree=None, bound=5.0).verify()
-    assert found.status == "not verified"
+    assert only_bound(run, 6.0).verify().status == "confirmed"
+    assert only_bound(run, 5.0).verify().status == "not verified"
 
 
 def _spoiled(run, **changes):
@@ -72,7 +74,8 @@ def test_the_last_class_has_no_second_name(run):
 
 
 def test_claims_beyond_the_chains_are_not_verified(run):
-    bare = replace(run, tree=None)
-    assert replace(bare, objective=5.0, bound=5.0).verify().status == "not verified"
-    assert replace(bare, objective=5.0).verify().status == "refuted"  # it says that it is optimal
-    assert replace(bare, status="feasible", bound=float("nan")).verify().status == "not verified"
+    leaf = Tree.leaf(0, 1, 2)
+    worse = restated(run, tree=leaf, objective=5.0, bound=5.0)
+    assert worse.verify().status == "not verified"
+    assert replace(worse, bound=6.0).verify().status == "refuted"  # it says that it is optimal
+    assert only_bound(run, float("nan")).verify().status == "not verified"

@@ -16,6 +16,7 @@ from octcore.solving.run import Certificate, Run
 from octcore.solving.verified import verified
 from octcore.tree.tree import Split, Tree
 from octcore.verification import Verification
+from tests.unit.verification.restated import only_bound, restated
 
 N_CASES = 100
 PRICE = 0.01
@@ -77,7 +78,7 @@ def test_a_tree_that_is_next_to_optimal_is_refuted() -> None:
     for number in range(N_CASES):
         run = case(number)
         tree, worth = second_best(run)
-        found = replace(run, tree=tree, objective=worth, bound=worth, gap=0.0).verify()
+        found = restated(run, tree=tree, objective=worth, bound=worth).verify()
         assert found.status == "refuted"
         assert found.optimum == pytest.approx(run.objective, abs=1e-9)
 
@@ -85,11 +86,11 @@ def test_a_tree_that_is_next_to_optimal_is_refuted() -> None:
 def test_a_bound_that_is_too_low_by_one_price_is_refuted() -> None:
     for number in range(N_CASES):
         run = case(number)
-        tree, worth = second_best(run)
         assert run.objective is not None
-        low = run.objective - PRICE
-        found = replace(run, status="feasible", tree=tree, objective=worth, bound=low).verify()
+        found = only_bound(run, run.objective - PRICE).verify()
         assert found.status == "refuted"
+        assert found.optimum == pytest.approx(run.objective, abs=1e-9)
+        assert only_bound(run, run.objective + PRICE).verify().status == "confirmed"
 
 
 def test_a_wrong_objective_is_refuted() -> None:
@@ -106,15 +107,55 @@ def test_a_wrong_objective_is_refuted() -> None:
 def test_claims_that_no_tree_exists() -> None:
     for number in range(20):
         run = case(number)
-        found = replace(
-            run, status="infeasible", tree=None, objective=None, bound=None, gap=None
-        ).verify()
+        found = only_bound(run, None, "infeasible").verify()
         assert found.status == "refuted"
     data = octcore.load_sample("4-partitions")
     impossible = {"forbidden_features": ["x1"], "root_feature": "x1"}
     run = octcore.solve(data, "path-search", depth=2, constraints=impossible)
     assert run.status == "infeasible"
     assert run.certificate.verified is True
+
+
+def test_a_millionth_is_a_difference() -> None:
+    run = case(0)
+    assert run.objective is not None
+    assert only_bound(run, run.objective - 1e-6).verify().status == "refuted"
+    for apart in (-1e-6, 1e-6):
+        wrong = run.objective + apart
+        assert replace(run, objective=wrong, bound=wrong).verify().status == "refuted"
+        assert replace(run, accuracy=(run.accuracy or 0.0) + apart).verify().status == "refuted"
+
+
+def test_a_split_that_costs_more_than_it_gains_is_not_optimal() -> None:
+    """No tree with a split is better than this one; the single leaf is."""
+    X, y = np.arange(10)[:, None] == 0, (np.arange(10) == 0).astype(int)
+    data = Dataset.from_arrays(X.astype(int), y)
+    run = octcore.solve(data, "bend-oct", "none", 1, {"leaf_penalty": 0.2}, verify=False)
+    assert (run.status, run.objective) == ("optimal", pytest.approx(0.7))
+    split = Tree({1: Split.on_feature(0)}, {2: 0, 3: 1}, 1, 2)
+    found = restated(run, tree=split, objective=0.6, bound=0.6).verify()
+    assert found.status == "refuted"
+    assert found.optimum == pytest.approx(0.7)
+
+
+def test_a_tree_within_the_tolerance_is_not_verified_beside_a_better_one() -> None:
+    """One optimum at most is proven and verified: what the search took for equal is said."""
+    data = Dataset.from_arrays([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
+    for weights in ([1e12, 1.0, 1.0, 1.0], [1.0, 1e-9, 1.0, 1e-9]):
+        verified_optima = set()
+        for key in ("path-search", "threshold-search", "flow-oct"):
+            run = octcore.solve(
+                data, key, depth=2, params={"leaf_penalty": 0.0}, sample_weight=np.array(weights)
+            )
+            assert run.status == "optimal"
+            assert any("to within 1e-09 of the total" in s for s in run.certificate.statements)
+            assert any("nine decades" in finding for finding in run.findings)
+            if run.certificate.verified:
+                verified_optima.add(run.objective)
+            else:
+                assert run.certificate.verification is not None
+                assert "within the tolerance" in run.certificate.verification.statement
+        assert verified_optima == {1.0}
 
 
 @pytest.mark.parametrize(
@@ -165,7 +206,7 @@ def test_a_refuted_run_is_not_optimal_and_its_case_is_kept(tmp_path, monkeypatch
     monkeypatch.setenv("OCTCORE_STORE", str(tmp_path / "runs.db"))
     run = case(0)
     tree, worth = second_best(run)
-    lied = verified(replace(run, tree=tree, objective=worth, bound=worth))
+    lied = verified(restated(run, tree=tree, objective=worth, bound=worth))
     assert (lied.status, lied.stop_reason, lied.bound) == ("feasible", "error", None)
     assert not lied.certificate.proven
     assert lied.certificate.verified is False

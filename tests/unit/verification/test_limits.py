@@ -1,0 +1,86 @@
+"""Limits: what a check may take is known from counts, and every limit is kept."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from functools import cache
+
+import numpy as np
+import pytest
+
+import octcore
+from octcore.data.dataset import Dataset
+from octcore.solving.run import Run
+from octcore.solving.verified import AUTOMATIC_MEMORY, after_solve
+from octcore.verification.base import WALL_FACTOR, Guard, NotProvenError
+
+
+@cache
+def solved(n: int, p: int, decimals: int, depth: int = 2) -> Run:
+    """A run on random numbers, without its verification."""
+    rng = np.random.default_rng(0)
+    X = rng.random((n, p)).round(decimals)
+    y = (X[:, 0] > 0.5) ^ (rng.random(n) < 0.1)
+    data = Dataset.from_arrays(X, y.astype(int))
+    return octcore.solve(data, depth=depth, verify=False, time_limit=60)
+
+
+@pytest.mark.parametrize("decimals", [2, 12])
+def test_after_a_solve_of_many_rows(decimals: int) -> None:
+    run = solved(20_000, 10, decimals)
+    tracemalloc.start()
+    begin = time.process_time()
+    found = after_solve(run, lambda: False).certificate.verification
+    seconds, (_, peak) = time.process_time() - begin, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found is not None
+    assert found.statement.startswith("not verified (estimated")
+    assert seconds < 5
+    assert peak < 1.2 * AUTOMATIC_MEMORY
+
+
+def test_a_limit_of_time_is_kept_whatever_was_expected() -> None:
+    run = solved(5_000, 8, 3)
+    begin = time.thread_time()
+    found = octcore.verify(run, time_limit=0.5, expected=1e9)
+    assert found.statement == "not verified: not done in 0.5 s"
+    assert found.estimate is not None  # so that it is offered at a press
+    assert time.thread_time() - begin < 1.5
+
+
+def test_memory_is_announced_before_it_is_taken() -> None:
+    run = solved(5_000, 8, 3)
+    for limit in (0.0, 1e6, 3e7):
+        tracemalloc.start()
+        found = octcore.verify(run, expected=1e9, memory_limit=limit)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert "of memory" in found.statement
+        assert peak < 2e7
+    assert octcore.verify(solved(200, 2, 1), memory_limit=0.0).verified is None
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "decimals", "depth"), [(20_000, 4, 2, 2), (2_000, 6, 2, 3), (300, 8, 1, 4)]
+)
+def test_a_stop_is_heard_within_a_second(n: int, p: int, decimals: int, depth: int) -> None:
+    asked: list[float] = []
+
+    def cancel() -> bool:
+        asked.append(time.thread_time())
+        return asked[-1] - asked[0] > 2.0
+
+    found = octcore.verify(solved(n, p, decimals, depth), expected=1e9, cancel=cancel)
+    assert found.verified or found.statement == "not verified: it was stopped"
+    assert np.diff(asked).max() < 1.0
+
+
+def test_a_busy_machine_loses_no_verification() -> None:
+    """The clock ends a check only where it stands still for long beside its CPU time."""
+    now = time.thread_time(), time.perf_counter()
+    late = now[0], now[1] - 0.9 * WALL_FACTOR * 10.0
+    Guard(10.0, start=late)()
+    for start in ((now[0], now[1] - 1.1 * WALL_FACTOR * 10.0), (now[0] - 10.1, now[1])):
+        with pytest.raises(NotProvenError, match="not done in 10 s"):
+            Guard(10.0, start=start)()
