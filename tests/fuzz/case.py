@@ -17,6 +17,10 @@ from tests.referee.encoding import Encoded, encode
 
 SECONDS = 300.0
 """Far beyond what a tiny case needs, so that a busy machine fails none."""
+STOPPED = "stopped"
+"""Setting of a case: how often the solve may ask whether it was stopped before it was."""
+NEIGHBOURS = "neighbours"
+"""Kind of cases that come out of a file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +86,12 @@ class Case:
         return weights
 
     def data(self) -> Dataset:
-        """Rows as the product takes them."""
-        return Dataset.from_arrays(pd.DataFrame(dict(self.columns)), list(self.y))
+        """Rows as the product takes them; neighbouring numbers as it reads them in a file."""
+        frame = pd.DataFrame(dict(self.columns))
+        if self.kind != NEIGHBOURS:
+            return Dataset.from_arrays(frame, list(self.y))
+        frame["class"] = self.y
+        return octcore.read_csv(frame.to_csv(index=False).encode(), target="class")
 
     def solve(self, **others: Any) -> octcore.Run:
         """Solve through the public interface."""
@@ -98,7 +106,14 @@ class Case:
             **self.settings,
             **others,
         }
+        if STOPPED in asked:
+            asked["cancel"] = _Countdown(asked.pop(STOPPED))
         return octcore.solve(self.data(), **asked)
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether a limit may end the solve before the proof."""
+        return bool({STOPPED, "node_limit", "time_limit"} & set(self.settings))
 
     def rows(self, keep: list[int]) -> Case:
         """Keep some of the rows."""
@@ -126,3 +141,14 @@ class Case:
             for name, v in fields.items()
         )
         return f"from tests.fuzz import Case, check\n\ncheck(Case(\n{text},\n))"
+
+
+class _Countdown:
+    """Says that a stop was asked for after so many questions."""
+
+    def __init__(self, questions: int) -> None:
+        self.left = questions
+
+    def __call__(self) -> bool:
+        self.left -= 1
+        return self.left < 0

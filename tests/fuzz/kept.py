@@ -38,6 +38,15 @@ CASES = {
         params={"leaf_penalty": 0.01},
         constraints={"class_weight": "balanced", "min_samples_leaf": 3},
     ),
+    "a-stump-of-the-plain-search": Case(
+        key="plain-search",
+        columns={"f2": (3, 4, 3, 2), "f3": (-4.56, 1.14, -4.29, 0.55)},
+        y=(1, 1, 0, 1),
+        depth=3,
+        encoding="raw",
+        params={"leaf_penalty": 0.01},
+        settings={"formulation": "threshold-search", "warm_start": "none"},
+    ),
     "bound-of-the-last-root-alone": Case(
         key="path-search",
         columns={
@@ -144,6 +153,15 @@ CASES = {
         params={"leaf_penalty": 0.1},
         constraints={"equal_opportunity": {"attribute": "f3", "max_gap": 0.1}},
         settings={"warm_start": "none"},
+    ),
+    "midpoints-of-neighbours": Case(
+        key="threshold-search",
+        columns={"f2": (1.0000000000000002, 1.0000000000000004, 1.0000000000000007)},
+        y=(0, 2, 0),
+        depth=2,
+        encoding="raw",
+        params={"leaf_penalty": 0.013888888888888888},
+        kind="neighbours",
     ),
     "missing-margins-for-nothing": Case(
         key="svm1-odt",
@@ -266,6 +284,16 @@ CASES = {
         },
         constraints={"max_splits": 1},
         settings={"warm_start": "none"},
+    ),
+    "sums-beyond-sixteen-bits": Case(
+        key="threshold-search",
+        columns={"f2": (-4.15, 1.21, -1.85, 6.0, 0.56, -1.85, 0.31, -1.97, 1.67)},
+        y=(0, 0, 1, 1, 1, 1, 1, 0, 1),
+        depth=3,
+        encoding="raw",
+        params={"leaf_penalty": 0.005066424560546875},
+        constraints={"min_samples_leaf": 4},
+        weights=(2368.0, 83.0, 10077.0, 3148.0, 8979.0, 346.0, 1363.0, 5722.0, 682.0),
     ),
     "the-chosen-root-of-a-tie-is-lost": Case(
         key="path-search",
@@ -463,6 +491,23 @@ CASES = {
             "start_seconds": 0.0,
             "strict": True,
         },
+    ),
+    "rounding-of-large-weights": Case(
+        key="path-columns",
+        columns={"f2": (0, 0, 0, 0, 0, 0, 0, 0)},
+        y=(1, 1, 1, 2, 0, 0, 1, 2),
+        depth=1,
+        params={"leaf_penalty": 0.002},
+        weights=(
+            712737856.0,
+            144129150.0,
+            193084300.0,
+            143242876.0,
+            105730789.0,
+            178029047.0,
+            215255430.0,
+            404229244.0,
+        ),
     ),
     "rows-that-a-side-has-lost": Case(
         key="threshold-search",
