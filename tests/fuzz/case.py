@@ -107,7 +107,7 @@ class Case:
             **others,
         }
         if STOPPED in asked:
-            asked["cancel"] = _Countdown(asked.pop(STOPPED))
+            asked["cancel"] = Countdown(asked.pop(STOPPED))
         return octcore.solve(self.data(), **asked)
 
     @property
@@ -143,12 +143,12 @@ class Case:
         return f"from tests.fuzz import Case, check\n\ncheck(Case(\n{text},\n))"
 
 
-class _Countdown:
+class Countdown:
     """Says that a stop was asked for after so many questions."""
 
-    def __init__(self, questions: int) -> None:
-        self.left = questions
+    def __init__(self, questions: float) -> None:
+        self.questions, self.asked = questions, 0
 
     def __call__(self) -> bool:
-        self.left -= 1
-        return self.left < 0
+        self.asked += 1
+        return self.asked > self.questions

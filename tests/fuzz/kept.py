@@ -295,6 +295,16 @@ CASES = {
         constraints={"min_samples_leaf": 4},
         weights=(2368.0, 83.0, 10077.0, 3148.0, 8979.0, 346.0, 1363.0, 5722.0, 682.0),
     ),
+    "sums-of-fifty-bits": Case(
+        key="threshold-search",
+        columns={"f1": (1, 0, 0, 1, 0)},
+        y=(0, 0, 2, 2, 2),
+        depth=2,
+        encoding="raw",
+        params={"leaf_penalty": 0.1},
+        constraints={"root_feature": "f1"},
+        weights=(2.99999, 1.00002, 3.00001, 2.00002, 2.99999),
+    ),
     "the-chosen-root-of-a-tie-is-lost": Case(
         key="path-search",
         columns={"f1": ("c", "b", "a")},

@@ -6,7 +6,9 @@ import numpy as np
 
 KINDS = ("independent", "sparse", "one-hot", "thermometer", "few distinct", "mixed", "categories")
 LABELS = ("tree", "noise", "parity", "imbalance")
-WEIGHTS = ("none", "counts", "zeros", "fractions", "near ties", "wide")
+WEIGHTS = ("none", "counts", "zeros", "fractions")
+SHARP_WEIGHTS = (*WEIGHTS, "near ties", "wide")
+"""For objectives that are sums of weights, and exact."""
 EDGES = (2**15, 2**16, 2**30, 2**31)
 """Totals near which sums change the width of the integers that hold them."""
 

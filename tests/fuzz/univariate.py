@@ -13,7 +13,15 @@ import octcore
 from tests.fuzz.adapter import without_kernels
 from tests.fuzz.case import NEIGHBOURS, STOPPED, Case
 from tests.fuzz.failure import Failure, must
-from tests.fuzz.rows import EDGES, KINDS, LABELS, WEIGHTS, draw_columns, draw_labels, draw_weights
+from tests.fuzz.rows import (
+    EDGES,
+    KINDS,
+    LABELS,
+    SHARP_WEIGHTS,
+    draw_columns,
+    draw_labels,
+    draw_weights,
+)
 from tests.referee.constrained import OutcomeRules, best_outcome
 from tests.referee.encoding import encode
 from tests.referee.parity import keeps_floors, keeps_parity
@@ -41,6 +49,13 @@ TABLED = frozenset(
 )  # fmt: skip
 """Constraints that look at one leaf, or at the number of leaves."""
 PARITY = ("statistical_parity", "equal_opportunity", "predictive_equality", "equalized_odds")
+SUBJECTS = (
+    {"max_leaves", "max_splits", "min_samples_leaf"},
+    {"max_features", "forbidden_features", "forbidden_pairs", "root_feature",
+     "feature_once_per_path"},
+    {"class_weight", "min_recall", "conditional_parity", *PARITY},
+)  # fmt: skip
+"""What side constraints are about; each as often as the others."""
 
 
 @dataclass(frozen=True)
@@ -421,7 +436,7 @@ def check_path(case: Case) -> None:
 
 def draw(rng: np.random.Generator, key: str) -> Case:
     """Draw one case of a formulation."""
-    size = DEEP if key in DEEP_MODELS and rng.random() < 0.12 else SIZES.get(key, SMALL)
+    size = DEEP if key in DEEP_MODELS and rng.random() < 0.2 else SIZES.get(key, SMALL)
     numeric = NUMERIC.get(key)
     kind = "numbers" if numeric and rng.random() < 0.6 else str(rng.choice(KINDS))
     if numeric == "raw" and rng.random() < 0.2:
@@ -434,7 +449,7 @@ def draw(rng: np.random.Generator, key: str) -> Case:
     y = draw_labels(rng, str(rng.choice(LABELS)), encode(columns).cuts, classes)
     # Solvers of models lose what is small beside coefficients of thousands of millions.
     edges = EDGES if key in SEARCHES else EDGES[:2]
-    weights = draw_weights(rng, str(rng.choice(WEIGHTS)), n, edges)
+    weights = draw_weights(rng, str(rng.choice(SHARP_WEIGHTS)), n, edges)
     if key == "penalty-path":
         weights = None
     depth = int(rng.choice(size.depths))
@@ -528,10 +543,12 @@ def draw_constraints(
     y: np.ndarray,
 ) -> dict[str, Any]:
     """Draw none, one or two side constraints, at small legal values."""
-    count = int(rng.choice([0, 0, 1, 1, 1, 2, 2]))
-    names = sorted(able)
-    chosen = rng.choice(names, min(count, len(names)), replace=False)
-    found = {str(name): _draw_constraint(rng, str(name), columns, y) for name in chosen}
+    chosen: set[str] = set()
+    for _ in range(int(rng.choice([0, 0, 1, 1, 1, 2, 2]))):
+        subjects = [sorted(able & subject) for subject in SUBJECTS]
+        subjects = [names for names in subjects if names]
+        chosen.add(str(rng.choice(subjects[int(rng.integers(len(subjects)))])))
+    found = {name: _draw_constraint(rng, name, columns, y) for name in sorted(chosen)}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -14,6 +14,8 @@ from tests.mutants.killers import failure, hunt
 from tests.mutants.reach import TESTS
 from tests.mutants.records import ROOT, Mutant, mutants
 
+HUNT_SECONDS = 1200.0
+
 
 def main() -> int:
     """Run the mutants; exit 1 when one survived."""
@@ -55,9 +57,8 @@ def main() -> int:
     if asked.hunt:
         for mutant in chosen:
             work = functools.partial(hunt, mutant, tuple(asked.hunt.split(",")))
-            print(
-                in_child(mutant.change(), work)[0] or f"# {mutant.name}: nothing found", flush=True
-            )
+            found, _ = in_child(mutant.change(), work, HUNT_SECONDS)
+            print(found or f"# {mutant.name}: nothing found", flush=True)
         return 0
     if not asked.trust:
         for kill in dict.fromkeys(mutant.kill for mutant in chosen):

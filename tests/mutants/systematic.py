@@ -6,8 +6,9 @@ import functools
 import random
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from pathlib import Path
 
 from tests.mutants.faulty import in_child
@@ -20,25 +21,28 @@ PATHS = (
     "octcore/search", "octcore/separation", "octcore/engines/branch_and_cut",
     "octcore/verification",
 )  # fmt: skip
-BUDGET = 30.0
+BUDGET = 15.0
 """CPU seconds of the cases that one mutant is run against, and of the tests, measured under the
 trace."""
+FIRST = 2.0
+"""CPU seconds of the cases that come before the tests; most mutants end here."""
 LIMIT = 60.0
 """CPU seconds of one mutant: whoever needs more never ends, a third would be enough."""
 KILLED, SURVIVED, UNREACHED = "killed", "survived", "not reached"
 
 
-def equivalent() -> dict[tuple[str, str, str], str]:
-    """Changes that are known to change no result, and why."""
+def equivalent() -> Callable[[Site], bool]:
+    """Tell changes that are known to change no result: one of a line, or all of it."""
     records = tomllib.loads((FOLDER / "equivalent.toml").read_text())["equivalent"]
-    return {(r["file"], r["line"], r["change"]): r["reason"] for r in records}
+    known = {(r["file"], r["line"], r.get("change")) for r in records}
+    return lambda site: bool(known & {site.name, (*site.name[:2], None)})
 
 
 def chosen(paths: Iterable[str], sample: int | None, seed: int) -> list[Site]:
     """Draw changes among all that are not known to be equivalent."""
     files = [file for path in paths for file in of_path(path, "*.py")]
-    known = equivalent()
-    found = [site for file in files for site in sites(ROOT / file) if site.name not in known]
+    is_known = equivalent()
+    found = [site for file in files for site in sites(ROOT / file) if not is_known(site)]
     if sample is None or sample >= len(found):
         return found
     return sorted(random.Random(seed).sample(found, sample), key=lambda s: (s.file, s.number))
@@ -67,11 +71,16 @@ def selected(site: Site, within: int, every: Sequence[Killer]) -> list[Killer]:
     return found
 
 
-def noticed(chosen: Sequence[Killer]) -> str | None:
+def noticed(against: Sequence[Killer]) -> str | None:
     """Run killers in this process until one fails; what it says."""
-    said = first_failing_number([k.name for k in chosen if k.is_case])
-    names = [k.name for k in chosen if not k.is_case]
-    return said or (first_failing_test(names) if names else None)
+    cases = [killer for killer in against if killer.is_case]
+    spent = accumulate(killer.seconds for killer in cases)
+    first = sum(seconds <= FIRST for seconds in spent)
+    said = first_failing_number(killer.name for killer in cases[:first])
+    tests = [killer.name for killer in against if not killer.is_case]
+    if said is None and tests:
+        said = first_failing_test(tests)
+    return said or first_failing_number(killer.name for killer in cases[first:])
 
 
 def run(
