@@ -17,6 +17,10 @@ from tests.referee.encoding import Encoded, encode
 
 SECONDS = 300.0
 """Far beyond what a tiny case needs, so that a busy machine fails none."""
+STOPPED = "stopped"
+"""Setting of a case: how often the solve may ask whether it was stopped before it was."""
+NEIGHBOURS = "neighbours"
+"""Kind of cases that come out of a file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +89,8 @@ class Case:
         return weights
 
     def data(self) -> Dataset:
-        """Rows as the product takes them."""
-        if self.way == "csv":
+        """Rows as the product takes them; neighbouring numbers as it reads them in a file."""
+        if self.way == "csv" or self.kind == NEIGHBOURS:
             text = pd.DataFrame({**self.columns, "class": self.y}).to_csv(index=False)
             return octcore.read_csv(text.encode(), target="class")
         return Dataset.from_arrays(pd.DataFrame(dict(self.columns)), list(self.y))
@@ -104,7 +108,14 @@ class Case:
             **self.settings,
             **others,
         }
+        if STOPPED in asked:
+            asked["cancel"] = Countdown(asked.pop(STOPPED))
         return octcore.solve(self.data(), **asked)
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether a limit may end the solve before the proof."""
+        return bool({STOPPED, "node_limit", "time_limit"} & set(self.settings))
 
     def rows(self, keep: list[int]) -> Case:
         """Keep some of the rows."""
@@ -132,3 +143,14 @@ class Case:
             for name, v in fields.items()
         )
         return f"from tests.fuzz import Case, check\n\ncheck(Case(\n{text},\n))"
+
+
+class Countdown:
+    """Says that a stop was asked for after so many questions."""
+
+    def __init__(self, questions: float) -> None:
+        self.questions, self.asked = questions, 0
+
+    def __call__(self) -> bool:
+        self.asked += 1
+        return self.asked > self.questions

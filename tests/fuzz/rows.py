@@ -7,19 +7,24 @@ import numpy as np
 KINDS = ("independent", "sparse", "one-hot", "thermometer", "few distinct", "mixed", "categories")
 LABELS = ("tree", "noise", "parity", "imbalance")
 WEIGHTS = ("none", "counts", "zeros", "fractions")
+SHARP_WEIGHTS = (*WEIGHTS, "near ties", "wide")
+"""For objectives that are sums of weights, and exact."""
+EDGES = (2**15, 2**16, 2**30, 2**31)
+"""Totals near which sums change the width of the integers that hold them."""
 
 
 def draw_columns(
     rng: np.random.Generator, kind: str, n: int, p: int
 ) -> dict[str, tuple[object, ...]]:
-    """Draw raw columns ``f0``, ``f1``, …; text when the kind is "categories".
+    """Draw raw columns ``f0``, ``f1``, …; text when the kind is "categories", numbers
+    when it is "numbers" or "neighbours".
 
     Parameters
     ----------
     rng : numpy.random.Generator
         Source of everything random.
     kind : str
-        One of `KINDS`.
+        One of `KINDS`, or of those for numbers.
     n, p : int
         Rows, and about how many binary columns.
     """
@@ -27,6 +32,8 @@ def draw_columns(
         return _categories(rng, n, p)
     if kind == "numbers":
         return _numbers(rng, n, p)
+    if kind == "neighbours":
+        return _neighbours(rng, n, p)
     X = draw_binary(rng, kind, n, p)
     return {f"f{j}": tuple(X[:, j].tolist()) for j in range(X.shape[1])}
 
@@ -101,6 +108,20 @@ def _numbers(rng: np.random.Generator, n: int, p: int) -> dict[str, tuple[object
     return columns
 
 
+def _neighbours(rng: np.random.Generator, n: int, p: int) -> dict[str, tuple[object, ...]]:
+    """Draw numbers, no other one between two of them: midpoints round to one of both.
+
+    No column is constant; some have the smallest numbers that there are.
+    """
+    columns: dict[str, tuple[object, ...]] = {}
+    for j in range(p):
+        ladder = [float(rng.choice([0.0, 1.0, -1.0, 0.1, -1 / 3, 2.0**-1022, 1e15, 7e-310]))]
+        for _ in range(int(rng.integers(2, 7))):
+            ladder.append(float(np.nextafter(ladder[-1], np.inf)))
+        columns[f"f{j}"] = (ladder[0], ladder[1], *rng.choice(ladder, n - 2).tolist())
+    return columns
+
+
 def _categories(rng: np.random.Generator, n: int, p: int) -> dict[str, tuple[object, ...]]:
     """Text columns whose levels make about `p` encoded columns."""
     columns: dict[str, tuple[object, ...]] = {}
@@ -132,10 +153,22 @@ def draw_labels(rng: np.random.Generator, kind: str, X: np.ndarray, classes: int
     return np.where(noisy, rng.integers(0, classes, n), y)
 
 
-def draw_weights(rng: np.random.Generator, kind: str, n: int) -> tuple[float, ...] | None:
-    """Draw weights: counts, zeros among ones, or fractions over seven decades."""
+def draw_weights(
+    rng: np.random.Generator, kind: str, n: int, edges: tuple[int, ...] = EDGES
+) -> tuple[float, ...] | None:
+    """Draw weights of a kind.
+
+    Counts; zeros among ones; fractions over seven decades; ones that differ by a little, so that
+    trees do; or large counts whose sum lies at an edge of a width of integers.
+    """
     if kind == "none":
         return None
+    if kind == "near ties":
+        step = float(rng.choice([1e-3, 1e-5]))
+        return tuple((rng.integers(1, 4, n) + step * rng.integers(-2, 3, n)).tolist())
+    if kind == "wide":
+        total = int(rng.choice(edges)) + int(rng.integers(-3, 4))
+        return tuple((rng.multinomial(total - n, rng.dirichlet(np.ones(n))) + 1.0).tolist())
     if kind == "counts":
         return tuple(rng.integers(1, 6, n).astype(float).tolist())
     if kind == "zeros":

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import octcore
-from tests.fuzz.case import Case
+from tests.fuzz.adapter import without_kernels
+from tests.fuzz.case import NEIGHBOURS, STOPPED, Case
 from tests.fuzz.claims import check_verification
 from tests.fuzz.failure import Failure, must
-from tests.fuzz.rows import KINDS, LABELS, WEIGHTS, draw_columns, draw_labels, draw_weights
+from tests.fuzz.rows import (
+    EDGES,
+    KINDS,
+    LABELS,
+    SHARP_WEIGHTS,
+    draw_columns,
+    draw_labels,
+    draw_weights,
+)
 from tests.referee.constrained import OutcomeRules, best_outcome
 from tests.referee.encoding import encode
 from tests.referee.parity import keeps_floors, keeps_parity
@@ -23,6 +33,7 @@ KEYS = (
     "path-search",
     "penalty-path",
     "threshold-search",
+    "plain-search",
     "path-columns",
     "flow-oct",
     "bend-oct",
@@ -31,6 +42,7 @@ KEYS = (
     "oct",
     "bin-oct",
 )
+SEARCHES = frozenset({"path-search", "threshold-search", "plain-search"})
 MINIMISED = frozenset({"oct", "bin-oct"})
 TABLED = frozenset(
     {"max_leaves", "max_splits", "min_samples_leaf", "forbidden_features", "root_feature",
@@ -38,6 +50,13 @@ TABLED = frozenset(
 )  # fmt: skip
 """Constraints that look at one leaf, or at the number of leaves."""
 PARITY = ("statistical_parity", "equal_opportunity", "predictive_equality", "equalized_odds")
+SUBJECTS = (
+    {"max_leaves", "max_splits", "min_samples_leaf"},
+    {"max_features", "forbidden_features", "forbidden_pairs", "root_feature",
+     "feature_once_per_path"},
+    {"class_weight", "min_recall", "conditional_parity", *PARITY},
+)  # fmt: skip
+"""What side constraints are about; each as often as the others."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +72,12 @@ SIZES = {
     "path-search": Size((1, 2, 3, 3, 4, 4, 4, 5, 5), (3, 18), (1, 8)),
     "penalty-path": Size((1, 2, 3, 3, 4, 4, 5), (3, 16), (1, 7)),
     "threshold-search": Size((1, 2, 3, 3, 4, 4), (3, 16), (1, 4)),
+    "plain-search": Size((1, 2, 2, 3, 3), (3, 16), (1, 4)),
     "accelerated-bend-oct": Size((1, 2, 3, 4, 4, 5), (3, 18), (1, 6)),
 }
-NUMERIC = {"oct": "scaled", "bin-oct": "scaled", "threshold-search": "raw"}
+DEEP = Size((3,), (4, 8), (2, 3))
+"""Now and then of the models, whose referee lists all that trees can do."""
+NUMERIC = {"oct": "scaled", "bin-oct": "scaled", "threshold-search": "raw", "plain-search": "raw"}
 """Formulations that take numbers as they are, and their encoding."""
 SMALL = Size((1, 2, 2), (3, 10), (1, 4))
 
@@ -225,9 +247,13 @@ def check_run(case: Case, run: octcore.Run, truth: Expected) -> None:
         With one sentence about the first difference.
     """
     if truth.optimum is None:
-        must(run.status == "infeasible", f"no tree exists, but the run is {run.status!r}")
+        said = run.status == "infeasible" or (case.is_interrupted and run.tree is None)
+        must(said, f"no tree exists, but the run is {run.status!r}")
         must(run.tree is None and run.objective is None, "a tree although none exists")
         check_verification(case, run, is_derived=True)
+        return
+    if case.is_interrupted and run.status in {"feasible", "no_solution", "cancelled"}:
+        check_unfinished(case, run, truth)
         return
     must(
         run.status == "optimal", f"{run.status!r} ({run.stop_reason}), optimum {truth.optimum:.9f}"
@@ -247,6 +273,22 @@ def check_run(case: Case, run: octcore.Run, truth: Expected) -> None:
     share = float((tree.predicted == case.codes).mean())
     must(abs((run.accuracy or 0.0) - share) < 1e-12, f"accuracy {run.accuracy}, routed {share}")
     check_verification(case, run, is_derived=True)
+    check_events(case, run, truth)
+    if truth.by_root is not None and "root_values" in run.values:
+        check_root_values(case, run.values, truth)
+
+
+def check_unfinished(case: Case, run: octcore.Run, truth: Expected) -> None:
+    """Look at what a run that was ended before its proof says: its tree, and bounds that hold."""
+    sign, slack = Objective(case).sign, truth.slack()
+    optimum = truth.optimum or 0.0
+    if run.tree is not None:
+        check_tree(case, run.tree.to_dict(), run.objective, slack)
+    if run.bound is not None:
+        must(
+            sign * (run.bound - optimum) >= -slack,
+            f"{run.stop_reason}: bound {run.bound} cuts off the optimum {optimum:.12g}",
+        )
     check_events(case, run, truth)
     if truth.by_root is not None and "root_values" in run.values:
         check_root_values(case, run.values, truth)
@@ -338,7 +380,8 @@ def check(case: Case) -> None:
         return
     truth = expected(case)
     try:
-        run = case.solve()
+        with without_kernels() if case.key == "plain-search" else nullcontext():
+            run = case.solve()
     except octcore.SettingsError as refusal:
         impossible = refusal.code in {"LEAF_LARGER_THAN_DATA"} and truth.optimum is None
         must(impossible, f"refused: {refusal.message}")
@@ -395,37 +438,49 @@ def check_path(case: Case) -> None:
 
 def draw(rng: np.random.Generator, key: str) -> Case:
     """Draw one case of a formulation."""
-    size = SIZES.get(key, SMALL)
+    size = DEEP if key in DEEP_MODELS and rng.random() < 0.2 else SIZES.get(key, SMALL)
     numeric = NUMERIC.get(key)
     kind = "numbers" if numeric and rng.random() < 0.6 else str(rng.choice(KINDS))
+    if numeric == "raw" and rng.random() < 0.2:
+        kind = NEIGHBOURS
     n = int(rng.integers(*size.rows, endpoint=True))
     p = int(rng.integers(*size.columns, endpoint=True))
     columns = draw_columns(rng, kind, n, p)
     encoding = numeric or ("one-hot" if kind == "categories" else "none")
     classes = int(rng.choice([2, 2, 3, 4]))
-    y = draw_labels(rng, str(rng.choice(LABELS)), encode(columns).X, classes)
-    weights = draw_weights(rng, str(rng.choice(WEIGHTS)), n) if key != "penalty-path" else None
+    y = draw_labels(rng, str(rng.choice(LABELS)), encode(columns).cuts, classes)
+    # Solvers of models lose what is small beside coefficients of thousands of millions.
+    edges = EDGES if key in SEARCHES else EDGES[:2]
+    weights = draw_weights(rng, str(rng.choice(SHARP_WEIGHTS)), n, edges)
+    if key == "penalty-path":
+        weights = None
     depth = int(rng.choice(size.depths))
     able = {f.key: f.constraints for f in octcore.formulations()}
     allowed = able.get(key, PATH_CONSTRAINTS)
+    if key == "plain-search":
+        allowed = PLAIN_CONSTRAINTS
     if key == "accelerated-bend-oct" and depth > 2:
         # Parity and the like take the published model longer than a case may.
         allowed = PATH_CONSTRAINTS
     constraints = draw_constraints(rng, allowed, columns, y)
+    total = float(n if weights is None else sum(weights))
+    unit = 1.0 if weights is None else min((w for w in weights if w > 0), default=1.0)
     case = Case(
         key,
         columns,
         tuple(y.tolist()),
         depth,
         encoding,
-        draw_params(rng, key, n),
+        draw_params(rng, key, unit / total if total > 0 else 1.0),
         constraints,
-        {"warm_start": "none"} if key != "penalty-path" and rng.random() < 0.3 else {},
+        draw_settings(rng, key),
         weights,
         kind,
         draw_way(rng, key, columns, y),
     )
-    return case if case.row_weights.sum() > 0 else draw(rng, key)
+    # A file needs two classes.
+    is_sound = case.row_weights.sum() > 0 and (kind != NEIGHBOURS or len(case.classes) > 1)
+    return case if is_sound else draw(rng, key)
 
 
 def draw_way(
@@ -436,6 +491,9 @@ def draw_way(
     return "csv" if key == "threshold-search" and varies and rng.random() < 0.5 else ""
 
 
+DEEP_MODELS = frozenset({"path-columns", "flow-oct", "bend-oct", "oct-binary"})
+PLAIN_CONSTRAINTS = frozenset({"forbidden_features", "root_feature", "class_weight"})
+"""What the search without kernels takes; with limits on leaves kernels are waited for."""
 PATH_CONSTRAINTS = frozenset(
     {
         "max_leaves",
@@ -448,9 +506,14 @@ PATH_CONSTRAINTS = frozenset(
 )
 
 
-def draw_params(rng: np.random.Generator, key: str, n: int) -> dict[str, Any]:
-    """Draw hyperparameters, with prices that make ties."""
-    price = float(rng.choice([0.0, 1e-4, 0.002, 0.01, 0.03, 0.05, 0.1, 1 / n, 1 / (2 * n)]))
+def draw_params(rng: np.random.Generator, key: str, step: float) -> dict[str, Any]:
+    """Draw hyperparameters, with prices that make ties, exactly or nearly.
+
+    `step` is the share of the weight that the lightest row has.
+    """
+    price = float(rng.choice([0.0, 1e-4, 0.002, 0.01, 0.03, 0.05, 0.1, step, step / 2]))
+    if rng.random() < 0.15:
+        price = step * float(rng.choice([0.5, 1.0, 2.0])) * (1 + float(rng.choice([-1e-4, 1e-4])))
     if key in {"bin-oct", "penalty-path"}:
         return {}
     if key == "oct":
@@ -466,6 +529,24 @@ def draw_params(rng: np.random.Generator, key: str, n: int) -> dict[str, Any]:
     return params
 
 
+def draw_settings(rng: np.random.Generator, key: str) -> dict[str, Any]:
+    """Draw whether there are starts, and what ends a solve before its proof, if anything."""
+    if key == "penalty-path":
+        return {}
+    settings: dict[str, Any] = {"warm_start": "none"} if rng.random() < 0.3 else {}
+    if key == "plain-search":
+        settings["formulation"] = "threshold-search"
+    if rng.random() < 0.15:
+        limits = {
+            "node_limit": int(rng.integers(1, 6)),
+            STOPPED: int(rng.integers(0, 60)),
+            "time_limit": float(10 ** rng.uniform(-3.5, -1.5)),
+        }
+        name = str(rng.choice(list(limits)))
+        settings[name] = limits[name]
+    return settings
+
+
 def draw_constraints(
     rng: np.random.Generator,
     able: frozenset[str],
@@ -473,10 +554,12 @@ def draw_constraints(
     y: np.ndarray,
 ) -> dict[str, Any]:
     """Draw none, one or two side constraints, at small legal values."""
-    count = int(rng.choice([0, 0, 1, 1, 1, 2, 2]))
-    names = sorted(able)
-    chosen = rng.choice(names, min(count, len(names)), replace=False)
-    found = {str(name): _draw_constraint(rng, str(name), columns, y) for name in chosen}
+    chosen: set[str] = set()
+    for _ in range(int(rng.choice([0, 0, 1, 1, 1, 2, 2]))):
+        subjects = [sorted(able & subject) for subject in SUBJECTS]
+        subjects = [names for names in subjects if names]
+        chosen.add(str(rng.choice(subjects[int(rng.integers(len(subjects)))])))
+    found = {name: _draw_constraint(rng, name, columns, y) for name in sorted(chosen)}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -6,10 +6,15 @@ import argparse
 import functools
 import sys
 import time
+from pathlib import Path
 
+from tests.mutants import systematic
 from tests.mutants.faulty import import_dependencies, in_child
 from tests.mutants.killers import failure, hunt
+from tests.mutants.reach import TESTS
 from tests.mutants.records import ROOT, Mutant, mutants
+
+HUNT_SECONDS = 1200.0
 
 
 def main() -> int:
@@ -25,7 +30,23 @@ def main() -> int:
         metavar="KEY[,KEY...]",
         help="look for a random case that notices the fault, and print it to be kept",
     )
+    sampled = parser.add_argument_group("a sample of all small changes instead of the records")
+    sampled.add_argument("--systematic", action="store_true")
+    sampled.add_argument("--sample", type=int, default=None, help="how many; all by default")
+    sampled.add_argument("--seed", type=int, default=0)
+    sampled.add_argument("--paths", nargs="+", default=systematic.PATHS, metavar="PATH")
+    sampled.add_argument("--keys", nargs="+", metavar="KEY", help="of the fuzz; all by default")
+    sampled.add_argument("--tests", nargs="+", default=TESTS, metavar="PATH")
+    sampled.add_argument("--cases", type=int, default=300, help="of every key")
+    sampled.add_argument("--jobs", type=int, default=1)
+    sampled.add_argument("--folder", type=Path, default=ROOT / ".mutants", help="of the table")
     asked = parser.parse_args()
+    if asked.systematic:
+        import_dependencies()
+        return systematic.run(
+            asked.paths, asked.sample, asked.seed, asked.jobs, asked.keys, asked.tests,
+            asked.cases, asked.folder,
+        )  # fmt: skip
     chosen = [m for m in mutants() if not asked.names or m.name in asked.names]
     if asked.list:
         for mutant in chosen:
@@ -36,7 +57,8 @@ def main() -> int:
     if asked.hunt:
         for mutant in chosen:
             work = functools.partial(hunt, mutant, tuple(asked.hunt.split(",")))
-            print(in_child(mutant, work)[0] or f"# {mutant.name}: nothing found", flush=True)
+            found, _ = in_child(mutant.change(), work, HUNT_SECONDS)
+            print(found or f"# {mutant.name}: nothing found", flush=True)
         return 0
     if not asked.trust:
         for kill in dict.fromkeys(mutant.kill for mutant in chosen):
@@ -52,7 +74,7 @@ def main() -> int:
 
 def _is_killed_aloud(mutant: Mutant) -> bool:
     begin = time.monotonic()
-    noticed, processor = in_child(mutant, functools.partial(failure, mutant.kill))
+    noticed, processor = in_child(mutant.change(), functools.partial(failure, mutant.kill))
     said = "SURVIVED" if noticed is None else "killed"
     seconds = time.monotonic() - begin
     print(

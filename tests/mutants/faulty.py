@@ -10,20 +10,26 @@ import importlib.machinery
 import importlib.util
 import multiprocessing
 import os
+import resource
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
-from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Any
 
 from tests.mutants.plain import use_plain_kernels
-from tests.mutants.records import ROOT, Mutant
+from tests.mutants.records import ROOT, Change
 
 PROCESSOR_SECONDS = 60.0
 """Most CPU time for one mutant; a test that hangs has noticed it too, a busy machine has not."""
+MEMORY = 6 * 2**30
+"""Bytes that one may ask for: a fault that counts wrongly must not take the machine's."""
+NEVER_ENDS = "it never ends"
+_STARTING = threading.Lock()
 _NEEDED = ("numpy", "pandas", "scipy.optimize", "scipy.sparse", "numba", "pyomo.environ",
            "highspy", "hypothesis", "pytest", "sklearn.tree")  # fmt: skip
 
@@ -39,21 +45,20 @@ def import_dependencies() -> None:
 class _FaultyLoader(importlib.machinery.SourceFileLoader):
     """Compiles a changed text; nothing is written."""
 
-    def __init__(self, name: str, path: str, mutant: Mutant) -> None:
-        super().__init__(name, path)
-        self.mutant = mutant
+    def __init__(self, name: str, change: Change) -> None:
+        super().__init__(name, str(change.path))
+        self.change = change
 
     def get_code(self, fullname: str) -> CodeType:
-        text = Path(self.path).read_text().replace(self.mutant.find, self.mutant.replace)
-        return compile(text, self.path, "exec", dont_inherit=True)
+        return compile(self.change.source, self.path, "exec", dont_inherit=True)
 
 
 class _FaultyFinder:
     """Finds the one module that is changed."""
 
-    def __init__(self, mutant: Mutant) -> None:
-        self.mutant, self.path = mutant, mutant.place(ROOT)
-        parts = self.path.relative_to(ROOT).with_suffix("").parts
+    def __init__(self, change: Change) -> None:
+        self.change = change
+        parts = change.path.relative_to(ROOT).with_suffix("").parts
         self.name = ".".join(part for part in parts if part != "__init__")
 
     def find_spec(
@@ -62,26 +67,27 @@ class _FaultyFinder:
         """Answer for the changed module alone."""
         if name != self.name:
             return None
-        loader = _FaultyLoader(name, str(self.path), self.mutant)
-        return importlib.util.spec_from_file_location(name, self.path, loader=loader)
+        place, loader = self.change.path, _FaultyLoader(name, self.change)
+        return importlib.util.spec_from_file_location(name, place, loader=loader)
 
 
-def in_child(mutant: Mutant | None, work: Callable[[], str | None]) -> tuple[str | None, float]:
+def in_child(
+    change: Change | None, work: Callable[[], Any], limit: float = PROCESSOR_SECONDS
+) -> tuple[Any, float]:
     """Do work in a process with a fault, or without any; what it returns, and its CPU seconds.
 
     Raises
     ------
-    LookupError
-        If the text that the fault changes is not there.
     RuntimeError
-        If the process ended without an answer before its time was over.
+        If the process ended without an answer before its CPU time, `limit`, was over.
     """
-    finder = _FaultyFinder(mutant) if mutant is not None else None
+    finder = None if change is None else _FaultyFinder(change)
     fork = multiprocessing.get_context("fork")
-    receiver, sender = fork.Pipe(duplex=False)
-    child = fork.Process(target=_work, args=(finder, work, sender), daemon=True)
-    child.start()
-    sender.close()
+    with _STARTING:  # a second child would keep the first one's end of the pipe open
+        receiver, sender = fork.Pipe(duplex=False)
+        child = fork.Process(target=_work, args=(finder, work, sender, limit), daemon=True)
+        child.start()
+        sender.close()
     try:
         return receiver.recv()
     except EOFError:
@@ -90,17 +96,20 @@ def in_child(mutant: Mutant | None, work: Callable[[], str | None]) -> tuple[str
             raise RuntimeError(
                 f"a process ended with {child.exitcode}, without an answer"
             ) from None
-        return "it never ends", PROCESSOR_SECONDS
+        return NEVER_ENDS, limit
     finally:
         child.kill()
         child.join()
 
 
-def _work(finder: _FaultyFinder | None, work: Callable[[], str | None], sender: Connection) -> None:
+def _work(
+    finder: _FaultyFinder | None, work: Callable[[], Any], sender: Connection, limit: float
+) -> None:
     with tempfile.TemporaryFile() as nowhere:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
-    signal.setitimer(signal.ITIMER_PROF, PROCESSOR_SECONDS)  # ends the process
+    signal.setitimer(signal.ITIMER_PROF, limit)  # ends the process
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     if finder is not None:
         sys.meta_path.insert(0, finder)
     begin = time.process_time()

@@ -8,6 +8,9 @@ from tests.mutants.records import Mutant
 
 HUNTED = 20_000
 """Most random cases that are looked at for one that notices a fault."""
+# The faults are in this very process: no options that would start others.
+PYTEST = ("-q", "-p", "no:cacheprovider", "-o", "addopts=", "--hypothesis-seed=0",
+          "-W", "ignore::RuntimeWarning")  # fmt: skip
 
 
 def failure(kill: str) -> str | None:
@@ -28,6 +31,25 @@ def first_failing_case(names: Iterable[str]) -> str | None:
     return None
 
 
+def every_key() -> tuple[str, ...]:
+    """Keys of the fuzz."""
+    from tests.fuzz.checks import keys
+
+    return keys()
+
+
+def first_failing_number(names: Iterable[str]) -> str | None:
+    """Check random cases, named ``KEY NUMBER``."""
+    from tests.fuzz.campaign import numbered, verdict
+
+    for name in names:
+        key, number = name.split()
+        found, sentence = verdict(numbered(key, 0, int(number)))
+        if found in {"failing", "crash"}:
+            return f"{name}: {sentence.splitlines()[0]}"
+    return None
+
+
 def first_failing_test(names: list[str]) -> str | None:
     """Run tests until one fails."""
     import pytest
@@ -42,9 +64,7 @@ def first_failing_test(names: list[str]) -> str | None:
                 self.said = f"{report.nodeid.split('::')[-1]}: {text.splitlines()[0]}"
 
     listener = Listener()
-    # The faults are in this very process: no options that would start others.
-    alone = ["-q", "-x", "-p", "no:cacheprovider", "-o", "addopts=", "-W", "ignore::RuntimeWarning"]
-    code = pytest.main([*alone, *names], plugins=[listener])
+    code = pytest.main([*PYTEST, "-x", *names], plugins=[listener])
     return listener.said or (None if code == 0 else f"pytest ended with {int(code)}")
 
 

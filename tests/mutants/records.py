@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent.parent
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """A file of the package, and what is compiled in its place."""
+
+    path: Path
+    source: str | ast.Module
 
 
 @dataclass(frozen=True)
@@ -48,11 +57,16 @@ class Mutant:
             raise LookupError(f"{self.name}: its text stands in {len(found)} files, not once")
         return found[0]
 
+    def change(self) -> Change:
+        """The file with the fault."""
+        path = self.place(ROOT)
+        return Change(path, path.read_text().replace(self.find, self.replace))
+
 
 def mutants() -> list[Mutant]:
     """All mutants, in the order of their files."""
     found: list[Mutant] = []
     for path in sorted(FOLDER.glob("*.toml")):
-        records = tomllib.loads(path.read_text())["mutant"]
+        records = tomllib.loads(path.read_text()).get("mutant", ())
         found += [Mutant(**record) for record in records]
     return found

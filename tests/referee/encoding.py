@@ -55,9 +55,8 @@ def encode(columns: Mapping[str, Sequence[object]], scaled: bool = False) -> Enc
     X = np.column_stack(numbers) if numbers else np.zeros((n, 0))
     cuts, owners = [], []
     for j in range(X.shape[1]):
-        values = np.unique(X[:, j])
-        for threshold in (values[1:] + values[:-1]) / 2:
-            cuts.append(X[:, j] > threshold)
+        for value in np.unique(X[:, j])[:-1]:  # midpoints would round to one of their sides
+            cuts.append(X[:, j] > value)
             owners.append(j)
     table = np.column_stack(cuts).astype(np.uint8) if cuts else np.zeros((n, 0), np.uint8)
     return Encoded(X, np.array(groups, int), table, np.array(owners, int))
@@ -72,8 +71,10 @@ def _numbers(cells: Sequence[object], scaled: bool) -> list[np.ndarray]:
     if values.dtype.kind in "US":
         chosen = levels[1:] if len(levels) == 2 else levels
         return [(values == level).astype(float) for level in chosen]
+    if len(levels) == 2:
+        return [(values == levels[1]).astype(float)]
     values = values.astype(float)
-    if scaled or len(levels) == 2:
+    if scaled:
         low, high = values.min(), values.max()
         values = (values - low) / (high - low)
     return [values]

@@ -23,7 +23,7 @@ import numpy as np
 from octcore.errors import TooLargeError
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.path_columns.model import ColumnsModel
-from octcore.formulations.path_columns.search import SLACK, ColumnsSearch
+from octcore.formulations.path_columns.search import ColumnsSearch
 from octcore.formulations.path_columns.space import ColumnsProblem
 from octcore.formulations.shared import constraint_kinds
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
@@ -128,8 +128,8 @@ class _Assembly:
             return make_table(
                 search.columns.space,
                 search.multipliers,
-                search.incumbent - SLACK,
-                np.flatnonzero(search.root_bounds >= search.incumbent - SLACK),
+                search.incumbent - search.slack,
+                np.flatnonzero(search.root_bounds >= search.incumbent - search.slack),
                 by_raw=wanted.max_features is not None or bool(wanted.forbidden_pairs),
                 most=MOST_COLUMNS,
                 guard=guard,

@@ -39,8 +39,8 @@ STEPS = 14
 PROMISING = 12
 """Roots of largest value on which prices are tried."""
 MOST_SUBSETS = 120
-SLACK = 1e-7
-"""On the scale of counts: far below one row, far above rounding."""
+SLACK, ROUNDING = 1e-7, 1e-14
+"""On the scale of counts, and as a share of their sum: far below one row, far above rounding."""
 
 
 @dataclass(eq=False)
@@ -69,13 +69,18 @@ class ColumnsSearch:
         """The problem."""
         return self.columns.problem
 
+    @property
+    def slack(self) -> float:
+        """Values closer than this are equal."""
+        return max(SLACK, ROUNDING * self.columns.objective.total_weight)
+
     def offer(self, tree: Tree) -> bool:
         """Keep a tree if it is feasible and better; returns whether it is."""
         objective = self.columns.objective.evaluate(tree)
         if objective is None:
             return False
         value = self.columns.objective.to_count(objective)
-        if value <= self.incumbent + SLACK:
+        if value <= self.incumbent + self.slack:
             return False
         self.incumbent, self.best = value, tree
         return True
@@ -121,7 +126,7 @@ class ColumnsSearch:
             yield to_tree(found.tree, *shape)
         total = self.columns.objective.total_weight
         values = found.root_values[self.columns.kept] * total
-        self.root_bounds = np.minimum(self.root_bounds, values + SLACK)
+        self.root_bounds = np.minimum(self.root_bounds, values + self.slack)
         yield from self._with_leaf_limit()
         if not len(self.columns.kept):
             return
@@ -229,7 +234,7 @@ class ColumnsSearch:
             yield from self._along(row, prices, promising)
             prices = self.multipliers.copy()
         for _ in range(2):
-            alive = np.flatnonzero(self.root_bounds >= self.incumbent - SLACK)
+            alive = np.flatnonzero(self.root_bounds >= self.incumbent - self.slack)
             yield from self._tree_at(self.multipliers, alive)
 
     @cached_property
@@ -243,7 +248,9 @@ class ColumnsSearch:
         if found.best is None:
             return
         if found.by_root is not None:
-            self.root_bounds[roots] = np.minimum(self.root_bounds[roots], found.by_root + SLACK)
+            self.root_bounds[roots] = np.minimum(
+                self.root_bounds[roots], found.by_root + self.slack
+            )
         for nested in found.others:
             yield self.columns.tree(nested)
         tree = self.columns.tree(found.best)
@@ -275,7 +282,7 @@ class ColumnsSearch:
                 continue
             meet = (high[1] - low[1] + low[2] * low[0] - high[2] * high[0]) / (low[2] - high[2])
             line = low[1] + low[2] * (meet - low[0])
-            if here[1] <= line + SLACK or not low[0] < meet < high[0]:
+            if here[1] <= line + self.slack or not low[0] < meet < high[0]:
                 self.multipliers = prices
                 return
             price = meet
