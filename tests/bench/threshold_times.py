@@ -24,10 +24,10 @@ from octcore import kernels
 from octcore.bench.data_files import data_folder
 from octcore.bench.peer_programs import Question, contree, route
 from octcore.bench.suites.thresholds import TABLE, loader
-from octcore.search.thresholds.compiled import integer_width
-from octcore.search.thresholds.problem import ThresholdProblem
-from octcore.search.thresholds.search import threshold_search
-from octcore.search.thresholds.table import make_table
+from octcore.search.univariate.lane_search import integer_width
+from octcore.search.univariate.question import ThresholdProblem
+from octcore.search.univariate.search import threshold_search
+from octcore.search.univariate.table import make_table
 from octcore.search.thresholds.warm_up import sets
 
 FIELDS: tuple[str, ...] = (

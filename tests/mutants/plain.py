@@ -56,7 +56,7 @@ def two_classes(
     sequence: Any, masks: Any, signed: Any, out: Any,
     count: Any = None, sizes: Any = None, smallest: int = 0,
 ) -> None:  # fmt: skip
-    """As `octcore.search.thresholds.lanes` says: least and most running sums by threshold."""
+    """As `octcore.search.univariate.lanes` says: least and most running sums by threshold."""
     left, rows_left = np.zeros_like(out[0]), np.zeros_like(out[0])
     both, rows = 0, 0
     for code in sequence:
@@ -78,7 +78,7 @@ def more_classes(
     sequence: Any, masks: Any, weights: Any, out: Any, y: Any,
     counters: Any, prefix: Any, count: Any = None, sizes: Any = None, smallest: int = 0,
 ) -> None:  # fmt: skip
-    """As `octcore.search.thresholds.lanes` says: the largest classes before and after a split."""
+    """As `octcore.search.univariate.lanes` says: the largest classes before and after a split."""
 
     def step(row: int, base: int, largest: Any) -> None:
         goes_left = _lanes(masks[row], out)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from octcore.search.univariate.problem import PathProblem
-from octcore.search.univariate.search import path_search
+from octcore.search.univariate.bit_search import path_search
 
 REFERENCE = os.environ.get("OCT_REFERENCE")
 TOLERANCE = 1e-6

@@ -8,8 +8,8 @@ import pytest
 import octcore
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.search.thresholds import compiled
-from octcore.search.thresholds.problem import ThresholdProblem
-from octcore.search.thresholds.search import threshold_search
+from octcore.search.univariate.question import ThresholdProblem
+from octcore.search.univariate.search import threshold_search
 from tests.brute import make_problem, run, threshold_tree
 
 TOLERANCE = 1e-9

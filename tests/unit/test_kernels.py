@@ -49,8 +49,8 @@ def test_no_import_is_overlooked() -> None:
 @pytest.mark.parametrize(
     ("edited", "users"),
     [
-        ("octcore.search.univariate.rows", {"univariate", "near_optimal"}),
-        ("octcore.search.thresholds.node", {"thresholds"}),
+        ("octcore.search.univariate.bit_rows", {"univariate", "near_optimal"}),
+        ("octcore.search.univariate.node", {"thresholds"}),
         ("octcore.numerics.node_qp.solver", {"margot"}),
         ("octcore.kernels", {"univariate", "near_optimal", "thresholds", "margot"}),
     ],

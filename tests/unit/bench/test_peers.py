@@ -17,7 +17,7 @@ from octcore.bench.peers import PEERS, run_peer
 from octcore.bench.suites.peers import FAIR, FAIR_SETS, USUAL, instances
 from octcore.data.dataset import Dataset
 from octcore.search.univariate.problem import PathProblem
-from octcore.search.univariate.search import path_search
+from octcore.search.univariate.bit_search import path_search
 
 SEED, PENALTY, DEPTH = 5, 0.02, 2
 PARITY = {"statistical_parity": {"attribute": "x0", "max_gap": 0.1}}

@@ -21,8 +21,8 @@ from octcore.plotting.open_thresholds import (
     open_words,
 )
 from octcore.plotting.palette import LIGHT
-from octcore.search.thresholds.problem import ThresholdProblem
-from octcore.search.thresholds.search import threshold_search
+from octcore.search.univariate.question import ThresholdProblem
+from octcore.search.univariate.search import threshold_search
 from octcore.search.thresholds.warm_up import sets
 
 

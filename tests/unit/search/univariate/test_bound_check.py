@@ -12,10 +12,10 @@ from octcore.search.univariate.checking import (
     fewest_errors,
 )
 from octcore.search.univariate.frontier import optimal_by_leaves
-from octcore.search.univariate.node import LiteralNode
-from octcore.search.univariate.presolve import presolve
+from octcore.search.univariate.literal_node import LiteralNode
+from octcore.search.univariate.bit_table import presolve
 from octcore.search.univariate.problem import PathProblem
-from octcore.search.univariate.search import path_search
+from octcore.search.univariate.bit_search import path_search
 
 
 def _problem(seed: int, depth: int, **settings: object) -> PathProblem:
@@ -57,7 +57,7 @@ def test_a_wrong_bound_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
             super()._start_table()
             self.table *= 2
 
-    monkeypatch.setattr("octcore.search.univariate.search.LiteralNode", Doubled)
+    monkeypatch.setattr("octcore.search.univariate.bit_search.LiteralNode", Doubled)
     with pytest.raises(AssertionError, match="a bound of"):
         path_search(_problem(1, 4))
 

@@ -9,7 +9,7 @@ import pytest
 
 from octcore.errors import DataError, SettingsError
 from octcore.search.univariate.problem import PathProblem
-from octcore.search.univariate.search import path_search
+from octcore.search.univariate.bit_search import path_search
 from octcore.search.univariate.tree import (
     Branch,
     Leaf,

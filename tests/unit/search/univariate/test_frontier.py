@@ -8,7 +8,7 @@ import pytest
 from octcore.errors import CancelledError
 from octcore.search.univariate.frontier import optimal_by_leaves, penalty_breakpoints
 from octcore.search.univariate.problem import PathProblem
-from octcore.search.univariate.search import path_search
+from octcore.search.univariate.bit_search import path_search
 from octcore.search.univariate.tree import count_leaves
 from tests.enumeration import best_by_leaves
 

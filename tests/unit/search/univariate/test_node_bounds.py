@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from octcore.search.univariate.leaves import LeavesNode
-from octcore.search.univariate.node import LiteralNode, SearchState
-from octcore.search.univariate.presolve import presolve, reduce_columns
+from octcore.search.univariate.literal_node import LiteralNode, SearchState
+from octcore.search.univariate.bit_table import presolve, reduce_columns
 from tests.referee.univariate import error_table
 
 SLACK = 1e-6

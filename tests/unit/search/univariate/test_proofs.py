@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from octcore.search.univariate.frontier import optimal_by_leaves
-from octcore.search.univariate.node import LiteralNode
+from octcore.search.univariate.literal_node import LiteralNode
 from octcore.search.univariate.problem import PathEvent, PathProblem
-from octcore.search.univariate.search import path_search
+from octcore.search.univariate.bit_search import path_search
 from octcore.search.univariate.tree import Branch, Leaf
 from tests.enumeration import best_by_leaves
 
@@ -131,7 +131,7 @@ def test_a_search_that_was_stopped_gives_bounds_of_the_asked_depth(
                 time.sleep(0.001)
             return found
 
-    monkeypatch.setattr("octcore.search.univariate.search.LiteralNode", Stopped)
+    monkeypatch.setattr("octcore.search.univariate.bit_search.LiteralNode", Stopped)
     X = np.array([[(k >> b) & 1 for b in range(depth)] for k in range(2**depth)], np.uint8)
     y = X.sum(axis=1) % 2
     X = np.hstack([X, np.ones_like(X[:, :1])])

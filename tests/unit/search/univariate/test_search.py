@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from octcore.search.univariate.problem import PathEvent, PathProblem
-from octcore.search.univariate.search import path_search
+from octcore.search.univariate.bit_search import path_search
 from octcore.search.univariate.tree import (
     Branch,
     Leaf,
@@ -271,7 +271,7 @@ def test_same_tree_every_time() -> None:
 
 
 def test_threads_change_nothing_but_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("octcore.search.univariate.node._SHARED_OUT", 0)
+    monkeypatch.setattr("octcore.search.univariate.literal_node._SHARED_OUT", 0)
     rng = np.random.default_rng(8)
     for depth in (3, 3, 4, 4):
         X, y = rng.integers(0, 2, (60, 7)).astype(np.uint8), rng.integers(0, 3, 60)
