@@ -21,7 +21,7 @@ INFINITE = 1e300
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Maximise weighted accuracy minus ``leaf_penalty`` per leaf over trees with one column a split.
+    """Maximise weighted accuracy minus ``leaf_penalty`` per leaf; every split tests one column.
 
     Every split parts the rows that arrive at a threshold of one column; a column of 0 and 1 is one
     with a single threshold.
