@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz import agreement, oblique, univariate
+from tests.fuzz import agreement, oblique, questions, univariate
 from tests.fuzz.case import Case
 
 
 def keys() -> tuple[str, ...]:
     """Everything that can be fuzzed."""
-    return (*univariate.KEYS, *oblique.KEYS, *agreement.KEYS)
+    return (*univariate.KEYS, *questions.KEYS, *oblique.KEYS, *agreement.KEYS)
 
 
 def draw(rng: np.random.Generator, key: str) -> Case:
@@ -35,4 +35,4 @@ def check(case: Case) -> None:
 
 def _subject(key: str) -> Any:
     """Module with the drawing and the check of a key."""
-    return next((m for m in (oblique, agreement) if key in m.KEYS), univariate)
+    return next((m for m in (oblique, agreement, questions) if key in m.KEYS), univariate)

@@ -33,7 +33,7 @@ def use_plain_kernels() -> None:
     kernels.inner = lambda: lambda function: function
     kernels.require = lambda *names, stop=None: 0.0
     kernels.are_ready = lambda *names: True
-    from octcore.search.thresholds import lanes
+    from octcore.search.univariate import lanes
 
     for_lanes: Any = lanes
     for_lanes.two_classes = for_lanes.two_classes_counted = two_classes

@@ -40,7 +40,7 @@ class BitSearch:
     def __init__(self, inquiry: Inquiry, report: Callable[[State], None]) -> None:
         self.inquiry, self.report = inquiry, report
         question, table = inquiry.question, inquiry.table
-        self.bits = make_bits(table, inquiry.roots, question.smallest_leaf)
+        self.bits = make_bits(table, inquiry.roots, inquiry.smallest)
         self.state = SearchState(
             self.bits.rows, inquiry.price, inquiry.slack, question.threads, inquiry.stop
         )

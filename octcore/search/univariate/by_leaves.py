@@ -17,7 +17,14 @@ from octcore.search.univariate import warm_up
 from octcore.search.univariate.bit_search import BitSearch
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.runner import run_watched
-from octcore.search.univariate.search import SAME, answer, make_inquiry, suits_bits, to_tree
+from octcore.search.univariate.search import (
+    SAME,
+    answer,
+    is_feasible,
+    make_inquiry,
+    suits_bits,
+    to_tree,
+)
 from octcore.search.univariate.table import Inquiry
 from octcore.search.univariate.tree import PathTree
 from octcore.tree.tree import Tree
@@ -89,6 +96,8 @@ def optimal_by_leaves(
     question.check()
     bare = replace(question, leaf_penalty=0.0)
     inquiry = make_inquiry(bare)
+    if not is_feasible(inquiry):
+        return ()
     if inquiry.table.n_columns and question.depth > 0 and suits_bits(bare, inquiry.table):
         return tuple(_at_once(inquiry, cancel, time_limit))
     return tuple(_one_by_one(bare, cancel, time_limit))
@@ -121,21 +130,26 @@ def _one_by_one(
     question: Question, cancel: Callable[[], bool] | None, time_limit: float | None
 ) -> Iterator[LeavesOptimum]:
     """One search for every number of leaves, until more of them change nothing."""
-    deadline = None if time_limit is None else time.perf_counter() + time_limit
+    deadline = None if time_limit is None else _now() + time_limit
     free, known = _proven(question, cancel, deadline), None
-    for limit in range(1, question.leaf_limit + 1 if free is not None else 0):
-        assert free is not None
+    assert free is not None
+    for limit in range(1, question.leaf_limit + 1):
         if known is None or known.accuracy < free.accuracy - SAME:
             known = _proven(replace(question, max_leaves=limit), cancel, deadline) or known
         if known is not None:
             yield replace(known, max_leaves=limit)
 
 
+def _now() -> float:
+    """Seconds of a clock that stands still while kernels are compiled."""
+    return time.perf_counter() - kernels.spent()
+
+
 def _proven(
     question: Question, cancel: Callable[[], bool] | None, deadline: float | None
 ) -> LeavesOptimum | None:
     """The most accurate tree; None if there is no tree."""
-    remaining = None if deadline is None else max(0.0, deadline - time.perf_counter())
+    remaining = None if deadline is None else max(0.0, deadline - _now())
     found = answer(question, None, cancel, remaining)
     if found.status == "infeasible":
         return None

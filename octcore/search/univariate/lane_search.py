@@ -80,7 +80,7 @@ class LaneSearch:
         question, table = inquiry.question, inquiry.table
         self.rows = kernel_rows(table)
         self.depth = question.depth
-        self.leaves, self.smallest = question.leaf_limit, question.smallest_leaf
+        self.leaves, self.smallest = question.leaf_limit, inquiry.smallest
         self.work = np.zeros(2, np.int64)
         self.terms = self._terms(self.work)
         n_columns = table.n_columns

@@ -39,7 +39,7 @@ def suits(inquiry: Inquiry) -> bool:
     work = float(table.n_thresholds) ** 2 * len(table.y) * table.n_classes
     return (
         question.depth <= MOST_DEPTH
-        and question.smallest_leaf == 1
+        and inquiry.smallest == 1
         and question.leaf_limit == 2**question.depth
         and not question.all_roots
         and table.n_thresholds <= MOST_THRESHOLDS

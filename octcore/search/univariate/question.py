@@ -49,7 +49,8 @@ class Question:
     roots : tuple of int or None
         Columns one of which the root must test; None for no requirement.
     all_roots : bool
-        Whether the value of every column at the root is wanted exactly.
+        Whether the value of every column at the root is wanted exactly; where 0/1 columns serve
+        the question and leaves are limited, bounds are all there is.
     threads : int
         Threads that compute; they change no result.
     """
@@ -98,6 +99,7 @@ class Question:
                 "max_leaves": (self.max_leaves, 1, np.inf),
                 "threads": (self.threads, 1, np.inf),
             }
+            | {f"root {j}": (j, 0, X.shape[1] - 1) for j in self.roots or ()}
         )
 
     @property
@@ -209,7 +211,7 @@ class Answer:
     def moments(self) -> tuple[Moment, ...]:
         """What was open while the root was searched, at some moments.
 
-        None up to depth two, where the root is searched in one go.
+        None up to depth two, where the root is searched in one go, and on 0/1 columns.
         """
         return self.recorded()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Literal, cast
 
 import numpy as np
@@ -76,15 +77,31 @@ def answer(
 
 def make_inquiry(question: Question) -> Inquiry:
     """Put a question into units of weight."""
-    table = make_table(question)
+    table, smallest = make_table(question), question.smallest_leaf
+    uncounted = table.count == 0
+    if uncounted.any():  # to kernels every row counts, all of these less than a counted one
+        share = int(uncounted.sum()) + 1
+        table = replace(table, count=share * table.count + uncounted)
+        smallest *= share
     return Inquiry(
         question=question,
         table=table,
         price=float(min(question.leaf_penalty, LARGEST_PENALTY) * table.total),
         slack=SAME * max(1.0, table.total),
+        smallest=smallest,
         roots=_root_mask(question, table),
         stop=np.zeros(1, np.uint8),
     )
+
+
+def is_feasible(inquiry: Inquiry) -> bool:
+    """Whether there is any tree: a leaf, or one split at a forced root."""
+    table, smallest = inquiry.table, inquiry.smallest
+    if not inquiry.is_forced:
+        return int(table.count.sum()) >= smallest
+    roots = np.flatnonzero(inquiry.roots)
+    enough = inquiry.question.leaf_limit > 1
+    return enough and any(_splits(table, int(h), smallest) for h in roots)
 
 
 def suits_bits(question: Question, table: Table) -> bool:
@@ -117,7 +134,7 @@ class _Search:
         self.compile_seconds = self.search_seconds = 0.0
 
     def run(self, cancel: Callable[[], bool] | None, time_limit: float | None) -> Answer:
-        if not self._is_feasible():
+        if not is_feasible(self.inquiry):
             return Answer("infeasible", None, None, None, *self._no_roots())
         pieces = self._pieces(cancel or (lambda: False))
         self.on_report(Report("started", bound=self._value(self.lower)))
@@ -197,16 +214,6 @@ class _Search:
 
         return ask
 
-    def _is_feasible(self) -> bool:
-        """Whether there is any tree: a leaf, or one split at a forced root."""
-        question, table = self.question, self.table
-        if question.roots is None:
-            return int(table.count.sum()) >= question.smallest_leaf
-        if question.leaf_limit < 2:
-            return False
-        roots = np.flatnonzero(self.inquiry.roots)
-        return any(_splits(table, int(h), question.smallest_leaf) for h in roots)
-
     def _single_leaf(self) -> Iterator[None]:
         """Where no column can be tested."""
         counts = self.table.class_weight
@@ -278,6 +285,8 @@ class _Search:
         table = self.table
         values, exact = self._no_roots()
         may = np.flatnonzero(table.twin >= 0)
+        if self.question.roots is not None:
+            may = may[np.isin(may, self.question.roots)]
         may = may[self.by_column[table.twin[may]] < INFINITE]
         if self.question.depth > 0:
             costs = self.by_column[table.twin[may]]
@@ -285,7 +294,7 @@ class _Search:
             exact[may] = self.exact[table.twin[may]]
         if self.tree is not None and self.tree.splits and status == "optimal":
             root = int(np.flatnonzero(table.original == self.tree.splits[1].features[0])[0])
-            same = table.twin == root
+            same = may[table.twin[may] == root]
             values[same], exact[same] = self._value(self.cost, 2), True
         leaf = None
         if self.question.roots is None:

@@ -127,6 +127,8 @@ class Inquiry:
         Its rows, with at least one column.
     price, slack : float
         Of a leaf; costs closer than `slack` are equal.
+    smallest : int
+        Rows that a leaf must have, as the table counts them.
     roots : ndarray of shape (n_columns,), bool
         Columns that the root may test.
     stop : ndarray of shape (1,), uint8
@@ -137,6 +139,7 @@ class Inquiry:
     table: Table
     price: float
     slack: float
+    smallest: int
     roots: np.ndarray
     stop: np.ndarray
 
