@@ -251,7 +251,7 @@ def draw(rng: np.random.Generator, key: str) -> Case:
 
 
 def _columns(rng: np.random.Generator, kind: str, n: int, depth: int) -> dict[str, tuple[Any, ...]]:
-    """Columns of 0 and 1, of few values and of many, constant ones, copies and reversed copies."""
+    """Columns of 0 and 1, of few values and of many, constant, copies, reversed and cut."""
     found: list[np.ndarray] = []
     left = MOST_CUTS[depth]
     for _ in range(int(rng.integers(1, 9))):
@@ -260,9 +260,9 @@ def _columns(rng: np.random.Generator, kind: str, n: int, depth: int) -> dict[st
             column = draw_binary(rng, str(rng.choice(KINDS[:5])), n, 1)[:, 0]
         else:
             column = rng.integers(0, 4 if sort == "few" else 2 * n, n) * rng.choice([1, 0.5, -3])
-        if found and rng.random() < 0.15:
+        if found and rng.random() < 0.25:
             other = found[int(rng.integers(len(found)))]
-            column = other.copy() if rng.random() < 0.5 else 1 - other
+            column = (other.copy(), 1 - other, 1 * (other > np.median(other)))[rng.integers(3)]
         if rng.random() < 0.04:
             column = np.full(n, column[0])
         over = len(np.unique(column)) - 1 - left
