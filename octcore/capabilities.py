@@ -20,9 +20,9 @@ class Capability(StrEnum):
     CONVEX_QUADRATIC = "convex-quadratic"
     """Solve the Pyomo model as it stands: convex quadratic objective, linear rows, integers."""
     PATH_SEARCH = "path-search"
-    """Solve the typed search problem of the univariate family."""
+    """Answer the question of the univariate family."""
     THRESHOLD_SEARCH = "threshold-search"
-    """Solve the typed search problem over all thresholds of numeric columns."""
+    """Answer the same question over all thresholds of numeric columns."""
     ROUTING_SEARCH = "routing-search"
     """Solve the typed search problem of the MARGOT family."""
     ASSIGNMENT_SEARCH = "assignment-search"
@@ -46,10 +46,10 @@ _QUADRATIC = frozenset({Capability.LINEAR, Capability.CONVEX_QUADRATIC})
 ENGINES = {
     "greedy": EngineEntry("greedy", "GreedyEngine", frozenset({Capability.GREEDY})),
     "path-search": EngineEntry(
-        "path_search", "PathSearchEngine", frozenset({Capability.PATH_SEARCH})
+        "univariate_search", "PathSearchEngine", frozenset({Capability.PATH_SEARCH})
     ),
     "threshold-search": EngineEntry(
-        "threshold_search", "ThresholdSearchEngine", frozenset({Capability.THRESHOLD_SEARCH})
+        "univariate_search", "ThresholdSearchEngine", frozenset({Capability.THRESHOLD_SEARCH})
     ),
     "routing-search": EngineEntry(
         "routing_search", "RoutingSearchEngine", frozenset({Capability.ROUTING_SEARCH})

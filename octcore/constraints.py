@@ -344,6 +344,8 @@ def _feature_violations(
         wanted = context.raw_index(constraints.root_feature)
         if wanted not in by_node.get(1, set()):
             yield f"the root does not test {constraints.root_feature}"
+        elif len(np.unique(tree.splits[1].goes_right(context.X))) < 2:
+            yield f"the root sends all rows to one side of {constraints.root_feature}"
     if constraints.feature_once_per_path:
         for leaf in tree.labels:
             tested = [raw for m in topology.ancestors(leaf) for raw in by_node[m]]

@@ -14,7 +14,7 @@ from octcore.engines.registry import get_engine
 from octcore.formulations.base import get_formulation
 from octcore.parameters import check_all
 from octcore.program import Problem
-from octcore.search.univariate.convert import to_tree
+from octcore.search.univariate.tree import heap
 from octcore.tree.tree import Tree
 from tests.enumeration import all_trees
 
@@ -77,7 +77,7 @@ def run(
 def every_tree(problem: Problem) -> list[Tree]:
     """All trees of the depth of a problem on binary columns; use tiny problems."""
     shape = (problem.n_features, problem.n_classes)
-    return [to_tree(t, *shape) for t in all_trees(*shape, problem.depth)]
+    return [heap(t, *shape) for t in all_trees(*shape, problem.depth)]
 
 
 def best_objective(problem: Problem, evaluate: Callable[[Tree], float | None]) -> float | None:

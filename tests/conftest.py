@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from octcore.search.thresholds import warm_up as thresholds
-from octcore.search.univariate import warm_up as paths
+from octcore.search.univariate import warm_up
 
-_SEARCHES = (*thresholds.ALL[:2], *paths.ALL)
+_SEARCHES = (
+    *warm_up.lane_sets(2, True),
+    *warm_up.bit_sets(1, 4, True),
+    *warm_up.bit_sets(warm_up.LARGEST_NARROW, 4, True),
+)
 
 settings.register_profile(
     "quick", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -146,7 +146,7 @@ class BinOCT:
         x, y = self.rows.X[:, j].astype(np.float64), self.rows.y
         values, index = np.unique(x, return_inverse=True)
         middles = values[:-1] + np.diff(values) / 2
-        if self._needs_idle_split(j, len(values)):
+        if self.problem.constraints.min_samples_leaf is not None:
             middles = np.append(middles, values[-1])
         if self.problem.constraints.active:
             return middles  # a constraint may need a threshold inside a run of one class
@@ -155,18 +155,6 @@ class BinOCT:
         pure = seen.sum(axis=1) == 1
         same = (seen[1:] == seen[:-1]).all(axis=1) & pure[1:] & pure[:-1]
         return middles[~same]
-
-    def _needs_idle_split(self, j: int, n_values: int) -> bool:
-        """Whether a threshold that separates nothing stands for a tree that no other one does.
-
-        Every node splits; a leaf near the root that must not be cut, and a required root that is
-        constant, have no other way to be said.
-        """
-        wanted = self.problem.constraints
-        if wanted.min_samples_leaf is not None or wanted.root_feature is None:
-            return wanted.min_samples_leaf is not None
-        required = self.problem.context.raw_index(wanted.root_feature)
-        return n_values == 1 and int(self.problem.groups[j]) == required
 
     @cached_property
     def sets(self) -> TreeSets:

@@ -142,14 +142,10 @@ class OCT:
 
     @cached_property
     def sets(self) -> TreeSets:
-        """I: all rows; J: columns that may be tested and vary, or that the root must test."""
+        """I: all rows; J: columns that may be tested and vary."""
         problem, rows = self.problem, terminals.all_rows(self.problem)
-        required = np.zeros(problem.n_features, dtype=bool)
-        if problem.constraints.root_feature is not None:
-            raw = problem.context.raw_index(problem.constraints.root_feature)
-            required = problem.groups == raw
         varies = np.ptp(problem.X, axis=0) > 0
-        J = [j for j in side.allowed_columns(problem) if varies[j] or required[j]]
+        J = [j for j in side.allowed_columns(problem) if varies[j]]
         return TreeSets(rows, J, problem.depth, problem.n_classes)
 
     @cached_property
@@ -281,18 +277,17 @@ class OCT:
 
     def _both_sides(self, model: Any) -> None:
         """Keep thresholds between the values: no split for show, no leaf without rows."""
-        wanted, sets, X = self.problem.constraints, self.sets, self.problem.X
+        wanted, sets = self.problem.constraints, self.sets
         if wanted.root_feature is not None:
-            varying = [j for j in sets.columns if np.ptp(X[:, j]) > 0]
             model.root_divides = pyo.Constraint(
-                (0, 1) if varying else (),
+                (0, 1) if sets.columns else (),
                 rule=lambda _, s: (
                     pyo.quicksum(
                         model.z[i, t]
                         for i in range(len(sets.rows))
                         for t in sets.terminals_below(1, s)
                     )
-                    >= pyo.quicksum(model.a[1, j] for j in varying)
+                    >= pyo.quicksum(model.a[1, j] for j in sets.columns)
                 ),
                 doc="a required root sends a row to either side",
             )

@@ -8,15 +8,12 @@ value of every root feature: the best objective of any tree that starts with tha
 
 from __future__ import annotations
 
-import numpy as np
-
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
+from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.parameters import Flag
 from octcore.program import Capability, Problem, Program
-from octcore.search.univariate.convert import path_problem
-from octcore.search.univariate.problem import PathProblem
 from octcore.warmstart.greedy import greedy_starts
 
 INFO = FormulationInfo(
@@ -71,33 +68,11 @@ INFO = FormulationInfo(
 
 @formulation(INFO)
 def build(problem: Problem) -> Program:
-    """Make the program: one search problem, or one for every column of a required root feature."""
+    """Make the program: one question to the search."""
     objective = UnivariateObjective(problem)
     return objective.program(
         scale=objective.scale * objective.total_weight,
         starts=lambda: greedy_starts(problem, objective.penalty),
-        search=search_problems(problem, objective),
+        search=question_of(problem, objective, all_roots=bool(problem.params["exact_root_values"])),
         method="path-search",
-    )
-
-
-def search_problems(problem: Problem, objective: UnivariateObjective) -> tuple[PathProblem, ...]:
-    """Typed search problems whose best optimum is the optimum of `problem`."""
-    constraints, groups = problem.constraints, problem.groups
-    forbidden = problem.forbidden_columns
-    roots: list[int | None] = [None]
-    if constraints.root_feature is not None:
-        wanted = problem.context.raw_index(constraints.root_feature)
-        roots = [int(j) for j in np.flatnonzero((groups == wanted) & ~forbidden)]
-    return tuple(
-        path_problem(
-            problem,
-            objective.leaf_price,
-            min_samples_leaf=constraints.min_samples_leaf or 0,
-            max_leaves=constraints.leaf_limit,
-            forbidden_features=forbidden,
-            root_feature=root,
-            all_root_values=bool(problem.params["exact_root_values"]),
-        )
-        for root in roots
     )

@@ -2,18 +2,16 @@
 
 Every split tests one column against a threshold between any two of its values; no column is cut
 into bins first.  What bounds a threshold from its solved neighbours, and how the last two levels
-are solved for sixteen thresholds at once, stands in `octcore.search.thresholds`.
+are solved for sixteen thresholds at once, stands in `octcore.search.univariate`.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
+from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.program import Capability, Problem, Program
-from octcore.search.thresholds.problem import ThresholdProblem
 
 INFO = FormulationInfo(
     key="threshold-search",
@@ -67,7 +65,7 @@ INFO = FormulationInfo(
 
 @formulation(INFO)
 def build(problem: Problem) -> Program:
-    """Make the program: one search problem.
+    """Make the program: one question to the search.
 
     There are no starts: the tree depends on the rows alone, not on which of several equally good
     starts came first.
@@ -75,27 +73,6 @@ def build(problem: Problem) -> Program:
     objective = UnivariateObjective(problem)
     return objective.program(
         scale=objective.scale * objective.total_weight,
-        search=search_problem(problem, objective),
+        search=question_of(problem, objective),
         method="threshold-search",
-    )
-
-
-def search_problem(problem: Problem, objective: UnivariateObjective) -> ThresholdProblem:
-    """Typed search problem of a problem of the package."""
-    constraints = problem.constraints
-    roots = None
-    if constraints.root_feature is not None:
-        wanted = problem.context.raw_index(constraints.root_feature)
-        roots = tuple(int(j) for j in np.flatnonzero(problem.groups == wanted))
-    return ThresholdProblem(
-        X=problem.X,
-        y=problem.y,
-        n_classes=problem.n_classes,
-        depth=problem.depth,
-        leaf_penalty=objective.leaf_price,
-        weights=problem.weights,
-        min_samples_leaf=constraints.min_samples_leaf or 1,
-        max_leaves=constraints.leaf_limit,
-        forbidden=problem.forbidden_columns,
-        root_columns=roots,
     )

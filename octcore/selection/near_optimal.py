@@ -22,15 +22,14 @@ from octcore.engines.base import Outcome, StopReason
 from octcore.engines.events import Clock, Event, Recorder
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.formulations.path_search import search_problems
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
+from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import FloatRange, check_all, fraction_in_words, unknown_name
 from octcore.search.near_optimal.instance import BORDER, Instance, make_instance
 from octcore.search.near_optimal.tree_set import TreeGraph, TreeQuery, find_trees
-from octcore.search.univariate.convert import to_tree
-from octcore.search.univariate.search import path_search
-from octcore.search.univariate.tree import PathTree, count_leaves, predict
+from octcore.search.univariate.search import answer
+from octcore.search.univariate.tree import PathTree, heap
 from octcore.selection.near_optimal_export import Rows
 from octcore.serial import jsonable
 from octcore.solving.finish import finish
@@ -369,7 +368,7 @@ class NearOptimalTrees:
 
     def _tree(self, nested: PathTree) -> Tree:
         problem = self.prepared.problem
-        tree = to_tree(nested, problem.n_features, problem.n_classes)
+        tree = heap(nested, problem.n_features, problem.n_classes)
         return tree.named(self.prepared.train.classes, self.encoding.names)
 
     def _feature(self, name: str) -> int:
@@ -600,16 +599,14 @@ def _limited_cost(prepared: Prepared, instance: Instance, clock: _Clock) -> Frac
     Only a starting point: the optimum itself is the least cost among the trees counted.
     """
     problem = prepared.problem
-    best = None
-    for asked in search_problems(problem, UnivariateObjective(problem)):
-        found = path_search(asked, cancel=clock.cancel, time_limit=clock.time_limit)
-        clock.guard(found.runs)
-        if found.tree is not None:
-            wrong = predict(found.tree, problem.X) != problem.y
-            errors = int(instance.weight[problem.y[wrong]].sum())
-            cost = instance.cost(errors, count_leaves(found.tree))
-            best = cost if best is None else min(best, cost)
-    return best
+    asked = question_of(problem, UnivariateObjective(problem))
+    found = answer(asked, cancel=clock.cancel, time_limit=clock.time_limit)
+    clock.guard(found.subtrees)
+    if found.tree is None:
+        return None
+    wrong = found.tree.predict_codes(problem.X) != problem.y
+    errors = int(instance.weight[problem.y[wrong]].sum())
+    return instance.cost(errors, found.tree.n_leaves)
 
 
 def _plain(number: Fraction) -> int | Fraction:

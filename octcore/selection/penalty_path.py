@@ -13,10 +13,9 @@ import pandas as pd
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.errors import SettingsError
-from octcore.formulations.path_search import search_problems
+from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.search.univariate.convert import to_tree
-from octcore.search.univariate.frontier import LeavesOptimum, optimal_by_leaves, penalty_breakpoints
+from octcore.search.univariate.by_leaves import optimal_by_leaves, penalty_breakpoints
 from octcore.serial import jsonable
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.settings import check_settings
@@ -154,12 +153,17 @@ def penalty_path(
     )
     start = time.perf_counter()
     prepared = prepare(data, settings)
-    optima = _optima(prepared, cancel, start + settings.time_limit)
+    asked = question_of(prepared.problem, UnivariateObjective(prepared.problem))
+    optima = optimal_by_leaves(asked, cancel, settings.time_limit)
+    if not optima:
+        raise SettingsError(
+            "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"
+        )
     ranges = {r.optimum.leaves: r for r in penalty_breakpoints(optima)}
     steps: list[PathStep] = []
     for optimum in optima:
         span = ranges.get(optimum.leaves)
-        step = _step(prepared, to_tree(optimum.tree, *_shape(prepared)))
+        step = _step(prepared, optimum.tree)
         if steps and step.accuracy <= steps[-1].accuracy + TIE:
             continue
         if span is not None:
@@ -167,29 +171,6 @@ def penalty_path(
             step = replace(step, low=span.low, high=high)
         steps.append(step)
     return PenaltyPath(tuple(steps), prepared.encoding, settings.depth, time.perf_counter() - start)
-
-
-def _shape(prepared: Prepared) -> tuple[int, int]:
-    return prepared.problem.n_features, prepared.problem.n_classes
-
-
-def _optima(
-    prepared: Prepared, cancel: Callable[[], bool] | None, deadline: float
-) -> tuple[LeavesOptimum, ...]:
-    """Best tree for every limit on the leaves, over all columns that the root may test."""
-    problem = prepared.problem
-    best: dict[int, LeavesOptimum] = {}
-    for asked in search_problems(problem, UnivariateObjective(problem)):
-        remaining = max(0.0, deadline - time.perf_counter())
-        for found in optimal_by_leaves(asked, cancel, remaining):
-            known = best.get(found.max_leaves)
-            if known is None or (found.accuracy, -found.leaves) > (known.accuracy, -known.leaves):
-                best[found.max_leaves] = found
-    if not best:
-        raise SettingsError(
-            "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"
-        )
-    return tuple(best[limit] for limit in sorted(best))
 
 
 def _step(prepared: Prepared, tree: Tree) -> PathStep:

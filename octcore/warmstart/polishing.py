@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.search.univariate.depth_two import DepthTwo
+from octcore.search.univariate.canonical import DepthTwo
 from octcore.search.univariate.tree import Branch, PathTree
 from octcore.tree import topology
 from octcore.tree.tree import Split, Tree

@@ -25,7 +25,6 @@ EXIT_DONE, EXIT_ERROR = 0, 1
 
 IMPORTS = ("octcore.solving.solve", "sklearn.tree", "highspy", "pyomo.environ")
 KERNELS = (
-    "octcore.search.thresholds.warm_up",
     "octcore.search.univariate.warm_up",
     "octcore.search.margot.search",
     "octcore.search.near_optimal.warm_up",

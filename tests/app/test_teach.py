@@ -13,7 +13,7 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
 from octcore import kernels
-from octcore.search.thresholds.warm_up import sets
+from octcore.search.univariate.warm_up import lane_sets
 from octcore.solving.solve import solve
 
 APP = str(Path(dashboard.__file__).parent / "app.py")
@@ -101,7 +101,7 @@ def test_growing_and_stepping_through_all_trees(solver):
 
 
 def test_thresholds_that_were_open_stand_below_their_tree(solver):
-    kernels.require(*sets(2, True))  # plain operations, which answer meanwhile, keep no moments
+    kernels.require(*lane_sets(2, True))  # plain operations keep no moments
     app = press(open_lesson(set="xor", depth="3", show="threshold-search"), "Grow the trees")
     assert "Which thresholds were still open" in shown(app)
     moments = next(s for s in app.select_slider if s.label.startswith("Moments of the search"))

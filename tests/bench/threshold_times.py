@@ -20,15 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from octcore import kernels
 from octcore.bench.data_files import data_folder
 from octcore.bench.peer_programs import Question, contree, route
 from octcore.bench.suites.thresholds import TABLE, loader
-from octcore.search.thresholds.compiled import integer_width
-from octcore.search.thresholds.problem import ThresholdProblem
-from octcore.search.thresholds.search import threshold_search
-from octcore.search.thresholds.table import make_table
-from octcore.search.thresholds.warm_up import sets
+from octcore.search.univariate.question import Question as Asked
+from octcore.search.univariate.search import answer
+from octcore.search.univariate.warm_up import warm_up
 
 FIELDS: tuple[str, ...] = (
     "set", "depth", "rows", "columns", "least", "errors", "status", "seconds",
@@ -52,9 +49,9 @@ def measure(folder: Path, name: str, depth: int, least: int, limit: float) -> di
     """One line: ours and ConTree's on a set, without a price of leaves."""
     data = loader(folder, name)()
     X, y = np.ascontiguousarray(data.frame.to_numpy(float)), np.asarray(data.codes)
-    problem = ThresholdProblem(X, y, data.n_classes, depth)
-    kernels.require(*sets(integer_width(make_table(problem)), depth > 2))
-    ours, seconds = timed(lambda: threshold_search(problem, time_limit=limit))
+    asked = Asked(X, y, data.n_classes, depth)
+    warm_up()
+    ours, seconds = timed(lambda: answer(asked, time_limit=limit))
     question = Question(X, y, depth, 0.0, limit)
     theirs, their_seconds = timed(lambda: contree(question))
     return {

@@ -6,13 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from tests.fuzz import agreement, near_optimal, oblique, univariate
+from tests.fuzz import agreement, near_optimal, oblique, questions, univariate
 from tests.fuzz.case import Case
 
 
 def keys() -> tuple[str, ...]:
     """Everything that can be fuzzed."""
-    return (*univariate.KEYS, *near_optimal.KEYS, *oblique.KEYS, *agreement.KEYS)
+    return (
+        *univariate.KEYS,
+        *questions.KEYS,
+        *near_optimal.KEYS,
+        *oblique.KEYS,
+        *agreement.KEYS,
+    )
 
 
 def draw(rng: np.random.Generator, key: str) -> Case:
@@ -35,4 +41,5 @@ def check(case: Case) -> None:
 
 def _subject(key: str) -> Any:
     """Module with the drawing and the check of a key."""
-    return next((m for m in (near_optimal, oblique, agreement) if key in m.KEYS), univariate)
+    others = (questions, near_optimal, oblique, agreement)
+    return next((m for m in others if key in m.KEYS), univariate)

@@ -153,7 +153,7 @@ def _allowed(case: Case) -> np.ndarray:
 
 def _from_table(case: Case) -> Expected:
     encoded, asked = case.encoded, case.constraints
-    smallest = asked.get("min_samples_leaf", 0)
+    smallest = asked.get("min_samples_leaf", 1)
     if encoded.cuts.shape[1] == 0:
         leaf = case.row_weights.sum() - np.bincount(case.codes, case.row_weights).max()
         possible = "root_feature" not in asked and len(case.y) >= smallest
@@ -197,7 +197,7 @@ def _from_outcomes(case: Case) -> Expected:
         encoded.cuts,
         encoded.cut_groups,
         len(case.classes),
-        asked.get("min_samples_leaf", 0),
+        asked.get("min_samples_leaf", 1),
         _allowed(case),
         bool(asked.get("feature_once_per_path")),
     )
@@ -307,7 +307,7 @@ def check_tree(
     must(tree.depth <= case.depth, f"depth {tree.depth}")
     asked, names = case.constraints, list(case.columns)
     must(len(tree.labels) <= leaf_limit(case), f"{len(tree.labels)} leaves")
-    smallest = asked.get("min_samples_leaf", 0)
+    smallest = asked.get("min_samples_leaf", 1)
     must(min(tree.leaf_sizes) >= smallest, f"leaf sizes {tree.leaf_sizes}")
     groups = case.encoded.groups
     tested = {m: {int(groups[j]) for j in tree.columns(m)} for m in tree.splits}
@@ -397,7 +397,7 @@ def check_path(case: Case) -> None:
         case.codes,
         case.depth,
         case.row_weights,
-        case.constraints.get("min_samples_leaf", 0),
+        case.constraints.get("min_samples_leaf", 1),
         _allowed(case)[encoded.cut_groups],
     )
     total, errors = table.total, table.by_leaves

@@ -33,7 +33,7 @@ def use_plain_kernels() -> None:
     kernels.inner = lambda: lambda function: function
     kernels.require = lambda *names, stop=None: 0.0
     kernels.are_ready = lambda *names: True
-    from octcore.search.thresholds import lanes
+    from octcore.search.univariate import lanes
 
     for_lanes: Any = lanes
     for_lanes.two_classes = for_lanes.two_classes_counted = two_classes
@@ -56,7 +56,7 @@ def two_classes(
     sequence: Any, masks: Any, signed: Any, out: Any,
     count: Any = None, sizes: Any = None, smallest: int = 0,
 ) -> None:  # fmt: skip
-    """As `octcore.search.thresholds.lanes` says: least and most running sums by threshold."""
+    """As `octcore.search.univariate.lanes` says: least and most running sums by threshold."""
     left, rows_left = np.zeros_like(out[0]), np.zeros_like(out[0])
     both, rows = 0, 0
     for code in sequence:
@@ -78,7 +78,7 @@ def more_classes(
     sequence: Any, masks: Any, weights: Any, out: Any, y: Any,
     counters: Any, prefix: Any, count: Any = None, sizes: Any = None, smallest: int = 0,
 ) -> None:  # fmt: skip
-    """As `octcore.search.thresholds.lanes` says: the largest classes before and after a split."""
+    """As `octcore.search.univariate.lanes` says: the largest classes before and after a split."""
 
     def step(row: int, base: int, largest: Any) -> None:
         goes_left = _lanes(masks[row], out)

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from octcore.search.univariate.problem import PathProblem
-from octcore.search.univariate.search import path_search
+from octcore.search.univariate.question import Question
+from octcore.search.univariate.search import answer
 
 REFERENCE = os.environ.get("OCT_REFERENCE")
 TOLERANCE = 1e-6
@@ -53,7 +53,7 @@ def test_published_optimum(row: dict[str, str]) -> None:
     X, y = encoded(row["dataset"], row["encoding"])
     assert len(y) == int(row["n_samples"])
     depth, penalty = int(row["depth"]), float(row["lambda"])
-    result = path_search(PathProblem(X, y, int(y.max()) + 1, depth, penalty), time_limit=60)
+    result = answer(Question(X, y, int(y.max()) + 1, depth, penalty), time_limit=60)
     expected = float(row["objective"])
     assert result.objective is not None
     assert result.bound is not None
@@ -77,5 +77,5 @@ def test_agrees_with_streed(depth: int) -> None:
         model.fit(X, y)
         accuracy = float(np.mean(model.predict(X) == y))
         theirs = accuracy - penalty * model.get_n_leaves()
-        ours = path_search(PathProblem(X, y, 3, depth, penalty)).objective
+        ours = answer(Question(X, y, 3, depth, penalty)).objective
         assert ours == pytest.approx(theirs, abs=TOLERANCE)

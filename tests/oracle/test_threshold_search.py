@@ -7,9 +7,9 @@ import pytest
 
 import octcore
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.search.thresholds import compiled
-from octcore.search.thresholds.problem import ThresholdProblem
-from octcore.search.thresholds.search import threshold_search
+from octcore.search.univariate import lane_search
+from octcore.search.univariate.question import Question
+from octcore.search.univariate.search import answer
 from tests.brute import make_problem, run, threshold_tree
 
 TOLERANCE = 1e-9
@@ -108,11 +108,9 @@ def test_order_of_rows_does_not_matter() -> None:
 def test_threads_and_rounds_change_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(8)
     X, y = rng.integers(0, 12, (80, 4)).astype(float), rng.integers(0, 2, 80)
-    monkeypatch.setattr(compiled, "LARGE_WORK", {3: 0, 4: 0})
-    monkeypatch.setattr(compiled, "FIRST_STEPS", 1)
-    results = [
-        threshold_search(ThresholdProblem(X, y, 2, 3, 0.002, threads=threads)) for threads in (1, 3)
-    ]
+    monkeypatch.setattr(lane_search, "LARGE_WORK", {3: 0, 4: 0})
+    monkeypatch.setattr(lane_search, "FIRST_STEPS", 1)
+    results = [answer(Question(X, y, 2, 3, 0.002, threads=threads)) for threads in (1, 3)]
     assert results[0].status == results[1].status == "optimal"
     assert results[0].tree == results[1].tree
     assert results[0].bound == results[1].bound

@@ -18,8 +18,17 @@ from octcore.engines.base import SolveLimits, StopReason
 from octcore.engines.branch_and_cut.engine import BranchAndCutEngine
 from octcore.engines.branch_and_cut.search import SearchOptions
 from octcore.engines.events import Clock, Event, Recorder
-from octcore.program import Capability, Child, Columns, Cuts, Point, Program, PyomoModel, Sense
-from octcore.program import SearchState
+from octcore.program import (
+    Capability,
+    Child,
+    Columns,
+    Cuts,
+    Point,
+    Program,
+    PyomoModel,
+    SearchState,
+    Sense,
+)
 from octcore.tree.tree import Split, Tree
 from tests.fuzz.case import Countdown
 
@@ -28,7 +37,7 @@ CASES, PER_TEST = 400, 20
 
 @dataclass(frozen=True, eq=False)
 class Lazy:
-    """Maximise or minimise ``value @ x`` over binary x; rows beyond `known` only separators know."""
+    """Maximise or minimise ``value @ x`` over binary x; separators know rows beyond `known`."""
 
     value: np.ndarray
     rows: np.ndarray
@@ -119,9 +128,9 @@ def program_of(lazy: Lazy, rng: np.random.Generator) -> Program:
             if row.any():
                 model.rows.add(pyo.quicksum(float(a) * x[i] for i, a in enumerate(row)) <= most)
         model.goal = pyo.Objective(
-            expr=pyo.quicksum(float(v) * x[i] for i, v in enumerate(lazy.value)) / scale - shift / scale,
+            expr=(pyo.quicksum(float(v) * x[i] for i, v in enumerate(lazy.value)) - shift) / scale,
             sense=pyo.maximize if lazy.sense is Sense.MAXIMISE else pyo.minimize,
-        )  # fmt: skip
+        )
 
         def probing(
             columns: Columns, lower: np.ndarray, upper: np.ndarray, needed: float

@@ -29,7 +29,7 @@ class OutcomeRules:
     n_classes : int
         Labels a leaf may carry.
     smallest_leaf : int
-        Rows of every leaf; 0 allows empty leaves.
+        Rows of every leaf; no leaf is empty.
     allowed : numpy.ndarray
         Raw features that may be tested.
     once_per_path : bool
@@ -39,7 +39,7 @@ class OutcomeRules:
     X: np.ndarray
     groups: np.ndarray
     n_classes: int
-    smallest_leaf: int = 0
+    smallest_leaf: int = 1
     allowed: np.ndarray = field(default_factory=lambda: np.ones(64, bool))
     once_per_path: bool = False
 
@@ -92,7 +92,7 @@ class OutcomeRules:
 
     def _leaves(self, rows: np.ndarray) -> dict[Outcome, int]:
         members = np.flatnonzero(rows).tolist()
-        if len(members) < self.smallest_leaf:
+        if len(members) < max(1, self.smallest_leaf):
             return {}
         return {
             (sum(1 << row * self.n_classes + label for row in members), 0): 1

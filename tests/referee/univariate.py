@@ -38,8 +38,9 @@ def error_table(
     y: np.ndarray,
     depth: int,
     weights: np.ndarray | None = None,
-    smallest_leaf: int = 0,
+    smallest_leaf: int = 1,
     allowed: np.ndarray | None = None,
+    counts: np.ndarray | None = None,
 ) -> ErrorTable:
     """Fill the table for rows on binary columns.
 
@@ -54,12 +55,15 @@ def error_table(
     weights : numpy.ndarray or None
         Weight of every row in the errors; ones by default.
     smallest_leaf : int
-        Rows, whatever their weight, that every leaf needs; 0 allows empty leaves.
+        Rows, whatever their weight, that every leaf needs; no leaf is empty.
     allowed : numpy.ndarray or None
         Columns that may be tested, bool of shape ``(n_columns,)``.
+    counts : numpy.ndarray or None
+        How many rows a row stands for in a leaf; ones by default.
     """
     n, p = X.shape
     w = np.ones(n) if weights is None else np.asarray(weights, float)
+    counts = np.ones(n) if counts is None else np.asarray(counts, float)
     columns = np.arange(p) if allowed is None else np.flatnonzero(allowed)
     X = np.asarray(X)[:, columns].astype(bool)
     depth_used = min(depth, len(columns))
@@ -73,7 +77,8 @@ def error_table(
         rows = np.ones((len(sets[size]), n), bool)
         for position in range(size):
             rows &= literals[sets[size][:, position]]
-        table = _leaf_table(rows, shares, depth_used - size, smallest_leaf)
+        table = _leaf_table(rows, shares, depth_used - size)
+        table[rows @ counts < max(1, smallest_leaf), 1] = np.inf
         if below is not None:
             by_column = _split_table(below, children[size])
             if size == 0:
@@ -87,14 +92,11 @@ def error_table(
     return ErrorTable(found, np.minimum.accumulate(roots, axis=1), float(w.sum()))
 
 
-def _leaf_table(
-    rows: np.ndarray, shares: np.ndarray, levels: int, smallest_leaf: int
-) -> np.ndarray:
+def _leaf_table(rows: np.ndarray, shares: np.ndarray, levels: int) -> np.ndarray:
     """Errors of a single leaf, for every set of rows; shape ``(n_sets, 2**levels + 1)``."""
     weight = rows.astype(float) @ shares
     table = np.full((len(rows), 2**levels + 1), np.inf)
     table[:, 1] = weight.sum(axis=1) - weight.max(axis=1)
-    table[rows.sum(axis=1) < smallest_leaf, 1] = np.inf
     return table
 
 

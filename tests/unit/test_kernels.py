@@ -16,7 +16,6 @@ ROOT = Path(octcore.__file__).parent
 SETS = {
     "octcore.search.univariate.warm_up",
     "octcore.search.near_optimal.warm_up",
-    "octcore.search.thresholds.warm_up",
     "octcore.search.margot.search",
 }
 
@@ -49,10 +48,10 @@ def test_no_import_is_overlooked() -> None:
 @pytest.mark.parametrize(
     ("edited", "users"),
     [
-        ("octcore.search.univariate.rows", {"univariate", "near_optimal"}),
-        ("octcore.search.thresholds.node", {"thresholds"}),
+        ("octcore.search.univariate.bit_rows", {"univariate", "near_optimal"}),
+        ("octcore.search.univariate.node", {"univariate"}),
         ("octcore.numerics.node_qp.solver", {"margot"}),
-        ("octcore.kernels", {"univariate", "near_optimal", "thresholds", "margot"}),
+        ("octcore.kernels", {"univariate", "near_optimal", "margot"}),
     ],
 )
 def test_an_edit_makes_new_what_depends_on_it(

@@ -20,8 +20,8 @@ from typing import Any
 from octcore.bench.data_files import encoded, encoded_file
 from octcore.bench.instance import Instance, Published
 from octcore.bench.suite import Suite
-from octcore.search.univariate.problem import PathProblem
-from octcore.search.univariate.search import path_search
+from octcore.search.univariate.question import Question
+from octcore.search.univariate.search import answer
 
 SETS = (
     ("monk1", "none"), ("monk2", "none"), ("monk3", "none"), ("hayes-roth", "none"),
@@ -79,7 +79,7 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
 def _optimum(folder: Path, dataset: str, encoding: str) -> float | None:
     data = partial(encoded(folder, dataset, encoding))()
     X = data.frame.to_numpy(dtype="uint8")
-    return path_search(PathProblem(X, data.codes, data.n_classes, DEPTH, PENALTY)).objective
+    return answer(Question(X, data.codes, data.n_classes, DEPTH, PENALTY)).objective
 
 
 SUITE = Suite(

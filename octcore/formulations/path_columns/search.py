@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from octcore.formulations.path_columns.space import ColumnsProblem
+from octcore.formulations.shared.question import question_of
 from octcore.program import Problem
 from octcore.search.univariate.columns import (
     ColumnSpace,
@@ -23,9 +24,8 @@ from octcore.search.univariate.columns import (
     root_scores,
     whole_leaf,
 )
-from octcore.search.univariate.convert import path_problem, to_tree
-from octcore.search.univariate.problem import PathSearchResult
-from octcore.search.univariate.search import path_search
+from octcore.search.univariate.question import Answer
+from octcore.search.univariate.search import answer
 from octcore.search.univariate.tree import PathTree
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
@@ -94,10 +94,10 @@ class ColumnsSearch:
         return max(self.incumbent, leaf, float(self.root_bounds.max(initial=-np.inf)))
 
     @cached_property
-    def unconstrained(self) -> PathSearchResult:
+    def unconstrained(self) -> Answer:
         """Optimum without side constraints, and the value of every root feature."""
-        free = path_problem(self.problem, self.columns.objective.leaf_price, all_root_values=True)
-        return path_search(free, time_limit=SEARCH_SECONDS)
+        free = question_of(self.problem, self.columns.objective, bare=True, all_roots=True)
+        return answer(free, time_limit=SEARCH_SECONDS)
 
     @property
     def unconstrained_objective(self) -> float | None:
@@ -121,9 +121,8 @@ class ColumnsSearch:
 
     def _searched(self) -> Iterator[Tree]:
         found = self.unconstrained
-        shape = (self.problem.n_features, self.problem.n_classes)
         if found.tree is not None:
-            yield to_tree(found.tree, *shape)
+            yield found.tree
         total = self.columns.objective.total_weight
         values = found.root_values[self.columns.kept] * total
         self.root_bounds = np.minimum(self.root_bounds, values + self.slack)
@@ -142,11 +141,13 @@ class ColumnsSearch:
         limit = self.problem.constraints.leaf_limit
         if limit is None:
             return
-        X, price = self.problem.X[:, self.columns.kept], self.columns.objective.leaf_price
-        limited = path_problem(self.problem, price, X=X, max_leaves=limit)
-        found = path_search(limited, time_limit=SEARCH_SECONDS)
+        others = ~np.isin(np.arange(self.problem.n_features), self.columns.kept)
+        limited = question_of(
+            self.problem, self.columns.objective, bare=True, max_leaves=limit, forbidden=others
+        )
+        found = answer(limited, time_limit=SEARCH_SECONDS)
         if found.tree is not None:
-            yield self.columns.tree(found.tree)
+            yield found.tree
 
     # --- subsets of raw features -----------------------------------------------------------
 
@@ -174,9 +175,8 @@ class ColumnsSearch:
 
     def _first_subsets(self, ranked: list[int], size: int) -> Iterator[frozenset[int]]:
         used: list[int] = []
-        if self.unconstrained.tree is not None:
-            shape = (self.problem.n_features, self.problem.n_classes)
-            tree = to_tree(self.unconstrained.tree, *shape)
+        tree = self.unconstrained.tree
+        if tree is not None:
             tested = {int(self.problem.groups[j]) for s in tree.splits.values() for j in s.features}
             used = [raw for raw in ranked if raw in tested]
         pool = used + [raw for raw in ranked if raw not in used]

@@ -13,8 +13,7 @@ from octcore.formulations.shared.side_constraints import allowed_columns, recall
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Problem
 from octcore.search.univariate.columns import Channel, ColumnSpace
-from octcore.search.univariate.convert import to_tree
-from octcore.search.univariate.tree import PathTree, map_features
+from octcore.search.univariate.tree import PathTree, heap, map_features
 from octcore.tree.tree import Tree
 
 
@@ -93,7 +92,7 @@ class ColumnsProblem:
         """Kept columns, and for every encoded column its place among them and its reversal.
 
         Columns that say the same as another column of the same raw feature are left out, and so
-        are constant ones, unless the root must test them.
+        are constant ones.
         """
         X, groups = self.problem.X, self.problem.groups
         place = np.full(X.shape[1], -1)
@@ -102,7 +101,7 @@ class ColumnsProblem:
         seen: dict[tuple[int, bytes], tuple[int, bool]] = {}
         for j in allowed_columns(self.problem):
             column = X[:, j].astype(bool)
-            if not 0 < column.sum() < len(column) and not self._is_root_feature[j]:
+            if not 0 < column.sum() < len(column):
                 continue
             key, opposite = ((int(groups[j]), c.tobytes()) for c in (column, ~column))
             if key not in seen:
@@ -131,7 +130,6 @@ class ColumnsProblem:
         channels, gains, sizes = self._channels(X)
         forced = wanted.root_feature is not None
         roots = self._is_root_feature[self.kept] if forced else np.ones(len(self.kept), dtype=bool)
-        ones = X.sum(axis=0)
         return ColumnSpace(
             channels=channels,
             gains=gains,
@@ -139,7 +137,6 @@ class ColumnsProblem:
             sizes=sizes,
             groups=problem.groups[self.kept],
             roots=roots,
-            idle_roots=roots & ((ones == 0) | (ones == len(X))),
             penalty=self.objective.penalty,
             depth=problem.depth,
             smallest=wanted.min_samples_leaf or 0,
@@ -170,7 +167,7 @@ class ColumnsProblem:
         """Tree in encoded columns of a tree in columns of the space (or of some of them)."""
         kept = self.kept if columns is None else self.kept[columns]
         mapped = map_features(nested, lambda f: int(kept[f]))
-        return to_tree(mapped, self.problem.n_features, self.problem.n_classes)
+        return heap(mapped, self.problem.n_features, self.problem.n_classes)
 
     def column_of(self, feature: int) -> tuple[int, bool]:
         """Column of the space that says the same as an encoded column, and whether reversed.

@@ -30,7 +30,7 @@ from octcore.formulations.shared.side_constraints import (
     routing_size,
 )
 from octcore.program import Columns, ModelSize, Point, Problem
-from octcore.search.univariate.presolve import reduce_columns
+from octcore.search.univariate.bit_table import reduce_columns
 from octcore.separation.tree_rows import Instance, TreeLayout, TreePoint
 
 NAMES_FEATURES = frozenset(

@@ -23,12 +23,10 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from octcore.formulations.shared.question import guarded_answer, question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import Flag
 from octcore.program import Problem
-from octcore.search.univariate.convert import path_problem
-from octcore.search.univariate.problem import PathProblem, PathSearchResult
-from octcore.search.univariate.search import path_search
 from octcore.tree.tree import Tree
 
 SEARCH_SECONDS = 10.0
@@ -155,52 +153,36 @@ def pair_values(
     end : float
         Monotonic time at which searches end with weaker bounds.
     """
-    sides = [
-        _side(problem, objective.penalty, problem.X[:, f] == side, guard, end) for side in (0, 1)
-    ]
+    sides = [_side(problem, objective, problem.X[:, f] == side, guard, end) for side in (0, 1)]
     to_objective = np.vectorize(objective.from_count, otypes=[float])
     (left, best_left), (right, best_right) = sides
     return to_objective(left + best_right), to_objective(right + best_left)
 
 
 def _side(
-    problem: Problem, penalty: float, rows: np.ndarray, guard: Callable[[], None], end: float
+    problem: Problem,
+    objective: UnivariateObjective,
+    rows: np.ndarray,
+    guard: Callable[[], None],
+    end: float,
 ) -> tuple[np.ndarray, float]:
     """Count values with every column at the top of a subtree on some rows, and the best of all."""
     weight = float(problem.weights[rows].sum())
     if weight <= 0:
         # Nothing to gain: a split has two leaves at least.
-        return np.full(problem.n_features, -2 * penalty), -penalty
-    asked = path_problem(
+        return np.full(problem.n_features, -2 * objective.penalty), -objective.penalty
+    asked = question_of(
         problem,
-        penalty / weight,
+        objective,
+        leaf_penalty=objective.penalty / weight,
         X=problem.X[rows],
         y=problem.y[rows],
         weights=problem.weights[rows],
         depth=problem.depth - 1,
-        min_samples_leaf=problem.constraints.min_samples_leaf or 0,
-        forbidden_features=problem.forbidden_columns,
-        all_root_values=True,
+        max_leaves=None,
+        roots=None,
+        all_roots=True,
     )
-    found = guarded_search(asked, guard, max(0.0, end - time.monotonic()))
+    found = guarded_answer(asked, guard, max(0.0, end - time.monotonic()))
     best = -np.inf if found.bound is None else found.bound
     return found.root_values * weight, best * weight
-
-
-def guarded_search(
-    asked: PathProblem, guard: Callable[[], None], seconds: float
-) -> PathSearchResult:
-    """Search for a time; an interruption is raised after the search has ended."""
-    caught: list[Exception] = []
-
-    def cancel() -> bool:
-        try:
-            guard()
-        except Exception as error:
-            caught.append(error)
-        return bool(caught)
-
-    result = path_search(asked, cancel=cancel, time_limit=seconds)
-    if caught:
-        raise caught[0]
-    return result

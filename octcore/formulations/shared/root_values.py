@@ -24,13 +24,11 @@ from octcore.formulations.shared.fixing import (
     Fixing,
     best_known,
     find_fixing,
-    guarded_search,
 )
+from octcore.formulations.shared.question import guarded_answer, question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import Flag
 from octcore.program import Problem
-from octcore.search.univariate.convert import path_problem, to_tree
-from octcore.search.univariate.problem import PathSearchResult
 from octcore.tree.tree import Tree
 from octcore.warmstart.greedy import greedy_starts
 
@@ -72,7 +70,8 @@ class RootValues:
     ) -> None:
         self.problem, self.objective, self.guard = problem, objective, guard
         self.fixing: Fixing | None = None
-        found = _search(problem, objective, guard)
+        asked = question_of(problem, objective, max_leaves=None, roots=None)
+        found = guarded_answer(asked, guard, SEARCH_SECONDS)
         weight = objective.total_weight
         to_objective = np.vectorize(lambda v: objective.from_count(v * weight), otypes=[float])
         self.values = to_objective(found.root_values)
@@ -80,9 +79,7 @@ class RootValues:
         self.leaf_value = objective.from_count(
             np.bincount(problem.y, problem.weights).max() - objective.penalty
         )
-        self.tree: Tree | None = None
-        if found.tree is not None:
-            self.tree = to_tree(found.tree, problem.n_features, problem.n_classes)
+        self.tree = found.tree
 
     @property
     def record(self) -> Mapping[str, Any]:
@@ -140,15 +137,3 @@ class RootValues:
         known = best_known(self.objective, (*trees, self.tree))
         self.fixing = find_fixing(self.problem, self.objective, self.values, known, F, self.guard)
         self.fixing.apply(model, b, F)
-
-
-def _search(
-    problem: Problem, objective: UnivariateObjective, guard: Callable[[], None]
-) -> PathSearchResult:
-    asked = path_problem(
-        problem,
-        objective.leaf_price,
-        min_samples_leaf=problem.constraints.min_samples_leaf or 0,
-        forbidden_features=problem.forbidden_columns,
-    )
-    return guarded_search(asked, guard, SEARCH_SECONDS)

@@ -65,10 +65,11 @@ def add_structural_rows(model: Any, problem: Problem, b: Any, F: list[int]) -> N
             doc="leaves <= C, since leaves = splits + 1",
         )
     if wanted.root_feature is not None:
-        columns = groups.get(problem.context.raw_index(wanted.root_feature), [])
+        named = groups.get(problem.context.raw_index(wanted.root_feature), [])
+        columns = [f for f in named if np.ptp(problem.X[:, f]) > 0]
         model.root_feature = pyo.Constraint(
             expr=(1.0, linear([1.0] * len(columns), [b[1, f] for f in columns]), 1.0),
-            doc="the root tests the given raw feature",
+            doc="the root tests the given raw feature, and parts the rows",
         )
     if wanted.feature_once_per_path:
         model.feature_once_per_path = pyo.Constraint(

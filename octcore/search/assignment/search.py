@@ -127,7 +127,7 @@ class AssignmentTask:
             if stop():
                 return False
             yield self.to_tree(step) if isinstance(step, dict) else step
-        return search.cost >= target and search.open >= target
+        return bool(search.cost >= target and search.open >= target)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,8 @@ import numpy as np
 
 from octcore.errors import SettingsError
 from octcore.search.near_optimal.kernels import IMPOSSIBLE, LARGE
-from octcore.search.univariate.presolve import Columns, equal_groups, reduce_columns
+from octcore.search.univariate.bit_table import Columns, reduce_columns
+from octcore.search.univariate.table import equal_groups
 
 WORD = 32
 """Rows in a word."""

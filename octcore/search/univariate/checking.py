@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from octcore.search.univariate.rows import Rows
+from octcore.search.univariate.bit_rows import Rows
 
 if TYPE_CHECKING:
     from octcore.search.univariate.leaves import LeavesNode
-    from octcore.search.univariate.node import LiteralNode
+    from octcore.search.univariate.literal_node import LiteralNode
 
 VARIABLE = "OCTCORE_CHECK"
 _PAIRS = 2

@@ -109,8 +109,6 @@ class ColumnSpace:
         Raw feature of every column, shape ``(n_features,)``.
     roots : numpy.ndarray
         Columns that the root may test, shape ``(n_features,)``, bool.
-    idle_roots : numpy.ndarray
-        Constant columns that the root may test although one side stays empty, same shape.
     penalty : float
         Price of a leaf.
     depth : int
@@ -129,7 +127,6 @@ class ColumnSpace:
     sizes: np.ndarray
     groups: np.ndarray
     roots: np.ndarray
-    idle_roots: np.ndarray
     penalty: float
     depth: int
     smallest: int = 0
@@ -230,7 +227,7 @@ def pair_scores(
     filled = [space.samples(side) > 0.5 for side in counts.sides]
     allowed = filled[0] & filled[1]
     if root is None:
-        allowed = (allowed | space.idle_roots) & space.roots
+        allowed &= space.roots
     elif space.once_per_path:
         allowed &= ~space.same_raw[root]
     side_leaf = np.stack([space.leaf_values(payoff, side) for side in counts.sides])
@@ -297,7 +294,7 @@ def root_scores(space: ColumnSpace, payoff: np.ndarray, roots: np.ndarray) -> It
     filled = space.samples(space.whole.sides[0]) > 0.5
     filled &= space.samples(space.whole.sides[1]) > 0.5
     for f in roots:
-        if space.roots[f] and (filled[f] or space.idle_roots[f]):
+        if space.roots[f] and filled[f]:
             parts = tuple(pair_scores(space, c, payoff, int(f)) for c in space.below(int(f)))
             yield RootScores(int(f), parts)
 
@@ -344,5 +341,4 @@ def restrict(space: ColumnSpace, columns: np.ndarray) -> ColumnSpace:
         channels=tuple(Channel.of(c.X[:, columns], c.weights) for c in space.channels),
         groups=space.groups[columns],
         roots=space.roots[columns],
-        idle_roots=space.idle_roots[columns],
     )

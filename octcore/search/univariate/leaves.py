@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from octcore.kernels import inner, kernel
-from octcore.search.univariate.depth_three import leaf_and_outvoted
-from octcore.search.univariate.depth_two import canonical_tree
-from octcore.search.univariate.kernels import pair_scores
-from octcore.search.univariate.node import SearchState
-from octcore.search.univariate.rows import filter_rows
+from octcore.search.univariate.bit_rows import filter_rows
+from octcore.search.univariate.canonical import canonical_tree
+from octcore.search.univariate.literal_node import SearchState
+from octcore.search.univariate.literals import leaf_and_outvoted
+from octcore.search.univariate.pairs import pair_scores
 from octcore.search.univariate.tree import Branch, PathTree, predict
 
 IMPOSSIBLE = 2**58
@@ -168,12 +168,17 @@ class LeavesNode:
     depth : int
     most : int
         Largest number of leaves of interest.
-    root : int or None
-        The only feature allowed at the root.
+    roots : ndarray of int, or None
+        The features one of which the root must test.
     """
 
     def __init__(
-        self, state: SearchState, subset: np.ndarray, depth: int, most: int, root: int | None
+        self,
+        state: SearchState,
+        subset: np.ndarray,
+        depth: int,
+        most: int,
+        roots: np.ndarray | None = None,
     ) -> None:
         self.state, self.subset, self.depth = state, subset, depth
         rows = state.rows
@@ -198,9 +203,9 @@ class LeavesNode:
             self.lower[self.two[:, 0] >= IMPOSSIBLE] = IMPOSSIBLE
         own = np.zeros(4, np.int64)
         errors_by_leaves(rows, subset, len(subset), state.pairs, own)
-        self.best = np.full(self.length, own[0] if root is None else IMPOSSIBLE)
+        self.best = np.full(self.length, own[0] if roots is None else IMPOSSIBLE)
         self.roots = np.full(self.length, -1)
-        self.features = np.arange(size // 2) if root is None else np.array([root])
+        self.features = np.arange(size // 2) if roots is None else roots
         self._literal_roots = np.full((size, self.child_length), -1)
         self._trees: dict[int, dict[int, PathTree]] = {}
         if depth == 4:
@@ -269,7 +274,7 @@ class LeavesNode:
                 return
         else:
             rows = self._literal_rows(literal)
-            node = LeavesNode(state, rows, self.depth - 1, self.child_length, None)
+            node = LeavesNode(state, rows, self.depth - 1, self.child_length)
             lower, best = node.search(limit)
             trees = self._trees.setdefault(literal, {})
             for k in np.flatnonzero(best < self.upper[literal]):
@@ -329,7 +334,11 @@ def leaves_tree(state: SearchState, subset: np.ndarray, most: int, depth: int = 
 
 
 def search_by_leaves(
-    state: SearchState, subset: np.ndarray, depth: int, most: int, root: int | None = None
+    state: SearchState,
+    subset: np.ndarray,
+    depth: int,
+    most: int,
+    roots: np.ndarray | None = None,
 ) -> list[tuple[int, float, PathTree]]:
     """Return (leaves allowed, errors, tree) for every number of leaves up to ``most``.
 
@@ -337,10 +346,10 @@ def search_by_leaves(
     """
     most = min(most, 2**depth)
     if depth <= 2:
-        return _shallow_by_leaves(state, subset, depth, most, root)
-    if most < 2 and root is not None:
+        return _shallow_by_leaves(state, subset, depth, most, roots)
+    if most < 2 and roots is not None:
         return []
-    node = LeavesNode(state, subset, depth, most, root)
+    node = LeavesNode(state, subset, depth, most, roots)
     _, best = node.search()
     if state.stop[0]:
         return []
@@ -349,27 +358,30 @@ def search_by_leaves(
 
 
 def _shallow_by_leaves(
-    state: SearchState, subset: np.ndarray, depth: int, most: int, root: int | None
+    state: SearchState, subset: np.ndarray, depth: int, most: int, roots: np.ndarray | None
 ) -> list[tuple[int, float, PathTree]]:
     """Depth at most two: D2S with a limit on the leaves, or on both sides of a forced root."""
-    found: list[tuple[int, float, PathTree]] = []
-    if root is None:
+    options: list[tuple[int, float, PathTree]] = []
+    if roots is None:
         for leaves in range(1, most + 1):
             tree = leaves_tree(state, subset, leaves, depth)
-            found.append((leaves, _errors(state, subset, tree), tree))
-        return found
-    on = state.rows.columns[root, subset] > 0
-    if min(_samples(state, side) for side in (subset[~on], subset[on])) < state.rows.shape[1]:
-        return found
-    for leaves in range(2, most + 1):
-        options = []
-        for i in range(1, leaves):
-            left = leaves_tree(state, subset[~on], i, depth - 1)
-            tree = Branch(root, left, leaves_tree(state, subset[on], leaves - i, depth - 1))
-            options.append((_errors(state, subset, tree), tree))
-        errors, tree = min(options, key=lambda option: option[0])
-        found.append((leaves, errors, tree))
-    return found
+            options.append((leaves, _errors(state, subset, tree), tree))
+        return options
+    for root in roots.tolist() if depth > 0 else []:
+        on = state.rows.columns[root, subset] > 0
+        sides = subset[~on], subset[on]
+        if min(_samples(state, side) for side in sides) < max(1, state.rows.shape[1]):
+            continue
+        for leaves in range(2, most + 1):
+            for i in range(1, leaves):
+                left = leaves_tree(state, sides[0], i, depth - 1)
+                tree = Branch(root, left, leaves_tree(state, sides[1], leaves - i, depth - 1))
+                options.append((leaves, _errors(state, subset, tree), tree))
+    best: dict[int, tuple[int, float, PathTree]] = {}
+    for option in options:
+        if option[0] not in best or option[1] < best[option[0]][1]:
+            best[option[0]] = option
+    return [best[leaves] for leaves in sorted(best)]
 
 
 def _samples(state: SearchState, subset: np.ndarray) -> int:

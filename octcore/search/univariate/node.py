@@ -1,435 +1,320 @@
-"""One node of the exact search: best trees of a given depth on a row subset, feature by feature.
+"""Subtrees of depth three and more: thresholds by intervals, children solved with cutoffs.
 
-For every literal below the node a lower and an upper bound on the cost of its subtree are kept.
-The feature with the smallest sum of lower bounds is tightened until no feature can beat the
-incumbent or the limit of the caller. Bounds come from
+A node keeps, for every way to use its root (a column, and how many leaves each side may have), a
+lower bound on the cost of both sides of every threshold.  The search takes the way with the lowest
+bound, the run of open thresholds around its best one, and solves the threshold in the middle of
+that run by weight: then the two sweeps of `depth_two.sweep` close most of the run at once.  A child
+is solved somewhat beyond what its own threshold needs (half of the run's half weight), because its
+bound serves the neighbours as well.
 
-- the equivalent-point errors plus one penalty per leaf: a tree that is not of smaller depth has
-  more leaves than that depth,
-- the best tree of smaller depth,
-- similarity: cost(S) >= cost(S') - weight(S' minus S); with a minimum leaf size only where S is
-  inside S', because leaves that are large enough in S stay so in S',
-- exact subtrees: D2S, the pair table of `path_depth_three`, or a node one level shallower.
+With a smallest leaf, fewer rows may cost more.  Then ``left`` and ``right`` are bounds without that
+limit, for which both sweeps hold, and ``own_left`` and ``own_right`` bounds with it, which only
+carry over from more rows to fewer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from octcore.search.univariate.checking import BoundCheck, bound_check
-from octcore.search.univariate.depth_three import (
-    Literals,
-    close_depth_three,
-    leaf_and_outvoted,
-    make_literals,
-    score_literals,
-    side_costs,
-)
-from octcore.search.univariate.depth_two import canonical_tree
-from octcore.search.univariate.kernels import INFEASIBLE, pair_scores
-from octcore.search.univariate.rows import Pairs, Rows, make_pairs
-from octcore.search.univariate.tree import Branch, PathTree
+from octcore.search.univariate.depth_two import NO_ROOT, depth_two, sweep
+from octcore.search.univariate.lane_rows import filled, inner, outer, restrict, zeros
+from octcore.search.univariate.question import INFINITE
 
-_BYTES_PER_PAIR = 92
-"""Bytes per squared number of features that a node of depth 4 keeps in its tables."""
-_MEMORY = 300_000_000
-"""Bytes that the kept nodes of one search may take."""
-_SHARED_OUT = 1_000_000
-"""Rows times features from which the literals of a node are shared out among threads."""
+SLACK_SHARE = 0.5
+"""How far beyond its cutoff a child is solved, as a share of half the weight of the open run."""
 
 
-@dataclass
-class SearchState:
-    """What all nodes of one search share.
+class Node(NamedTuple):
+    """State of the search below one set of rows.
 
-    Attributes
-    ----------
-    rows, pairs : Rows, Pairs
-        Kernel data and scratch.
-    penalty, slack : float
-        Cost per leaf, and the distance below which costs tie, in integer weight units.
-    stop : ndarray of shape (1,), uint8
-        Set to 1 by another thread to end the search soon.
-    runs : ndarray of shape (1,), int64
-        D2S calls so far.
-    threads : int
-        How many threads may work on one node; they change the time and nothing else.
-    nodes : int
-        Literal nodes opened so far.
-    check : BoundCheck or None
-        Debug mode, see `checking`.
+    start : (ways + 1,) first threshold of every way
+    column, leaves : (ways,), (ways, 2) root column; most leaves left and right
+    bound : (ways,) lower bound on every tree of the way
+    reached : (ways,) least cost of a tree found
+    left, right, own_left, own_right : (thresholds,) lower bounds of the sides
+    passed, rank : (thresholds,) weight and last rank on the left
     """
 
-    rows: Rows
-    penalty: float
-    slack: float
-    threads: int = 1
-    pairs: Pairs = field(init=False)
-    stop: np.ndarray = field(default_factory=lambda: np.zeros(1, np.uint8))
-    runs: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
-    nodes: int = 0
-    check: BoundCheck | None = field(default_factory=bound_check)
-
-    def __post_init__(self) -> None:
-        """Allocate the scratch."""
-        self.pairs = make_pairs(self.rows)
-
-    def depth_two_tree(self, subset: np.ndarray, max_depth: int = 2) -> PathTree:
-        """Return the canonical tree of depth at most two in kernel features."""
-        return canonical_tree(self.rows, self.pairs, subset, self.penalty, self.slack, max_depth)[1]
+    start: np.ndarray
+    column: np.ndarray
+    leaves: np.ndarray
+    bound: np.ndarray
+    reached: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    own_left: np.ndarray
+    own_right: np.ndarray
+    passed: np.ndarray
+    rank: np.ndarray
 
 
-class LiteralNode:
-    """Search for the best tree of depth ``depth`` (at least 3) on ``subset``.
+@inner
+def count_thresholds(rows, g, smallest, passed, rank, first):
+    """Write the thresholds of a column from position `first` on; returns how many there are.
+
+    With ``first < 0`` they are only counted.
+    """
+    m = rows.sequence.shape[1]
+    n_rows = np.int64(0)
+    for i in range(m):
+        n_rows += rows.copies[i]
+    weight, size = np.int64(0), np.int64(0)
+    n = 0
+    for k in range(m - 1):
+        code = rows.sequence[g, k]
+        row = code >> 1
+        weight += rows.weight[row]
+        size += rows.copies[row]
+        if code & 1 and size >= smallest and n_rows - size >= smallest:
+            if first >= 0:
+                passed[first + n], rank[first + n] = weight, rows.rank[g, row]
+            n += 1
+    return n
+
+
+@outer
+def open_node(rows, price, depth, leaves, smallest):
+    """State of a node of which nothing is known yet.
 
     Parameters
     ----------
-    state : SearchState
-    subset : ndarray of int64
-        Kernel rows, ascending.
+    rows : Rows
+    price : float
+        Of a leaf.
     depth : int
-    shallow : LiteralNode, optional
-        The same rows searched at depth ``depth - 1``: its bounds and trees are taken over.
-
-    Attributes
-    ----------
-    lower, upper : ndarray of shape (2 * n_features,)
-        Bounds on the cost of the subtree of depth ``depth - 1`` below every literal.
-    best : float
-        Cost of the best tree known for the node.
+        Most splits on a path, 3 or more.
+    leaves : int
+        Most leaves, 4 or more.
+    smallest : int
+        Rows that every leaf must have.
     """
-
-    def __init__(
-        self,
-        state: SearchState,
-        subset: np.ndarray,
-        depth: int,
-        shallow: LiteralNode | None = None,
-    ) -> None:
-        self.state = state
-        self.subset = subset
-        self.depth = depth
-        state.nodes += 1
-        rows = state.rows
-        self.n_features = rows.bits.shape[1]
-        if shallow is None:
-            self.literals = make_literals(self.n_features)
-            self._child = np.empty(len(subset), np.int64)
-            self.complete = self._score_literals()
-            state.runs[0] += 2 * self.n_features
-        else:
-            self.literals: Literals = shallow.literals
-            self._child = shallow._child
-            self.complete = shallow.complete
-        self._trees: dict[int, Callable[[], PathTree]] = {}
-        self._children: dict[int, LiteralNode] = {}
-        self._start_bounds(shallow)
-        if depth == 4:
-            self._start_table()
-
-    def _score_literals(self) -> bool:
-        """Run D2S below every literal, shared out among threads where it takes long."""
-        state, rows, n = self.state, self.state.rows, self.n_features
-        threads = min(state.threads, n) if len(self.subset) * n >= _SHARED_OUT else 1
-        # The two literals of a feature stay together: their rows are all rows of the node.
-        ends = [2 * (n * k // threads) for k in range(threads + 1)]
-
-        def score(k: int) -> bool:
-            pairs = make_pairs(rows) if k else state.pairs
-            child = np.empty_like(self._child) if k else self._child
-            return score_literals(
-                rows, pairs, self.subset, child, state.penalty, self.literals, state.stop,
-                ends[k], ends[k + 1],
-            )  # fmt: skip
-
-        if threads == 1:
-            return score(0)
-        with ThreadPoolExecutor(threads) as pool:
-            return all(list(pool.map(score, range(threads))))
-
-    def _start_bounds(self, shallow: LiteralNode | None) -> None:
-        """First bounds on every literal and on the node itself."""
-        state, literals = self.state, self.literals
-        totals = np.zeros(len(state.pairs.totals), np.int64)
-        weight, largest, outvoted, samples = leaf_and_outvoted(
-            state.rows, self.subset, len(self.subset), totals
-        )
-        self.weight = float(weight)
-        feasible = samples >= state.rows.shape[1]
-        self.leaf = weight - largest + state.penalty if feasible else INFEASIBLE
-        self.outvoted = float(outvoted)
-        two = np.minimum(literals.depth_two, literals.leaf)
-        self.upper = two.copy()
-        if self.depth == 3:
-            self.lower = two.copy()
-        elif shallow is None:
-            self.lower = np.minimum(two, literals.outvoted + 4 * state.penalty)
-        else:
-            deeper = literals.outvoted + self.depth * state.penalty
-            self.lower = np.minimum(shallow.lower, deeper)
-            self.upper = shallow.upper.copy()
-            self._trees = {k: self._reuse(shallow, k) for k in range(2 * self.n_features)}
-        # A literal that holds all rows, none or too few is no split.
-        self.lower[two >= INFEASIBLE] = INFEASIBLE
-        if not self.complete:
-            self.lower[:] = 0.0
-        self.best, self.root = self.leaf, -1
-        self.allowed = np.ones(self.n_features, bool)
-        self._collect_best()
-
-    def _reuse(self, shallow: LiteralNode, literal: int) -> Callable[[], PathTree]:
-        return lambda: shallow.literal_tree(literal)
-
-    def _start_table(self) -> None:
-        """Pair table of depth-two costs: bounds by one split, or three leaves and more."""
-        rows, literals, size = self.state.rows, self.literals, 2 * self.n_features
-        stump = np.empty((size, size))
-        stump[:, 0::2] = literals.side_cost[:, 0]
-        stump[:, 1::2] = literals.side_cost[:, 1]
-        # No information, not impossibility: a literal may hold all rows of another one, or leave
-        # too few on the other side, and its pair is still reached from the other literal.
-        stump[stump >= INFEASIBLE] = 0.0
-        chosen = self.subset[rows.minority[self.subset] > 0]
-        on = rows.columns[:, chosen].astype(np.float64)
-        both = np.empty((size, len(chosen)))
-        both[0::2], both[1::2] = 1 - on, on
-        outvoted = (both * rows.minority[chosen]) @ both.T
-        outvoted += 3 * self.state.penalty
-        table = np.minimum(stump, outvoted, out=outvoted)
-        self.table = np.maximum(table, table.T, out=stump)
-        self.known = np.zeros((size, size), np.uint8)
-        self._parent = np.empty(len(self.subset), np.int64)
-
-    @property
-    def feature_lower(self) -> np.ndarray:
-        """Lower bound on the cost with every feature at the root, shape (n_features,)."""
-        return np.where(self.allowed, self.lower[0::2] + self.lower[1::2], INFEASIBLE)
-
-    @property
-    def feature_upper(self) -> np.ndarray:
-        """Cost of the best known tree with every feature at the root, shape (n_features,)."""
-        return np.where(self.allowed, self.upper[0::2] + self.upper[1::2], INFEASIBLE)
-
-    @property
-    def bound(self) -> float:
-        """Lower bound on the cost of the node."""
-        if not self.complete:
-            return min(self.best, self.outvoted + self.state.penalty)
-        lowest = float(self.feature_lower.min(initial=INFEASIBLE))
-        return max(min(self.best, lowest), min(self.best, self.outvoted + self.state.penalty))
-
-    def _collect_best(self) -> None:
-        cost = self.feature_upper
-        if len(cost):
-            f = int(cost.argmin())
-            if cost[f] < self.best - self.state.slack:
-                self.best, self.root = float(cost[f]), f
-
-    def search(
-        self,
-        limit: float = np.inf,
-        steps: int = 1,
-        dives: int = 0,
-        on_step: Callable[[], None] | None = None,
-    ) -> tuple[float, float]:
-        """Solve the node, or prove that it costs ``limit`` or more.
-
-        Parameters
-        ----------
-        limit : float
-        steps : int
-            In how many steps the bound of a feature is raised to the incumbent.
-        dives : int
-            How many of the most promising features are solved before anything else.
-        on_step : callable, optional
-            Called after every tightening.
-
-        Returns
-        -------
-        tuple of (float, float)
-            Lower bound and best cost; equal (within the slack) when solved.
-        """
-        state = self.state
-        promising = np.argsort(self.feature_upper, kind="stable")[:dives]
-        for f in promising[self.allowed[promising]] if self.complete else []:
-            self.tighten(int(f), min(self.best, limit))
-            if on_step is not None:
-                on_step()
-        while self.complete and not state.stop[0]:
-            target = min(self.best, limit)
-            bounds = self.feature_lower
-            f = int(bounds.argmin()) if len(bounds) else -1
-            if f < 0 or bounds[f] >= target - state.slack:
-                break
-            stride = max((target - bounds[f]) / steps, state.penalty, 1.0)
-            self.tighten(f, min(target, bounds[f] + stride))
-            if on_step is not None:
-                on_step()
-        return self.bound, self.best
-
-    def tighten(self, f: int, goal: float) -> None:
-        """Raise the bound of feature ``f`` to ``goal``, or solve both of its sides."""
-        sides = [2 * f, 2 * f + 1]
-        sides.sort(key=lambda k: -self.literals.depth_two[k])
-        for literal, other in (sides, sides[::-1]):
-            if self.lower[0::2][f] + self.lower[1::2][f] >= goal - self.state.slack:
-                break
-            if not self._solved(literal):
-                self._solve(literal, goal - self.lower[other])
-        self._collect_best()
-
-    def _solved(self, literal: int) -> bool:
-        return bool(self.lower[literal] >= self.upper[literal] - self.state.slack)
-
-    def _solve(self, literal: int, limit: float) -> None:
-        """Solve the subtree below a literal up to ``limit`` and spread what was learned."""
-        state = self.state
-        if self.depth == 4:
-            lower, upper, feature = close_depth_three(
-                state.rows, state.pairs, self.subset, self._parent, self._child, literal,
-                limit, state.penalty, state.slack, self.literals, self.table, self.known,
-                state.stop, state.runs,
-            )  # fmt: skip
-            tree: Callable[[], PathTree] = lambda: self._split_tree(literal, feature)  # noqa: E731
-        else:
-            node = self._child_node(literal)
-            lower, upper = node.search(limit)
-            tree = node.tree
-        if upper < self.upper[literal] - state.slack:
-            self.upper[literal] = upper
-            # Deeper nodes hold large tables: build their tree now and let them go.
-            self._trees[literal] = tree if self.depth == 4 else _constant(tree())
-        if lower > self.lower[literal]:
-            solved = lower >= self.upper[literal] - state.slack
-            self.lower[literal] = self.upper[literal] if solved else lower
-            self._spread(literal)
-        if state.check is not None and not state.stop[0]:
-            state.check.costs(self, literal)
-
-    def _child_node(self, literal: int) -> LiteralNode:
-        """Node below a literal; kept for a later, higher limit where the tables are small."""
-        node = self._children.get(literal)
-        if node is None:
-            node = LiteralNode(self.state, self.literal_rows(literal), self.depth - 1)
-            if self.keeps_children:
-                self._children[literal] = node
-        return node
-
-    @property
-    def keeps_children(self) -> bool:
-        """Whether the nodes below all literals together fit into memory."""
-        per_node = _BYTES_PER_PAIR * self.n_features**2
-        return self.depth == 5 and 2 * self.n_features * per_node <= _MEMORY
-
-    def _spread(self, literal: int) -> None:
-        """Similarity bounds from one literal to all others."""
-        weight, ones = self.literals.weight[literal], self.literals.ones[literal]
-        missing = np.empty(2 * self.n_features)
-        missing[1::2], missing[0::2] = weight - ones, ones
-        learned = self.lower[literal] - missing
-        if self.state.rows.shape[1] > 1:
-            # Only a subset of the literal's rows may be compared: S' inside S.
-            learned = np.where(self._inside(literal), learned, 0.0)
-        np.minimum(learned, self.upper, out=learned)
-        np.maximum(self.lower, learned, out=self.lower)
-
-    def _inside(self, literal: int) -> np.ndarray:
-        """Tell which literals hold no other rows than this one; rows of weight zero count."""
-        columns = self.state.rows.columns
-        shared_ones = columns[:, self.literal_rows(literal)].sum(axis=1, dtype=np.int64)
-        ones = columns[:, self.subset].sum(axis=1, dtype=np.int64)
-        inside = np.empty(2 * self.n_features, bool)
-        inside[1::2] = shared_ones == ones
-        n_shared = np.count_nonzero(columns[literal >> 1, self.subset] == (literal & 1))
-        inside[0::2] = n_shared - shared_ones == len(self.subset) - ones
-        return inside
-
-    def literal_rows(self, literal: int) -> np.ndarray:
-        """Return the rows of the node that satisfy a literal."""
-        column = self.state.rows.columns[literal >> 1, self.subset]
-        return self.subset[column == (literal & 1)]
-
-    def _split_tree(self, literal: int, feature: int) -> PathTree:
-        """Tree below a literal with D2S trees on both sides of ``feature`` (-1: D2S itself)."""
-        rows = self.literal_rows(literal)
-        if feature < 0:
-            return self.state.depth_two_tree(rows)
-        on = self.state.rows.columns[feature, rows] > 0
-        left = self.state.depth_two_tree(rows[~on])
-        return Branch(feature, left, self.state.depth_two_tree(rows[on]))
-
-    def literal_tree(self, literal: int) -> PathTree:
-        """Return the best known tree below a literal."""
-        maker = self._trees.get(literal)
-        return self._split_tree(literal, -1) if maker is None else maker()
-
-    def root_tree(self, f: int) -> PathTree:
-        """Return the best known tree with feature ``f`` at the root."""
-        return Branch(f, self.literal_tree(2 * f), self.literal_tree(2 * f + 1))
-
-    def tree(self) -> PathTree:
-        """Return the best known tree of the node."""
-        if self.root < 0:
-            return self.state.depth_two_tree(self.subset, 0)
-        return self.root_tree(self.root)
-
-    def feature_costs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds on the cost with every feature at the root, restricted or not."""
-        lower = self.lower[0::2] + self.lower[1::2]
-        return lower, self.upper[0::2] + self.upper[1::2]
-
-    def restrict_root(self, f: int) -> None:
-        """Allow only trees with feature ``f`` at the root."""
-        self.allowed[:] = False
-        self.allowed[f] = True
-        self.leaf, self.best, self.root = INFEASIBLE, INFEASIBLE, -1
-        self._collect_best()
+    n_columns = rows.sequence.shape[0]
+    most = 2 ** (depth - 1)
+    lowest = max(1, leaves - most)
+    n_ways = max(1, min(most, leaves - 1) - lowest + 1)
+    start = zeros(n_columns * n_ways + 1)
+    column = np.empty(n_columns * n_ways, np.int64)
+    shares = np.empty((n_columns * n_ways, 2), np.int64)
+    none = np.empty(0, np.int64)
+    only_count = np.int64(-1)
+    for g in range(n_columns):
+        n = count_thresholds(rows, g, smallest, none, none, only_count)
+        for i in range(n_ways):
+            way = g * n_ways + i
+            start[way + 1] = start[way] + n
+            column[way] = g
+            shares[way, 0] = lowest + i
+            shares[way, 1] = min(most, leaves - lowest - i)
+    n_all = start[-1]
+    passed, rank = np.empty(n_all, np.int64), np.empty(n_all, np.int64)
+    for way in range(n_columns * n_ways):
+        count_thresholds(rows, column[way], smallest, passed, rank, start[way])
+    bound = filled(n_columns * n_ways, INFINITE)
+    for way in range(n_columns * n_ways):
+        if start[way + 1] > start[way]:
+            bound[way] = 2 * price
+    left, right = filled(n_all, price), filled(n_all, price)
+    own_left = left if smallest == 1 else filled(n_all, price)
+    own_right = right if smallest == 1 else filled(n_all, price)
+    reached = filled(n_columns * n_ways, INFINITE)
+    return Node(
+        start, column, shares, bound, reached, left, right, own_left, own_right, passed, rank
+    )
 
 
-def _constant(tree: PathTree) -> Callable[[], PathTree]:
-    return lambda: tree
+@inner
+def graft(plan, part, side):
+    """Copy the plan of a child below row 1 of a plan."""
+    first = 1
+    while first < len(part):
+        for i in range(first, min(2 * first, len(part))):
+            for q in range(4):
+                plan[i + first * (1 + side), q] = part[i, q]
+        first *= 2
 
 
-class ShallowNode:
-    """The interface of `LiteralNode` for depths 1 and 2, where one D2S answers everything."""
+@inner
+def choose_way(node, target, score):
+    """The way with the lowest bound below the target, by score of its column on ties; or -1."""
+    best = -1
+    for way in range(len(node.bound)):
+        if node.bound[way] >= target:
+            continue
+        if best < 0 or node.bound[way] < node.bound[best]:
+            best = way
+        elif node.bound[way] == node.bound[best]:
+            if score[node.column[way]] < score[node.column[best]]:
+                best = way
+    return best
 
-    def __init__(self, state: SearchState, subset: np.ndarray, depth: int) -> None:
-        self.state = state
-        self.subset = subset
-        self.depth = depth
-        state.nodes += 1
-        state.runs[0] += 1
-        rows, pairs = state.rows, state.pairs
-        count = pair_scores(rows, subset, len(subset), pairs)
-        weight = sum(int(v) for v in pairs.totals[: int(rows.shape[0])])
-        sides = np.full((2, rows.bits.shape[1]), INFEASIBLE)
-        if depth == 1:
-            pairs.stump[:] = -1
-        if count:
-            side_costs(rows, pairs, weight, state.penalty, sides)
-        self._feature_cost = sides[0] + sides[1]
-        value, self._tree, _ = canonical_tree(
-            rows, pairs, subset, state.penalty, state.slack, depth
-        )
-        self.best = self.bound = weight - value
 
-    def feature_costs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds on the cost with every feature at the root (they agree)."""
-        return self._feature_cost, self._feature_cost
+@inner
+def side_bound(node, side, j):
+    """Lower bound on the cost of one side of a threshold."""
+    if side == 0:
+        return max(node.own_left[j], node.left[j])
+    return max(node.own_right[j], node.right[j])
 
-    def restrict_root(self, f: int) -> None:
-        """Allow only trees with feature ``f`` at the root."""
-        self.best = self.bound = float(self._feature_cost[f])
-        if self.best < INFEASIBLE:
-            on = self.state.rows.columns[f, self.subset] > 0
-            left = self.state.depth_two_tree(self.subset[~on], self.depth - 1)
-            right = self.state.depth_two_tree(self.subset[on], self.depth - 1)
-            self._tree = Branch(f, left, right)
 
-    def tree(self) -> PathTree:
-        """Return the best tree."""
-        return self._tree
+@inner
+def bound_at(node, j):
+    """Lower bound on every tree with a threshold at the root."""
+    return max(node.own_left[j], node.left[j]) + max(node.own_right[j], node.right[j])
+
+
+@inner
+def raise_bound(node, side, j, low, own):
+    """Take over a lower bound of a side, with the smallest leaf (`own`) or without it."""
+    if side == 0:
+        bounds = node.own_left if own else node.left
+    else:
+        bounds = node.own_right if own else node.right
+    bounds[j] = max(bounds[j], low)
+
+
+@inner
+def proven(node, best, cutoff, slack):
+    """Lower bound of a finished node: the cost of its best tree if that is below the cutoff."""
+    low = best
+    for way in range(len(node.bound)):
+        low = min(low, node.bound[way])
+    return best if best <= cutoff and low >= best - 2 * slack else low
+
+
+@inner
+def choose_threshold(node, way, target):
+    """Middle of the open run around the best threshold of a way, and half the run's weight.
+
+    The threshold is -1 where none is open.
+    """
+    a, z = node.start[way], node.start[way + 1]
+    low = a
+    for j in range(a, z):
+        if bound_at(node, j) < bound_at(node, low):
+            low = j
+    if bound_at(node, low) >= target:
+        return np.int64(-1), 0.0
+    high = low
+    while low > a and bound_at(node, low - 1) < target:
+        low -= 1
+    while high < z - 1 and bound_at(node, high + 1) < target:
+        high += 1
+    middle = 0.5 * (node.passed[low] + node.passed[high])
+    half = 0.5 * (node.passed[high] - node.passed[low])
+    j = low
+    while j < high and node.passed[j] < middle:
+        j += 1
+    return j, half
+
+
+@inner
+def carry_over(node, way, smallest):
+    """Sweep the bounds of a way, and take over its lowest."""
+    a, z = node.start[way], node.start[way + 1]
+    sweep(node.left[a:z], node.right[a:z], node.passed[a:z], z - a)
+    if smallest > 1:
+        left, right, passed = node.own_left, node.own_right, node.passed
+        for j in range(a + 1, z):
+            right[j] = max(right[j], right[j - 1] - (passed[j] - passed[j - 1]))
+        for j in range(z - 2, a - 1, -1):
+            left[j] = max(left[j], left[j + 1] - (passed[j + 1] - passed[j]))
+    low = INFINITE
+    for j in range(a, z):
+        low = min(low, bound_at(node, j))
+    node.bound[way] = max(node.bound[way], low)
+
+
+@outer
+def search(rows, terms, node, depth, smallest, best, cutoff, score, only, steps, plan):
+    """Solve thresholds of a node until no tree can beat the best one and the cutoff.
+
+    Parameters
+    ----------
+    rows : Rows
+    terms : Terms
+    node : Node
+        Changed: bounds rise.
+    depth : int
+        Most splits on a path, 3 or more.
+    smallest : int
+        Rows that every leaf must have.
+    best, cutoff : float
+        Cost of the best tree; trees of the cutoff or more are of no interest.
+    score : (n_columns,) float64
+        Columns of low score are tried first.
+    only : int
+        The only way to look at; -1 for all.
+    steps : int
+        Thresholds to solve at most; -1 for no limit.
+    plan : (2^depth, 4) int32
+        Filled where a better tree is found.
+
+    Returns
+    -------
+    float
+        Cost of the best tree.
+    """
+    slack = terms.slack
+    n_columns, m = rows.sequence.shape
+    keep = np.empty((2, m), np.uint8)
+    part = np.empty((2, 2 ** (depth - 1), 4), np.int32)
+    below = np.empty(n_columns)
+    size, got = np.empty(2, np.int64), np.empty(2)
+    roots = np.empty(n_columns, np.uint8)
+    for g in range(n_columns):
+        roots[g] = 1
+    # Literals would make second specialisations, which cost time and break the cache.
+    every, free = np.int64(-1), np.int64(1)
+    while steps != 0 and not terms.stop[0]:
+        steps -= 1
+        target = min(best, cutoff) - slack
+        way = only if only >= 0 else choose_way(node, target, score)
+        if way < 0 or node.bound[way] >= target:
+            break
+        j, half = choose_threshold(node, way, target)
+        if j < 0:
+            node.bound[way] = target
+            continue
+        size[0], size[1] = 0, 0
+        for i in range(m):
+            side = 0 if rows.rank[node.column[way], i] <= node.rank[j] else 1
+            keep[side, i], keep[1 - side, i] = 1, 0
+            size[side] += 1
+        # First without a smallest leaf; then with it, where that leaves the threshold open.
+        for counted in range(1 + (smallest > 1)):
+            got[0], got[1] = INFINITE, INFINITE
+            for turn in range(2):
+                if bound_at(node, j) >= target + turn * SLACK_SHARE * half:
+                    break
+                side = turn if size[0] >= size[1] else 1 - turn
+                reach = target + 2 * slack - side_bound(node, 1 - side, j) + SLACK_SHARE * half
+                child = restrict(rows, keep[side], size[side])
+                leaves, least = node.leaves[way, side], smallest if counted else 1
+                got[side], low = depth_two(
+                    child, terms, leaves, least, reach, roots, free, below, part[side]
+                )
+                trivial = min(got[side], reach) <= 2 * terms.price + slack
+                if depth > 3 and leaves > 3 and not trivial and not terms.stop[0]:
+                    inside = open_node(child, terms.price, depth - 1, leaves, least)
+                    got[side] = search(
+                        child, terms, inside, depth - 1, least, got[side], reach, below,
+                        every, every, part[side],
+                    )  # fmt: skip
+                    low = proven(inside, got[side], reach, slack)
+                if terms.stop[0]:
+                    return best
+                raise_bound(node, side, j, low, counted == 1)
+            cost = got[0] + got[1] if counted or smallest == 1 else INFINITE
+            node.reached[way] = min(node.reached[way], cost)
+            if cost < best - slack:
+                best = cost
+                for i in range(len(plan)):
+                    plan[i, 0] = NO_ROOT
+                plan[1, 0], plan[1, 1] = node.column[way], node.rank[j]
+                plan[1, 2], plan[1, 3] = node.leaves[way, 0], node.leaves[way, 1]
+                for side in range(2):
+                    graft(plan, part[side], side)
+        carry_over(node, way, smallest)
+    return best

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from octcore.kernels import inner
+from octcore.search.univariate.bit_rows import count_pairs
 from octcore.search.univariate.intrinsics import larger, minus, plus, shared_bits, times
-from octcore.search.univariate.rows import count_pairs
 
 _SCREEN_WORDS = 16
 """Words of the larger class from which screening can pay."""

@@ -1,411 +1,357 @@
-"""Exact search for optimal univariate trees: accuracy minus a penalty per leaf, at any depth.
+"""The exact search: what is asked, which kernels serve it, and the proof that comes back.
 
-The objective is turned into a cost in integer weight units, errors plus penalty per leaf, on the
-reduced instance of `presolve`. Depths up to two are one D2S; deeper trees are searched depth by
-depth (`path_node`), each depth giving bounds and an incumbent to the next.
-
-Ties: at depths up to three the tree is the canonical one of D2S (fewest leaves, then the
-lexicographically first structure); deeper, the same order is applied to the optimal roots found,
-and the tree is the same in every run that finishes.
-
-`path_search` returns the proof as well: a valid bound at any time, and for every feature the best
-value with that feature at the root.
+Costs are errors plus a price for every leaf, in units of weight.  Two kinds of kernels find the
+best subtrees of depth two below a set of rows.  `pairs` counts rows by pairs of 0/1 columns, which
+is quick where columns have few thresholds; `depth_two` goes through sorted columns for sixteen
+thresholds at once.  The table decides.  While neither is compiled, `plain` answers small questions.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Literal, cast
 
 import numpy as np
 
 from octcore import kernels
-from octcore.errors import SettingsError
-from octcore.search.univariate.constant_root import (
-    has_idle_root,
-    may_be_idle,
-    search_below_constant,
+from octcore.search.univariate import plain, warm_up
+from octcore.search.univariate.bit_search import BitSearch
+from octcore.search.univariate.lane_search import LaneSearch, integer_width
+from octcore.search.univariate.question import (
+    INFINITE,
+    Answer,
+    Moment,
+    Nested,
+    Question,
+    Report,
+    State,
+    Status,
 )
-from octcore.search.univariate.depth_two import TIE
-from octcore.search.univariate.kernels import INFEASIBLE
-from octcore.search.univariate.large_price import LARGEST_PRICE, search_with_smaller_price
-from octcore.search.univariate.leaves import search_by_leaves
-from octcore.search.univariate.node import LiteralNode, SearchState, ShallowNode
-from octcore.search.univariate.presolve import Presolved, presolve
-from octcore.search.univariate.problem import PathEvent, PathProblem, PathSearchResult, Status
 from octcore.search.univariate.runner import run_watched
-from octcore.search.univariate.tree import (
-    Branch,
-    Leaf,
-    PathTree,
-    canonical_key,
-    count_leaves,
-    map_features,
-)
-from octcore.search.univariate.warm_up import sets
+from octcore.search.univariate.table import Inquiry, Table, make_table
+from octcore.tree.tree import Split, Tree
 
-_BOUND_STEPS = 8
-"""In how many steps the bound of a root feature rises to the incumbent (a falling global bound)."""
-_SAME = 1e-9
-"""Objectives closer than this are equal."""
-_CLOSED = 3e-9
-"""A bound this close to the incumbent is closed: the slack of the search, and rounding."""
-_LARGE = 2_000_000
-"""Rows times squared features from which a depth-four search takes more than some 50 ms."""
-_DIVES = 3
-"""How many promising roots are solved first, for a good incumbent early."""
-_MOST_TIES = 200
-"""How many roots of equal value are compared for the canonical choice."""
+BEAT_SECONDS = 0.08
+"""Longest silence of a search, about."""
+QUICK_SECONDS = 0.02
+"""How long a search goes on before it moves to a second thread, about."""
+QUICK_CELLS = 60_000
+"""Rows times columns up to which a first piece of work is short for certain."""
+SAME = 1e-9
+"""Costs closer than this share of the total weight are equal."""
+LARGEST_PENALTY = 2.0
+"""A leaf gains an accuracy of 1 at most: beyond this price the best trees are always those with
+fewest leaves.  The search is asked with this one, so that its costs stay exact."""
+BITS_EACH, MOST_BITS = 12, 1000
+"""Thresholds a column, and in all, up to which pairs of 0/1 columns are counted."""
 
 
-def path_search(
-    problem: PathProblem,
-    on_event: Callable[[PathEvent], None] | None = None,
+def answer(
+    question: Question,
+    on_report: Callable[[Report], None] | None = None,
     cancel: Callable[[], bool] | None = None,
     time_limit: float | None = None,
-) -> PathSearchResult:
+) -> Answer:
     """Find the optimal tree and prove it, or return the best tree and a valid bound.
 
     Parameters
     ----------
-    problem : PathProblem
-    on_event : callable, optional
-        Receives every `PathEvent` on the calling thread as it comes.
+    question : Question
+    on_report : callable, optional
+        Receives every `Report` on the calling thread.
     cancel : callable, optional
         Polled about every 50 ms on the calling thread; True ends the search.
     time_limit : float, optional
-        Seconds of wall-clock time.
-
-    Returns
-    -------
-    PathSearchResult
+        Seconds of wall-clock time, without those that compile kernels.
 
     Raises
     ------
     DataError, SettingsError
-        If the problem makes no sense, see `PathProblem.check`.
+        If the question makes no sense, see `Question.check`.
     """
-    problem.check()
-    forced = problem.root_feature
-    if forced is not None and problem.depth == 0:
-        raise SettingsError(
-            "CONFLICT", "A tree of depth 0 has no root split; drop root_feature.", "root_feature"
-        )
-    if problem.leaf_penalty > LARGEST_PRICE:
-        return search_with_smaller_price(path_search, problem, on_event, cancel, time_limit)
-    if forced is not None and has_idle_root(problem, forced):
-        return search_below_constant(path_search, problem, on_event, cancel, time_limit)
-    return _Search(problem, on_event).run(cancel, time_limit)
+    question.check()
+    return _Search(question, on_report or (lambda report: None)).run(cancel, time_limit)
+
+
+def make_inquiry(question: Question) -> Inquiry:
+    """Put a question into units of weight."""
+    table, smallest = make_table(question), question.smallest_leaf
+    uncounted = table.count == 0
+    if uncounted.any():  # to kernels every row counts, all of these less than a counted one
+        share = int(uncounted.sum()) + 1
+        table = replace(table, count=share * table.count + uncounted)
+        smallest *= share
+    return Inquiry(
+        question=question,
+        table=table,
+        price=float(min(question.leaf_penalty, LARGEST_PENALTY) * table.total),
+        slack=SAME * max(1.0, table.total),
+        smallest=smallest,
+        roots=_root_mask(question, table),
+        stop=np.zeros(1, np.uint8),
+    )
+
+
+def is_feasible(inquiry: Inquiry) -> bool:
+    """Whether there is any tree: a leaf, or one split at a forced root."""
+    table, smallest = inquiry.table, inquiry.smallest
+    if not inquiry.is_forced:
+        return int(table.count.sum()) >= smallest
+    roots = np.flatnonzero(inquiry.roots)
+    enough = inquiry.question.leaf_limit > 1
+    return enough and any(_splits(table, int(h), smallest) for h in roots)
+
+
+def suits_bits(question: Question, table: Table) -> bool:
+    """Whether 0/1 columns serve a question best.
+
+    They show no split that parts rows of weight 0 alone from the others.
+    """
+    most = min(MOST_BITS, BITS_EACH * table.n_columns)
+    return bool((table.weight > 0).all()) and table.n_thresholds <= most
 
 
 class _Search:
-    """One run: the reduced instance, what is known so far, and the events."""
+    """One run: the table, what is known so far, and the reports."""
 
-    def __init__(self, problem: PathProblem, on_event: Callable[[PathEvent], None] | None) -> None:
-        self.problem = problem
-        self.on_event = on_event
-        self.begin = time.perf_counter()
-        self.events: list[PathEvent] = []
-        self.reduced: Presolved = presolve(
-            problem.X,
-            problem.y,
-            problem.weights,
-            problem.n_classes,
-            problem.forbidden_features,
-            problem.min_samples_leaf,
+    def __init__(self, question: Question, on_report: Callable[[Report], None]) -> None:
+        self.question, self.on_report = question, on_report
+        self.inquiry = inquiry = make_inquiry(question)
+        self.table, self.total = inquiry.table, inquiry.table.total
+        self.price, self.slack, self.stop = inquiry.price, inquiry.slack, inquiry.stop
+        self.post = self._forward
+        self.tree: Tree | None = None
+        self.cost = np.inf
+        self.lower = self.table.conflicts + self.price
+        self.by_column = np.full(self.table.n_columns, self.lower)
+        self.exact = np.zeros(self.table.n_columns, bool)
+        self.subtrees = 0
+        self.plain = False
+        self.recorded: Callable[[], tuple[Moment, ...]] = tuple
+        self.last_report = time.perf_counter()
+        self.compile_seconds = self.search_seconds = 0.0
+
+    def run(self, cancel: Callable[[], bool] | None, time_limit: float | None) -> Answer:
+        if not is_feasible(self.inquiry):
+            return Answer("infeasible", None, None, None, *self._no_roots())
+        pieces = self._pieces(cancel or (lambda: False))
+        self.on_report(Report("started", bound=self._value(self.lower)))
+        begin = time.perf_counter()
+        deadline = None if time_limit is None else begin + time_limit
+        reason = "finished"
+        if not self._at_once(pieces, cancel, deadline):
+
+            def work(post: Callable[[Report], None]) -> None:
+                self.post = post
+                for _ in pieces:
+                    pass
+
+            reason = run_watched(work, self.stop, self._forward, self._beating(cancel), deadline)
+        proven = self.tree is not None and self.cost <= self.lower + self.slack
+        self.search_seconds = time.perf_counter() - begin
+        return self._answer(cast(Status, "optimal" if proven else reason))
+
+    def _pieces(self, stop: Callable[[], bool]) -> Iterator[None]:
+        """The search in pieces, by the kernels that suit the table; they are compiled first."""
+        question, table, inquiry = self.question, self.table, self.inquiry
+        if not table.n_columns or question.depth == 0:
+            return self._single_leaf()
+        has_limit = question.leaf_limit < 2**question.depth
+        deep = min(question.depth, question.leaf_limit - 1)
+        by_bits = suits_bits(question, table)
+        needed = (
+            warm_up.bit_sets(table.total, question.depth, has_limit)
+            if by_bits
+            else warm_up.lane_sets(integer_width(table), deep > 2)
         )
-        self.total = self.reduced.total
-        slack = TIE * max(1.0, self.total)
-        self.state = SearchState(
-            self.reduced.rows, problem.leaf_penalty * self.total, slack, problem.threads
-        )
-        self.objective: float | None = None
-        self.tree: PathTree | None = None
-        self.bound = self.reduced.ceiling - problem.leaf_penalty
-        self.node: LiteralNode | ShallowNode | None = None
-        self.shallow: LiteralNode | ShallowNode | None = None
-        self.compile_seconds = 0.0
+        self.plain = plain.suits(inquiry) and not kernels.are_ready(*needed)
+        if self.plain:
+            kernels.prepare_later(*needed)
+            return self._plain()
+        self.compile_seconds = kernels.require(*needed, stop=stop)
+        if by_bits:
+            return BitSearch(inquiry, self._take_over).pieces()
+        search = LaneSearch(inquiry, self._take_over)
+        self.recorded = search.recorded
+        return search.pieces()
 
-    def run(self, cancel: Callable[[], bool] | None, time_limit: float | None) -> PathSearchResult:
-        """Compile if needed, search on a second thread, and collect the result."""
-        width = self.reduced.rows.bits.dtype.itemsize * 8
-        needed = sets(width, self.problem.depth, self.problem.max_leaves is not None)
-        self.compile_seconds = kernels.require(*needed, stop=cancel or (lambda: False))
-        self.begin += self.compile_seconds
-        self._emit(PathEvent("started", self._seconds(), bound=self.bound))
-        if self._is_impossible():
-            return self._result("infeasible")
-        deadline = None if time_limit is None else self.begin + time_limit
-        reason = run_watched(self._work, self.state.stop, self._emit, cancel, deadline)
-        if self.objective is not None and self.objective >= self.bound - _CLOSED:
-            return self._result("optimal")
-        if reason == "finished":
-            assert self.objective is None, "the search ended without closing its gap"
-            return self._result("infeasible")
-        return self._result(cast(Status, reason))
+    def _at_once(
+        self, pieces: Iterator[None], cancel: Callable[[], bool] | None, deadline: float | None
+    ) -> bool:
+        """Whether the search was over after the first pieces.
 
-    def _is_impossible(self) -> bool:
-        """Tell whether the leaf size or the root rules out every tree at first sight."""
-        problem, root = self.problem, self.problem.root_feature
-        if root is not None and (problem.max_leaves == 1 or self._position(root) < 0):
-            return True
-        return problem.min_samples_leaf > len(problem.y)
-
-    def _work(self, post: Callable[[PathEvent], None]) -> None:
-        """Body of the second thread."""
-        problem = self.problem
-        self._offer(problem.start, "warm start", post)
-        self._offer(self._single_leaf(), "search", post)
-        subset = np.arange(len(self.reduced.rows.block))
-        depth = problem.depth if len(self.reduced.columns.kept) else 0
-        if depth > 0:
-            self._depth_by_depth(subset, depth, post)
-        elif problem.root_feature is None:
-            self._lower_bound(
-                self.reduced.total - float(self.reduced.class_weight.max()) + self.state.penalty,
-                post,
-            )
-        if problem.max_leaves is not None and not self.state.stop[0]:
-            self._limit_leaves(subset, post)
-
-    def _depth_by_depth(
-        self, subset: np.ndarray, depth: int, post: Callable[[PathEvent], None]
-    ) -> None:
-        """Search every depth up to the last; each gives bounds and trees to the next."""
-        node: LiteralNode | None = None
-        if depth <= 2:
-            self._finish(ShallowNode(self.state, subset, depth), True, post)
-            if depth == 2:
-                self.shallow = ShallowNode(self.state, subset, 1)
-            return
-        self.shallow = ShallowNode(self.state, subset, 2)
-        for current in range(3, depth + 1):
-            node = LiteralNode(self.state, subset, current, node)
-            self.node, last = node, current == depth
-            if self.problem.root_feature is not None:
-                node.restrict_root(self._position(self.problem.root_feature))
-            step = partial(self._progress, node, last, post)
-            stepwise = self._is_large() if current <= 4 else node.keeps_children
-            steps, dives = (_BOUND_STEPS if stepwise else 1), (_DIVES if current > 3 else 0)
-            node.search(self._cutoff() if last else np.inf, steps, dives, step)
-            if last and not self.state.stop[0]:
-                # A claimed start value that nothing attains must not end the search.
-                node.search(np.inf, steps, 0, step)
-                self._close_roots(node, step)
-            self._progress(node, last, post)
-            if self.state.stop[0]:
-                return
-            if last:
-                self._break_ties(node, post)
-            else:
-                self.shallow = node
-
-    def _is_large(self) -> bool:
-        """Tell whether the search lasts long enough for a bound that falls in steps."""
-        n_rows, n_features = self.reduced.rows.bits.shape
-        return n_rows * n_features**2 > _LARGE
-
-    def _close_roots(self, node: LiteralNode, step: Callable[[], None]) -> None:
-        """Make the value of every root feature exact if the caller wants that."""
-        if not self.problem.all_root_values:
-            return
-        for f in np.flatnonzero(node.feature_lower < INFEASIBLE):
-            if self.state.stop[0]:
-                return
-            node.tighten(int(f), INFEASIBLE)
-            step()
-
-    def _break_ties(self, node: LiteralNode, post: Callable[[PathEvent], None]) -> None:
-        """Among roots that tie, prefer few leaves and then the canonical order."""
-        tied = np.flatnonzero(node.feature_upper <= node.best + self.state.slack)[:_MOST_TIES]
-        if node.root < 0 or len(tied) < 2 or self.problem.max_leaves is not None:
-            return
-        trees: list[PathTree] = []
-        for f in tied:
-            if self.state.stop[0]:
-                return
-            trees.append(self._original(node.root_tree(int(f))))
-        tree = min(trees, key=lambda tree: (count_leaves(tree), canonical_key(tree)))
-        if tree != self.tree and self.problem.objective(tree) >= (self.objective or 0.0) - _SAME:
-            self.objective, self.tree = self.problem.objective(tree), tree
-            post(self._event("incumbent", tree, "ties"))
-
-    def _finish(self, node: ShallowNode, last: bool, post: Callable[[PathEvent], None]) -> None:
-        self.node = node
-        if self.problem.root_feature is not None:
-            node.restrict_root(self._position(self.problem.root_feature))
-        self._progress(node, last, post)
-
-    def _limit_leaves(self, subset: np.ndarray, post: Callable[[PathEvent], None]) -> None:
-        """Solve again with a limit on the leaves if the tree without it is too large."""
-        if self.objective is not None and self.objective >= self.bound - _CLOSED:
-            return
-        root = self.problem.root_feature
-        found = search_by_leaves(
-            self.state,
-            subset,
-            self.problem.depth if len(self.reduced.columns.kept) else 0,
-            int(self.problem.max_leaves or 1),
-            None if root is None else self._position(root),
-        )
-        if self.state.stop[0]:
-            return
-        costs = [errors + self.state.penalty * leaves for leaves, errors, _ in found]
-        if not costs:
-            return
-        best = int(np.argmin(costs))
-        self._offer(self._original(found[best][2]), "search", post)
-        self._lower_bound(costs[best], post)
-
-    # Bookkeeping
-
-    def _seconds(self) -> float:
-        return time.perf_counter() - self.begin
-
-    def _emit(self, event: PathEvent) -> None:
-        self.events.append(event)
-        if self.on_event is not None:
-            self.on_event(event)
-
-    def _position(self, f: int) -> int:
-        return int(self.reduced.columns.position[f])
-
-    def _cutoff(self) -> float:
-        """Cost that a tree at least as good as the claimed start value must stay below."""
-        if self.problem.start_value is None:
-            return np.inf
-        return (1.0 - self.problem.start_value) * self.total + 4 * self.state.slack
-
-    def _single_leaf(self) -> Leaf:
-        return Leaf(int(self.reduced.class_weight.argmax()))
-
-    def _original(self, tree: PathTree) -> PathTree:
-        """Rename kernel features; a forced complement at the root swaps the children."""
-        columns = self.reduced.columns
-        tree = map_features(tree, lambda f: int(columns.kept[f]))
-        root = self.problem.root_feature
-        if root is None or isinstance(tree, Leaf):
-            return tree
-        left, right = tree.left, tree.right
-        return Branch(root, right, left) if columns.flipped[root] else Branch(root, left, right)
-
-    def _offer(self, tree: PathTree | None, source: str, post: Callable[[PathEvent], None]) -> None:
-        """Take a tree as incumbent if it is allowed and better."""
-        if tree is None or not self.problem.allows(tree):
-            return
-        objective = self.problem.objective(tree)
-        if self.objective is not None and objective <= self.objective + _SAME:
-            return
-        self.objective, self.tree = objective, tree
-        self.bound = max(self.bound, objective)
-        post(self._event("incumbent", tree, source))
-
-    def _lower_bound(self, cost: float, post: Callable[[PathEvent], None]) -> None:
-        """Take over a lower bound on the cost of the whole problem.
-
-        That no tree is possible is no bound: the status says so in the end.
+        On few rows these are short, and take less time than a second thread that can be watched.
         """
-        if cost >= INFEASIBLE:
+        most = QUICK_CELLS if self.question.depth <= 3 else QUICK_CELLS // 10
+        begin = before = time.perf_counter()
+        while self.table.rank.size <= most:
+            now = time.perf_counter()
+            is_late = deadline is not None and now >= deadline
+            if is_late or now - before > QUICK_SECONDS / 4 or now - begin > QUICK_SECONDS:
+                break
+            if cancel is not None and cancel():
+                break
+            before = now
+            try:
+                next(pieces)
+            except StopIteration:
+                return True
+        return False
+
+    def _forward(self, report: Report) -> None:
+        self.last_report = time.perf_counter()
+        self.on_report(report)
+
+    def _beating(self, cancel: Callable[[], bool] | None) -> Callable[[], bool]:
+        """Ask `cancel`, and say that the search goes on where nothing else was said for long."""
+
+        def ask() -> bool:
+            if time.perf_counter() - self.last_report > BEAT_SECONDS:
+                self._forward(self._report("progress"))
+            return cancel is not None and cancel()
+
+        return ask
+
+    def _single_leaf(self) -> Iterator[None]:
+        """Where no column can be tested."""
+        counts = self.table.class_weight
+        self._offer(float(self.total - counts.max()) + self.price, int(counts.argmax()))
+        self._bound(self.cost)
+        yield
+
+    def _take_over(self, state: State) -> None:
+        """Take over what a search knows."""
+        self.subtrees = state.subtrees
+        if state.nested is not None:
+            self._offer(state.best, state.nested)
+        self.by_column = np.maximum(self.by_column, state.by_column)
+        self.exact = (state.reached <= self.by_column + self.slack) | (self.by_column >= INFINITE)
+        self._bound(state.lower)
+
+    def _plain(self) -> Iterator[None]:
+        """The search in plain array operations, all in one piece."""
+        yield
+        search = plain.PlainSearch(self.inquiry)
+
+        def report(by_column: np.ndarray, best: plain.Found) -> None:
+            self.subtrees = search.subtrees
+            self._offer(best.cost, best.tree)
+            self.by_column = np.maximum(self.by_column, by_column)
+            self._bound(min(float(by_column.min()), best.cost))
+
+        rows = np.arange(len(self.table.y))
+        roots = self.inquiry.roots if self.inquiry.is_forced else None
+        try:
+            best = search.solve(rows, self.question.depth, roots, report)
+        except plain.StoppedError:
             return
-        bound = 1.0 - cost / self.total
-        if self.objective is not None and bound < self.objective + _CLOSED:
-            bound = self.objective
-        if bound < self.bound - _SAME:
-            self.bound = bound
-            post(self._event("bound"))
+        self.subtrees = search.subtrees
+        self._offer(best.cost, best.tree)
+        self._bound(best.cost)
 
-    def _event(
-        self, kind: Literal["incumbent", "bound"], tree: PathTree | None = None, source: str = ""
-    ) -> PathEvent:
-        runs = int(self.state.runs[0])
-        return PathEvent(kind, self._seconds(), self.objective, self.bound, tree, source, runs)
+    def _offer(self, cost: float, nested: Nested) -> None:
+        """Take a better tree."""
+        if cost >= self.cost - self.slack:
+            return
+        self.cost = cost
+        self.tree = to_tree(nested, self.table, self.question)
+        self.post(Report("incumbent", tree=self.tree, subtrees=self.subtrees))
 
-    def _progress(
-        self, node: LiteralNode | ShallowNode, last: bool, post: Callable[[PathEvent], None]
-    ) -> None:
-        """Report a better tree or bound of a node that covers the whole data set."""
-        if node.best < INFEASIBLE:
-            objective = 1.0 - node.best / self.total
-            if self.objective is None or objective > self.objective + _SAME:
-                self._offer(self._original(node.tree()), "search", post)
-        if last:
-            self._lower_bound(node.bound, post)
+    def _bound(self, lower: float) -> None:
+        """Take over a lower bound on the cost of every tree."""
+        if lower > self.lower + self.slack:
+            self.lower = lower
+            self.post(self._report("bound", self._value(lower)))
 
-    # Result
+    def _report(self, kind: Literal["bound", "progress"], bound: float | None = None) -> Report:
+        return Report(kind, bound, subtrees=self.subtrees, latest=self._latest)
 
-    def _result(self, status: Status) -> PathSearchResult:
-        values, exact = self._root_values()
-        leaf = self._single_leaf()
-        allowed = self.problem.min_samples_leaf <= len(self.problem.y)
-        if status == "optimal":
-            self.bound = self.objective if self.objective is not None else self.bound
-        bound = None if status == "infeasible" else self.bound
-        finished = PathEvent(
-            "finished", self._seconds(), self.objective, bound, self.tree, "",
-            int(self.state.runs[0]),
-        )  # fmt: skip
-        self._emit(finished)
-        return PathSearchResult(
-            status=status,
-            tree=self.tree,
-            objective=self.objective,
-            bound=bound,
-            root_values=values,
-            root_exact=exact,
-            leaf_value=self.problem.objective(leaf) if allowed else None,
-            ceiling=self.reduced.ceiling,
-            nodes=self.state.nodes,
-            runs=int(self.state.runs[0]),
-            compile_seconds=self.compile_seconds,
-            search_seconds=self._seconds(),
-            events=tuple(self.events),
+    def _latest(self) -> Moment | None:
+        return next(reversed(self.recorded()), None)
+
+    def _value(self, cost: float, leaves: int = 0) -> float:
+        """Accuracy minus penalties of a cost; the tree has so many leaves at least."""
+        fewest = max(leaves, 1 if self.question.roots is None else 2)
+        surplus = max(0.0, self.question.leaf_penalty - LARGEST_PENALTY)
+        return 1.0 - cost / self.total - surplus * fewest
+
+    def _no_roots(self) -> tuple[np.ndarray, np.ndarray]:
+        n_features = np.asarray(self.question.X).shape[1]
+        return np.full(n_features, -np.inf), np.ones(n_features, bool)
+
+    def _answer(self, status: Status) -> Answer:
+        table = self.table
+        values, exact = self._no_roots()
+        may = np.flatnonzero(table.twin >= 0)
+        if self.question.roots is not None:
+            may = may[np.isin(may, self.question.roots)]
+        may = may[self.by_column[table.twin[may]] < INFINITE]
+        if self.question.depth > 0:
+            costs = self.by_column[table.twin[may]]
+            values[may] = [self._value(cost, 2) for cost in costs]
+            exact[may] = self.exact[table.twin[may]]
+        if self.tree is not None and self.tree.splits and status == "optimal":
+            root = int(np.flatnonzero(table.original == self.tree.splits[1].features[0])[0])
+            same = may[table.twin[may] == root]
+            values[same], exact[same] = self._value(self.cost, 2), True
+        leaf = None
+        if self.question.roots is None:
+            errors = self.total - int(table.class_weight.max())
+            leaf = self._value(errors + self.price)
+        return Answer(
+            status,
+            self.tree,
+            None if self.tree is None else self._value(self.cost),
+            self._value(min(self.lower, self.cost)),
+            values,
+            exact,
+            leaf,
+            self.subtrees,
+            self.compile_seconds,
+            self.search_seconds,
+            self.plain,
+            self.recorded,
         )
 
-    def _root_values(self) -> tuple[np.ndarray, np.ndarray]:
-        """Value of every original feature at the root, and whether it is exact."""
-        problem, columns = self.problem, self.reduced.columns
-        n_features = problem.X.shape[1]
-        first = self.reduced.ceiling - 2 * problem.leaf_penalty
-        values, exact = np.full(n_features, first), np.zeros(n_features, bool)
-        if problem.depth == 0 or problem.min_samples_leaf > len(problem.y):
-            return np.full(n_features, -np.inf), ~exact
-        forbidden = np.zeros(n_features, bool)
-        if problem.forbidden_features is not None:
-            forbidden = np.asarray(problem.forbidden_features, bool)
-        node = self.node
-        # What a search of smaller depth has found says nothing about trees of this depth.
-        if (
-            node is not None
-            and node.depth == problem.depth
-            and (isinstance(node, ShallowNode) or node.complete)
-        ):
-            lower, upper = node.feature_costs()
-            used = columns.position >= 0
-            position = columns.position[used]
-            cost = lower[position]
-            values[used] = np.minimum(first, 1.0 - cost / self.total)
-            values[used] = np.where(cost >= INFEASIBLE, -np.inf, values[used])
-            exact[used] = (cost >= upper[position] - self.state.slack) | (cost >= INFEASIBLE)
-        idle = (columns.position < 0) & ~forbidden
-        values[idle], exact[idle] = self._idle_root_value(first)
-        refused = idle & ~may_be_idle(problem)
-        values[refused], exact[refused] = -np.inf, True
-        if problem.max_leaves is not None and problem.max_leaves < 2**problem.depth:
-            exact[:] = False
-        values[forbidden], exact[forbidden] = -np.inf, True
-        return values, exact
 
-    def _idle_root_value(self, first: float) -> tuple[float, bool]:
-        """Value of a root that separates nothing: one level less and one empty leaf."""
-        problem = self.problem
-        best, bound = INFEASIBLE, 0.0
-        if problem.depth == 1 or not len(self.reduced.columns.kept):
-            best = bound = self.total - float(self.reduced.class_weight.max()) + self.state.penalty
-        elif self.shallow is not None and self.shallow.depth == problem.depth - 1:
-            best, bound = self.shallow.best, self.shallow.bound
-        if problem.root_feature is not None and problem.depth > 3:
-            bound = 0.0
-        value = 1.0 - (bound + self.state.penalty) / self.total
-        return min(first, value), bound >= best - self.state.slack
+def _root_mask(question: Question, table: Table) -> np.ndarray:
+    """Columns of the table that the root may test, shape ``(n_columns,)``."""
+    if question.roots is None:
+        return np.ones(table.n_columns, bool)
+    allowed = table.twin[list(question.roots)]
+    return np.isin(np.arange(table.n_columns), allowed[allowed >= 0])
+
+
+def _splits(table: Table, column: int, smallest: int) -> bool:
+    """Whether some threshold of a column leaves enough rows on both sides."""
+    sizes = np.bincount(table.rank[column], table.count)
+    passed = np.cumsum(sizes)[:-1]
+    return bool(((passed >= smallest) & (passed[-1] + sizes[-1] - passed >= smallest)).any())
+
+
+def to_tree(nested: Nested, table: Table, question: Question) -> Tree:
+    """Number the nodes of nested ``(column, rank, left, right)`` as a heap.
+
+    Splits with the same label on both sides are dropped, except for a forced root.
+    """
+    splits: dict[int, Split] = {}
+    labels: dict[int, int] = {}
+    stack: list[tuple[Nested, int]] = [(nested, 1)]
+    while stack:
+        here, node = stack.pop()
+        if not isinstance(here, tuple):
+            labels[node] = int(here)
+            continue
+        column, rank, left, right = here
+        threshold = table.threshold(column, rank)
+        splits[node] = Split.on_feature(int(table.original[column]), threshold)
+        stack += [(left, 2 * node), (right, 2 * node + 1)]
+    tree = Tree(splits, labels, np.asarray(question.X).shape[1], question.n_classes)
+    for node in sorted(tree.splits, reverse=True):
+        pair = tree.labels.get(2 * node), tree.labels.get(2 * node + 1)
+        forced = node == 1 and question.roots is not None
+        if pair[0] is not None and pair[0] == pair[1] and not forced:
+            tree = tree.collapse(node, pair[0])
+    return tree

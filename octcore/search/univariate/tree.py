@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from octcore.tree.tree import Split, Tree
+
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
@@ -82,6 +84,21 @@ def leaf_sizes(tree: PathTree, X: np.ndarray) -> list[int]:
         return [len(X)]
     right = X[:, tree.feature] > 0
     return leaf_sizes(tree.left, X[~right]) + leaf_sizes(tree.right, X[right])
+
+
+def heap(nested: PathTree, n_features: int, n_classes: int) -> Tree:
+    """Number the nodes of a nested record as a heap."""
+    splits: dict[int, Split] = {}
+    labels: dict[int, int] = {}
+    stack = [(nested, 1)]
+    while stack:
+        here, node = stack.pop()
+        if isinstance(here, Leaf):
+            labels[node] = here.label
+        else:
+            splits[node] = Split.on_feature(here.feature)
+            stack += [(here.left, 2 * node), (here.right, 2 * node + 1)]
+    return Tree(splits, labels, n_features, n_classes)
 
 
 def map_features(tree: PathTree, rename: Callable[[int], int]) -> PathTree:

@@ -16,8 +16,8 @@ from octcore.bench.peer_programs import Answer, Parity, Question, leaf_count, ro
 from octcore.bench.peers import PEERS, run_peer
 from octcore.bench.suites.peers import FAIR, FAIR_SETS, USUAL, instances
 from octcore.data.dataset import Dataset
-from octcore.search.univariate.problem import PathProblem
-from octcore.search.univariate.search import path_search
+from octcore.search.univariate import question as univariate
+from octcore.search.univariate.search import answer
 
 SEED, PENALTY, DEPTH = 5, 0.02, 2
 PARITY = {"statistical_parity": {"attribute": "x0", "max_gap": 0.1}}
@@ -47,7 +47,7 @@ def optimum(penalty: float = PENALTY) -> float:
     data = rows()
     assert data.y is not None
     X = data.frame.to_numpy(dtype="uint8")
-    found = path_search(PathProblem(X, data.y, data.n_classes, DEPTH, penalty))
+    found = answer(univariate.Question(X, data.y, data.n_classes, DEPTH, penalty))
     assert found.objective is not None
     return found.objective
 

@@ -228,7 +228,7 @@ def test_a_command_works_without_a_home(folder: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     code = (
         "from octcore import kernels\n"
-        "import octcore.search.univariate.warm_up, octcore.search.univariate.kernels\n"
+        "import octcore.search.univariate.warm_up, octcore.search.univariate.pairs\n"
         "print(kernels.cache_folder())"
     )
     done = subprocess.run(

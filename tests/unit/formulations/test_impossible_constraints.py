@@ -46,6 +46,7 @@ NOTHING = [
     {"root_feature": "f0", "max_leaves": 1},
     {"root_feature": "f0", "max_features": 0},
     {"root_feature": "f0", "min_samples_leaf": 5},
+    {"root_feature": "f2"},
     {"root_feature": "f2", "min_samples_leaf": 1},
     {"min_recall": {0: 1.0, 1: 1.0}, "max_splits": 0},
 ]
@@ -78,18 +79,3 @@ def test_no_tree_is_left(constraints: dict[str, Any], key: str, depth: int) -> N
     outcome, recorder, _ = _solved(key, depth, constraints)
     assert outcome.stop_reason is StopReason.INFEASIBLE
     assert recorder.tree is None
-
-
-@pytest.mark.parametrize("depth", [1, 2])
-@pytest.mark.parametrize("key", UNIVARIATE)
-def test_a_constant_root_costs_an_idle_leaf(key: str, depth: int) -> None:
-    outcome, recorder, _ = _solved(key, depth, {"root_feature": "f2"})
-    assert outcome.stop_reason is StopReason.OPTIMAL
-    assert recorder.tree is not None
-    assert recorder.tree.splits[1].features == (2,)
-    assert recorder.tree.n_leaves == depth + 1
-    wrong = 4 if depth == 1 else 2
-    expected = {"oct": wrong / 4 + 0.01 * depth, "bin-oct": wrong}
-    accuracy = 1 - wrong / 8 - 0.01 * (depth + 1)
-    assert recorder.objective == pytest.approx(expected.get(key, accuracy))
-    assert recorder.best_bound == pytest.approx(recorder.objective)

@@ -10,7 +10,7 @@ import pytest
 
 import octcore
 from octcore import kernels
-from octcore.engines import threshold_search as engine
+from octcore.engines import univariate_search as engine
 from octcore.engines.events import Event, Recorder
 from octcore.plotting.open_thresholds import (
     OpenThresholds,
@@ -21,15 +21,15 @@ from octcore.plotting.open_thresholds import (
     open_words,
 )
 from octcore.plotting.palette import LIGHT
-from octcore.search.thresholds.problem import ThresholdProblem
-from octcore.search.thresholds.search import threshold_search
-from octcore.search.thresholds.warm_up import sets
+from octcore.search.univariate.question import Question
+from octcore.search.univariate.search import answer
+from octcore.search.univariate.warm_up import lane_sets
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _kernels() -> None:
     """Plain operations, which answer while kernels are not compiled, keep no moments."""
-    kernels.require(*sets(2, True))
+    kernels.require(*lane_sets(2, True))
 
 
 def holds(spans, threshold: float) -> bool:
@@ -41,8 +41,8 @@ def test_better_roots_are_open_and_spans_shrink(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, y = rng.integers(0, 20, (60, 3)).astype(float), rng.integers(0, 2, 60)
     max_leaves = (None, 6)[seed % 2]
-    problem = ThresholdProblem(X, y, 2, 3, min_samples_leaf=1 + seed, max_leaves=max_leaves)
-    result = threshold_search(problem)
+    question = Question(X, y, 2, 3, min_samples_leaf=1 + seed, max_leaves=max_leaves)
+    result = answer(question)
     moments = result.moments
     assert result.status == "optimal"
     assert not moments[-1].open

@@ -5,23 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from octcore.search.univariate.bit_table import make_bits
+from octcore.search.univariate.by_leaves import optimal_by_leaves
 from octcore.search.univariate.checking import (
     VARIABLE,
     BoundCheck,
     bound_check,
     fewest_errors,
 )
-from octcore.search.univariate.frontier import optimal_by_leaves
-from octcore.search.univariate.node import LiteralNode
-from octcore.search.univariate.presolve import presolve
-from octcore.search.univariate.problem import PathProblem
-from octcore.search.univariate.search import path_search
+from octcore.search.univariate.literal_node import LiteralNode
+from octcore.search.univariate.question import Question
+from octcore.search.univariate.search import answer
+from octcore.search.univariate.table import make_table
+from tests.fuzz.questions import answered_by
 
 
-def _problem(seed: int, depth: int, **settings: object) -> PathProblem:
+def _question(seed: int, depth: int, **settings: object) -> Question:
     rng = np.random.default_rng(seed)
     X = (rng.random((24, 5)) < 0.4).astype(np.uint8)
-    return PathProblem(X, rng.integers(0, 3, 24), 3, depth, 0.01, **settings)  # type: ignore[arg-type]
+    return Question(X, rng.integers(0, 3, 24), 3, depth, 0.01, **settings)  # type: ignore[arg-type]
 
 
 def test_there_is_no_check_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,11 +43,12 @@ def test_right_bounds_pass(depth: int, smallest: int, monkeypatch: pytest.Monkey
         compare(check, *values)  # type: ignore[arg-type]
 
     monkeypatch.setattr(BoundCheck, "_compare", counted)
-    weights = np.arange(24) % 4
-    problem = _problem(depth, depth, weights=weights, min_samples_leaf=smallest)
-    assert path_search(problem).status == "optimal"
-    searched = len(compared)
-    assert optimal_by_leaves(problem)
+    weights = 1 + np.arange(24) % 4
+    question = _question(depth, depth, weights=weights, min_samples_leaf=smallest)
+    with answered_by("bits"):
+        assert answer(question).status == "optimal"
+        searched = len(compared)
+        assert optimal_by_leaves(question)
     assert 0 < searched < len(compared) or depth == 3
 
 
@@ -57,15 +60,16 @@ def test_a_wrong_bound_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
             super()._start_table()
             self.table *= 2
 
-    monkeypatch.setattr("octcore.search.univariate.search.LiteralNode", Doubled)
-    with pytest.raises(AssertionError, match="a bound of"):
-        path_search(_problem(1, 4))
+    monkeypatch.setattr("octcore.search.univariate.bit_search.LiteralNode", Doubled)
+    with answered_by("bits"), pytest.raises(AssertionError, match="a bound of"):
+        answer(_question(1, 4))
 
 
 def test_plain_errors_count_rows_for_the_leaf_size() -> None:
     X = np.array([[0], [0], [1], [1]], np.uint8)
     y, weights = np.array([0, 1, 1, 1]), np.array([2.0, 0.0, 3.0, 0.0])
     for smallest, expected in ((2, [2.0, 0.0]), (3, [2.0, 2.0]), (5, [np.inf, np.inf])):
-        rows = presolve(X, y, weights, 2, min_samples_leaf=smallest).rows
+        table = make_table(Question(X, y, 2, 1, weights=weights))
+        rows = make_bits(table, np.ones(1, bool), smallest).rows
         everything = np.arange(len(rows.block))
         assert fewest_errors(rows, everything, 1).tolist() == expected

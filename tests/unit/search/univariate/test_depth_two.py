@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from octcore.search.univariate.depth_two import DepthTwo
+from octcore.search.univariate.canonical import DepthTwo
 from octcore.search.univariate.tree import Branch, Leaf
 from tests.enumeration import best_tree, tree_value
 from tests.unit.search.univariate.depth_two_reference import reference_scores

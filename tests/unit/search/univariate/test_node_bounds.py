@@ -11,9 +11,11 @@ from functools import cache, cached_property
 import numpy as np
 import pytest
 
+from octcore.search.univariate.bit_table import make_bits, reduce_columns
 from octcore.search.univariate.leaves import LeavesNode
-from octcore.search.univariate.node import LiteralNode, SearchState
-from octcore.search.univariate.presolve import presolve, reduce_columns
+from octcore.search.univariate.literal_node import LiteralNode, SearchState
+from octcore.search.univariate.question import Question
+from octcore.search.univariate.table import make_table
 from tests.referee.univariate import error_table
 
 SLACK = 1e-6
@@ -44,8 +46,9 @@ class Small:
     @cached_property
     def state(self) -> SearchState:
         """Kernel data; price and leaf size are set by the test."""
-        rows = presolve(self.X, self.y, None, int(self.y.max()) + 1, None, self.smallest).rows
-        return SearchState(rows, 0.0, SLACK)
+        table = make_table(Question(self.X, self.y, int(self.y.max()) + 1, 3))
+        every = np.ones(table.n_columns, bool)
+        return SearchState(make_bits(table, every, self.smallest).rows, 0.0, SLACK)
 
     @property
     def subset(self) -> np.ndarray:
@@ -113,7 +116,8 @@ def test_costs_below_every_literal(depth: int, price: float, smallest: int) -> N
         state.penalty = price
         alone = LiteralNode(state, subset, depth)
         check_costs(alone, case)
-        alone.search(on_step=lambda: check_costs(alone, case))  # noqa: B023
+        for _ in alone.tightenings():
+            check_costs(alone, case)
         node: LiteralNode | None = None
         for level in range(3, depth + 1):
             node = LiteralNode(state, subset, level, node)
@@ -145,7 +149,7 @@ def test_no_similarity_by_leaves_under_a_leaf_size() -> None:
         "01101101100000111",
         smallest=4,
     )
-    node = LeavesNode(case.state, case.subset, 4, 16, None)
+    node = LeavesNode(case.state, case.subset, 4, 16)
     node.search()
     check_errors(node, case)
 
@@ -171,7 +175,7 @@ def check_errors(node: LeavesNode, case: Small) -> None:
 def test_errors_below_every_literal(depth: int, most: int, smallest: int) -> None:
     for seed in SEEDS if depth == 4 else SEEDS[:2]:
         case = small(seed, smallest)
-        node = LeavesNode(case.state, case.subset, depth, most, None)
+        node = LeavesNode(case.state, case.subset, depth, most)
         check_errors(node, case)
         _, best = node.search()
         check_errors(node, case)

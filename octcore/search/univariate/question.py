@@ -1,4 +1,4 @@
-"""Question, answer and events of the exact search over all thresholds, as frozen records."""
+"""What the exact search is asked, what it reports on the way, and what it answers."""
 
 from __future__ import annotations
 
@@ -13,32 +13,44 @@ from octcore.search.checks import check_ranges, check_rows
 from octcore.tree.tree import Tree
 
 Status = Literal["optimal", "time_limit", "cancelled", "infeasible"]
+Nested = tuple[int, int, "Nested", "Nested"] | int
+"""``(column, rank, left, right)`` of a table: ranks up to this one go left; or a leaf's label."""
+INFINITE = 1e300
+"""Cost of a tree that cannot be."""
 
 
 @dataclass(frozen=True, eq=False)
-class ThresholdProblem:
-    """Maximise weighted accuracy minus ``leaf_penalty`` per leaf over all axis-parallel trees.
+class Question:
+    """Maximise weighted accuracy minus ``leaf_penalty`` per leaf; every split tests one column.
+
+    Every split parts the rows that arrive at a threshold of one column; a column of 0 and 1 is one
+    with a single threshold.
 
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Finite numbers; columns of 0 and 1 are numbers like any other.
+        Finite numbers.
     y : ndarray of shape (n_samples,)
         Class indices below ``n_classes``.
     n_classes, depth : int
-        Number of classes; most splits on a path, 1 or more.
+        Number of classes; most splits on a path, 0 or more.
     leaf_penalty : float
         On the accuracy scale.
     weights : ndarray of shape (n_samples,) or None
         Not negative; accuracy is normalised by their sum.
+    counts : ndarray of shape (n_samples,), int64, or None
+        How many rows a row stands for where leaf sizes are counted; ones by default.
     min_samples_leaf : int
-        Rows, whatever their weight, that a leaf must have.
+        Rows, whatever their weight, that a leaf must have; no leaf is empty.
     max_leaves : int or None
         Largest number of leaves.
     forbidden : ndarray of shape (n_features,), bool, or None
         Columns that no split may test.
-    root_columns : tuple of int or None
+    roots : tuple of int or None
         Columns one of which the root must test; None for no requirement.
+    all_roots : bool
+        Whether the value of every column at the root is wanted exactly; where 0/1 columns serve
+        the question and leaves are limited, bounds are all there is.
     threads : int
         Threads that compute; they change no result.
     """
@@ -49,14 +61,16 @@ class ThresholdProblem:
     depth: int
     leaf_penalty: float = 0.0
     weights: np.ndarray | None = None
+    counts: np.ndarray | None = None
     min_samples_leaf: int = 1
     max_leaves: int | None = None
     forbidden: np.ndarray | None = None
-    root_columns: tuple[int, ...] | None = None
+    roots: tuple[int, ...] | None = None
+    all_roots: bool = False
     threads: int = 1
 
     def check(self) -> None:
-        """Refuse a problem that makes no sense.
+        """Refuse a question that makes no sense.
 
         Raises
         ------
@@ -69,19 +83,28 @@ class ThresholdProblem:
         check_rows(X, y, self.n_classes)
         if X.dtype.kind == "f" and not np.isfinite(X).all():
             raise DataError("NOT_FINITE", "Every value must be a finite number.")
+        weights = np.ones(len(y)) if self.weights is None else np.asarray(self.weights, float)
+        if weights.shape != y.shape or not np.isfinite(weights).all() or (weights < 0).any():
+            raise DataError(
+                "BAD_WEIGHTS",
+                f"Sample weights must be {len(y)} finite numbers >= 0; check the weight column.",
+            )
+        if weights.sum() <= 0:
+            raise DataError("BAD_WEIGHTS", "All sample weights are zero; give some rows weight.")
         check_ranges(
             {
-                "depth": (self.depth, 1, np.inf),
+                "depth": (self.depth, 0, np.inf),
                 "leaf_penalty": (self.leaf_penalty, 0, np.inf),
                 "min_samples_leaf": (self.min_samples_leaf, 0, np.inf),
                 "max_leaves": (self.max_leaves, 1, np.inf),
                 "threads": (self.threads, 1, np.inf),
             }
+            | {f"root {j}": (j, 0, X.shape[1] - 1) for j in self.roots or ()}
         )
 
     @property
     def smallest_leaf(self) -> int:
-        """Rows that a leaf must have; no leaf is empty."""
+        """Rows that a leaf must have."""
         return max(1, self.min_samples_leaf)
 
     @property
@@ -102,10 +125,10 @@ class Moment:
     value, bound : float
         Objective of the best tree; no tree has a larger one than the bound.
     root : (int, float) or None
-        Column of the problem and threshold with which the best tree begins.
+        Column of the question and threshold with which the best tree begins.
     open : mapping of int to tuple of (float, float)
-        By column of the problem: between which thresholds, both included, the root of a better tree
-        may still lie.  Of many columns only those that stay open longest are told at all.
+        By column of the question: between which thresholds, both included, the root of a better
+        tree may still lie.  Of many columns only those that stay open longest are told at all.
     """
 
     seconds: float
@@ -116,7 +139,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class ThresholdEvent:
+class Report:
     """One thing that happened.
 
     Attributes
@@ -141,7 +164,7 @@ class ThresholdEvent:
 
 
 @dataclass(frozen=True, eq=False)
-class ThresholdResult:
+class Answer:
     """Best tree, proof and by-products.
 
     Attributes
@@ -150,12 +173,15 @@ class ThresholdResult:
         "optimal", "time_limit", "cancelled", or "infeasible" (no tree keeps the restrictions).
     tree : Tree or None
         Best tree that the search found.
+    objective : float or None
+        Of the tree, by its routing.
     bound : float or None
         No tree has a larger objective; None where there is no tree at all.
     root_values : ndarray of shape (n_features,)
-        Upper bound on the objective with each column at the root; NaN if there is no such tree.
+        Upper bound on the objective with each column at the root; minus infinite if there is no
+        such tree.
     root_exact : ndarray of shape (n_features,), bool
-        Where True, the root value is attained.
+        Where True, the root value is attained, or there is no such tree.
     leaf_value : float or None
         Objective of the best single leaf; None if it is not allowed.
     subtrees : int
@@ -170,6 +196,7 @@ class ThresholdResult:
 
     status: Status
     tree: Tree | None
+    objective: float | None
     bound: float | None
     root_values: np.ndarray = field(default_factory=lambda: np.zeros(0))
     root_exact: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
@@ -184,6 +211,30 @@ class ThresholdResult:
     def moments(self) -> tuple[Moment, ...]:
         """What was open while the root was searched, at some moments.
 
-        None up to depth two, where the root is searched in one go.
+        None up to depth two, where the root is searched in one go, and on 0/1 columns.
         """
         return self.recorded()
+
+
+@dataclass(frozen=True)
+class State:
+    """What a search knows, in units of weight.
+
+    Parameters
+    ----------
+    best, lower : float
+        Least cost found, and lower bound on every tree.
+    by_column, reached : ndarray of shape (n_columns,)
+        Lower bound, and least cost found, with every column of the table at the root.
+    nested : nested tuples or None
+        The tree of the least cost, if it was not told before.
+    subtrees : int
+        Subtrees of depth two solved.
+    """
+
+    best: float
+    lower: float
+    by_column: np.ndarray
+    reached: np.ndarray
+    nested: Nested | None
+    subtrees: int

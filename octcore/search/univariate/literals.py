@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from octcore.kernels import inner, kernel
-from octcore.search.univariate.kernels import INFEASIBLE, pair_scores
-from octcore.search.univariate.rows import filter_rows
+from octcore.search.univariate.bit_rows import filter_rows
+from octcore.search.univariate.pairs import INFEASIBLE, pair_scores
 
 
 class Literals(NamedTuple):

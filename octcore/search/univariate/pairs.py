@@ -8,8 +8,8 @@ D2S), from which values for any penalty and any number of leaves follow.
 from __future__ import annotations
 
 from octcore.kernels import inner, kernel
+from octcore.search.univariate.bit_rows import compact_columns, count_columns, count_pairs, pack
 from octcore.search.univariate.intrinsics import larger, minus, plus
-from octcore.search.univariate.rows import compact_columns, count_columns, count_pairs, pack
 from octcore.search.univariate.screening import score_screened, screening_pays
 
 INFEASIBLE = 1e18

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.search.thresholds.node import Node
-from octcore.search.thresholds.problem import Moment
-from octcore.search.thresholds.table import Table
+from octcore.search.univariate.node import Node
+from octcore.search.univariate.question import Moment
+from octcore.search.univariate.table import Table
 
 MOST_MOMENTS = 48
 MOST_COLUMNS = 12

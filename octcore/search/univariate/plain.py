@@ -24,8 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.search.thresholds.problem import ThresholdProblem
-from octcore.search.thresholds.table import Table
+from octcore.search.univariate.table import Inquiry
 
 MOST_WORK = 4e9
 """Products of the matrix product at the root up to which the search takes some seconds."""
@@ -34,16 +33,17 @@ MOST_DEPTH = 3
 EXACT_IN_SINGLE = 2**24
 
 
-def suits(problem: ThresholdProblem, table: Table) -> bool:
-    """Whether the problem is small enough, and free of limits on leaves."""
-    thresholds = sum(len(values) - 1 for values in table.values)
-    work = float(thresholds) ** 2 * len(table.y) * problem.n_classes
+def suits(inquiry: Inquiry) -> bool:
+    """Whether a question is small enough, and free of limits on leaves."""
+    question, table = inquiry.question, inquiry.table
+    work = float(table.n_thresholds) ** 2 * len(table.y) * table.n_classes
     return (
-        problem.depth <= MOST_DEPTH
-        and problem.smallest_leaf == 1
-        and problem.leaf_limit == 2**problem.depth
-        and thresholds <= MOST_THRESHOLDS
-        and work * (1 if problem.depth < MOST_DEPTH else 4) <= MOST_WORK
+        question.depth <= MOST_DEPTH
+        and inquiry.smallest == 1
+        and question.leaf_limit == 2**question.depth
+        and not question.all_roots
+        and table.n_thresholds <= MOST_THRESHOLDS
+        and work * (1 if question.depth < MOST_DEPTH else 4) <= MOST_WORK
     )
 
 
@@ -68,29 +68,20 @@ class PlainSearch:
 
     Parameters
     ----------
-    table : Table
-        The rows.
-    n_classes : int
-        Number of classes.
-    price : float
-        Of a leaf, in units of weight.
-    slack : float
-        Costs closer than this are equal.
-    stop : ndarray of shape (1,)
-        The search ends soon after ``stop[0]`` becomes 1.
+    inquiry : Inquiry
+        What is searched for.
     """
 
-    def __init__(
-        self, table: Table, n_classes: int, price: float, slack: float, stop: np.ndarray
-    ) -> None:
-        self.table, self.price, self.slack, self.stop = table, price, slack, stop
+    def __init__(self, inquiry: Inquiry) -> None:
+        self.table = table = inquiry.table
+        self.price, self.slack, self.stop = inquiry.price, inquiry.slack, inquiry.stop
         self.subtrees = 0
         dtype = np.float32 if table.total < EXACT_IN_SINGLE else np.float64
         columns = [np.full(len(v) - 1, h) for h, v in enumerate(table.values)]
         self.column = np.concatenate([np.zeros(0, int), *columns])
         self.at = np.concatenate([np.zeros(0, int), *(np.arange(len(v) - 1) for v in table.values)])
         self.left = (table.rank[self.column].T <= self.at).astype(dtype)
-        self.weight = np.zeros((len(table.y), n_classes), dtype)
+        self.weight = np.zeros((len(table.y), table.n_classes), dtype)
         self.weight[np.arange(len(table.y)), table.y] = table.weight
 
     def solve(

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from octcore.search.thresholds.depth_two import NO_ROOT, Terms
-from octcore.search.thresholds.rows import Rows, inner, outer, sum_and_most, zeros
-
-Nested = tuple[int, int, "Nested", "Nested"] | int
-"""``(column, rank, left, right)``: ranks up to this one go left; or the label of a leaf."""
+from octcore.search.univariate.depth_two import NO_ROOT, Terms
+from octcore.search.univariate.lane_rows import Rows, inner, outer, sum_and_most, zeros
+from octcore.search.univariate.question import Nested
 
 
 @inner

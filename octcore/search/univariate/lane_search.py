@@ -11,19 +11,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
-from octcore.search.thresholds.depth_two import INFINITE, NO_ROOT, Terms, depth_two
-from octcore.search.thresholds.moments import Moments
-from octcore.search.thresholds.node import Node, open_node, search
-from octcore.search.thresholds.plan import Nested, nested
-from octcore.search.thresholds.problem import Moment, ThresholdProblem
-from octcore.search.thresholds.rows import Rows
-from octcore.search.thresholds.table import Table
+from octcore.search.univariate.depth_two import NO_ROOT, Terms, depth_two
+from octcore.search.univariate.lane_rows import Rows
+from octcore.search.univariate.moments import Moments
+from octcore.search.univariate.node import Node, open_node, search
+from octcore.search.univariate.plan import nested
+from octcore.search.univariate.question import INFINITE, Moment, State
+from octcore.search.univariate.table import Inquiry, Table
 
 ROUND = 4
 """Columns of one round; a constant, so that the number of threads does not matter."""
@@ -41,59 +40,7 @@ WIDE_WORK = 20_000_000
 KINDS = {2: (np.int16, 2**15 - 2), 4: (np.int32, 2**30), 8: (np.int64, 2**62)}
 """Integers of the kernels by their bytes, and the largest sum each may hold."""
 
-
-@dataclass(frozen=True)
-class State:
-    """What is known.
-
-    Parameters
-    ----------
-    best, lower : float
-        Least cost found, and lower bound on every tree.
-    by_column, reached : ndarray of shape (n_columns,)
-        Lower bound, and least cost found, with every column at the root.
-    nested : nested tuples or None
-        The tree of the least cost, if it was not told before.
-    subtrees : int
-        Subtrees of depth two solved.
-    """
-
-    best: float
-    lower: float
-    by_column: np.ndarray
-    reached: np.ndarray
-    nested: Nested | None
-    subtrees: int
-
-
-Report = Callable[[State], None]
-Answer = TypeVar("Answer")
-
-
-@dataclass(frozen=True)
-class Question:
-    """What the kernels are asked.
-
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    problem : ThresholdProblem
-        Depth, limits and threads.
-    price, slack : float
-        Of a leaf, in units of weight; costs closer than this are equal.
-    roots : ndarray of bool or None
-        Columns that the root must test.
-    stop : ndarray of shape (1,)
-        The search ends soon after ``stop[0]`` becomes 1.
-    """
-
-    table: Table
-    problem: ThresholdProblem
-    price: float
-    slack: float
-    roots: np.ndarray | None
-    stop: np.ndarray
+Result = TypeVar("Result")
 
 
 def integer_width(table: Table) -> int:
@@ -117,32 +64,33 @@ def kernel_rows(table: Table) -> Rows:
     )
 
 
-class CompiledSearch:
-    """One run of the kernels.
+class LaneSearch:
+    """One run on all thresholds.
 
     Parameters
     ----------
-    question : Question
+    inquiry : Inquiry
         At least one column.
     report : callable
-        See `Report`.
+        Receives every `State`.
     """
 
-    def __init__(self, question: Question, report: Report) -> None:
-        self.question, self.report = question, report
-        problem, table = question.problem, question.table
+    def __init__(self, inquiry: Inquiry, report: Callable[[State], None]) -> None:
+        self.inquiry, self.report = inquiry, report
+        question, table = inquiry.question, inquiry.table
         self.rows = kernel_rows(table)
-        self.depth = problem.depth
-        self.leaves, self.smallest = problem.leaf_limit, problem.smallest_leaf
+        self.depth = question.depth
+        self.leaves, self.smallest = question.leaf_limit, inquiry.smallest
         self.work = np.zeros(2, np.int64)
         self.terms = self._terms(self.work)
-        n_columns = len(table.values)
-        self.is_root = np.ones(n_columns, bool) if question.roots is None else question.roots
+        n_columns = table.n_columns
+        self.is_root = inquiry.roots
         self.best = INFINITE
-        self.plan = np.full((max(4, 2**problem.depth), 4), NO_ROOT, np.int32)
-        self.lower = np.full(n_columns, 2 * question.price)
+        self.plan = np.full((max(4, 2**self.depth), 4), NO_ROOT, np.int32)
+        self.lower = np.full(n_columns, 2 * inquiry.price)
         self.reached = np.full(n_columns, INFINITE)
         self.known = INFINITE
+        self.node: Node | None = None
         self.moments: Moments | None = None
         self.begin = time.perf_counter()
         self.steps = 1
@@ -155,17 +103,20 @@ class CompiledSearch:
             yield
             if self.leaves > 2:
                 yield from self._depth_two()
-            if min(self.depth, self.leaves - 1) > 2 and not self._is_trivial():
+            wants_all = self.inquiry.question.all_roots
+            if min(self.depth, self.leaves - 1) > 2 and (wants_all or not self._is_trivial()):
                 yield from self._deep()
+            if wants_all:
+                yield from self._close_roots()
         finally:
             if self._pool is not None:
                 self._pool.shutdown()
-        if not self.question.stop[0]:
+        if not self.inquiry.stop[0]:
             self._tell(finished=True)
 
-    def _side_by_side(self, jobs: list[Callable[[], Answer]]) -> list[Answer]:
+    def _side_by_side(self, jobs: list[Callable[[], Result]]) -> list[Result]:
         """Answers of some jobs, in their order, computed by as many threads as were asked for."""
-        threads = self.question.problem.threads
+        threads = self.inquiry.question.threads
         if threads == 1:
             return [job() for job in jobs]
         if self._pool is None:
@@ -173,14 +124,14 @@ class CompiledSearch:
         return [waiting.result() for waiting in [self._pool.submit(job) for job in jobs]]
 
     def _terms(self, work: np.ndarray) -> Terms:
-        question = self.question
-        n_classes = max(2, question.problem.n_classes)
-        return Terms(n_classes, question.price, question.slack, question.stop, work)
+        inquiry = self.inquiry
+        n_classes = max(2, inquiry.table.n_classes)
+        return Terms(n_classes, inquiry.price, inquiry.slack, inquiry.stop, work)
 
     def _is_trivial(self) -> bool:
         """Whether nothing can be better, or there is no time for it."""
-        enough = self.best <= 2 * self.question.price + self.question.slack
-        return enough or bool(self.question.stop[0])
+        enough = self.best <= 2 * self.inquiry.price + self.inquiry.slack
+        return enough or bool(self.inquiry.stop[0])
 
     def _two(
         self, leaves: int, roots: np.ndarray, plan: np.ndarray, work: np.ndarray
@@ -189,7 +140,7 @@ class CompiledSearch:
         score = np.empty(len(self.lower))
         best, _ = depth_two(
             self.rows, self._terms(work), leaves, self.smallest, self.best,
-            roots.astype(np.uint8), int(self.question.roots is None), score, plan,
+            roots.astype(np.uint8), int(not self.inquiry.is_forced), score, plan,
         )  # fmt: skip
         return best, score
 
@@ -216,7 +167,7 @@ class CompiledSearch:
             for first in range(0, len(roots), ROUND):
                 batch = roots[first : first + ROUND]
                 self._columns(batch)
-                if self.question.stop[0]:
+                if self.inquiry.stop[0]:
                     return
                 if is_last:
                     self.lower[batch] = self.score[batch]
@@ -224,7 +175,7 @@ class CompiledSearch:
                 yield
         else:
             self.best, self.score = self._two(self.leaves, self.is_root, self.plan[:4], self.work)
-        if is_last and not self.question.stop[0]:
+        if is_last and not self.inquiry.stop[0]:
             # Bounds of the columns are final; the best tree attains that of its own.
             self.lower = self.score.copy()
             if self.plan[1, 0] >= 0:
@@ -248,54 +199,53 @@ class CompiledSearch:
 
     def _better(self, best: float, plan: np.ndarray) -> None:
         """Take over a tree if it is better."""
-        if best < self.best - self.question.slack:
+        if best < self.best - self.inquiry.slack:
             self.best = best
             self.plan[:] = NO_ROOT
             self.plan[: len(plan)] = plan
 
     def _deep(self) -> Iterator[None]:
         """Search the root of full depth."""
-        question = self.question
-        self.node = open_node(self.rows, question.price, self.depth, self.leaves, self.smallest)
-        self.node.bound[~self.is_root[self.node.column]] = INFINITE
-        self.moments = moments = Moments(question.table, self.node)
-        self._remember(moments)
+        inquiry = self.inquiry
+        node = open_node(self.rows, inquiry.price, self.depth, self.leaves, self.smallest)
+        node.bound[~self.is_root[node.column]] = INFINITE
+        self.node, self.moments = node, Moments(inquiry.table, node)
+        self._remember(node)
         is_large = self.work[1] >= LARGE_WORK[min(4, self.depth)]
         alone = FIRST_STEPS if is_large else None
-        while not question.stop[0]:
+        while not inquiry.stop[0]:
             if alone == 0:
-                going = self._round()
+                going = self._round(node)
             else:
                 taken = self.steps if alone is None else min(self.steps, alone)
-                going = self._piece(taken)
+                going = self._piece(node, taken)
                 alone = None if alone is None else alone - taken
-            if question.stop[0]:
+            if inquiry.stop[0]:
                 return
-            self._take_over(self.node)
-            self._remember(moments)
+            self._take_over(node)
+            self._remember(node)
             self._tell()
             if not going:
                 return
             yield
 
-    def _piece(self, steps: int) -> bool:
+    def _piece(self, node: Node, steps: int) -> bool:
         """Let the kernel choose what to solve next; returns whether there is more to do.
 
         The length of a piece changes no result: all that is known stays in the node.
         """
         begin = time.perf_counter()
         self.best = search(
-            self.rows, self.terms, self.node, self.depth, self.smallest, self.best, INFINITE,
+            self.rows, self.terms, node, self.depth, self.smallest, self.best, INFINITE,
             self.score, -1, steps, self.plan,
         )  # fmt: skip
         share = PIECE_SECONDS / max(1e-4, time.perf_counter() - begin)
         self.steps = max(1, int(steps * min(GROWTH, share)))
-        return bool(self.node.bound.min() < self.best - self.question.slack)
+        return bool(node.bound.min() < self.best - self.inquiry.slack)
 
-    def _round(self) -> bool:
+    def _round(self, node: Node) -> bool:
         """One threshold of each of the most promising ways; returns whether there is more."""
-        node, question = self.node, self.question
-        target = self.best - question.slack
+        target = self.best - self.inquiry.slack
         open_ones = np.flatnonzero(node.bound < target)
         if not len(open_ones):
             return False
@@ -315,6 +265,40 @@ class CompiledSearch:
         self.work += works.sum(axis=0)
         return True
 
+    def _close_roots(self) -> Iterator[None]:
+        """Find the best tree with every column at the root."""
+        slack = self.inquiry.slack
+        for g in np.flatnonzero(self.is_root & (self.lower < INFINITE)):
+            plan = np.full_like(self.plan, NO_ROOT)
+            best = float(self.reached[g])
+            while best > self.lower[g] + slack and not self.inquiry.stop[0]:
+                best = self._close_root(int(g), best, plan)
+                self._tell()
+                yield
+
+    def _close_root(self, g: int, best: float, plan: np.ndarray) -> float:
+        """Work on one column; returns the least cost found with it at the root."""
+        only = np.arange(len(self.lower)) == g
+        if self.node is None:
+            score = np.empty(len(self.lower))
+            best, _ = depth_two(
+                self.rows, self.terms, self.leaves, self.smallest, INFINITE,
+                only.astype(np.uint8), 0, score, plan[:4],
+            )  # fmt: skip
+            self.lower[g] = self.reached[g] = best
+            return best
+        node = self.node
+        for way in np.flatnonzero(node.column == g):
+            best = search(
+                self.rows, self.terms, node, self.depth, self.smallest, best, INFINITE, self.score,
+                int(way), FIRST_STEPS, plan,
+            )  # fmt: skip
+        self.lower[g] = min(best, float(node.bound[node.column == g].min()))
+        if self.lower[g] >= best - 4 * self.inquiry.slack:
+            self.lower[g] = best
+        self.reached[g] = best
+        return best
+
     def _take_over(self, node: Node) -> None:
         """Bounds by column from bounds by way."""
         lower, reached = np.full(len(self.lower), INFINITE), np.full(len(self.lower), INFINITE)
@@ -322,11 +306,12 @@ class CompiledSearch:
         np.minimum.at(reached, node.column, node.reached)
         self.lower, self.reached = lower, reached
 
-    def _remember(self, moments: Moments) -> None:
+    def _remember(self, node: Node) -> None:
         """Keep what is open now for the pictures."""
-        lower = min(self.best, float(self.node.bound.min(initial=INFINITE)))
+        assert self.moments is not None
+        lower = min(self.best, float(node.bound.min(initial=INFINITE)))
         seconds = time.perf_counter() - self.begin
-        moments.add(seconds, self.best, lower, self.question.slack, self.plan)
+        self.moments.add(seconds, self.best, lower, self.inquiry.slack, self.plan)
 
     def recorded(self) -> tuple[Moment, ...]:
         """What was open at some moments."""
@@ -335,10 +320,10 @@ class CompiledSearch:
     def _tell(self, finished: bool = False) -> None:
         """Report the state, with the tree if it is a new one."""
         tree = None
-        if self.best < self.known - self.question.slack:
+        if self.best < self.known - self.inquiry.slack:
             self.known = self.best
             tree = nested(self.rows, self.terms, self.leaves, self.smallest, self.plan)
         lower = min(self.best, float(self.lower.min(initial=INFINITE)))
-        if finished and lower >= self.best - 4 * self.question.slack:
+        if finished and lower >= self.best - 4 * self.inquiry.slack:
             lower = self.best
         self.report(State(self.best, lower, self.lower, self.reached, tree, int(self.work[0])))

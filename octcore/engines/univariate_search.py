@@ -1,0 +1,91 @@
+"""Engine of the exact univariate search: its reports become events of the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from octcore.engines.base import Outcome, SolveLimits, StopReason, root_values
+from octcore.engines.events import Recorder
+from octcore.program import Program
+from octcore.search.univariate.question import Answer, Moment, Question, Report
+from octcore.search.univariate.search import answer
+
+LIVE_SECONDS, LIVE_SHARE, LIVE_COLUMNS = 0.5, 0.05, 4
+"""How soon, how often and of how many columns those that watch are told what is still open."""
+PLAIN_CLAIM = "searched by plain array operations: the kernels of this machine were not compiled"
+
+
+class PathSearchEngine:
+    """Answers the question of a program, on 0/1 columns and on numbers alike."""
+
+    key = "path-search"
+    title = "exact search (D2S)"
+
+    def solve(
+        self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
+    ) -> Outcome:
+        """Search; the limit on time does not count the compiling of kernels."""
+        question: Question = replace(program.search, threads=limits.threads)
+        due = LIVE_SECONDS
+
+        def receive(report: Report) -> None:
+            if report.kind == "started":
+                recorder.phase("search")
+            if report.tree is not None:
+                objective = program.evaluate(report.tree)
+                if objective is not None:
+                    recorder.incumbent(objective, report.tree, "search")
+            if report.bound is not None:
+                recorder.bound(program.scale * report.bound + program.shift, report.subtrees)
+            nonlocal due
+            now = limits.clock.elapsed
+            moment = report.latest() if now >= due else None
+            told = {} if moment is None else {"open": _plain(program, moment, LIVE_COLUMNS)}
+            if recorder.progress(report.subtrees, None, **told) and told:
+                due = now + max(LIVE_SECONDS, LIVE_SHARE * now)  # all of them are stored
+
+        found = answer(question, receive, cancel, limits.clock.remaining)
+        reason = StopReason(found.status)
+        if found.bound is not None:
+            recorder.bound(program.scale * found.bound + program.shift, found.subtrees)
+        # A tree must contradict no search: nothing is proven when the two disagree.
+        if (reason is StopReason.OPTIMAL and not recorder.is_closed) or (
+            reason is StopReason.INFEASIBLE and recorder.tree is not None
+        ):
+            recorder.note(
+                "The search and the known trees contradict each other; nothing is proven."
+            )
+            reason = StopReason.ERROR
+        return Outcome(
+            reason,
+            program.method,
+            seconds={"solve": found.search_seconds},
+            claims=(PLAIN_CLAIM,) if found.plain else (),
+            values=root_values(program, found.root_values, found.root_exact, found.leaf_value)
+            | open_thresholds(program, found),
+        )
+
+
+class ThresholdSearchEngine(PathSearchEngine):
+    """The same by the name of the formulation on all thresholds."""
+
+    key = "threshold-search"
+    title = "exact search on all thresholds"
+
+
+def open_thresholds(program: Program, found: Answer) -> dict[str, object]:
+    """Where a better root could still lie, at some moments of the search, as plain data."""
+    moments = [_plain(program, moment) for moment in found.moments]
+    return {"open_thresholds": moments} if moments else {}
+
+
+def _plain(program: Program, moment: Moment, columns: int | None = None) -> dict[str, object]:
+    shown = list(moment.open.items())[:columns]
+    return {
+        "seconds": moment.seconds,
+        "value": program.scale * moment.value + program.shift,
+        "bound": program.scale * moment.bound + program.shift,
+        "root": None if moment.root is None else list(moment.root),
+        "open": {str(j): [list(run) for run in runs] for j, runs in shown},
+    }

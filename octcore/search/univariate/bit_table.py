@@ -1,0 +1,204 @@
+"""A table as 0/1 columns, one per threshold, for the kernels on bit sets.
+
+Thresholds that part the rows alike, also with the sides swapped, are one column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from octcore.search.univariate.bit_rows import Rows
+from octcore.search.univariate.table import Table
+
+_COUNTER_LIMIT = 2**28
+"""Largest total weight for 32-bit counters (sums of two cells and the ban stay inside)."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns remain and where every original column went.
+
+    Attributes
+    ----------
+    kept : ndarray of int64
+        Original index of every remaining column, ascending.
+    position : ndarray of shape (n_features,)
+        Position among the kept columns, -1 for a constant or excluded column.
+    flipped : ndarray of shape (n_features,), bool
+        Whether the column is the complement of the kept one.
+    """
+
+    kept: np.ndarray
+    position: np.ndarray
+    flipped: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class BitTable:
+    """Rows on 0/1 columns, and the thresholds that the columns stand for.
+
+    Attributes
+    ----------
+    rows : Rows
+        Kernel data.
+    column, rank : ndarray of shape (n_bits,)
+        Column of the table and last rank on the left of every 0/1 column.
+    first : ndarray of shape (n_columns + 1,)
+        First threshold of every column of the table.
+    position : ndarray of shape (n_thresholds,)
+        The 0/1 column of every threshold.
+    """
+
+    rows: Rows
+    column: np.ndarray
+    rank: np.ndarray
+    first: np.ndarray
+    position: np.ndarray
+
+    def of_columns(self, by_bit: np.ndarray) -> np.ndarray:
+        """Least number over the thresholds of every column of the table."""
+        if not len(self.position):
+            return np.zeros(0)
+        return np.minimum.reduceat(by_bit[self.position], self.first[:-1])
+
+
+def make_bits(table: Table, roots: np.ndarray, smallest: int) -> BitTable:
+    """Make a 0/1 column of every threshold.
+
+    Parameters
+    ----------
+    table : Table
+    roots : ndarray of shape (n_columns,), bool
+        Columns that the root may test; of equal thresholds one of theirs stays.
+    smallest : int
+        Leaf size that the kernels have to respect.
+    """
+    sizes = np.array([len(values) - 1 for values in table.values], np.int64)
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    column = np.repeat(np.arange(table.n_columns), sizes)
+    rank = np.arange(len(column)) - first[column]
+    right = (table.rank[column] > rank[:, None]).T.astype(np.uint8)
+    if sizes.max(initial=1) == 1:
+        position = kept = np.arange(len(column))
+    else:
+        columns = reduce_columns(right, preferred=roots[column])
+        kept, position = columns.kept, columns.position
+    rows = _kernel_rows(right[:, kept], table, smallest)
+    return BitTable(rows, column[kept], rank[kept], first, position)
+
+
+def _kernel_rows(X: np.ndarray, table: Table, smallest: int) -> Rows:
+    """Choose the cheapest layout of blocks and build the kernel rows.
+
+    With leaf sizes that weights do not tell a channel of its own counts the rows; it alone shows
+    those of weight zero.
+    """
+    weight, count, y = table.weight, table.count, table.y.astype(np.int64)
+    has_weight, copies = np.flatnonzero(weight), np.maximum(count, 1)
+    layouts = [(has_weight, weight[has_weight]), binary_planes(has_weight, weight[has_weight])]
+    if (weight % copies == 0).all():  # the rows as they came in
+        single = np.repeat(has_weight, copies[has_weight])
+        layouts.insert(0, (single, (weight // copies)[single]))
+    index, scale = min(layouts, key=lambda item: _packed_size(y[item[0]], item[1]))
+    channel = y[index]
+    minority = np.where(table.outvoted[index], scale, 0)
+    if smallest > 1 and (weight != count).any():
+        extra, extra_scale = binary_planes(np.flatnonzero(count), count[count > 0])
+        index = np.concatenate([index, extra])
+        scale = np.concatenate([scale, extra_scale])
+        channel = np.concatenate([channel, np.full(len(extra), table.n_classes)])
+        minority = np.concatenate([minority, np.zeros(len(extra), np.int64)])
+    rows = make_rows(X, index, channel, scale, minority)[1]
+    return rows._replace(shape=np.array([table.n_classes, smallest], np.int64))
+
+
+def reduce_columns(
+    X: np.ndarray, excluded: np.ndarray | None = None, preferred: np.ndarray | None = None
+) -> Columns:
+    """Drop excluded, constant, duplicate and complementary columns.
+
+    Of equal ones a preferred one stays, and of several the lowest index.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), values 0 and 1
+    excluded : ndarray of shape (n_features,), bool, optional
+        Columns that may not be used.
+    preferred : ndarray of shape (n_features,), bool, optional
+    """
+    n_features = X.shape[1]
+    order = range(n_features) if preferred is None else np.argsort(~preferred, kind="stable")
+    position = np.full(n_features, -1, np.int64)
+    flipped = np.zeros(n_features, bool)
+    kept: list[int] = []
+    seen: dict[bytes, tuple[int, bool]] = {}
+    for f in order:
+        column = np.ascontiguousarray(X[:, f], bool)
+        if column.all() or not column.any() or (excluded is not None and excluded[f]):
+            continue
+        packed = np.packbits(column).tobytes()
+        found = seen.get(packed)
+        if found is None:
+            seen[packed] = (len(kept), False)
+            seen[np.packbits(~column).tobytes()] = (len(kept), True)
+            position[f] = len(kept)
+            kept.append(f)
+        else:
+            position[f], flipped[f] = found
+    ranked = np.append(np.argsort(np.argsort(kept)), -1)  # the last one is of excluded columns
+    return Columns(np.sort(np.array(kept, np.int64)), ranked[position], flipped)
+
+
+def make_rows(
+    X: np.ndarray, index: np.ndarray, channel: np.ndarray, scale: np.ndarray, minority: np.ndarray
+) -> tuple[np.ndarray, Rows]:
+    """Sort rows into blocks of equal channel and scale and build the kernel arrays.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    index : ndarray of shape (n_rows,)
+        Sample that every kernel row shows; samples may repeat.
+    channel, scale, minority : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    tuple of (ndarray, Rows)
+        Sample of every kernel row in its final order, and the kernel data.
+    """
+    # Within a block the rows are shuffled, so that a part of them represents the whole.
+    mixed = np.random.default_rng(0).permutation(len(index))
+    order = np.lexsort((mixed, scale, channel))
+    index, channel, scale, minority = index[order], channel[order], scale[order], minority[order]
+    begins = np.ones(len(index), bool)
+    begins[1:] = (channel[1:] != channel[:-1]) | (scale[1:] != scale[:-1])
+    block = np.cumsum(begins) - 1
+    small = scale.sum() < _COUNTER_LIMIT
+    bits = np.ascontiguousarray(X[index].astype(np.uint32 if small else np.uint64))
+    return index, Rows(
+        bits=bits,
+        columns=np.ascontiguousarray(X[index].T.astype(np.uint8)),
+        block=block.astype(np.int32),
+        block_channel=channel[begins].astype(np.int64),
+        block_scale=scale[begins].astype(np.int32 if small else np.int64),
+        minority=minority.astype(np.int64),
+        shape=np.array([1, 1], np.int64),
+    )
+
+
+def _packed_size(y: np.ndarray, scale: np.ndarray) -> float:
+    """Estimate the words of a typical subset (an eighth of the rows; a word per block at least)."""
+    blocks = sum(len(np.unique(scale[y == k])) for k in np.unique(y))
+    return len(y) / 256 + blocks
+
+
+def binary_planes(index: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Repeat every row once per one-bit of its weight, so that scales are powers of two."""
+    parts, scales = [], []
+    for bit in range(int(weight.max(initial=0)).bit_length()):
+        chosen = (weight >> bit) & 1 == 1
+        parts.append(index[chosen])
+        scales.append(np.full(int(chosen.sum()), 1 << bit, np.int64))
+    return np.concatenate(parts), np.concatenate(scales)

@@ -1,0 +1,193 @@
+"""Accuracy against size: the optimal tree for every number of leaves, and the penalty path.
+
+For a leaf penalty the optimal tree maximises accuracy - penalty * leaves, so as the penalty grows
+the optimum moves along the upper concave envelope of (leaves, accuracy). The breakpoints are the
+slopes of that envelope.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from octcore import kernels
+from octcore.errors import CancelledError
+from octcore.search.univariate import warm_up
+from octcore.search.univariate.bit_search import BitSearch
+from octcore.search.univariate.question import Question
+from octcore.search.univariate.runner import run_watched
+from octcore.search.univariate.search import (
+    SAME,
+    answer,
+    is_feasible,
+    make_inquiry,
+    suits_bits,
+    to_tree,
+)
+from octcore.search.univariate.table import Inquiry
+from octcore.search.univariate.tree import PathTree
+from octcore.tree.tree import Tree
+
+_HALF = "The search over all numbers of leaves was stopped before its end."
+
+
+@dataclass(frozen=True)
+class LeavesOptimum:
+    """The most accurate tree with at most ``max_leaves`` leaves.
+
+    Attributes
+    ----------
+    max_leaves : int
+    accuracy : float
+        Weighted share of correctly classified rows, without penalty.
+    tree : Tree
+        It may have fewer leaves than allowed, when more would not help.
+    """
+
+    max_leaves: int
+    accuracy: float
+    tree: Tree
+
+    @property
+    def leaves(self) -> int:
+        """Leaves the tree really has."""
+        return self.tree.n_leaves
+
+
+@dataclass(frozen=True)
+class PenaltyRange:
+    """A tree that is optimal for every leaf penalty from ``low`` to ``high``."""
+
+    low: float
+    high: float
+    optimum: LeavesOptimum
+
+
+def optimal_by_leaves(
+    question: Question,
+    cancel: Callable[[], bool] | None = None,
+    time_limit: float | None = None,
+) -> tuple[LeavesOptimum, ...]:
+    """Find the most accurate tree for every number of leaves up to 2^depth (or max_leaves).
+
+    The penalty of the question does not matter here; all restrictions hold.
+
+    Parameters
+    ----------
+    question : Question
+    cancel : callable, optional
+        Polled about every 50 ms.
+    time_limit : float, optional
+        Seconds of wall-clock time.
+
+    Returns
+    -------
+    tuple of LeavesOptimum
+        Numbers of leaves for which no tree is allowed are left out.
+
+    Raises
+    ------
+    CancelledError
+        If it was stopped or ran out of time: half a table proves nothing.
+    DataError, SettingsError
+        If the question makes no sense.
+    """
+    question.check()
+    bare = replace(question, leaf_penalty=0.0)
+    inquiry = make_inquiry(bare)
+    if not is_feasible(inquiry):
+        return ()
+    if inquiry.table.n_columns and question.depth > 0 and suits_bits(bare, inquiry.table):
+        return tuple(_at_once(inquiry, cancel, time_limit))
+    return tuple(_one_by_one(bare, cancel, time_limit))
+
+
+def _at_once(
+    inquiry: Inquiry, cancel: Callable[[], bool] | None, time_limit: float | None
+) -> Iterator[LeavesOptimum]:
+    """All numbers of leaves in one search over 0/1 columns."""
+    table, question = inquiry.table, inquiry.question
+    begin = time.perf_counter()
+    needed = warm_up.bit_sets(table.total, 2, True)
+    begin += kernels.require(*needed, stop=cancel or (lambda: False))
+    search = BitSearch(inquiry, lambda state: None)
+    found: list[tuple[int, float, PathTree]] = []
+
+    def work(post: Callable[[object], None]) -> None:
+        found.extend(search.by_leaves())
+
+    deadline = None if time_limit is None else begin + time_limit
+    reason = run_watched(work, inquiry.stop, lambda event: None, cancel, deadline)
+    if reason != "finished" and not found:
+        raise CancelledError(_HALF)
+    for leaves, errors, nested in found:
+        tree = to_tree(search.nest(nested), table, question)
+        yield LeavesOptimum(leaves, 1.0 - errors / table.total, tree)
+
+
+def _one_by_one(
+    question: Question, cancel: Callable[[], bool] | None, time_limit: float | None
+) -> Iterator[LeavesOptimum]:
+    """One search for every number of leaves, until more of them change nothing."""
+    deadline = None if time_limit is None else _now() + time_limit
+    free, known = _proven(question, cancel, deadline), None
+    assert free is not None
+    for limit in range(1, question.leaf_limit + 1):
+        if known is None or known.accuracy < free.accuracy - SAME:
+            known = _proven(replace(question, max_leaves=limit), cancel, deadline) or known
+        if known is not None:
+            yield replace(known, max_leaves=limit)
+
+
+def _now() -> float:
+    """Seconds of a clock that stands still while kernels are compiled."""
+    return time.perf_counter() - kernels.spent()
+
+
+def _proven(
+    question: Question, cancel: Callable[[], bool] | None, deadline: float | None
+) -> LeavesOptimum | None:
+    """The most accurate tree; None if there is no tree."""
+    remaining = None if deadline is None else max(0.0, deadline - _now())
+    found = answer(question, None, cancel, remaining)
+    if found.status == "infeasible":
+        return None
+    if found.status != "optimal" or found.tree is None or found.objective is None:
+        raise CancelledError(_HALF)
+    return LeavesOptimum(question.leaf_limit, found.objective, found.tree)
+
+
+def penalty_breakpoints(optima: tuple[LeavesOptimum, ...]) -> tuple[PenaltyRange, ...]:
+    """Return which of the trees is optimal for which leaf penalties.
+
+    Parameters
+    ----------
+    optima : tuple of LeavesOptimum
+        From `optimal_by_leaves`.
+
+    Returns
+    -------
+    tuple of PenaltyRange
+        By falling penalty, from infinity to 0; the ranges touch. Where two trees tie, at a
+        breakpoint, the one with fewer leaves is the canonical choice.
+    """
+    hull: list[LeavesOptimum] = []
+    for point in sorted(optima, key=lambda item: (item.leaves, -item.accuracy)):
+        if hull and point.accuracy <= hull[-1].accuracy + SAME:
+            continue
+        while len(hull) > 1 and _slope(hull[-1], point) >= _slope(hull[-2], hull[-1]) - SAME:
+            hull.pop()
+        hull.append(point)
+    ranges = []
+    high = float("inf")
+    for k, point in enumerate(hull):
+        low = _slope(point, hull[k + 1]) if k + 1 < len(hull) else 0.0
+        ranges.append(PenaltyRange(low, high, point))
+        high = low
+    return tuple(ranges)
+
+
+def _slope(first: LeavesOptimum, second: LeavesOptimum) -> float:
+    """Accuracy gained per further leaf."""
+    return (second.accuracy - first.accuracy) / (second.leaves - first.leaves)

@@ -1,0 +1,284 @@
+"""D2S: the canonical optimal tree of depth at most two on a set of rows.
+
+For a root feature the two sides are optimised independently, so one pass over the feature pairs
+gives the optimum for every root and for every number of leaves at once. Ties are resolved
+canonically: fewer leaves, then leaf before branch, smaller label, smaller feature, left before
+right. Structure cuts rely on that order, because then the canonical optimum of a whole tree has the
+canonical optimum of its own rows at every node.
+
+References
+----------
+Keegan, Forbes, "Accelerated Benders decomposition for optimal classification trees": the depth-two
+subtree with penalty ``leaf_penalty`` per leaf on the scale of the weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from octcore.search.univariate.bit_rows import Pairs, Rows, make_pairs
+from octcore.search.univariate.bit_table import binary_planes, make_rows, reduce_columns
+from octcore.search.univariate.pairs import pair_scores
+from octcore.search.univariate.table import integer_weights
+from octcore.search.univariate.tree import Branch, Leaf, PathTree, map_features, predict
+
+TIE = 1e-9
+"""Values closer than this share of the total weight are equal (integers below 1e9 stay exact)."""
+
+
+@dataclass(frozen=True)
+class DepthTwoResult:
+    """The canonical optimum on a set of rows.
+
+    Attributes
+    ----------
+    value : float
+        Weight classified correctly minus ``leaf_penalty`` per leaf.
+    tree : Leaf or Branch
+        In the features of the caller.
+    correct, wrong : ndarray of int64
+        Rows of the set that the tree classifies correctly (J+) and incorrectly (J-).
+    best_by_leaves : tuple of float
+        Most weight classified correctly by 1, 2, 3, 4 leaves (minus infinity if impossible).
+    """
+
+    value: float
+    tree: PathTree
+    correct: np.ndarray
+    wrong: np.ndarray
+    best_by_leaves: tuple[float, ...]
+
+
+class DepthTwo:
+    """Optimal depth-two trees on row subsets of one data set, with a cache.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), values 0 and 1
+    y : ndarray of shape (n_samples,)
+        Class indices below ``n_classes``.
+    weights : ndarray of shape (n_samples,) or None
+        Nonnegative; integers are handled exactly.
+    n_classes : int
+    leaf_penalty : float
+        Per leaf, on the scale of the weights (``n_samples`` times the accuracy-scale penalty).
+    max_depth : int
+        0, 1 or 2.
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        n_classes: int,
+        leaf_penalty: float,
+        max_depth: int = 2,
+    ) -> None:
+        self.X = np.asarray(X, np.uint8)
+        self.y = np.asarray(y, np.int64)
+        self.n_classes = n_classes
+        self.leaf_penalty = float(leaf_penalty)
+        self.max_depth = max_depth
+        self._weights, self._unit = integer_weights(weights, len(self.y))
+        self._columns = reduce_columns(self.X)
+        own = np.arange(len(self.y))
+        index, scale = self._layout(own)
+        reduced = self.X[:, self._columns.kept]
+        nothing = np.zeros(len(index), np.int64)
+        self._order, rows = make_rows(reduced, index, self.y[index], scale, nothing)
+        self._rows = rows._replace(shape=np.array([n_classes, 1], np.int64))
+        self._pairs = make_pairs(self._rows)
+        self._slack = TIE * max(1.0, float(self._weights.sum()))
+        self._cache: dict[bytes, DepthTwoResult] = {}
+        self.calls = 0
+
+    def _layout(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and integer scales of the kernel: one row per sample, or one per weight bit."""
+        weight = self._weights
+        if len(np.unique(np.column_stack([self.y, weight]), axis=0)) <= 4 * self.n_classes:
+            return own, weight
+        return binary_planes(own, weight)
+
+    def solve(self, rows: np.ndarray) -> DepthTwoResult:
+        """Return the canonical optimum on ``rows``.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Row numbers, or a boolean mask of shape (n_samples,).
+        """
+        mask = self._mask(rows)
+        key = np.packbits(mask).tobytes()
+        result = self._cache.get(key)
+        if result is None:
+            result = self._solve(mask)
+            self._cache[key] = result
+            self.calls += 1
+        return result
+
+    def values_by_root(self, rows: np.ndarray) -> np.ndarray:
+        """Return the best value with every feature at the root.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Row numbers, or a boolean mask of shape (n_samples,).
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            A root that does not separate the rows has one empty leaf, which is charged too.
+        """
+        if self.max_depth == 0:
+            return np.full(self.X.shape[1], -np.inf)
+        mask = self._mask(rows)
+        totals, active = self._score(mask)
+        leaf, stump = self._pairs.leaf * self._unit, self._pairs.stump * self._unit
+        a = self.leaf_penalty
+        side = leaf - a if self.max_depth == 1 else np.maximum(leaf - a, stump - 2 * a)
+        kept = side[0] + side[1]
+        idle = totals.max() * self._unit - a
+        if self.max_depth == 2 and len(active):
+            idle = max(idle, float((leaf[0] + leaf[1])[active].max()) - 2 * a)
+        idle -= a
+        values = np.full(self.X.shape[1], idle)
+        varying = np.zeros(len(kept), bool)
+        varying[active] = True
+        position = self._columns.position
+        used = (position >= 0) & np.append(varying, False)[position]
+        values[used] = kept[position[used]]
+        return values
+
+    def _mask(self, rows: np.ndarray) -> np.ndarray:
+        rows = np.asarray(rows)
+        if rows.dtype == bool:
+            return rows
+        mask = np.zeros(len(self.y), bool)
+        mask[rows] = True
+        return mask
+
+    def _score(self, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Run the kernel; return class totals (integer units) and the varying features."""
+        subset = np.flatnonzero(mask[self._order])
+        count = pair_scores(self._rows, subset, len(subset), self._pairs)
+        totals = self._pairs.totals[: self.n_classes].astype(np.int64)
+        return totals, self._pairs.active[:count].copy()
+
+    def _solve(self, mask: np.ndarray) -> DepthTwoResult:
+        subset = np.flatnonzero(mask[self._order])
+        penalty = self.leaf_penalty / self._unit
+        value, reduced, scores = canonical_tree(
+            self._rows, self._pairs, subset, penalty, self._slack, self.max_depth
+        )
+        kept = self._columns.kept
+        tree = map_features(reduced, lambda f: int(kept[f]))
+        hit = np.zeros(len(mask), bool)
+        hit[mask] = predict(tree, self.X[mask]) == self.y[mask]
+        shown = tuple(s * self._unit if s >= 0 else -np.inf for s in scores)
+        return DepthTwoResult(
+            value * self._unit, tree, np.flatnonzero(hit), np.flatnonzero(mask & ~hit), shown
+        )
+
+
+def canonical_tree(
+    rows: Rows,
+    pairs: Pairs,
+    subset: np.ndarray,
+    penalty: float,
+    slack: float,
+    max_depth: int = 2,
+    max_leaves: int = 4,
+) -> tuple[float, PathTree, list[int]]:
+    """Return the canonical optimum of depth at most ``max_depth`` (0, 1, 2) on kernel rows.
+
+    Parameters
+    ----------
+    rows : Rows
+    pairs : Pairs
+        Scratch made for ``rows``.
+    subset : ndarray of int64
+        Kernel rows, ascending. They satisfy the minimum leaf size.
+    penalty, slack : float
+        Per leaf, and the distance below which values tie, both in integer weight units.
+    max_depth, max_leaves : int
+
+    Returns
+    -------
+    tuple of (float, Leaf or Branch, list of int)
+        Value in weight units, tree in kernel features, and s_1..s_4.
+    """
+    count = pair_scores(rows, subset, len(subset), pairs)
+    active = pairs.active[:count].copy()
+    leaf, stump = pairs.leaf[:, active].copy(), pairs.stump[:, active].copy()
+    scores = scores_by_leaves(int(_tally(rows, subset).max()), leaf, stump)
+    limit = min((1, 2, 4)[max_depth], max_leaves)
+    values = [s - penalty * (j + 1) if s >= 0 else -np.inf for j, s in enumerate(scores[:limit])]
+    best = max(values)
+    leaves = next(j for j, v in enumerate(values) if v >= best - slack) + 1
+    if leaves == 1:
+        return best, _leaf(rows, subset), scores
+    # A leaf on the left comes before a branch on the left for the same root feature.
+    choices = {2: [(leaf, leaf)], 3: [(leaf, stump), (stump, leaf)], 4: [(stump, stump)]}[leaves]
+    hits = [
+        (left[0] + right[1] == scores[leaves - 1]) & (left[0] >= 0) & (right[1] >= 0)
+        for left, right in choices
+    ]
+    root = int(np.flatnonzero(np.any(hits, axis=0))[0])
+    chosen = choices[next(k for k, hit in enumerate(hits) if hit[root])]
+    feature = int(active[root])
+    on = rows.columns[feature, subset] > 0
+    sides = [
+        _leaf(rows, part) if scored is leaf else _stump(rows, part)
+        for scored, part in zip(chosen, (subset[~on], subset[on]), strict=True)
+    ]
+    return best, Branch(feature, sides[0], sides[1]), scores
+
+
+def _tally(rows: Rows, subset: np.ndarray) -> np.ndarray:
+    """Weight per class."""
+    block = rows.block[subset]
+    tally = np.zeros(int(rows.block_channel.max(initial=0)) + 1, np.int64)
+    np.add.at(tally, rows.block_channel[block], rows.block_scale[block])
+    n_classes = int(rows.shape[0])
+    return np.resize(tally, n_classes) if len(tally) > n_classes else tally
+
+
+def _leaf(rows: Rows, subset: np.ndarray) -> Leaf:
+    return Leaf(int(_tally(rows, subset).argmax()))
+
+
+def _stump(rows: Rows, subset: np.ndarray) -> PathTree:
+    """Return the best single split of the rows, the smallest feature on ties."""
+    n_classes, min_leaf = (int(v) for v in rows.shape)
+    block = rows.block[subset]
+    channel, scale = rows.block_channel[block], rows.block_scale[block].astype(np.int64)
+    values = rows.columns[:, subset].astype(np.int64)
+    n_channels = max(int(rows.block_channel.max(initial=0)) + 1, n_classes)
+    right = np.stack([values[:, channel == c] @ scale[channel == c] for c in range(n_channels)])
+    left = np.bincount(channel, scale, minlength=n_channels).astype(np.int64)[:, None] - right
+    score = left[:n_classes].max(axis=0) + right[:n_classes].max(axis=0)
+    if min_leaf > 1:
+        counted = slice(n_classes, None) if n_channels > n_classes else slice(0, n_classes)
+        small = np.minimum(left[counted].sum(axis=0), right[counted].sum(axis=0)) < min_leaf
+        score[small] = -1
+    feature = int(score.argmax())
+    on = rows.columns[feature, subset] > 0
+    return Branch(feature, _leaf(rows, subset[~on]), _leaf(rows, subset[on]))
+
+
+def scores_by_leaves(whole: int, leaf: np.ndarray, stump: np.ndarray) -> list[int]:
+    """Return s_1..s_4 from the leaf and stump scores of both sides (-1 where impossible)."""
+    best = [whole, -1, -1, -1]
+    for j, pairs in (
+        (1, [(leaf, leaf)]),
+        (2, [(leaf, stump), (stump, leaf)]),
+        (3, [(stump, stump)]),
+    ):
+        for left, right in pairs:
+            possible = (left[0] >= 0) & (right[1] >= 0)
+            if possible.any():
+                best[j] = max(best[j], int((left[0] + right[1])[possible].max()))
+    return best
