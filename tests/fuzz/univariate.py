@@ -274,8 +274,8 @@ def check_run(case: Case, run: octcore.Run, truth: Expected) -> None:
     must(abs((run.accuracy or 0.0) - share) < 1e-12, f"accuracy {run.accuracy}, routed {share}")
     check_verification(case, run, is_derived=not case.is_interrupted)
     check_events(case, run, truth)
-    if truth.by_root is not None and "root_values" in run.values:
-        check_root_values(case, run.values, truth)
+    if truth.by_root is not None and "root_values" in run.extras:
+        check_root_values(case, run.extras, truth)
 
 
 def check_unfinished(case: Case, run: octcore.Run, truth: Expected) -> None:
@@ -290,8 +290,8 @@ def check_unfinished(case: Case, run: octcore.Run, truth: Expected) -> None:
             f"{run.stop_reason}: bound {run.bound} cuts off the optimum {optimum:.12g}",
         )
     check_events(case, run, truth)
-    if truth.by_root is not None and "root_values" in run.values:
-        check_root_values(case, run.values, truth)
+    if truth.by_root is not None and "root_values" in run.extras:
+        check_root_values(case, run.extras, truth)
 
 
 def check_tree(

@@ -118,7 +118,7 @@ def _known_values(run_id: str, run: Run) -> tuple[RootValue, ...]:
     searched = reference.run if reference is not None and reference.is_final else None
     if searched is None:
         return ()
-    values = root_values_data(searched.values, searched.encoding)
+    values = root_values_data(searched.extras, searched.encoding)
     if what_if.left_out(run):
         return tuple(replace(entry, is_exact=False, loss=None) for entry in values)
     return values

@@ -109,7 +109,7 @@ def is_claim(key: str, path: tuple[Any, ...]) -> bool:
         return False
     if name.startswith("settings.params.budget") and solved(key)[0].params[path[-1]] > 1:
         return False  # there are two columns, so that more are the same
-    exact = solved(key)[0].values.get("root_values_exact")
+    exact = solved(key)[0].extras.get("root_values_exact")
     if name == "values.root_values" and exact is not None and not exact[int(path[-1])]:
         return False
     return not any(name == part or name.startswith(f"{part}.") for part in NO_CLAIMS)
