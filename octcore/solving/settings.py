@@ -272,6 +272,7 @@ def _check_columns(constraints: Constraints, data: Dataset) -> None:
     named = [*constraints.forbidden_features, *(c for p in constraints.forbidden_pairs for c in p)]
     if constraints.root_feature is not None:
         named.append(constraints.root_feature)
+    named += constraints.monotone or ()
     for _, limit in constraints.fairness:
         named += [limit.attribute] + ([limit.given] if limit.given else [])
     for name in named:
@@ -280,6 +281,15 @@ def _check_columns(constraints: Constraints, data: Dataset) -> None:
                 "UNKNOWN_COLUMN",
                 f"A constraint names the column {name!r}, but the features are "
                 f"{', '.join(data.feature_names[:12])}.",
+                name,
+            )
+    ordered = {c.name for c in data.columns if c.kind == "ordinal" or c.holds_numbers}
+    for name in constraints.monotone or ():
+        if name not in ordered:
+            raise SettingsError(
+                "NO_ORDER",
+                f"The values of {name!r} have no order, so that nothing can rise with them; "
+                "declare the column ordinal, or leave it out of monotone.",
                 name,
             )
 
