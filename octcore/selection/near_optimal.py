@@ -23,8 +23,6 @@ from octcore.engines.events import Clock, Event, Recorder
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
-from octcore.formulations.shared.question import question_of
-from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import FloatRange, check_all, fraction_in_words, unknown_name
 from octcore.search.near_optimal.instance import BORDER, Instance, make_instance
 from octcore.search.near_optimal.tree_set import TreeGraph, TreeQuery, find_trees
@@ -36,7 +34,7 @@ from octcore.solving.finish import finish
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import Run
 from octcore.solving.settings import check_settings
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Split, Tree
 
 TOLERANCE = FloatRange(
     "tolerance",
@@ -45,6 +43,8 @@ TOLERANCE = FloatRange(
     low=0.0,
     high=1.0,
 )
+FORMULATION = "threshold-search"
+"""What trees are counted of: the one that `octcore.solve` solves when nothing is said."""
 SOURCE = "near-optimal trees"
 MOST_REQUIRED = 6
 """Features that all trees of a restriction may have to test; each doubles the counting."""
@@ -73,6 +73,7 @@ class _Filter:
     required: tuple[int, ...] = ()
     banned: tuple[int, ...] = ()
     max_leaves: int | None = None
+    gain: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +82,11 @@ class NearOptimalTrees:
 
     A tree is a leaf, or a split that leaves rows on both sides with a tree on each; a leaf predicts
     the heaviest class of its rows, the first of equal ones.  Two trees differ if they differ as
-    trees, also where they predict alike.  Encoded columns that part all rows alike (copies and
-    complements) count once, by the first of them; `same_columns` names the others.  Penalty and
-    tolerance are read as `octcore.parameters.as_fraction` says and compared as fractions: a tree
-    exactly on the border is in.
+    trees, also where they predict alike.  A split tests a column against the middle between two of
+    its neighbouring values among all rows; thresholds that part all rows alike, or the other way
+    round, count once, by the first of them, in whatever column (`same_columns` names columns of
+    which all do).  Penalty and tolerance are read as `octcore.parameters.as_fraction` says and
+    compared as fractions: a tree exactly on the border is in.
 
     Parameters
     ----------
@@ -181,7 +183,8 @@ class NearOptimalTrees:
         found = dict.fromkeys(self.encoding.raw_features, 0)
         for column, n in self._query.roots().items():
             if column >= 0:
-                found[self.encoding.raw_features[self._groups[column]]] += n
+                group = self.encoding.groups[self._instance.table.original[column]]
+                found[self.encoding.raw_features[group]] += n
         return found
 
     @cached_property
@@ -193,12 +196,14 @@ class NearOptimalTrees:
     @property
     def same_columns(self) -> dict[str, tuple[str, ...]]:
         """Encoded columns that part all rows like another one, by the one that stands for them."""
-        columns, names = self._instance.columns, self.encoding.names
+        table, names, X = self._instance.table, self.encoding.names, self.prepared.problem.X
         found: dict[str, list[str]] = {}
-        for j, position in enumerate(columns.position):
-            if position >= 0 and columns.kept[position] != j:
-                name = f"not {names[j]}" if columns.flipped[j] else names[j]
-                found.setdefault(names[columns.kept[position]], []).append(name)
+        for j, position in enumerate(table.twin):
+            kept = table.original[position]
+            if position >= 0 and kept != j:
+                low = X[:, kept].argmin()  # where the other column is largest if it is turned round
+                turned = X[low, j] > X[:, j].min()
+                found.setdefault(names[kept], []).append(f"not {names[j]}" if turned else names[j])
         return {kept: tuple(others) for kept, others in found.items()}
 
     def trees(self, k: int) -> tuple[Tree, ...]:
@@ -237,6 +242,7 @@ class NearOptimalTrees:
         without_features: Sequence[str] = (),
         max_leaves: int | None = None,
         tolerance: float | None = None,
+        gain: bool = False,
     ) -> NearOptimalTrees:
         """Return the trees of this set that meet further conditions, as a set of the same kind.
 
@@ -246,6 +252,8 @@ class NearOptimalTrees:
             Raw features that every tree must test, and that none may.
         tolerance : float or None
             Distance from the optimum, at most that of this set.
+        gain : bool
+            Whether every split has to lower the errors: one that does not costs a leaf for nothing.
 
         Raises
         ------
@@ -278,6 +286,7 @@ class NearOptimalTrees:
             tuple(sorted(set(required))),
             tuple(sorted(set(banned))),
             min(limits, default=None),
+            old.gain or gain,
         )
         return replace(self, _filter=new)
 
@@ -309,6 +318,7 @@ class NearOptimalTrees:
                 "with_features": self._names(self._filter.required),
                 "without_features": self._names(self._filter.banned),
                 "max_leaves": self._filter.max_leaves,
+                "gain": self._filter.gain,
                 "count": self.count,
                 "counts": [
                     {"errors": _plain_number(errors), "leaves": leaves, "trees": n}
@@ -352,7 +362,7 @@ class NearOptimalTrees:
 
     @cached_property
     def _groups(self) -> np.ndarray:
-        return self.encoding.groups[self._instance.columns.kept]
+        return self.encoding.groups[self._instance.thresholds.column]
 
     @cached_property
     def _query(self) -> TreeQuery:
@@ -364,11 +374,16 @@ class NearOptimalTrees:
             self._groups,
             chosen.required,
             chosen.banned,
+            chosen.gain,
         )
 
     def _tree(self, nested: PathTree) -> Tree:
-        problem = self.prepared.problem
-        tree = heap(nested, problem.n_features, problem.n_classes)
+        problem, known = self.prepared.problem, self._instance.thresholds
+
+        def split(number: int) -> Split:
+            return Split.on_feature(known.column[number], known.value[number])
+
+        tree = heap(nested, problem.n_features, problem.n_classes, split)
         return tree.named(self.prepared.train.classes, self.encoding.names)
 
     def _feature(self, name: str) -> int:
@@ -397,14 +412,15 @@ def near_optimal(
     """Find all trees whose objective is at least the optimum minus a tolerance.
 
     The objective is weighted accuracy minus ``leaf_penalty`` times the number of leaves, as in
-    `path-search`; trees test one encoded column per split.
+    `threshold-search`; trees test one column per split, numbers against any threshold.
 
     Parameters
     ----------
     data : Dataset
         Rows with a target.
     encoding : str
-        A binary encoding, or ``"auto"`` for QT-5.
+        ``"auto"`` for the columns that `octcore.solve` uses: all thresholds of numbers, and a
+        column for every category; or any other, as QT-5 for five thresholds a column.
     depth : int
         Largest depth.
     params : mapping or None
@@ -440,7 +456,7 @@ def near_optimal(
     parsed = Constraints.parse(constraints)
     _refuse(parsed, params)
     settings = check_settings(
-        formulation="path-search",
+        formulation=FORMULATION,
         encoding=encoding,
         depth=depth,
         params=params,
@@ -460,8 +476,8 @@ def near_optimal(
         raise SettingsError(
             "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"
         )
-    clock.report("finished", graph.counter.costs.scored)
-    graph.counter.costs.guard = lambda done: None  # later questions are not timed
+    clock.report("finished", graph.counter.ground.scored)
+    graph.counter.ground.guard = lambda done: None  # later questions are not timed
     return NearOptimalTrees(prepared, graph, clock.seconds, _Filter(instance.tolerance))
 
 
@@ -489,7 +505,7 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
     recorder.finished(reason.value)
     distance = 0.0 if best else optimum - objective
     words = f"within {distance:.4g} of the proven optimum {optimum:.6g}, chosen among good trees"
-    outcome = Outcome(reason, "path-search" if best else "near-optimal", claims=(words,))
+    outcome = Outcome(reason, FORMULATION if best else "near-optimal", claims=(words,))
     return finish(prepared, tuple(events), outcome, seconds, program)
 
 
@@ -561,13 +577,10 @@ class _Clock:
 
 def _instance(prepared: Prepared, tolerance: Fraction) -> Instance:
     problem = prepared.problem
-    constraints = problem.constraints
-    weights = np.ones(problem.n_classes)
-    classes, first = np.unique(problem.y, return_index=True)
-    weights[classes] = problem.weights[first]
-    roots = None
+    constraints, roots = problem.constraints, None
     if constraints.root_feature is not None:
-        roots = problem.groups == problem.context.raw_index(constraints.root_feature)
+        raw = problem.context.raw_index(constraints.root_feature)
+        roots = tuple(np.flatnonzero(problem.groups == raw).tolist())
     return make_instance(
         problem.X,
         problem.y,
@@ -575,7 +588,7 @@ def _instance(prepared: Prepared, tolerance: Fraction) -> Instance:
         problem.depth,
         problem.fraction(problem.params["leaf_penalty"]),
         tolerance,
-        class_weight=weights,
+        weights=problem.weights,
         min_samples_leaf=constraints.min_samples_leaf or 1,
         max_leaves=constraints.leaf_limit,
         forbidden=problem.forbidden_columns,
@@ -586,27 +599,27 @@ def _instance(prepared: Prepared, tolerance: Fraction) -> Instance:
 def _graph(prepared: Prepared, instance: Instance, clock: _Clock) -> TreeGraph | None:
     """Graph of the near-optimal trees; None if no tree keeps the constraints."""
     known = None
-    if prepared.problem.constraints.leaf_limit is not None:
-        known = _limited_cost(prepared, instance, clock)
+    if instance.class_weight is None or prepared.problem.constraints.leaf_limit is not None:
+        known = _known_cost(instance, clock)
         if known is None:
             return None
     return find_trees(instance, clock.guard, clock.report, known, clock.stopped)
 
 
-def _limited_cost(prepared: Prepared, instance: Instance, clock: _Clock) -> Fraction | None:
-    """Cost of the best tree with limited leaves, None if there is no tree.
+def _known_cost(instance: Instance, clock: _Clock) -> Fraction | None:
+    """Cost of a tree that the exact search finds optimal, None if there is no tree.
 
-    Only a starting point: the optimum itself is the least cost among the trees counted.
+    Only a starting point, as that search takes costs within rounding for equal: the optimum itself
+    is the least cost among the trees counted.
     """
-    problem = prepared.problem
-    asked = question_of(problem, UnivariateObjective(problem))
+    asked = instance.question
     found = answer(asked, cancel=clock.cancel, time_limit=clock.time_limit)
     clock.guard(found.subtrees)
     if found.tree is None:
         return None
-    wrong = found.tree.predict_codes(problem.X) != problem.y
-    errors = int(instance.weight[problem.y[wrong]].sum())
-    return instance.cost(errors, found.tree.n_leaves)
+    assert asked.weights is not None
+    wrong = found.tree.predict_codes(asked.X) != asked.y
+    return instance.cost(int(asked.weights[wrong].sum()), found.tree.n_leaves)
 
 
 def _plain(number: Fraction) -> int | Fraction:
