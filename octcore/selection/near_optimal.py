@@ -23,8 +23,10 @@ from octcore.engines.events import Clock, Event, Recorder
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
+from octcore.formulations.shared.question import instance_of
+from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import FloatRange, check_all, fraction_in_words, unknown_name
-from octcore.search.near_optimal.instance import BORDER, Instance, make_instance
+from octcore.search.near_optimal.instance import BORDER, Instance
 from octcore.search.near_optimal.tree_set import TreeGraph, TreeQuery, find_trees
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.tree import PathTree, heap
@@ -470,7 +472,9 @@ def near_optimal(
     start = time.perf_counter()
     prepared = prepare(data, settings)
     clock = _Clock(start, settings.time_limit, on_event, cancel)
-    instance = _instance(prepared, prepared.problem.fraction(tolerance))
+    problem = prepared.problem
+    objective = UnivariateObjective(problem)
+    instance = instance_of(problem, objective, problem.fraction(tolerance))
     graph = _graph(prepared, instance, clock)
     if graph is None:
         raise SettingsError(
@@ -575,27 +579,6 @@ class _Clock:
             self.on_event(NearOptimalEvent(self.phase, self.last, done))
 
 
-def _instance(prepared: Prepared, tolerance: Fraction) -> Instance:
-    problem = prepared.problem
-    constraints, roots = problem.constraints, None
-    if constraints.root_feature is not None:
-        raw = problem.context.raw_index(constraints.root_feature)
-        roots = tuple(np.flatnonzero(problem.groups == raw).tolist())
-    return make_instance(
-        problem.X,
-        problem.y,
-        problem.n_classes,
-        problem.depth,
-        problem.fraction(problem.params["leaf_penalty"]),
-        tolerance,
-        weights=problem.weights,
-        min_samples_leaf=constraints.min_samples_leaf or 1,
-        max_leaves=constraints.leaf_limit,
-        forbidden=problem.forbidden_columns,
-        roots=roots,
-    )
-
-
 def _graph(prepared: Prepared, instance: Instance, clock: _Clock) -> TreeGraph | None:
     """Graph of the near-optimal trees; None if no tree keeps the constraints."""
     known = None
@@ -612,14 +595,9 @@ def _known_cost(instance: Instance, clock: _Clock) -> Fraction | None:
     Only a starting point, as that search takes costs within rounding for equal: the optimum itself
     is the least cost among the trees counted.
     """
-    asked = instance.question
-    found = answer(asked, cancel=clock.cancel, time_limit=clock.time_limit)
+    found = answer(instance.question, cancel=clock.cancel, time_limit=clock.time_limit)
     clock.guard(found.subtrees)
-    if found.tree is None:
-        return None
-    assert asked.weights is not None
-    wrong = found.tree.predict_codes(asked.X) != asked.y
-    return instance.cost(int(asked.weights[wrong].sum()), found.tree.n_leaves)
+    return None if found.tree is None else instance.cost_of(found.tree)
 
 
 def _plain(number: Fraction) -> int | Fraction:

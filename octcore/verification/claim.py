@@ -208,7 +208,9 @@ def _goes_one_way(
         values = claim.X[:, claim.group == raw]
         splits = [s for m, s in tree.splits.items() if used[m] == {raw}]
         sides = np.stack([scores(s, claim.X) > s.threshold for s in splits], axis=1)
-        rank = claim.attributes[str(claim.raw_features[raw])] if raw == own else np.zeros(len(sides))
+        rank = (
+            claim.attributes[str(claim.raw_features[raw])] if raw == own else np.zeros(len(sides))
+        )
         # Where a set of sides holds several ranks, the least and the largest stand for it.
         order = np.lexsort((rank, *sides.T))
         sides, values = sides[order], values[order]

@@ -33,6 +33,8 @@ PREDICTION = frozenset(ROUTED - {"min_samples_leaf"} | {"min_recall"})
 
 ALL = STRUCTURAL | ROUTED | PREDICTION
 """What a model with one column per split can express."""
+OF_COLUMNS = frozenset({"max_features", "forbidden_pairs", "feature_once_per_path", "monotone"})
+"""Constraints that look at which columns are tested where."""
 BY_SUBTREE = frozenset(
     {
         "max_leaves",
@@ -44,6 +46,10 @@ BY_SUBTREE = frozenset(
     }
 )
 """Constraints that tie no two subtrees together: these can be searched, or counted, apart."""
+
+
+BY_ORDER = ALL | {"monotone"}
+"""What can be tested on a whole tree, when trees come in the order of their cost."""
 
 
 def needs_routing(problem: Problem) -> bool:

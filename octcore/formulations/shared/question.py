@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from octcore.formulations.shared.constraint_kinds import BY_SUBTREE, OF_COLUMNS
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import Flag
-from octcore.program import Problem
+from octcore.program import Listing, Problem
+from octcore.search.near_optimal.instance import Instance, make_instance
 from octcore.search.univariate.question import Answer, Question
 from octcore.search.univariate.search import answer
 
@@ -63,6 +66,35 @@ def _limits(problem: Problem) -> dict[str, Any]:
         "forbidden": problem.forbidden_columns,
         "roots": roots,
     }
+
+
+def instance_of(problem: Problem, objective: UnivariateObjective, tolerance: Fraction) -> Instance:
+    """Ask for all trees within a tolerance of the optimum, without what ties subtrees together.
+
+    Raises
+    ------
+    SettingsError
+        If the weights have no common unit that is large enough.
+    """
+    price = objective.price
+    if objective.split_weight is not None:
+        price = price / (1 - price) / Fraction(objective.total_weight)
+    return make_instance(
+        problem.X, problem.y, problem.n_classes, problem.depth, price, tolerance,
+        weights=problem.weights, **_limits(problem) | {"forbidden": problem.forbidden_columns},
+    )  # fmt: skip
+
+
+def listing_of(problem: Problem, objective: UnivariateObjective) -> Listing | None:
+    """How trees are listed until one keeps what ties subtrees together; None if nothing does."""
+    coupled = problem.constraints.active - BY_SUBTREE
+    if not coupled:
+        return None
+    return Listing(
+        lambda tolerance: instance_of(problem, objective, tolerance),
+        by_labels=bool(coupled - OF_COLUMNS | coupled & {"monotone"}),
+        by_columns=bool(coupled & OF_COLUMNS),
+    )
 
 
 def guarded_answer(asked: Question, guard: Callable[[], None], seconds: float) -> Answer:
