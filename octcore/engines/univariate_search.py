@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from octcore.engines.base import Outcome, SolveLimits, StopReason, root_values
 from octcore.engines.events import Recorder
 from octcore.errors import TooLargeError
@@ -74,8 +76,7 @@ class PathSearchEngine:
             program.method,
             seconds={"solve": found.search_seconds},
             claims=claims,
-            values=root_values(program, found.root_values, found.root_exact, found.leaf_value)
-            | open_thresholds(program, found),
+            values=_by_root(program, found) | open_thresholds(program, found),
         )
 
 
@@ -84,6 +85,13 @@ class ThresholdSearchEngine(PathSearchEngine):
 
     key = "threshold-search"
     title = "exact search on all thresholds"
+
+
+def _by_root(program: Program, found: Answer) -> dict[str, object]:
+    """What every column is worth at the root; bounds where trees are refused that it counts."""
+    if program.listing is None:
+        return root_values(program, found.root_values, found.root_exact, found.leaf_value)
+    return root_values(program, found.root_values, np.zeros_like(found.root_exact), None)
 
 
 class _StoppedError(Exception):

@@ -241,9 +241,10 @@ def _same_thresholds(instance: Instance) -> list[list[tuple[int, float, bool]]]:
         values, rank = np.unique(X[:, j], return_inverse=True)
         sums = np.zeros(len(values), np.uint64)
         np.add.at(sums, rank, key)
-        for t, left in enumerate(np.cumsum(sums, dtype=np.uint64)[:-1]):
+        left = np.cumsum(sums, dtype=np.uint64)[:-1]
+        for t, ends in enumerate(zip(left.tolist(), (everything - left).tolist(), strict=True)):
             middle = midpoint(*values[t : t + 2].tolist())
-            for total, is_mirrored in ((int(left), False), (int(everything - left), True)):
+            for total, is_mirrored in zip(ends, (False, True), strict=True):
                 if total in of_sum:
                     same[of_sum[total]].append((j, middle, is_mirrored))
     return same
