@@ -282,11 +282,15 @@ class Listing:
         ``make(tolerance)``: instance of the trees within a tolerance of the optimum without them.
     by_labels, by_columns : bool
         Whether they look at predictions, and at which columns are tested.
+    sets : tuple of ndarray
+        Where only the set of tested columns matters: the largest allowed sets, as masks of the
+        columns that are left out; searched one after the other instead.
     """
 
     make: Callable[[Fraction], Any]
     by_labels: bool
     by_columns: bool
+    sets: tuple[np.ndarray, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

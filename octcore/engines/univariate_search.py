@@ -61,8 +61,11 @@ class PathSearchEngine:
         claims = (PLAIN_CLAIM,) if found.plain else ()
         refused = found.tree is not None and program.evaluate(found.tree) is None
         if reason is StopReason.OPTIMAL and refused:
-            reason = _list(program, found, limits, recorder, cancel)
-            claims += (LISTED_CLAIM,) if reason is StopReason.OPTIMAL else ()
+            assert program.listing is not None, "only side constraints refuse the search's tree"
+            by = _search_sets if program.listing.sets else _list
+            reason = by(program, found, limits, recorder, cancel)
+            is_listed = reason is StopReason.OPTIMAL and not program.listing.sets
+            claims += (LISTED_CLAIM,) if is_listed else ()
         # A tree must contradict no search: nothing is proven when the two disagree.
         if (reason is StopReason.OPTIMAL and not recorder.is_closed) or (
             reason is StopReason.INFEASIBLE and recorder.tree is not None
@@ -98,13 +101,35 @@ class _StoppedError(Exception):
     """The listing has to end; says why."""
 
 
+def _search_sets(
+    program: Program, found: Answer, limits: SolveLimits, recorder: Recorder,
+    cancel: Callable[[], bool],
+) -> StopReason:  # fmt: skip
+    """Search every largest set of columns that a tree may test."""
+    assert program.listing is not None
+    best = -np.inf
+    for mask in program.listing.sets:
+        question: Question = replace(program.search, forbidden=mask, threads=limits.threads)
+        one = answer(question, None, cancel, limits.clock.remaining)
+        if one.tree is not None and (objective := program.evaluate(one.tree)) is not None:
+            recorder.incumbent(objective, one.tree, "search")
+        if one.status not in {"optimal", "infeasible"}:
+            return StopReason(one.status)
+        best = max(best, -np.inf if one.bound is None else one.bound)
+        recorder.progress(found.subtrees + one.subtrees, None)
+    if best == -np.inf:
+        return StopReason.INFEASIBLE
+    recorder.bound(program.scale * best + program.shift, found.subtrees)
+    return StopReason.OPTIMAL
+
+
 def _list(
     program: Program, found: Answer, limits: SolveLimits, recorder: Recorder,
     cancel: Callable[[], bool],
 ) -> StopReason:  # fmt: skip
     """List trees in the order of their cost until one keeps the side constraints."""
     listing = program.listing
-    assert listing is not None, "only side constraints refuse a tree that the search returns"
+    assert listing is not None
     assert found.tree is not None
     recorder.phase("list")
 

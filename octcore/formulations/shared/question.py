@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -22,6 +24,9 @@ EXACT_ROOT_VALUES = Flag(
     "V_f",
     "Go on until the value of every root feature is exact, not only an upper bound.",
 )
+
+MOST_SETS = 1000
+"""Sets of columns that are searched one after the other; listing trees is quicker for more."""
 
 
 def question_of(
@@ -94,7 +99,28 @@ def listing_of(problem: Problem, objective: UnivariateObjective) -> Listing | No
         lambda tolerance: instance_of(problem, objective, tolerance),
         by_labels=bool(coupled - OF_COLUMNS | coupled & {"monotone"}),
         by_columns=bool(coupled & OF_COLUMNS),
+        sets=_column_sets(problem) if coupled <= {"max_features", "forbidden_pairs"} else (),
     )
+
+
+def _column_sets(problem: Problem) -> tuple[np.ndarray, ...]:
+    """Columns that are left out by every largest allowed set of raw features; none if too many."""
+    wanted, context = problem.constraints, problem.context
+    usable = sorted(set(problem.groups[~problem.forbidden_columns].tolist()))
+    pairs = [{context.raw_index(a), context.raw_index(b)} for a, b in wanted.forbidden_pairs]
+    pairs = [pair for pair in pairs if pair <= set(usable)]
+    if 2 ** len(pairs) > MOST_SETS:
+        return ()
+    rests = {frozenset(usable) - set(out) for out in itertools.product(*pairs)}
+    most = len(usable) if wanted.max_features is None else wanted.max_features
+    if sum(math.comb(len(rest), min(most, len(rest))) for rest in rests) > MOST_SETS:
+        return ()
+    sets = {
+        frozenset(chosen)
+        for rest in rests
+        for chosen in itertools.combinations(sorted(rest), min(most, len(rest)))
+    }
+    return tuple(~np.isin(problem.groups, list(chosen)) for chosen in sorted(map(sorted, sets)))
 
 
 def guarded_answer(asked: Question, guard: Callable[[], None], seconds: float) -> Answer:

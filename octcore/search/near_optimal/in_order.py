@@ -127,7 +127,8 @@ class _Variants:
     """The trees that a way to part the rows stands for, the cheapest first."""
 
     def __init__(self, instance: Instance, by_labels: bool, by_columns: bool) -> None:
-        self.instance, self.by_labels = instance, by_labels
+        self.instance, self.by_labels, self.by_columns = instance, by_labels, by_columns
+        self.met: set[bytes] = set()
         known = instance.thresholds
         own = zip(known.column.tolist(), known.value.tolist(), strict=True)
         self.same = [[(column, value, False)] for column, value in own]
@@ -140,11 +141,24 @@ class _Variants:
         if not self.by_labels:
             yield from ((tree, 0) for tree in plain)
             return
-        for extra, labels in self._labels(plain[0]):
+        leaf = plain[0].apply(self.X)
+        if not self.by_columns:  # trees that part the rows alike are as good as each other
+            order = np.zeros(leaf.max() + 1, np.int32)
+            first = np.sort(np.unique(leaf, return_index=True)[1])
+            order[leaf[first]] = np.arange(len(first))
+            parts = order[leaf].tobytes()
+            if parts in self.met:
+                return
+            self.met.add(parts)
+        for extra, labels in self._labels(plain[0], leaf):
             if room is not None and extra >= room:
                 return
             for tree in plain:
-                by_leaf = dict(zip(_leaves_of(plain[0], tree, self.X), labels, strict=True))
+                places = sorted(tree.labels)
+                if tree is not plain[0]:
+                    there = tree.apply(self.X)
+                    places = [int(there[np.argmax(leaf == at)]) for at in sorted(plain[0].labels)]
+                by_leaf = dict(zip(places, labels, strict=True))
                 yield Tree(tree.splits, by_leaf, tree.n_features, tree.n_classes), extra
 
     @property
@@ -177,16 +191,14 @@ class _Variants:
                 ]
             yield Tree(splits, labels, self.X.shape[1], question.n_classes)
 
-    def _labels(self, tree: Tree) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def _labels(self, tree: Tree, leaf: np.ndarray) -> Iterator[tuple[int, tuple[int, ...]]]:
         """Classes of the leaves, and what they cost more, in the order of that cost."""
         question = self.instance.question
         weights = np.asarray(question.weights).astype(np.int64)
-        leaf = tree.apply(self.X)
-        held = []
-        for node in sorted(tree.labels):
-            rows = leaf == node
-            held.append(np.bincount(question.y[rows], weights[rows], question.n_classes))
-        missing = [(counts.max() - counts).astype(np.int64) for counts in held]
+        size = (int(leaf.max()) + 1, question.n_classes)
+        held = np.bincount(leaf * size[1] + question.y, weights, size[0] * size[1]).reshape(size)
+        held = held[sorted(tree.labels)].astype(np.int64)
+        missing = held.max(axis=1, keepdims=True) - held
         order = [np.argsort(row, kind="stable") for row in missing]
         first = (0,) * len(order)
         waiting, met = [(0, first)], {first}
@@ -214,12 +226,6 @@ def _tested(nested: PathTree) -> list[int]:
             found.append(here.feature)
             stack += [here.right, here.left]
     return found
-
-
-def _leaves_of(first: Tree, other: Tree, X: np.ndarray) -> list[int]:
-    """Leaves of a tree that parts the rows as another one does, in the order of its leaves."""
-    at, there = first.apply(X), other.apply(X)
-    return [int(there[np.argmax(at == leaf)]) for leaf in sorted(first.labels)]
 
 
 def _same_thresholds(instance: Instance) -> list[list[tuple[int, float, bool]]]:
