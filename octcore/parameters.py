@@ -311,8 +311,8 @@ class Directions(Parameter):
         if value is None:
             return None
         if isinstance(value, str):
-            value = dict(pair.rsplit(":", 1) for pair in value.split(",") if ":" in pair)
-        if not isinstance(value, Mapping) or not set(value.values()) <= {"up", "down"}:
+            value = {name: way for name, _, way in (p.rpartition(":") for p in value.split(","))}
+        if not isinstance(value, Mapping) or not {*value.values()} <= {"up", "down"}:
             raise self._refuse(value, "NOT_A_DIRECTION")
         return {str(name).strip(): way for name, way in value.items()} or None
 

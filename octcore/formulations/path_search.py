@@ -9,12 +9,8 @@ value of every root feature: the best objective of any tree that starts with tha
 from __future__ import annotations
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
-from octcore.formulations.shared.constraint_kinds import BY_ORDER
-from octcore.formulations.shared.question import (
-    EXACT_ROOT_VALUES,
-    listing_of,
-    question_of,
-)
+from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
+from octcore.formulations.shared.question import EXACT_ROOT_VALUES, question_of
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.program import Capability, Problem, Program
 from octcore.warmstart.greedy import greedy_starts
@@ -37,7 +33,7 @@ INFO = FormulationInfo(
     needs_binary_features=True,
     default_encoding="QT-5",
     hyperparameters=(*REGULARISERS, EXACT_ROOT_VALUES),
-    constraints=BY_ORDER,
+    constraints=BY_SUBTREE,
     capabilities=(Capability.PATH_SEARCH,),
     max_depth=20,
     equations=(
@@ -69,6 +65,5 @@ def build(problem: Problem) -> Program:
         scale=objective.scale * objective.total_weight,
         starts=lambda: greedy_starts(problem, objective.penalty),
         search=question_of(problem, objective),
-        listing=listing_of(problem, objective),
         method="path-search",
     )

@@ -22,7 +22,7 @@ from octcore.engines.base import Outcome, StopReason
 from octcore.engines.events import Clock, Event, Recorder
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
+from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import instance_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import FloatRange, check_all, fraction_in_words, unknown_name
@@ -515,13 +515,7 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
 
 def _refuse(constraints: Constraints, params: Mapping[str, Any] | None) -> None:
     """Refuse what would tie subtrees together, or is not on the scale of the tolerance."""
-    for name in sorted(constraints.active - BY_SUBTREE):
-        raise SettingsError(
-            "CONSTRAINT_NOT_EXPRESSIBLE",
-            f"Near-optimal trees cannot be counted under {name}, which ties the subtrees together; "
-            "count without it and choose among the trees.",
-            name,
-        )
+    refuse_coupled(constraints.active, "Near-optimal trees cannot be counted")
     if params and params.get("split_weight") is not None:
         raise SettingsError(
             "NOT_ON_THIS_SCALE",

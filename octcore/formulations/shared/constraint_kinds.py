@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from octcore.errors import SettingsError
 from octcore.program import Problem
 
 STRUCTURAL = frozenset(
@@ -50,6 +53,22 @@ BY_SUBTREE = frozenset(
 
 BY_ORDER = ALL | {"monotone"}
 """What can be tested on a whole tree, when trees come in the order of their cost."""
+
+
+def refuse_coupled(active: Iterable[str], what: str) -> None:
+    """Refuse side constraints that tie subtrees together.
+
+    Raises
+    ------
+    SettingsError
+        With a sentence that begins with `what`.
+    """
+    for name in sorted(set(active) - BY_SUBTREE):
+        raise SettingsError(
+            "CONSTRAINT_NOT_EXPRESSIBLE",
+            f"{what} under {name}, which ties the subtrees together; leave it out.",
+            name,
+        )
 
 
 def needs_routing(problem: Problem) -> bool:
