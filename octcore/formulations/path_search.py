@@ -71,7 +71,7 @@ def build(problem: Problem) -> Program:
     """Make the program: one question to the search."""
     objective = UnivariateObjective(problem)
     return objective.program(
-        scale=objective.scale * objective.total_weight,
+        scale=objective.scale * objective.weight_right,
         starts=lambda: greedy_starts(problem, objective.penalty),
         search=question_of(problem, objective, all_roots=bool(problem.params["exact_root_values"])),
         method="path-search",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.program import Problem
 from octcore.solving.settings import Settings, check_against_data, class_weights
+from octcore.tasks import Task, task_of
 
 LEAST_WEIGHT = 1e-6
 """Of the heaviest row: solvers of models keep their rows up to such numbers."""
@@ -34,6 +36,11 @@ class Prepared:
     encode_seconds: float
     findings: tuple[str, ...] = ()
     sample_weight: np.ndarray | None = None
+
+    @cached_property
+    def task(self) -> Task:
+        """What the answers cost."""
+        return task_of(self.settings.costs, self.settings.refer, self.train.classes)
 
 
 def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None = None) -> Prepared:
@@ -100,11 +107,15 @@ def make_problem(
     if sample_weight is not None:
         weights = weights * sample_weight
     _refuse_tiny(weights)
+    task = task_of(settings.costs, settings.refer, train.classes)
+    copies = None if task.is_errors else task.copies(train.codes, weights)
+    rows = X.astype(np.uint8, copy=False) if is_binary else X
     return Problem(
-        X=X.astype(np.uint8, copy=False) if is_binary else X,
-        y=train.codes,
-        weights=weights,
-        n_classes=train.n_classes,
+        X=rows if copies is None else rows[copies.row],
+        y=train.codes if copies is None else copies.label,
+        weights=weights if copies is None else copies.weight,
+        n_classes=len(task.answers),
+        copies=copies,
         depth=settings.depth,
         params=settings.params,
         # Weights of classes are in the weights of the rows; they rule out no tree.

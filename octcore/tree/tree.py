@@ -236,7 +236,7 @@ class Tree:
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Class label of every row (class index when the tree carries no labels)."""
         codes = self.predict_codes(X)
-        return np.asarray(self.classes)[codes] if self.classes else codes
+        return labels_array(self.classes)[codes] if self.classes else codes
 
     def decision_path(self, row: np.ndarray) -> tuple[int, ...]:
         """Nodes that one row of shape ``(n_features,)`` visits, root first."""
@@ -343,3 +343,10 @@ def _split_from(entry: Mapping[str, Any]) -> Split:
         None if offset is None else float(offset),
         bool(entry.get("unit_margin", False)),
     )
+
+
+def labels_array(labels: Sequence[Any]) -> np.ndarray:
+    """Labels as an array of their own type; as objects where text stands beside other things."""
+    found = np.asarray(labels)
+    is_mixed = found.dtype.kind in "US" and not all(isinstance(label, str) for label in labels)
+    return np.array(labels, dtype=object) if is_mixed else found

@@ -36,6 +36,7 @@ def question_of(
         "depth": problem.depth,
         "leaf_penalty": objective.leaf_price,
         "weights": problem.weights,
+        "counts": None if problem.copies is None else problem.counts,
     }
     return Question(**asked | ({} if bare else _limits(problem)) | settings)
 
