@@ -23,6 +23,7 @@ from octcore.parameters import FloatRange, Parameter, as_fraction, as_json, to_j
 ASK = "ask a person"
 """The answer of a leaf that leaves its rows to a person."""
 ORDINAL = "ordinal"
+ORDINAL_WORDS = "a wrong class costs its distance from the right one in the order of the classes"
 LARGEST = 1e6
 """Of a cost: beyond it one row would hide what a million others cost."""
 FEW_ROWS = 1000
@@ -175,15 +176,19 @@ class Task:
     def words(self) -> tuple[str, ...]:
         """Sentences about what is not an ordinary error."""
         n, odd = len(self.classes), []
+        if n > 2 and [row[:n] for row in map(list, self.costs)] == ordinal(n):
+            return (ORDINAL_WORDS, *self._words_of_asking)
         for c, row in enumerate(self.costs):
             odd += [
                 f"a {self.classes[c]!s} called {self.classes[a]!s} costs {float(cost):g}"
                 for a, cost in enumerate(row[:n])
                 if a != c and cost != 1
             ]
-        if self.can_ask:
-            odd.append(f"asking a person costs {float(self.costs[0][n]):g}")
-        return tuple(odd)
+        return (*odd, *self._words_of_asking)
+
+    @property
+    def _words_of_asking(self) -> tuple[str, ...]:
+        return (f"asking a person costs {float(self.costs[0][-1]):g}",) if self.can_ask else ()
 
 
 def errors(n_classes: int) -> list[list[Fraction]]:
@@ -235,8 +240,8 @@ def task_of(
     Raises
     ------
     SettingsError
-        If a table names no class of these, all answers cost nothing, a class has the name of
-        `ASK`, or asking costs so much that no tree would.
+        If a table names no class of these, all answers cost nothing, or a class has the name of
+        `ASK`.
     """
     if costs == ORDINAL:
         table = ordinal(len(classes))
@@ -254,34 +259,5 @@ def task_of(
                 "refer out.",
                 "refer",
             )
-        most = dearest(np.array([[float(cost) for cost in row] for row in table]))
-        if refer > most + 1e-9:
-            raise SettingsError(
-                "OUT_OF_RANGE",
-                f"refer is {refer:g}, but no group of rows costs more than {most:.6g} a row when "
-                "it gets its best class, so nobody would be asked; give less.",
-                "refer",
-            )
         table = [[*row, as_fraction(refer, FEW_ROWS)] for row in table]
     return Task(tuple(map(tuple, table)), tuple(classes))
-
-
-def dearest(matrix: np.ndarray) -> float:
-    """Largest cost of a row in a group that gets its best class: the value of the matrix game."""
-    n_classes, n_answers = matrix.shape
-    if n_classes == 2:  # both answers cost the same where it is worst
-        high, low = matrix[0, 1], matrix[1, 0]
-        return float(high * low / (high + low)) if high + low else 0.0
-    # Not above: SciPy takes long to import, and most solves ask nobody.
-    from scipy.optimize import linprog
-
-    # max v with v <= sum_c p_c M[c, a] for every answer a, over shares p of the classes
-    found = linprog(
-        np.append(np.zeros(n_classes), -1.0),
-        A_ub=np.column_stack([-matrix.T, np.ones(n_answers)]),
-        b_ub=np.zeros(n_answers),
-        A_eq=[np.append(np.ones(n_classes), 0.0)],
-        b_eq=[1.0],
-        bounds=[(0, 1)] * n_classes + [(None, None)],
-    )
-    return float(-found.fun)

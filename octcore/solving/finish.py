@@ -218,7 +218,12 @@ def _certificate(
     weights = prepared.problem.weights
     by_weight = program.span < math.inf and bool((weights != weights[0]).any())
     if status == "optimal" and by_weight and program.granularity <= 2 * CLOSED * program.span:
-        statements.append(f"optimal to within {CLOSED:g} of the total weight of the rows")
+        has_copies = prepared.problem.copies is not None
+        statements.append(
+            f"optimal to within {CLOSED * program.span:.2g} in the objective"
+            if has_copies
+            else f"optimal to within {CLOSED:g} of the total weight of the rows"
+        )
     if status == "optimal" and program.tolerance:
         statements.append(f"closed to a relative gap of {program.tolerance:g}")
     if status == "optimal" and prepared.test is not None:

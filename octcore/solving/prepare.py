@@ -19,6 +19,8 @@ from octcore.tasks import Task, task_of
 
 LEAST_WEIGHT = 1e-6
 """Of the heaviest row: solvers of models keep their rows up to such numbers."""
+NEAR_COSTS = 1e-9
+"""Costs of a row closer than this are equal."""
 MOST_REPEATED_ROWS = 1_000_000
 """Enough for any bootstrap; beyond it the memory would be better spent elsewhere."""
 
@@ -108,6 +110,7 @@ def make_problem(
         weights = weights * sample_weight
     _refuse_tiny(weights)
     task = task_of(settings.costs, settings.refer, train.classes)
+    _refuse_dear(task)
     copies = None if task.is_errors else task.copies(train.codes, weights)
     rows = X.astype(np.uint8, copy=False) if is_binary else X
     return Problem(
@@ -152,6 +155,23 @@ def _checked_weights(given: np.ndarray, n_samples: int) -> np.ndarray:
     if not weights.sum() > 0:
         raise SettingsError("BAD_WEIGHTS", "All sample weights are zero.", "sample_weight")
     return weights
+
+
+def _refuse_dear(task: Task) -> None:
+    """Refuse a person who costs more than the best class in any group of rows."""
+    if not task.can_ask:
+        return
+    # Not above: SciPy takes long to import, and most solves ask nobody.
+    from octcore.numerics.games import game_value
+
+    refer, most = task.matrix[0, -1], game_value(task.matrix[:, :-1])
+    if refer > most + NEAR_COSTS:
+        raise SettingsError(
+            "OUT_OF_RANGE",
+            f"refer is {refer:g}, but no group of rows costs more than {most:.6g} a row where it "
+            "gets its best class, so nobody would be asked; give less.",
+            "refer",
+        )
 
 
 def _refuse_tiny(weights: np.ndarray) -> None:

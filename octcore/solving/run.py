@@ -139,7 +139,7 @@ float or None
     sample_weight : numpy.ndarray or None
         Weights given with the training rows, shape ``(n_train,)``.
     mean_cost, referred, test_mean_cost, test_referred : float or None
-        Mean cost of a row and share of the rows that a person is asked about; every row counts once.
+        Mean cost of a row, and share of the rows that a person is asked about; rows count once.
     """
 
     settings: Mapping[str, Any]

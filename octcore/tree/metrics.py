@@ -29,8 +29,8 @@ def balanced_accuracy(tree: Tree, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def confusion(tree: Tree, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Counts of true class (rows) against predicted class (columns)."""
-    table = np.zeros((tree.n_classes, tree.n_classes), dtype=np.int64)
+    """Counts of true class (rows) against answer (columns; the last may be asking a person)."""
+    table = np.zeros((tree.n_targets, tree.n_classes), dtype=np.int64)
     np.add.at(table, (y, tree.predict_codes(X)), 1)
     return table
 
@@ -60,15 +60,19 @@ class NodeSummary:
     errors: int
     """Rows that end below this node with a wrong prediction."""
 
+    def right(self, label: int) -> int:
+        """Rows of the class that a leaf answers; none where it asks a person."""
+        return self.class_counts[label] if label < len(self.class_counts) else 0
+
 
 def node_summaries(tree: Tree, X: np.ndarray, y: np.ndarray) -> dict[int, NodeSummary]:
     """Row and class counts of every node."""
-    wrong = tree.predict_codes(X) != y
+    wrong = tree.is_wrong(X, y)
     return {
         node: NodeSummary(
             node,
             len(rows),
-            tuple(int(c) for c in np.bincount(y[rows], minlength=tree.n_classes)),
+            tuple(int(c) for c in np.bincount(y[rows], minlength=tree.n_targets)),
             int(wrong[rows].sum()),
         )
         for node, rows in tree.node_rows(X).items()

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from octcore.errors import ModelFileError
+from octcore.tasks import ASK
 from octcore.tree import topology
 
 FORMAT = "octcore-tree"
@@ -232,6 +233,21 @@ class Tree:
         for node, label in self.labels.items():
             codes[leaves == node] = label
         return codes
+
+    @property
+    def n_targets(self) -> int:
+        """Number of classes that rows may have: all answers but `ASK`, which comes last."""
+        asks = bool(self.classes) and isinstance(self.classes[-1], str) and self.classes[-1] == ASK
+        return self.n_classes - asks
+
+    def class_of(self, label: int) -> int:
+        """Class index of an answer; -1 where a person is asked."""
+        return label if label < self.n_targets else -1
+
+    def is_wrong(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Which rows get a class that is not theirs, shape ``(n_samples,)``, bool."""
+        codes = self.predict_codes(X)
+        return (codes != y) & (codes < self.n_targets)
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Class label of every row (class index when the tree carries no labels)."""
