@@ -167,8 +167,8 @@ def judged(run: Run, data: Dataset, job: Job) -> Fit:
         rest = data.subset(np.array(check_rows, dtype=np.int64))
         task = task_of(run.asked.costs, run.asked.refer, run.classes)
         answers = run.tree.predict_codes(run.encoding.transform(rest.frame))
-        told = answers < len(run.classes)
-        accuracy = float((answers == rest.codes)[told].mean()) if told.any() else None
+        if (answers < len(run.classes)).any():
+            accuracy = float((answers == rest.codes)[answers < len(run.classes)].mean())
         mean_cost = task.mean_cost(rest.codes, answers) if run.asked.has_task else None
     return Fit(
         candidate,

@@ -252,9 +252,10 @@ def _settings(fixed: Mapping[str, Any], candidate: Candidate) -> dict[str, Any]:
 def choose(fits: Sequence[Fit], choice: str) -> Candidate:
     """Pick the winner of one outer split.
 
-    By accuracy: best mean validation accuracy (least mean cost where answers have costs), first in the grid on ties.  By features: among the
-    candidates within `NEAR_BEST` of the best, the fewest features, then the best accuracy.  By one
-    error: the same among those within a standard error of the best, over its folds.
+    By accuracy: best mean validation accuracy, or least mean cost where answers have costs, first
+    in the grid on ties.  By features: among the candidates within `NEAR_BEST` of the best, the
+    fewest features, then the best accuracy.  By one error: the same among those within a standard
+    error of the best, over its folds.
 
     Raises
     ------

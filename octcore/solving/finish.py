@@ -153,16 +153,17 @@ def _scores(prepared: Prepared, tree: Tree | None, X: np.ndarray, rows: Dataset)
     """Scores on some rows, each of which counts once: accuracy of those that get a class."""
     if tree is None:
         return _Scores()
+    tree = named(tree, prepared)
     answers = tree.predict_codes(X)
-    is_class = answers < rows.n_classes
     mean_cost = prepared.task.mean_cost(rows.codes, answers)
-    if not is_class.any():
-        return _Scores(mean_cost=mean_cost, referred=1.0)
+    referred = float((answers >= tree.n_targets).mean())
+    if referred == 1.0:
+        return _Scores(mean_cost=mean_cost, referred=referred)
     return _Scores(
-        metrics.accuracy(tree, X[is_class], rows.codes[is_class]),
-        metrics.balanced_accuracy(tree, X[is_class], rows.codes[is_class]),
+        metrics.accuracy(tree, X, rows.codes),
+        metrics.balanced_accuracy(tree, X, rows.codes),
         mean_cost,
-        float(1.0 - is_class.mean()),
+        referred,
     )
 
 

@@ -234,6 +234,16 @@ float or None
         return self.asked.depth
 
     @property
+    def n_answered(self) -> int:
+        """Training rows that get a class; a person is asked about the others."""
+        return round((1.0 - (self.referred or 0.0)) * self.n_train)
+
+    @property
+    def n_test_answered(self) -> int:
+        """Held-out rows that get a class."""
+        return round((1.0 - (self.test_referred or 0.0)) * self.n_test)
+
+    @property
     def about_data(self) -> Mapping[str, Any]:
         """What the settings say of the data: name, source, digest."""
         return self.settings.get("data") or {}

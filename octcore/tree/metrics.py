@@ -17,14 +17,20 @@ from octcore.tree.tree import Split, Tree
 
 
 def accuracy(tree: Tree, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Weighted share of rows that the tree classifies correctly; rows must not be empty."""
-    hit = tree.predict_codes(X) == y
-    return float(np.average(hit, weights=weights))
+    """Weighted share that is right of the rows that get a class; NaN if none does."""
+    codes = tree.predict_codes(X)
+    told = codes < tree.n_targets
+    if not told.any():
+        return float("nan")
+    weights = None if weights is None else weights[told]
+    return float(np.average((codes == y)[told], weights=weights))
 
 
 def balanced_accuracy(tree: Tree, X: np.ndarray, y: np.ndarray) -> float:
-    """Mean over the classes present in `y` of the share classified correctly."""
-    hit = tree.predict_codes(X) == y
+    """Mean over the classes of the share that is right, of the rows that get a class."""
+    codes = tree.predict_codes(X)
+    told = codes < tree.n_targets
+    hit, y = (codes == y)[told], y[told]
     return float(np.mean([hit[y == k].mean() for k in np.unique(y)]))
 
 

@@ -88,7 +88,8 @@ def beside_greedy(run_id: str, run: SolvedRun) -> None:
     if isinstance(numbers, str):
         st.caption(text.markdown(numbers, 300))
         return
-    columns = {"": list(FACTS), "this tree": facts(run, run), "CART": facts(numbers, run)}
+    names = [*FACTS, COST] if run.asked.has_task else list(FACTS)
+    columns = {"": names, "this tree": facts(run, run), "CART": facts(numbers, run)}
     if advice.is_binary(run):
         same = cached.greedy_baseline(run_id, run)
         if not isinstance(same, str):
@@ -106,6 +107,7 @@ def beside_greedy(run_id: str, run: SolvedRun) -> None:
     )
 
 
+COST = "mean cost, training"
 FACTS = ("accuracy, held out", "accuracy, training", "errors, training", "leaves")
 
 
@@ -123,5 +125,6 @@ def facts(run: SolvedRun, rows_of: SolvedRun) -> list[str]:
     if rows_of.test is not None and rows_of.test.y is not None:
         X = run.encoding.transform(rows_of.test.frame)
         held_out = metrics.accuracy(run.tree, X, rows_of.test.y)
-    errors = "–" if run.accuracy is None else f"{round((1 - run.accuracy) * run.n_train):,}"
-    return [text.percent(held_out), text.percent(run.accuracy), errors, str(run.tree.n_leaves)]
+    errors = "–" if run.accuracy is None else f"{round((1 - run.accuracy) * run.n_answered):,}"
+    known = [text.percent(held_out), text.percent(run.accuracy), errors, str(run.tree.n_leaves)]
+    return [*known, text.number(run.mean_cost)] if rows_of.asked.has_task else known

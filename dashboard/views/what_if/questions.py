@@ -54,6 +54,8 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
         "time_limit": TIME_LIMIT,
         "test_size": asked.test_size if has_all else 0.0,
         "seed": asked.seed,
+        "costs": asked.costs,
+        "refer": asked.refer,
     }
 
 
