@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server.job_view import JobView
-from dashboard.views.solve import advice
+from dashboard.views.solve import advice, refer_view
 from dashboard.views.solve.advice import Step
 from dashboard.widgets import run_summary, start, verification
 from octcore.plotting import text
@@ -38,6 +38,7 @@ def draw(view: JobView, run: SolvedRun, chart: Callable[[], None]) -> None:
     run_summary.small_tree(view.id, run)
     numbers = cached.greedy_baseline(view.id, run, ON_NUMBERS)
     what_now(view.id, advice.after(run, None if isinstance(numbers, str) else numbers))
+    refer_view.draw(view, run)
     beside_greedy(view.id, run)
 
     def more() -> None:
