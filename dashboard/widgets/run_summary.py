@@ -62,9 +62,11 @@ def headline(run: Run) -> None:
         for label, value, words in headline_entries(run):
             st.metric(label, value, help=words, width=METRIC_WIDTH)
     largest = f"Always guessing the largest class: {text.percent(run.majority_accuracy)}."
+    told = " that get a class" if run.referred else ""
     if run.n_test and run.accuracy is not None:
         st.caption(
-            f"On the {run.n_train:,} training rows {text.percent(run.accuracy)} are right, "
+            f"On the {run.n_answered:,} training rows{told} {text.percent(run.accuracy)} are "
+            f"right, "
             f"{text.count(errors(run.accuracy, run.n_answered), 'error')}. {largest}"
         )
     else:

@@ -45,6 +45,7 @@ def refer_figure(
         figure.add_vline(x=at, line={"color": palette.muted, "dash": "dot", "width": 1.5})
     figure.update_xaxes(title_text="cost of asking a person")
     figure.update_layout(
+        margin={"r": 64},
         yaxis={"title": {"text": "share of rows"}, "tickformat": ".0%", "rangemode": "tozero"},
         yaxis2={
             "title": {"text": "mean cost"},
