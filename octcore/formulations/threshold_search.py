@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
-from octcore.formulations.shared.question import question_of
+from octcore.formulations.shared.question import EXACT_ROOT_VALUES, question_of
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.program import Capability, Problem, Program
 
@@ -31,7 +31,7 @@ INFO = FormulationInfo(
     split_kind="univariate",
     needs_binary_features=False,
     default_encoding="raw",
-    hyperparameters=REGULARISERS,
+    hyperparameters=(*REGULARISERS, EXACT_ROOT_VALUES),
     constraints=BY_SUBTREE,
     capabilities=(Capability.THRESHOLD_SEARCH,),
     max_depth=16,

@@ -121,11 +121,11 @@ def penalty_path(
     data : Dataset
         Rows with a target.
     encoding : str
-        A binary encoding, or ``"auto"`` for QT-5.
+        What splits test; ``"auto"``: all thresholds, the columns that `octcore.solve` works on.
     depth : int
         Largest depth.
     constraints : mapping or None
-        Any that `path-search` keeps.
+        Any that `threshold-search` keeps.
     time_limit : float
         Seconds; half a path proves nothing, so an early end is an error.
     test_size : float
@@ -143,7 +143,7 @@ def penalty_path(
         If it was stopped or the time ran out.
     """
     settings = check_settings(
-        formulation="path-search",
+        formulation="threshold-search",
         encoding=encoding,
         depth=depth,
         constraints=constraints,

@@ -92,7 +92,7 @@ def finish(
         majority_accuracy=float(counts.max() / counts.sum()),
         timings={"encode": prepared.encode_seconds, **outcome.seconds, "total": seconds},
         model_size={} if outcome.size is None else outcome.size.to_dict(),
-        values={**outcome.values, **_intervals(prepared, tree)},
+        extras={**outcome.values, **_intervals(prepared, tree)},
         findings=prepared.findings
         + program.findings
         + _spread(problem.weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,9 @@ from octcore.solving.settings import Asked, check_settings
 from octcore.tree.tree import Tree
 from octcore.tree.wording import Rule
 from octcore.verification import Verification, verify
+
+if TYPE_CHECKING:
+    from octcore.solving.column_values import ColumnValue
 
 COMPILE_SECONDS = 100.0
 """Of kernels, once per installation."""
@@ -126,7 +129,7 @@ float or None
         Seconds of read, encode, build, compile, solve, total.
     model_size : mapping
         rows, columns, binaries, nonzeros; empty when there is no model.
-    values : mapping
+    extras : mapping
         Results beside the tree: ``"root_values"`` (objective by root feature), "price", …
     findings : tuple of str
         Remarks about the solve in words.
@@ -161,7 +164,7 @@ float or None
     majority_accuracy: float | None
     timings: Mapping[str, float]
     model_size: Mapping[str, int]
-    values: Mapping[str, Any] = field(default_factory=dict)
+    extras: Mapping[str, Any] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
     train: Dataset | None = None
     test: Dataset | None = None
@@ -329,6 +332,18 @@ float or None
         """Return the rule of the leaf at which one raw row arrives; see `Rule.text`."""
         return report.explain_row(self, row)
 
+    def values(
+        self, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None
+    ) -> tuple[ColumnValue, ...]:
+        """Value of every raw column at the root, its best threshold and the threshold's interval.
+
+        See `octcore.solving.column_values.column_values`, also for what is raised.
+        """
+        # Not needed to read a run: the kernels of the search take half a second to import.
+        from octcore.solving.column_values import column_values
+
+        return column_values(self, time_limit, cancel)
+
     def verify(
         self, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None
     ) -> Verification:
@@ -417,7 +432,7 @@ float or None
             "classes": list(self.classes),
             "timings": dict(self.timings),
             "model_size": dict(self.model_size),
-            "values": dict(self.values),
+            "values": dict(self.extras),
             "findings": list(self.findings),
             "versions": versions(),
         }  # fmt: skip
@@ -460,7 +475,7 @@ float or None
             trace=trace,
             timings=dict(record["timings"]),
             model_size=dict(record["model_size"]),
-            values=dict(record.get("values", {})),
+            extras=dict(record.get("values", {})),
             findings=tuple(record.get("findings", ())),
             train=train,
             test=test,

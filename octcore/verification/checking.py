@@ -292,7 +292,7 @@ def claim_of(run: Finished, guard: Guard) -> Claim:
             name: np.unique(train.frame[name].astype(str).to_numpy(), return_inverse=True)[1]
             for name in filter(None, named)
         },
-        values=run.values,
+        values=run.extras,
         prove=run.prove,
     )
 

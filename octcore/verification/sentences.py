@@ -75,14 +75,14 @@ def _is_near(stated: Stated, distance: str, optimum: str) -> bool:
 
 
 def _price(stated: Stated, free: str, price: str) -> bool:
-    values = stated.run.values
+    values = stated.run.extras
     return (free, price) == tuple(
         f"{values.get(name, np.nan):.6g}" for name in ("unconstrained_objective", "price")
     )
 
 
 def _smallest_gap(stated: Stated, usual: str, smallest: str) -> bool:
-    said = stated.run.values.get("smallest_gap")
+    said = stated.run.extras.get("smallest_gap")
     return float(usual) == USUAL_GAP and said is not None and f"{said:.3g}" == smallest
 
 

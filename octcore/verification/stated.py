@@ -96,7 +96,7 @@ def check_stated(stated: Stated) -> None:
     for name, expected in (_numbers(stated) | _held_out(stated)).items():
         _compare(name, getattr(stated.run, name), expected)
     _check_trace(stated)
-    for name, value in stated.run.values.items():
+    for name, value in stated.run.extras.items():
         if name in OF_TREE:
             OF_TREE[name](stated, value)
         elif name not in OF_PROOF and name not in HOW_IT_WENT:
@@ -113,7 +113,7 @@ def check_proven(stated: Stated, proven: Proven) -> None:
     NotProvenError
         If the proof does not tell.
     """
-    for name, value in stated.run.values.items():
+    for name, value in stated.run.extras.items():
         if name in OF_PROOF and value is not None:
             OF_PROOF[name](stated, proven, value)
 
@@ -242,7 +242,7 @@ def _check_trace(stated: Stated) -> None:
     run, objective, bound = stated.run, stated.run.objective, stated.run.bound
     maximised = stated.known.is_maximised(stated.claim)
     moments = [(event.incumbent, event.bound) for event in run.trace.events]
-    for moment in run.values.get("open_thresholds") or ():
+    for moment in run.extras.get("open_thresholds") or ():
         moments.append((moment["value"], moment["bound"]))
     if run.root_bound is not None:  # of a linear program, as exact as its solver
         room = SOLVER_TOLERANCE * max(1.0, abs(run.root_bound))
@@ -329,7 +329,7 @@ def _check_roots(stated: Stated, proven: Proven, said: Any) -> None:
         raise NotProvenError("it cannot judge root_values")
     # A model's search leaves some side constraints out, so that its values are bounds.
     of_search = stated.claim.formulation in SEARCHES or not stated.claim.limits
-    exact = stated.run.values.get("root_values_exact") if of_search else [False] * len(said)
+    exact = stated.run.extras.get("root_values_exact") if of_search else [False] * len(said)
     if len(said) != len(proven.by_root):
         raise WrongError("values of other root columns are stated")
     for j, (value, is_exact, found) in enumerate(zip(said, exact, proven.by_root, strict=True)):

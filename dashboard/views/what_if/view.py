@@ -67,11 +67,15 @@ def draw(view: JobView, run: Run) -> None:
 
 def _needs_base(run: Run, answer: JobView | None) -> bool:
     """Whether neither the run nor the search of the root values is what the price counts from."""
-    asked = "" if answer is None else Asked.of(answer.settings).formulation
-    if what_if.is_comparable(run, asked):
+    encoding = _encoding(answer)
+    if what_if.is_comparable(run, encoding):
         return False
-    other = what_if.on_all_thresholds(run) and asked not in ("", run.formulation)
-    return bool(what_if.left_out(run)) or other
+    return bool(what_if.left_out(run)) or encoding not in ("", what_if.encoding_of(run))
+
+
+def _encoding(answer: JobView | None) -> str:
+    """What the splits of the answer test; empty while there is none."""
+    return "" if answer is None else Asked.of(answer.settings).encoding
 
 
 def _pace(view: JobView) -> float | None:
@@ -114,7 +118,7 @@ def _known_values(run_id: str, run: Run) -> tuple[RootValue, ...]:
     searched = reference.run if reference is not None and reference.is_final else None
     if searched is None:
         return ()
-    values = root_values_data(searched.values, searched.encoding)
+    values = root_values_data(searched.extras, searched.encoding)
     if what_if.left_out(run):
         return tuple(replace(entry, is_exact=False, loss=None) for entry in values)
     return values
@@ -130,7 +134,7 @@ def _question(run_id: str) -> None:
 def _before(run_id: str, run: SolvedRun) -> SolvedRun | None:
     """The tree that prices count from: an optimum under the run's own constraints."""
     answer = jobs.view(session.side_run("answer", run_id))
-    if what_if.is_comparable(run, "" if answer is None else Asked.of(answer.settings).formulation):
+    if what_if.is_comparable(run, _encoding(answer)):
         return run
     what = "base" if _needs_base(run, answer) else "reference"
     view = _follower(what, run_id)

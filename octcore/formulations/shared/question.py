@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 
 from octcore.formulations.shared.univariate import UnivariateObjective
+from octcore.parameters import Flag
 from octcore.program import Problem
 from octcore.search.univariate.question import Answer, Question
 from octcore.search.univariate.search import answer
+
+EXACT_ROOT_VALUES = Flag(
+    "exact_root_values",
+    False,
+    "V_f",
+    "Go on until the value of every root feature is exact, not only an upper bound.",
+)
 
 
 def question_of(
@@ -29,6 +37,7 @@ def question_of(
     **settings
         Other fields of `Question`, instead of what the problem says.
     """
+    all_roots = bool(problem.params.get(EXACT_ROOT_VALUES.name))
     asked: dict[str, Any] = {
         "X": problem.X,
         "y": problem.y,
@@ -37,6 +46,7 @@ def question_of(
         "leaf_penalty": objective.leaf_price,
         "weights": problem.weights,
         "counts": None if problem.copies is None else problem.counts,
+        "all_roots": all_roots and not bare,
     }
     return Question(**asked | ({} if bare else _limits(problem)) | settings)
 
