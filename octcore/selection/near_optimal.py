@@ -26,6 +26,7 @@ from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import FloatRange, check_all, fraction_in_words, unknown_name
+from octcore.program import Problem
 from octcore.search.near_optimal.instance import BORDER, Instance, make_instance
 from octcore.search.near_optimal.tree_set import TreeGraph, TreeQuery, find_trees
 from octcore.search.univariate.search import answer
@@ -114,24 +115,30 @@ class NearOptimalTrees:
     @property
     def leaf_penalty(self) -> float:
         """Price of a leaf in accuracy."""
-        return float(self._instance.penalty / self._instance.total)
+        return float(self._in_rows(self._instance.penalty))
 
     @property
     def optimum(self) -> float:
         """Best objective of an allowed tree, proven; also of the set this one was narrowed from."""
-        return float(1 - self.graph.optimum / self._instance.total)
+        problem = self.prepared.problem
+        share = self._in_rows(self._instance.total - self.graph.optimum)
+        return float(share) + problem.offset / problem.total_weight
 
     @property
     def tolerance(self) -> float:
         """How far below the optimum a tree of the set may be."""
-        return float(self._filter.margin / self._instance.total)
+        return float(self._in_rows(self._filter.margin))
+
+    def _in_rows(self, cost: Fraction | int) -> Fraction:
+        """A cost in units of the instance as a share of the weight of all rows."""
+        return cost / self._instance.total / _in_copies(self.prepared.problem, Fraction(1))
 
     @property
     def statements(self) -> tuple[str, ...]:
         """How the settings were read, and whether trees lie next to the border."""
         instance, margin = self._instance, self._filter.margin
         found = [
-            f"the {what} is {fraction_in_words(cost / instance.total)}"
+            f"the {what} is {fraction_in_words(self._in_rows(cost))}"
             for what, cost in (("price of a leaf", instance.penalty), ("tolerance", margin))
         ]
         inside, outside = self._query.near_border
@@ -171,7 +178,7 @@ class NearOptimalTrees:
         """Steps of the count: distance from the optimum, leaves, and trees at it, ascending."""
         steps: dict[tuple[Fraction, int], int] = {}
         for (errors, leaves, _), n in self._query.cells.items():
-            loss = (self._instance.cost(errors, leaves) - self.graph.optimum) / self._instance.total
+            loss = self._in_rows(self._instance.cost(errors, leaves) - self.graph.optimum)
             steps[loss, leaves] = steps.get((loss, leaves), 0) + n
         return tuple((float(loss), leaves, n) for (loss, leaves), n in sorted(steps.items()))
 
@@ -228,8 +235,8 @@ class NearOptimalTrees:
         """Weighted accuracy minus penalty times leaves, recomputed by routing the rows."""
         problem = self.prepared.problem
         hit = tree.predict_codes(problem.X) == problem.y
-        share = float(problem.weights[hit].sum() / problem.weights.sum())
-        return share - self.leaf_penalty * tree.n_leaves
+        right = float(problem.weights[hit].sum()) + problem.offset
+        return right / problem.total_weight - self.leaf_penalty * tree.n_leaves
 
     def restrict(
         self,
@@ -256,7 +263,8 @@ class NearOptimalTrees:
         margin = old.margin
         if tolerance is not None:
             check_all((TOLERANCE,), {"tolerance": tolerance}, "restrict")
-            margin = self.prepared.problem.fraction(tolerance) * self._instance.total
+            problem = self.prepared.problem
+            margin = _in_copies(problem, problem.fraction(tolerance)) * self._instance.total
             if margin > old.margin:
                 raise SettingsError(
                     "TOLERANCE_TOO_LARGE",
@@ -393,6 +401,8 @@ def near_optimal(
     on_event: Callable[[NearOptimalEvent], None] | None = None,
     cancel: Callable[[], bool] | None = None,
     test_size: float = 0.0,
+    costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+    refer: float | None = None,
 ) -> NearOptimalTrees:
     """Find all trees whose objective is at least the optimum minus a tolerance.
 
@@ -426,6 +436,9 @@ def near_optimal(
         Asked often; a true answer ends the search.
     test_size : float
         Share of the rows held out; the search never sees them, trees can be judged on them.
+    costs, refer
+        As in `octcore.solve`, where what an error costs depends on the true class alone, as it does
+        with two classes; other tables, and asking a person, are refused.
 
     Raises
     ------
@@ -448,11 +461,14 @@ def near_optimal(
         time_limit=time_limit,
         seed=seed,
         test_size=test_size,
+        costs=costs,
+        refer=refer,
     )
     if settings.test_size:
         importlib.import_module("sklearn.model_selection")  # takes a second; no clock runs yet
     start = time.perf_counter()
     prepared = prepare(data, settings)
+    _refuse_copies(prepared.problem)
     clock = _Clock(start, settings.time_limit, on_event, cancel)
     instance = _instance(prepared, prepared.problem.fraction(tolerance))
     graph = _graph(prepared, instance, clock)
@@ -509,6 +525,23 @@ def _refuse(constraints: Constraints, params: Mapping[str, Any] | None) -> None:
             "leaf_penalty = w / (n (1 - w)) instead of split_weight = w.",
             "split_weight",
         )
+
+
+def _refuse_copies(problem: Problem) -> None:
+    """Refuse costs under which one row counts for several answers."""
+    if problem.copies is not None and len(problem.y) > len(problem.context.y):
+        raise SettingsError(
+            "COSTS_NOT_EXPRESSIBLE",
+            "Near-optimal trees are counted where the cost of an error depends on the true class "
+            "alone; leave refer out, and give every class one cost.",
+            "costs",
+        )
+
+
+def _in_copies(problem: Problem, share: Fraction) -> Fraction:
+    """A share of the weight of all rows as a share of the weight that trees may get right."""
+    right = problem.fraction(float(problem.weights.sum()))
+    return share * problem.fraction(problem.total_weight) / right
 
 
 class _Clock:
@@ -573,8 +606,8 @@ def _instance(prepared: Prepared, tolerance: Fraction) -> Instance:
         problem.y,
         problem.n_classes,
         problem.depth,
-        problem.fraction(problem.params["leaf_penalty"]),
-        tolerance,
+        _in_copies(problem, problem.fraction(problem.params["leaf_penalty"])),
+        _in_copies(problem, tolerance),
         class_weight=weights,
         min_samples_leaf=constraints.min_samples_leaf or 1,
         max_leaves=constraints.leaf_limit,

@@ -119,7 +119,8 @@ def column_values(
         interval = None if best.tree is None else _interval(best.tree, problem.X, encoding, train)
         threshold = None if interval is None else midpoint(*interval)
         exact = best.status in {"optimal", "infeasible"}
-        tree = None if best.tree is None else best.tree.named(run.needed.tree.classes, encoding.names)
+        answers = run.needed.tree.classes
+        tree = None if best.tree is None else best.tree.named(answers, encoding.names)
         found.append(ColumnValue(name, value, exact, threshold, interval, tree))
     return tuple(found)
 

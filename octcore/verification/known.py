@@ -107,7 +107,7 @@ def _of_margot(*params: str, switches: Collection[str] = ("big_m",), **others: A
 KNOWN: Mapping[str, Known] = {
     "cart": _of_accuracy("criterion", proofs=()),
     "path-search": _of_accuracy("exact_root_values"),
-    "threshold-search": _of_accuracy(),
+    "threshold-search": _of_accuracy("exact_root_values"),
     "path-columns": _of_accuracy(),
     "flow-oct": _of_accuracy("class_cuts", *STARTS),
     "bend-oct": _of_accuracy(),
