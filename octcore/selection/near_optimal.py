@@ -497,7 +497,7 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
         program.sense, Clock(prepared.settings.time_limit), events.append, program.granularity
     )
     recorder.incumbent(
-        objective, tree.named(prepared.train.classes, prepared.encoding.names), SOURCE
+        objective, tree.named(prepared.task.answers, prepared.encoding.names), SOURCE
     )
     recorder.bound(optimum)
     best = recorder.is_closed
