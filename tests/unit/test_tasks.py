@@ -231,6 +231,14 @@ def test_leaf_sizes_count_rows_and_not_their_copies() -> None:
         assert sizes[list(found.tree.labels)].min() >= 6
 
 
+def test_greedy_leaves_count_rows_too() -> None:
+    """Six rows: a leaf of the first row alone would be best, and holds two copies of it."""
+    data = Dataset.from_arrays(pd.DataFrame({"x": range(6)}), ["b", "a", "a", "a", "a", "a"])
+    limits = {"min_samples_leaf": 2}
+    found = octcore.solve(data, "cart", depth=1, refer=0.2, constraints=limits)
+    assert found.mean_cost == pytest.approx(0.4 / 6)
+
+
 def test_near_optimal_trees_take_costs_of_true_classes() -> None:
     part = rows(5).subset(rows(5).codes < 2)
     data = Dataset.from_arrays(part.frame, [CLASSES[k] for k in part.codes])
