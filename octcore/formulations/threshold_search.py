@@ -76,7 +76,7 @@ def build(problem: Problem) -> Program:
     """
     objective = UnivariateObjective(problem)
     return objective.program(
-        scale=objective.scale * objective.total_weight,
+        scale=objective.scale * objective.weight_right,
         search=question_of(problem, objective),
         listing=listing_of(problem, objective),
         method="threshold-search",

@@ -23,7 +23,7 @@ from octcore.engines.events import Clock, Event, Recorder
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.constraint_kinds import refuse_coupled
-from octcore.formulations.shared.question import instance_of
+from octcore.formulations.shared.question import in_copies, instance_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import FloatRange, check_all, fraction_in_words, unknown_name
 from octcore.search.near_optimal.instance import BORDER, Instance
@@ -118,24 +118,30 @@ class NearOptimalTrees:
     @property
     def leaf_penalty(self) -> float:
         """Price of a leaf in accuracy."""
-        return float(self._instance.penalty / self._instance.total)
+        return float(self._in_rows(self._instance.penalty))
 
     @property
     def optimum(self) -> float:
         """Best objective of an allowed tree, proven; also of the set this one was narrowed from."""
-        return float(1 - self.graph.optimum / self._instance.total)
+        problem = self.prepared.problem
+        share = self._in_rows(self._instance.total - self.graph.optimum)
+        return float(share) + problem.offset / problem.total_weight
 
     @property
     def tolerance(self) -> float:
         """How far below the optimum a tree of the set may be."""
-        return float(self._filter.margin / self._instance.total)
+        return float(self._in_rows(self._filter.margin))
+
+    def _in_rows(self, cost: Fraction | int) -> Fraction:
+        """A cost in units of the instance as a share of the weight of all rows."""
+        return cost / self._instance.total / in_copies(self.prepared.problem, Fraction(1))
 
     @property
     def statements(self) -> tuple[str, ...]:
         """How the settings were read, and whether trees lie next to the border."""
         instance, margin = self._instance, self._filter.margin
         found = [
-            f"the {what} is {fraction_in_words(cost / instance.total)}"
+            f"the {what} is {fraction_in_words(self._in_rows(cost))}"
             for what, cost in (("price of a leaf", instance.penalty), ("tolerance", margin))
         ]
         inside, outside = self._query.near_border
@@ -175,7 +181,7 @@ class NearOptimalTrees:
         """Steps of the count: distance from the optimum, leaves, and trees at it, ascending."""
         steps: dict[tuple[Fraction, int], int] = {}
         for (errors, leaves, _), n in self._query.cells.items():
-            loss = (self._instance.cost(errors, leaves) - self.graph.optimum) / self._instance.total
+            loss = self._in_rows(self._instance.cost(errors, leaves) - self.graph.optimum)
             steps[loss, leaves] = steps.get((loss, leaves), 0) + n
         return tuple((float(loss), leaves, n) for (loss, leaves), n in sorted(steps.items()))
 
@@ -235,8 +241,8 @@ class NearOptimalTrees:
         """Weighted accuracy minus penalty times leaves, recomputed by routing the rows."""
         problem = self.prepared.problem
         hit = tree.predict_codes(problem.X) == problem.y
-        share = float(problem.weights[hit].sum() / problem.weights.sum())
-        return share - self.leaf_penalty * tree.n_leaves
+        right = float(problem.weights[hit].sum()) + problem.offset
+        return right / problem.total_weight - self.leaf_penalty * tree.n_leaves
 
     def restrict(
         self,
@@ -266,7 +272,8 @@ class NearOptimalTrees:
         margin = old.margin
         if tolerance is not None:
             check_all((TOLERANCE,), {"tolerance": tolerance}, "restrict")
-            margin = self.prepared.problem.fraction(tolerance) * self._instance.total
+            problem = self.prepared.problem
+            margin = in_copies(problem, problem.fraction(tolerance)) * self._instance.total
             if margin > old.margin:
                 raise SettingsError(
                     "TOLERANCE_TOO_LARGE",
@@ -410,6 +417,8 @@ def near_optimal(
     on_event: Callable[[NearOptimalEvent], None] | None = None,
     cancel: Callable[[], bool] | None = None,
     test_size: float = 0.0,
+    costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+    refer: float | None = None,
 ) -> NearOptimalTrees:
     """Find all trees whose objective is at least the optimum minus a tolerance.
 
@@ -444,6 +453,9 @@ def near_optimal(
         Asked often; a true answer ends the search.
     test_size : float
         Share of the rows held out; the search never sees them, trees can be judged on them.
+    costs, refer
+        As in `octcore.solve`, where what an error costs depends on the true class alone, as it does
+        with two classes; other tables, and asking a person, are refused.
 
     Raises
     ------
@@ -466,6 +478,8 @@ def near_optimal(
         time_limit=time_limit,
         seed=seed,
         test_size=test_size,
+        costs=costs,
+        refer=refer,
     )
     if settings.test_size:
         importlib.import_module("sklearn.model_selection")  # takes a second; no clock runs yet
@@ -501,7 +515,7 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
         program.sense, Clock(prepared.settings.time_limit), events.append, program.granularity
     )
     recorder.incumbent(
-        objective, tree.named(prepared.train.classes, prepared.encoding.names), SOURCE
+        objective, tree.named(prepared.task.answers, prepared.encoding.names), SOURCE
     )
     recorder.bound(optimum)
     best = recorder.is_closed

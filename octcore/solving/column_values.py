@@ -89,6 +89,8 @@ def column_values(
         depth=run.depth,
         params={name: value for name, value in run.params.items() if name in known},
         constraints=run.constraints,
+        costs=run.asked.costs,
+        refer=run.asked.refer,
     )
     problem = make_problem(settings, train, encoding, run.sample_weight)
     objective = UnivariateObjective(problem)
@@ -106,11 +108,12 @@ def column_values(
         best = answer(replace(asked, roots=columns), cancel=cancel, time_limit=left)
         value = None
         if best.bound is not None:
-            value = objective.from_count(best.bound * objective.total_weight)
+            value = objective.from_count(best.bound * objective.weight_right)
         interval = None if best.tree is None else _interval(best.tree, problem.X, encoding, train)
         threshold = None if interval is None else midpoint(*interval)
         exact = best.status in {"optimal", "infeasible"}
-        tree = None if best.tree is None else best.tree.named(train.classes, encoding.names)
+        answers = run.needed.tree.classes
+        tree = None if best.tree is None else best.tree.named(answers, encoding.names)
         found.append(ColumnValue(name, value, exact, threshold, interval, tree))
     return tuple(found)
 

@@ -42,6 +42,9 @@ class Claim:
     n_classes: int
     depth: int
     """`n_classes`, `depth`: number of classes and largest depth."""
+    costs: Array
+    """What every answer costs where a class is true, shape ``(n_classes, n_answers)``: the answers
+    are the classes and perhaps a person's."""
     params: Mapping[str, Any]
     limits: Mapping[str, Any]
     """`params`, `limits`: hyperparameters and side constraints, as stored with the run."""
@@ -63,6 +66,17 @@ class Claim:
     def total(self) -> float:
         """Weight of all rows."""
         return float(self.weights.sum())
+
+    @property
+    def of_rows(self) -> Array:
+        """Cost of every answer to every row, shape ``(n_samples, n_answers)``."""
+        return self.weights[:, None] * self.costs[self.y]
+
+    @property
+    def span(self) -> float:
+        """Weight on which a search counts: the difference of each answer to the dearest, summed."""
+        room = (self.costs.max(axis=1, keepdims=True) - self.costs).sum(axis=1)
+        return float((self.weights * room[self.y]).sum())
 
     @property
     def leaf_limit(self) -> int:

@@ -55,8 +55,7 @@ class Sums:
 def make_sums(claim: Claim, task: Task, guard: Guard) -> Sums:
     """Count what the limits of a claim look at on merged rows."""
     n_distinct = len(task.rows.counts)
-    wrong = task.rows.weights.sum(axis=1)[None] - task.rows.weights.T
-    blocks: list[Array] = [wrong.astype(float)]
+    blocks: list[Array] = [task.rows.costs.T.astype(float)]
     floors, gaps = [], []
 
     def add(counted: Array, label: int) -> int:
@@ -86,7 +85,7 @@ def make_sums(claim: Claim, task: Task, guard: Guard) -> Sums:
 
 def coupled_seconds(task: Task, sums: Sums) -> float:
     """Seconds of `coupled_optimum` at most: no two vectors are taken to be equal."""
-    n_tests, n_classes = task.rows.n_tests, task.rows.weights.shape[1]
+    n_tests, n_classes = task.rows.n_tests, task.rows.costs.shape[1]
     vectors, work = float(n_classes), 0.0
     for level in range(task.depth):
         nodes = (2.0 * n_tests) ** (task.depth - 1 - level)

@@ -52,8 +52,8 @@ class Rows:
 
     bits: Array
     """Whether row i satisfies ``x > v`` of test j, shape ``(n_distinct, n_tests)``."""
-    weights: Array
-    """Weight of the merged rows by class, shape ``(n_distinct, n_classes)``."""
+    costs: Array
+    """Cost of every answer to the merged rows, shape ``(n_distinct, n_answers)``."""
     counts: Array
     """Number of the merged rows, whatever their weight, shape ``(n_distinct,)``."""
     column: Array
@@ -76,20 +76,20 @@ def count_tests(X: Array, columns: Array, guard: Callable[[], None]) -> int:
     return found
 
 
-def needed_bytes(n_rows: int, n_tests: int, depth: int, weights: Array) -> float:
+def needed_bytes(n_rows: int, n_tests: int, depth: int, costs: Array) -> float:
     """Bytes that the tables of a task take at once, from counts alone."""
     entries = float(n_rows) * n_tests
     # The rows and a part of them; where an estimate counts them, every literal beside them.
     copies = (2 if depth > 2 else 1) + (4 if entries <= MANY_ENTRIES and depth > 2 else 0)
     pairs = (2.0 * n_tests) ** 2 * 4 * 8 if depth >= 4 else 0.0
-    held = entries * copies * np.dtype(_precision(weights)).itemsize
+    held = entries * copies * np.dtype(_precision(costs)).itemsize
     return held + pairs + BYTES_PER_ENTRY * BLOCK_ENTRIES
 
 
-def _precision(weights: Array) -> type:
-    """Single where every sum of weights and of rows is exact in it."""
-    whole = bool((weights == np.round(weights)).all()) and weights.sum() < EXACT_IN_SINGLE
-    return np.float32 if whole and len(weights) < EXACT_IN_SINGLE else np.float64
+def _precision(costs: Array) -> type:
+    """Single where every sum of costs and of rows is exact in it."""
+    whole = bool((costs == np.round(costs)).all()) and costs.sum() < EXACT_IN_SINGLE
+    return np.float32 if whole and len(costs) < EXACT_IN_SINGLE else np.float64
 
 
 def fewest_seconds(n_rows: int, n_distinct: int, n_tests: int, n_classes: int) -> float:
@@ -98,27 +98,21 @@ def fewest_seconds(n_rows: int, n_distinct: int, n_tests: int, n_classes: int) -
     return BIT_SECONDS * n_rows * n_tests + float(table)
 
 
-def make_rows(
-    X: Array,
-    y: Array,
-    weights: Array,
-    n_classes: int,
-    columns: Array,
-    guard: Callable[[], None],
-) -> Rows:
+def make_rows(X: Array, costs: Array, columns: Array, guard: Callable[[], None]) -> Rows:
     """Write rows as bits: one test per column and value, the largest value apart.
 
     Parameters
     ----------
-    X, y, weights : numpy.ndarray
-        Shapes ``(n_samples, n_features)``, ``(n_samples,)`` and ``(n_samples,)``.
+    X, costs : numpy.ndarray
+        Rows ``(n_samples, n_features)`` and what every answer to them costs,
+        ``(n_samples, n_answers)``.
     """
     # Rows have the same bits where they have the same values.
     same = equal_rows(X[:, columns], guard)
     _, first, merged = np.unique(same, return_index=True, return_inverse=True)
-    by_class = np.zeros((len(first), n_classes))
-    np.add.at(by_class, (merged, y), weights)
-    kind = _precision(weights)
+    of_answer = np.zeros((len(first), costs.shape[1]))
+    np.add.at(of_answer, merged, costs)
+    kind = _precision(costs)
     values = [np.unique(X[:, j])[:-1] for j in columns]
     column = np.repeat(columns, [len(own) for own in values]).astype(int)
     ends = np.cumsum([0, *(len(own) for own in values)])
@@ -130,7 +124,7 @@ def make_rows(
         for number, (j, own) in enumerate(zip(columns, values, strict=True)):
             bits[part, ends[number] : ends[number + 1]] = X[first[part], j][:, None] > own
     counts = np.bincount(merged, minlength=len(first)).astype(kind)
-    return Rows(bits, by_class.astype(kind), counts, column, merged)
+    return Rows(bits, of_answer.astype(kind), counts, column, merged)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,14 +250,14 @@ def _leaf(task: Task, rows: Array) -> float:
     """Errors of a leaf on some rows; infinite where it would be too small."""
     if task.rows.counts[rows].sum() < task.least:
         return np.inf
-    return float(_wrong(task.rows.weights[rows].sum(axis=0)))
+    return float(_wrong(task.rows.costs[rows].sum(axis=0)))
 
 
-def _wrong(by_class: Array) -> Array:
-    """Weight that is not of the heaviest class; classes come first."""
-    if len(by_class) == 2:
-        return np.minimum(by_class[0], by_class[1])
-    return by_class.sum(axis=0) - by_class.max(axis=0)
+def _wrong(by_answer: Array) -> Array:
+    """Cost of the best answer; answers come first."""
+    if len(by_answer) == 2:
+        return np.minimum(by_answer[0], by_answer[1])
+    return by_answer.min(axis=0)
 
 
 def _joined(right: Array, left: Array) -> Array:
@@ -289,7 +283,7 @@ def _depth_two(
     X = task.rows.bits if len(rows) == len(task.rows.bits) else task.rows.bits[rows]
     if len(allowed) < X.shape[1]:
         X = X[:, allowed]
-    W = task.rows.weights[rows]
+    W = task.rows.costs[rows]
     total, ones, sizes = W.sum(axis=0), W.T @ X, counts @ X
     right, left = _wrong(ones).astype(float), _wrong(total[:, None] - ones).astype(float)
     right[sizes < task.least] = np.inf
@@ -330,7 +324,7 @@ def _depth_two(
 def estimated_seconds(task: Task) -> float:
     """Seconds that `least_errors` needs, from sizes alone; an upper bound beyond depth four."""
     rows, n_tests = task.rows, task.rows.n_tests
-    shape = len(rows.counts), n_tests, rows.weights.shape[1]
+    shape = len(rows.counts), n_tests, rows.costs.shape[1]
     if task.depth <= 2 or not n_tests:
         return float(_call_seconds(*shape, len(rows.counts)))
     if 2 * n_tests > MOST_LITERALS and task.depth > 3:
@@ -343,13 +337,13 @@ def estimated_seconds(task: Task) -> float:
     literals = np.stack([right, 1 - right], axis=1).reshape(2 * n_tests, -1)
     first = literals[np.stack([2 * roots, 2 * roots + 1], axis=1).ravel()]
     if task.depth == 3:
-        errors = _wrong(np.stack([first @ w for w in rows.weights.T]))
+        errors = _wrong(np.stack([first @ w for w in rows.costs.T]))
         return float(_call_seconds(*shape, first.sum(axis=1)[errors > task.price]).sum())
     if n_tests > MANY_TESTS:
         mean = float(literals.mean()) ** 2 * len(rows.counts)
         seconds = len(first) * len(literals) * float(_call_seconds(*shape, mean))
     else:
-        errors = _wrong(np.stack([(first * w) @ literals.T for w in rows.weights.T]))
+        errors = _wrong(np.stack([(first * w) @ literals.T for w in rows.costs.T]))
         seconds = float(_call_seconds(*shape, (first @ literals.T)[errors > task.price]).sum())
     pairs = seconds / 2 if task.roots is None else seconds  # every pair is in the table twice
     return float(pairs * (2.0 * n_tests) ** (task.depth - 4))

@@ -54,8 +54,9 @@ def derived(claim: Claim, guard: Guard) -> Proven:
         method += f" for each of {n_sets:,} sets of features"
     n_rows, n_tests = len(claim.y), count_tests(claim.X, _columns(claim, first), guard)
     n_distinct = int(equal_rows(claim.X, guard).max()) + 1
-    guard.expects(n_sets * fewest_seconds(n_rows, n_distinct, n_tests, claim.n_classes))
-    guard.needs(needed_bytes(n_distinct, n_tests, claim.depth, claim.weights))
+    n_answers = claim.costs.shape[1]
+    guard.expects(n_sets * fewest_seconds(n_rows, n_distinct, n_tests, n_answers))
+    guard.needs(needed_bytes(n_distinct, n_tests, claim.depth, claim.of_rows))
     task, costs = _task(claim, value, first, guard), []
     sums = make_sums(claim, task, guard) if coupled else None
     guard.expects(
@@ -119,7 +120,7 @@ def _columns(claim: Claim, raws: Array) -> Array:
 
 def _task(claim: Claim, value: Value, raws: Array, guard: Guard) -> Task:
     columns = _columns(claim, raws)
-    rows = make_rows(claim.X, claim.y, claim.weights, claim.n_classes, columns, guard)
+    rows = make_rows(claim.X, claim.of_rows, columns, guard)
     group = claim.group[rows.column] if rows.n_tests else np.zeros(0, dtype=int)
     root = claim.limits.get("root_feature")
     roots = None

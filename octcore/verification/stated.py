@@ -168,9 +168,11 @@ def _check_tree_record(stated: Stated) -> None:
         raise WrongError("the classes are not those of the rows")
     if tree is None:
         return
-    if tree.classes and list(map(str, tree.classes)) != list(map(str, stated.claim.classes)):
+    n_answers = stated.claim.costs.shape[1]
+    answers = (*map(str, stated.claim.classes), "ask a person")[:n_answers]
+    if tree.classes and tuple(map(str, tree.classes)) != answers:
         raise WrongError("the classes of the tree are not those of the rows")
-    if (tree.n_features, tree.n_classes) != (stated.claim.X.shape[1], stated.claim.n_classes):
+    if (tree.n_features, tree.n_classes) != (stated.claim.X.shape[1], n_answers):
         raise WrongError("the tree is one for other numbers of columns or classes")
     if tree.features and list(tree.features) != list(run.encoding.names):
         raise WrongError("the columns of the tree are not those of the encoding")
@@ -179,19 +181,20 @@ def _check_tree_record(stated: Stated) -> None:
 def _numbers(stated: Stated) -> dict[str, float | None]:
     """Numbers about the training rows."""
     claim, run = stated.claim, stated.run
-    ones = np.ones(len(claim.y))
     counts = np.bincount(claim.y, minlength=claim.n_classes)
-    wrong = conflict_errors(claim.X, claim.y, ones, claim.n_classes, stated.guard)
+    errors = (claim.y[:, None] != np.arange(claim.n_classes)).astype(float)
+    wrong = conflict_errors(claim.X, errors, stated.guard)
+    asks = claim.costs.shape[1] > claim.n_classes
     numbers: dict[str, float | None] = {
         "n_train": len(claim.y),
         "majority_accuracy": counts.max() / len(claim.y),
-        "accuracy_ceiling": 1.0 - wrong / len(claim.y),
+        "accuracy_ceiling": None if asks else 1.0 - wrong / len(claim.y),
         "gap": None,
     }
     if run.objective is not None and run.bound is not None:
         numbers["gap"] = abs(run.bound - run.objective) / max(1e-10, abs(run.objective))
     predicted = None if stated.routed is None else stated.routed.predicted
-    return numbers | _accuracies("", predicted, claim.y)
+    return numbers | _scores("", predicted, claim.y, claim)
 
 
 def _held_out(stated: Stated) -> dict[str, float | None]:
@@ -205,16 +208,22 @@ def _held_out(stated: Stated) -> dict[str, float | None]:
     if run.tree is not None and test is not None and test.y is not None:
         predicted = route(run.tree, encode(run.encoding, test.frame, stated.guard)).predicted
         y = np.asarray(test.y)
-    return {"n_test": n_test, **_accuracies("test_", predicted, y)}
+    return {"n_test": n_test, **_scores("test_", predicted, y, stated.claim)}
 
 
-def _accuracies(of: str, predicted: Array | None, y: Array | None) -> dict[str, float | None]:
-    names = f"{of}accuracy", f"{of}balanced_accuracy"
+def _scores(
+    of: str, predicted: Array | None, y: Array | None, claim: Claim
+) -> dict[str, float | None]:
+    """Cost of the answers, share that a person gets, and shares of the others that are right."""
+    names = [f"{of}{name}" for name in ("accuracy", "balanced_accuracy", "mean_cost", "referred")]
     if predicted is None or y is None:
         return dict.fromkeys(names)
-    right = predicted == y
-    by_class = [right[y == k].mean() for k in np.unique(y)]
-    return dict(zip(names, (float(right.mean()), float(np.mean(by_class))), strict=True))
+    told = predicted < claim.n_classes
+    right = (predicted == y)[told]
+    by_class = [right[y[told] == k].mean() for k in np.unique(y[told])]
+    shares = (right.mean(), np.mean(by_class)) if told.any() else (None, None)
+    found = (*shares, claim.costs[y, predicted].mean(), 1.0 - told.mean())
+    return dict(zip(names, found, strict=True))
 
 
 def _compare(name: str, said: Any, expected: Any) -> None:

@@ -81,7 +81,8 @@ def _task(folder, name: str, encoding: object, depth: int) -> Task:
     table = pd.read_csv(path)
     y = pd.factorize(table["target"], sort=True)[0]
     X = table.drop(columns="target").to_numpy()
-    rows = make_rows(X, y, np.ones(len(y)), int(y.max()) + 1, np.arange(X.shape[1]))
+    costs = (y[:, None] != np.arange(y.max() + 1)).astype(float)
+    rows = make_rows(X, costs, np.arange(X.shape[1]), lambda: None)
     return Task(rows, depth, 0.0, 1, np.arange(rows.n_tests))
 
 

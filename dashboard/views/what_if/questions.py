@@ -63,6 +63,8 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
         "time_limit": TIME_LIMIT,
         "test_size": asked.test_size if has_all else 0.0,
         "seed": asked.seed,
+        "costs": asked.costs,
+        "refer": asked.refer,
     }
 
 
@@ -153,9 +155,10 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
         why = "a heuristic's" if not run.is_optimal else "optimal in another family of trees"
         if _is_common(run) and not run.is_optimal:
             why = "not proven optimal"
+        right = "" if run.asked.has_task else f", {_percent(before.accuracy)} right"
         first = (
             f"Your tree is {why}, so the price counts from the best tree of thresholds of this "
-            f"depth, {_percent(before.accuracy)} right ({_proof(before)})"
+            f"depth{right} ({_proof(before)})"
         )
     words = f"{first} and the best tree under the condition ({_proof(after)})."
     kept = {n: v for n, v in run.constraints.items() if n not in asked}

@@ -318,6 +318,7 @@ def _table(before: Run, after: Run) -> None:
         ("Accuracy, held out", *(text.percent(r.test_accuracy) for r in (before, after))),
         ("Accuracy, training", *(text.percent(r.accuracy) for r in (before, after))),
         ("Balanced accuracy", *(text.percent(r.balanced_accuracy) for r in (before, after))),
+        ("Mean cost, training", *(text.number(r.mean_cost) for r in (before, after))),
         ("Leaves", *(str(r.tree.n_leaves) if r.tree else "–" for r in (before, after))),
         ("Features used", *(_features(r) for r in (before, after))),
         ("Objective", *(_fixed(r.objective) for r in (before, after))),

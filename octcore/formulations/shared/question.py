@@ -53,6 +53,7 @@ def question_of(
         "depth": problem.depth,
         "leaf_penalty": objective.leaf_price,
         "weights": problem.weights,
+        "counts": None if problem.copies is None else problem.counts,
         "all_roots": all_roots and not bare,
     }
     return Question(**asked | ({} if bare else _limits(problem)) | settings)
@@ -84,10 +85,19 @@ def instance_of(problem: Problem, objective: UnivariateObjective, tolerance: Fra
     price = objective.price
     if objective.split_weight is not None:
         price = price / (1 - price) / Fraction(objective.total_weight)
+    counts = None if problem.copies is None else problem.counts
     return make_instance(
-        problem.X, problem.y, problem.n_classes, problem.depth, price, tolerance,
-        weights=problem.weights, **_limits(problem) | {"forbidden": problem.forbidden_columns},
+        problem.X, problem.y, problem.n_classes, problem.depth,
+        in_copies(problem, price), in_copies(problem, tolerance),
+        weights=problem.weights, counts=counts,
+        **_limits(problem) | {"forbidden": problem.forbidden_columns},
     )  # fmt: skip
+
+
+def in_copies(problem: Problem, share: Fraction) -> Fraction:
+    """A share of the weight of all rows as a share of the weight that trees may get right."""
+    right = problem.fraction(float(problem.weights.sum()))
+    return share * problem.fraction(problem.total_weight) / right
 
 
 def listing_of(problem: Problem, objective: UnivariateObjective) -> Listing | None:
