@@ -109,7 +109,7 @@ def column_values(
         value = None
         if best.bound is not None:
             value = objective.from_count(best.bound * objective.weight_right)
-        interval = None if best.tree is None else _interval(best.tree, problem.X, encoding, train)
+        interval = None if best.tree is None else _interval(best.tree, encoding, train)
         threshold = None if interval is None else midpoint(*interval)
         exact = best.status in {"optimal", "infeasible"}
         answers = run.needed.tree.classes
@@ -118,14 +118,12 @@ def column_values(
     return tuple(found)
 
 
-def _interval(
-    tree: Tree, X: np.ndarray, encoding: Encoding, train: Dataset
-) -> tuple[float, float] | None:
+def _interval(tree: Tree, encoding: Encoding, train: Dataset) -> tuple[float, float] | None:
     """Raw values between which the root's threshold lies; None where it tests no order."""
     root = tree.splits[1]
     column = encoding.columns[root.features[0]]
     if column.kind not in {"above", "value", "scaled"} or column.levels:
         return None
-    right = root.goes_right(X)
+    right = root.goes_right(encoding.transform(train.frame))
     values = train.frame[column.raw].to_numpy(float)
     return float(values[~right].max()), float(values[right].min())
