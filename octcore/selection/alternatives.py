@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from octcore.constraints import ConstraintContext, Constraints, violations
+from octcore.constraints import Constraints, violations
 from octcore.encoding.base import Encoding
 from octcore.selection.model_reliance import model_reliance
 from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.serial import jsonable
+from octcore.solving.prepare import named_columns
 from octcore.tree.tree import Tree
 
 LISTED = 300
@@ -210,23 +211,12 @@ def meeting(found: NearOptimalTrees, constraints: Constraints, most: int = LISTE
     possible = narrow.count if root is None else narrow.roots[root]
     if constraints.active - {"class_weight"} <= COUNTABLE:
         return Meeting(possible, found.count, True, 0)
-    context = _context(found, constraints)
+    prepared = found.prepared
+    codes = named_columns(constraints, prepared.train)
+    context = replace(prepared.problem.context, attributes=codes)
     looked_at = list(islice(narrow.walk(), most))
     good = sum(not violations(constraints, tree, context) for tree in looked_at)
     return Meeting(good, found.count, len(looked_at) == narrow.count, len(looked_at))
-
-
-def _context(found: NearOptimalTrees, constraints: Constraints) -> ConstraintContext:
-    """What the constraints refer to, on the rows of the search."""
-    named = {
-        name
-        for _, limit in constraints.fairness
-        for name in (limit.attribute, limit.given)
-        if name is not None
-    }
-    frame = found.prepared.train.frame
-    codes = {n: np.unique(frame[n].to_numpy(), return_inverse=True)[1] for n in named}
-    return replace(found.prepared.problem.context, attributes=codes)
 
 
 class _Judge:
