@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
-
 SECONDS = "<seconds>"
 """Stands in a statement until the time is known."""
 WALL_FACTOR = 5.0
@@ -71,9 +69,6 @@ class Proven:
     """How it was derived, in a few words."""
     is_optimum: bool = False
     """Whether a tree reaches the bound."""
-    by_root: np.ndarray | None = None
-    """Optimum with each encoded column at the root, NaN where there is no tree; None if not
-    derived."""
 
 
 class WrongError(Exception):
