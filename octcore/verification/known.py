@@ -62,7 +62,7 @@ class Known:
     is_maximised: Callable[[Claim], bool] = lambda claim: False
     """Whether a larger objective is better."""
     slack: Callable[[Claim, float], float] = lambda claim, objective: (
-        1e-6 * max(1e-9, abs(objective))
+        5e-7 * max(1e-9, abs(objective))
     )
     """``slack(claim, objective)``: by how much a claim may miss the truth; a search's tolerance."""
     rounding: Callable[[Claim, float], float] = slack

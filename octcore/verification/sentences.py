@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 
 import numpy as np
 
+from octcore.data.findings import listing
 from octcore.verification.base import NotProvenError, WrongError
 from octcore.verification.oblique import leaf_rows, right_distance
 from octcore.verification.optimum import SMALLEST_OCT_GAP
@@ -20,6 +22,8 @@ Holds = Callable[..., bool]
 """``holds(stated, *groups)``: whether a statement is true, by what its pattern caught."""
 ALL_THRESHOLDS = frozenset({"raw", "scaled", "none", "one-hot"})
 """Encodings under which a split on a column separates its rows anywhere."""
+AS_READ = 1e-12
+"""Largest relative difference of a number and the fraction that it is read as."""
 STRIP_OF_SHATTERING = 1e-5
 """Of SVM1-ODT."""
 
@@ -101,6 +105,28 @@ def _leaf_rows(stated: Stated, said: str) -> bool:
     return int(said) == leaf_rows(stated.claim)
 
 
+def _is_price(stated: Stated, name: str, said: str) -> bool:
+    """Whether a fraction is what a hyperparameter means, to within rounding."""
+    given = stated.claim.params.get(name)
+    if given is None:
+        return False
+    read = float(said.removeprefix("the double ")) if "double" in said else Fraction(said)
+    return abs(float(read) - given) <= AS_READ * abs(given)
+
+
+def _asks_for_levels(stated: Stated, named: str) -> bool:
+    """Whether these columns, and no others, are told apart level by level."""
+    claim, columns = stated.claim, stated.run.train.columns
+    kinds = {column.name: column.kind for column in columns}
+    several = np.bincount(claim.group, minlength=len(claim.raw_features)) > 1
+    unordered = [
+        name
+        for name, told in zip(claim.raw_features, several, strict=True)
+        if told and kinds[name] not in {"numeric", "ordinal"}
+    ]
+    return named == listing(unordered)
+
+
 def _always(stated: Stated, *groups: str) -> bool:
     return True
 
@@ -110,6 +136,11 @@ COMMON: Mapping[str, Holds] = {
     r"optimal among all axis-parallel trees of depth (\d+) on these rows( that keep the side "
     r"constraints)?": _on_all_thresholds,
     r"closed to a relative gap of (\S+)": lambda stated, gap: float(gap) == stated.known.closed,
+    r"the price of a leaf is (.+)": lambda stated, said: _is_price(stated, "leaf_penalty", said),
+    r"the weight of the splits is (.+)": lambda stated, said: (
+        _is_price(stated, "split_weight", said)
+    ),
+    r"questions on (.+) ask for one level at a time": _asks_for_levels,
     r"optimal to within 1e-09 of the total weight of the rows": _is_optimal,
     r"optimal for the training part; the held-out part took no part": lambda stated: (
         _is_optimal(stated) and stated.run.n_test > 0
@@ -144,6 +175,7 @@ OF_FORMULATION: Mapping[str, Mapping[str, Holds]] = {
         r"otherwise": _price
     },
     "oct": {
+        r"the price of a split is (.+)": lambda stated, said: _is_price(stated, "alpha", said),
         r"Thresholds lie between values of a scaled column that differ by (\S+) at least; closer "
         r"rows count as inseparable\.": lambda stated, gap: float(gap) == SMALLEST_OCT_GAP
     },

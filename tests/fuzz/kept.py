@@ -635,7 +635,7 @@ CASES = {
         depth=3,
         params={"split_weight": 0.9},
         constraints={"root_feature": "a"},
-        weights=(1e-9, 2e-9, 3e-9, 4e-9),
+        weights=(1e-6, 2e-6, 3e-6, 4e-6),
     ),
 }
 """By a name of its subject."""
