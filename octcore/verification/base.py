@@ -33,7 +33,7 @@ class Verification:
     statement: str
     """One sentence for the certificate: what was found, or why nothing was."""
     method: str = ""
-    """How the claim was checked, such as "all pairs of literals"; empty if it was not."""
+    """How the claim was checked, such as "conflicting rows"; empty if it was not."""
     optimum: float | None = None
     """The optimum as derived here, in the formulation's own sense; None where only the claim itself
     was checked, or nothing."""

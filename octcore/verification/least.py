@@ -8,9 +8,8 @@ of its column, as the rows on the left of one contain those of all before it:
 
 A node is *closed at* a cost when at every cut both sides together cost that much.  Cuts in the
 middle of what is open are solved until all are closed: the sides of many at once where a side is a
-single split at most, else one after the other, down to such sides.  Nothing is assumed about which
-cuts are good, so that a tree that costs less is found.  *Advice* says which cuts to solve first, and
-how much either side costs; it is checked like any cut, and what it leaves open is solved all the same.
+single split at most, else one after the other, down to such sides.  A tree that costs less is met
+on the way.
 
 With a leaf size fewer rows may cost more.  Bounds are those without it; what they leave open is
 solved with it, cut by cut.
@@ -27,15 +26,15 @@ from octcore.verification.sheet import Array, Sheet
 
 ROUNDING = 1e-12
 """Share of all weight and prices by which costs may differ and count as equal."""
-LANE_CELLS, MOST_LANES = 600_000, 256
+LANE_CELLS, MOST_LANES = 1_500_000, 256
 """Rows times columns times lanes of one pass, and lanes at most."""
 PASS_SECONDS, CALL_SECONDS = 1.5e-9, 1.5e-3
 """Measured: of a row, column and lane; and of a node."""
 RUNS = 4.0
 """Sides that are solved of a column, in square roots of the number of its cuts; measured."""
-ROOM = 0.25
-"""By how much more than needed a side is solved, as a share of the weight of the open run: its bound
-serves the neighbours too."""
+ROOM = 0.5
+"""How much farther than needed a side is solved, as a share of the weight of the open run: its
+bound serves the neighbours too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +54,6 @@ class Task:
     """Lower and upper bound by rows, depth, leaves and leaf size."""
 
 
-@dataclass(frozen=True)
-class Advice:
-    """Cuts of a node that are worth solving first, and what their sides cost."""
-
-    cuts: tuple[tuple[int, int, float, float, Advice | None, Advice | None], ...]
-    """``(column, code, left, right, below left, below right)``: a cut as in `Cuts`, what its sides
-    cost at least, and advice for them."""
-
-
 def least_cost(
     task: Task,
     sheet: Sheet,
@@ -71,7 +61,6 @@ def least_cost(
     leaves: int,
     cutoff: float,
     relaxed: bool = False,
-    advice: Advice | None = None,
 ) -> float:
     """Least cost of a tree, or `cutoff` if none costs less.
 
@@ -96,11 +85,7 @@ def least_cost(
     if low >= min(cutoff, high) - task.tolerance:
         return min(cutoff, high)
     reach = min(leaf, cutoff)
-    found = float(
-        by_column(task, sheet, depth, leaves, reach, relaxed=relaxed, advice=advice).min(
-            initial=reach
-        )
-    )
+    found = float(by_column(task, sheet, depth, leaves, reach, relaxed=relaxed))
     if task.group is None:
         task.known[key] = max(low, found), found if found < cutoff else high
     return found
@@ -121,7 +106,6 @@ def by_column(
     cutoff: float | Array,
     roots: Array | None = None,
     relaxed: bool = False,
-    advice: Advice | None = None,
 ) -> Array:
     """Least cost with each column at the root, or its cutoff if none costs less.
 
@@ -156,187 +140,154 @@ def by_column(
         for left in range(max(1, leaves - most), min(most, leaves - 1) + 1):
             shares = left, min(most, leaves - left)
             node = _Node(task, sheet, below, chosen, depth - 1, shares, relaxed)
-            target = node.close(target, advice)
+            target = node.close(target)
     return target
 
 
 class _Node:
-    """Lower bounds on both sides of the cuts of some rows, with a share of leaves for each."""
+    """Cuts of some rows that are still open, with lower bounds on both sides of each.
+
+    Both sides have a share of the leaves.  What a cut says about the others of its column is told
+    at once, so that cuts which are closed are left out.
+    """
 
     def __init__(
         self,
         task: Task,
         sheet: Sheet,
         below: Sheet,
-        chosen: Array,
+        cuts: Array,
         depth: int,
         shares: tuple[int, int],
         relaxed: bool,
     ) -> None:
-        self.task, self.sheet, self.below = task, sheet, below
-        self.chosen, self.depth, self.shares, self.relaxed = chosen, depth, shares, relaxed
-        cuts, total = sheet.cuts, sheet.by_class
-        self.column, self.code = cuts.column[chosen], cuts.code[chosen]
-        left, conflicts = cuts.left[chosen], cuts.conflicts[chosen]
+        self.task, self.sheet, self.below, self.cuts = task, sheet, below, cuts
+        self.depths = [min(share - 1, depth) for share in shares]
+        self.shares, self.relaxed = shares, relaxed or task.least == 1
+        every, total = sheet.cuts, sheet.by_class
+        self.column = every.column[cuts]
+        left, conflicts = every.left[cuts], every.conflicts[cuts]
         self.passed = left.sum(axis=1)
         self.leaf = [_errors(left) + task.price, _errors(total - left) + task.price]
         floors = conflicts, sheet.of_conflicts.sum() - conflicts
         self.low = [
-            leaf if min(share - 1, depth) < 1 else np.minimum(leaf, floor + 2 * task.price)
-            for leaf, floor, share in zip(self.leaf, floors, shares, strict=True)
+            leaf if depth < 1 else np.minimum(leaf, floor + 2 * task.price)
+            for leaf, floor, depth in zip(self.leaf, floors, self.depths, strict=True)
         ]
-        self.own = np.full(len(chosen), -np.inf)
-        self._sweeps = _Sweeps(self.column, self.passed, self.task.price)
+        self.is_done = np.zeros(len(cuts), bool)
 
-    def close(self, target: Array, advice: Advice | None) -> Array:
+    def close(self, target: Array) -> Array:
         """Solve cuts until none is open; returns the targets, lowered where a tree costs less."""
-        for step in () if advice is None else advice.cuts:
-            target = self._follow(target, step)
         while True:
             self.task.guard()
-            is_open = np.flatnonzero(self._bound < self._limit(target))
-            if not len(is_open):
+            is_open = ~self.is_done & (sum(self.low) < self._limit(target))
+            if not is_open.any():
                 return target
-            if min(self.depth, max(self.shares) - 1) <= 1:
-                target = self._solve_many(target, is_open)
-            else:
-                target = self._solve(target, self._middle(is_open))
-            self.low = self._sweeps(*self.low)
-
-    @property
-    def _bound(self) -> Array:
-        return np.maximum(self.low[0] + self.low[1], self.own)
+            if not is_open.all():
+                self._keep(is_open)
+            solve = self._solve_many if max(self.depths) <= 1 else self._solve_one
+            target = solve(target)
+            self.low = _swept(self.low, self.column, self.passed, self.task.price)
 
     def _limit(self, target: Array) -> Array:
         """Cost at which cuts are closed."""
-        return (target if target.ndim == 0 else target[self.column]) - self.task.tolerance
+        return (target[self.column] if target.ndim else target) - self.task.tolerance
 
-    def _lowered(self, target: Array, chosen: Array) -> Array:
-        if target.ndim == 0:
-            return np.minimum(target, self.own[chosen].min())
-        np.minimum.at(target, self.column[chosen], self.own[chosen])
+    def _keep(self, kept: Array) -> None:
+        self.cuts, self.column, self.passed = (
+            own[kept] for own in (self.cuts, self.column, self.passed)
+        )
+        self.leaf, self.low = ([own[kept] for own in sides] for sides in (self.leaf, self.low))
+        self.is_done = self.is_done[kept]
+
+    def _solved(self, target: Array, chosen: Array, cost: Array) -> Array:
+        """Take over what trees with some cuts at the root cost."""
+        self.is_done[chosen] = True
+        if not target.ndim:
+            return np.minimum(target, cost.min(initial=np.inf))
+        target = target.copy()
+        np.minimum.at(target, self.column[chosen], cost)
         return target
 
-    def _solve_many(self, target: Array, is_open: Array) -> Array:
+    def _solve_many(self, target: Array) -> Array:
         """Solve cuts whose sides are a leaf or a single split."""
         cells = self.below.order.size + self.below.bits.size
-        room = max(4, min(MOST_LANES, LANE_CELLS // max(1, cells))) // 2
-        n = min(len(is_open), room)
-        chosen = is_open[(2 * np.arange(n) + 1) * len(is_open) // (2 * n)]
-        left = self.sheet.sides(self.chosen[chosen])
-        for least in (1, self.task.least):
-            sides = []
-            for side, lanes in enumerate((left, ~left)):
-                cost = self.leaf[side][chosen]
-                if min(self.shares[side] - 1, self.depth) >= 1:
-                    split = self.below.best_splits(lanes, least) + 2 * self.task.price
-                    cost = np.minimum(cost, split)
-                sides.append(cost)
-            if least == 1:
-                for low, cost in zip(self.low, sides, strict=True):
-                    low[chosen] = np.maximum(low[chosen], cost)
-            self.own[chosen] = sides[0] + sides[1]
-            if self.relaxed or self.task.least == 1:
-                break
-            still = self.own[chosen] < self._limit(target)[chosen] if target.ndim else (
-                self.own[chosen] < self._limit(target)
-            )
-            chosen, left = chosen[still], left[still]
-            if not len(chosen):
-                return target
-        return self._lowered(target, chosen)
+        n_open, room = len(self.cuts), max(4, min(MOST_LANES, LANE_CELLS // max(1, cells))) // 2
+        n = min(n_open, room)
+        chosen = (2 * np.arange(n) + 1) * n_open // (2 * n)
+        left = self.sheet.sides(self.cuts[chosen])
+        costs = self._costs(chosen, left, 1)
+        for low, cost in zip(self.low, costs, strict=True):
+            low[chosen] = np.maximum(low[chosen], cost)
+        if self.relaxed:
+            return self._solved(target, chosen, sum(costs))
+        limit = self._limit(target)
+        still = sum(costs) < (limit[chosen] if target.ndim else limit)
+        chosen = chosen[still]
+        return self._solved(target, chosen, sum(self._costs(chosen, left[still], self.task.least)))
 
-    def _middle(self, is_open: Array) -> tuple[int, float]:
-        """Cut in the middle, by weight, of the first run of open ones, and what the run weighs."""
-        follows = (np.diff(is_open) == 1) & (np.diff(self.column[is_open]) == 0)
+    def _costs(self, chosen: Array, left: Array, least: int) -> list[Array]:
+        """Costs of both sides of some cuts with a leaf or a single split."""
+        costs = []
+        for leaf, depth, lanes in zip(self.leaf, self.depths, (left, ~left), strict=True):
+            costs.append(leaf[chosen])
+            if depth >= 1 and len(chosen):
+                split = self.below.best_splits(lanes, least) + 2 * self.task.price
+                costs[-1] = np.minimum(costs[-1], split)
+        return costs
+
+    def _solve_one(self, target: Array) -> Array:
+        """Solve the cut in the middle, by weight, of the first run of open ones."""
+        follows = (np.diff(self.cuts) == 1) & (np.diff(self.column) == 0)
         ends = np.flatnonzero(~follows)
-        run = is_open[: ends[0] + 1 if len(ends) else len(is_open)]
-        passed = self.passed[run]
-        middle = int(np.searchsorted(passed, (passed[0] + passed[-1]) / 2))
-        return int(run[middle]), float(passed[-1] - passed[0])
-
-    def _solve(self, target: Array, cut: tuple[int, float]) -> Array:
-        """Solve one cut whose sides are trees."""
-        j, weight = cut
-        limit = float(self._limit(target) if target.ndim == 0 else self._limit(target)[j])
-        left = self.sheet.sides(self.chosen[[j]])[0]
-        masks = left, ~left
-        first = int(np.count_nonzero(left) < len(left) / 2)
+        passed = self.passed[: ends[0] + 1 if len(ends) else len(self.cuts)]
+        j = int(np.searchsorted(passed, (passed[0] + passed[-1]) / 2))
+        limit = float(self._limit(target)[j] if target.ndim else self._limit(target))
+        left = self.sheet.sides(self.cuts[[j]])[0]
+        parts = [self.below.at(left), self.below.at(~left)]
+        first = int(len(parts[1].number) > len(parts[0].number))
+        room = ROOM * float(passed[-1] - passed[0])
         for side in (first, 1 - first):
-            room = ROOM * weight if side == first else 0.0
             reach = limit + self.task.tolerance - self.low[1 - side][j] + room
-            self._solve_side(j, side, masks[side], reach, None)
+            cost = self._side(parts, side, reach, True)
+            self.low[side][j] = max(self.low[side][j], cost)
+            room = 0.0
             if self.low[0][j] + self.low[1][j] >= limit:
                 return target
-        self.own[j] = self.low[0][j] + self.low[1][j]
-        if not self.relaxed and self.task.least > 1:
-            costs = [self.low[0][j], self.low[1][j]]
-            for side in (first, 1 - first):
-                costs[side] = self._side(side, masks[side], limit - costs[1 - side], False, None)
-            self.own[j] = sum(costs)
-        return self._lowered(target, np.array([j]))
+        costs = [low[j] for low in self.low]
+        for side in () if self.relaxed else (first, 1 - first):
+            reach = limit + self.task.tolerance - costs[1 - side]
+            costs[side] = self._side(parts, side, reach, False)
+        return self._solved(target, np.array([j]), np.array([sum(costs)]))
 
-    def _follow(self, target: Array, step: tuple) -> Array:
-        """Raise the bounds of a cut as advised."""
-        column, code, *needs = step
-        at = np.flatnonzero((self.column == column) & (self.code <= code))
-        if not len(at):
-            return target
-        j = int(at[-1])
-        left = self.sheet.sides(self.chosen[[j]])[0]
-        for side, mask in enumerate((left, ~left)):
-            if needs[side] > self.low[side][j] + self.task.tolerance:
-                self._solve_side(j, side, mask, needs[side], needs[2 + side])
-        return target
-
-    def _solve_side(
-        self, j: int, side: int, mask: Array, reach: float, advice: Advice | None
-    ) -> None:
-        cost = self._side(side, mask, reach, True, advice)
-        self.low[side][j] = max(self.low[side][j], cost)
-
-    def _side(
-        self, side: int, mask: Array, reach: float, relaxed: bool, advice: Advice | None
-    ) -> float:
-        relaxed = relaxed or self.relaxed
-        here = self.below.at(mask)
-        return least_cost(
-            self.task, here, self.depth, self.shares[side], reach, relaxed, advice
-        )
+    def _side(self, parts: list[Sheet], side: int, reach: float, relaxed: bool) -> float:
+        is_relaxed = relaxed or self.task.least == 1
+        depth, leaves = self.depths[side], self.shares[side]
+        return least_cost(self.task, parts[side], depth, leaves, reach, is_relaxed)
 
 
-class _Sweeps:
-    """What bounds at one cut say about the others of its column."""
+def _swept(low: list[Array], column: Array, passed: Array, price: float) -> list[Array]:
+    """Bounds of both sides of some cuts, raised by what those of other cuts of a column say."""
+    if not (column[1:] == column[:-1]).any():
+        return low
+    # Columns are told apart by numbers so large that no bound reaches into the next one.
+    width = 2.0 ** np.ceil(np.log2(8 * (float(passed.max()) + price + 1.0)))
+    apart = np.cumsum(np.diff(column, prepend=column[:1]) != 0) * width
 
-    def __init__(self, column: Array, passed: Array, price: float) -> None:
-        number = np.cumsum(np.diff(column, prepend=column[:1]) != 0) if len(column) else column
-        size = np.bincount(number, minlength=1)[number] if len(column) else column
-        self.many = np.flatnonzero(size > 1)
-        self.passed = passed[self.many]
-        width = 8 * (float(passed.max(initial=0.0)) + price + 1.0)
-        self.apart = number[self.many] * 2.0 ** np.ceil(np.log2(width))
-        self.rounding = float(self.apart[-1]) * 2.0**-51 if len(self.many) else 0.0
+    def from_before(values: Array) -> Array:
+        return np.maximum.accumulate(values + apart) - apart
 
-    def __call__(self, left: Array, right: Array) -> list[Array]:
-        """Return both bounds, raised."""
-        if not len(self.many):
-            return [left, right]
-        left, right = left.copy(), right.copy()
-        a, b = left[self.many], right[self.many]
-        a = np.maximum(a, self._from_before(a))
-        a = np.maximum(a, self._from_behind(a - self.passed) + self.passed)
-        b = np.maximum(b, self._from_behind(b))
-        b = np.maximum(b, self._from_before(b + self.passed) - self.passed)
-        left[self.many], right[self.many] = a, b
-        return [left, right]
+    def from_behind(values: Array) -> Array:
+        return (np.maximum.accumulate((values - apart)[::-1]))[::-1] + apart
 
-    def _from_before(self, values: Array) -> Array:
-        """Largest value at this cut and those before it in its column."""
-        return np.maximum.accumulate(values + self.apart) - self.apart - self.rounding
-
-    def _from_behind(self, values: Array) -> Array:
-        apart = self.apart[::-1] - self.apart[-1]
-        return (np.maximum.accumulate(values[::-1] - apart) + apart)[::-1] - self.rounding
+    left = from_before(low[0])
+    left = np.maximum(left, from_behind(left - passed) + passed)
+    right = from_behind(low[1])
+    right = np.maximum(right, from_before(right + passed) - passed)
+    rounding = float(apart[-1] + width) * 2.0**-51
+    return [
+        np.maximum(own, swept - rounding) for own, swept in zip(low, (left, right), strict=True)
+    ]
 
 
 def _errors(by_class: Array) -> Array:

@@ -106,7 +106,7 @@ def root_optima(claim: Claim, said: Array, guard: Guard) -> Array:
 def _task(claim: Claim, value: Value, columns: Array, guard: Guard) -> tuple[Task, Sheet]:
     guard.needs(needed_bytes(claim.X, columns, claim.n_classes, guard))
     sheet, _ = make_sheet(claim.X, claim.y, claim.weights, claim.n_classes, columns, guard)
-    guard.expects(guard.elapsed + expected_seconds(sheet, claim.depth))
+    guard.expects(expected_seconds(sheet, claim.depth))
     tolerance = ROUNDING * (claim.total + value.price)
     once = claim.limits.get("feature_once_per_path")
     group = claim.group if once else None

@@ -137,8 +137,8 @@ COMMON: Mapping[str, Holds] = {
     r"constraints)?": _on_all_thresholds,
     r"closed to a relative gap of (\S+)": lambda stated, gap: float(gap) == stated.known.closed,
     r"the price of a leaf is (.+)": lambda stated, said: _is_price(stated, "leaf_penalty", said),
-    r"the weight of the splits is (.+)": lambda stated, said: (
-        _is_price(stated, "split_weight", said)
+    r"the weight of the splits is (.+)": lambda stated, said: _is_price(
+        stated, "split_weight", said
     ),
     r"questions on (.+) ask for one level at a time": _asks_for_levels,
     r"optimal to within 1e-09 of the total weight of the rows": _is_optimal,
@@ -177,7 +177,7 @@ OF_FORMULATION: Mapping[str, Mapping[str, Holds]] = {
     "oct": {
         r"the price of a split is (.+)": lambda stated, said: _is_price(stated, "alpha", said),
         r"Thresholds lie between values of a scaled column that differ by (\S+) at least; closer "
-        r"rows count as inseparable\.": lambda stated, gap: float(gap) == SMALLEST_OCT_GAP
+        r"rows count as inseparable\.": lambda stated, gap: float(gap) == SMALLEST_OCT_GAP,
     },
     "s-oct": {
         r"among trees whose node gaps reach epsilon (\S+) \(weights of 1-norm 1, columns in "

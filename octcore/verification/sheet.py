@@ -176,8 +176,8 @@ class Sheet:
             each = [weights[0] - weights[1]]
         else:
             each = [*weights, *([self.counts] if least > 1 else [])]
-        size = lanes @ weights.sum(axis=0)
-        whole = [lanes @ own for own in each]
+        of_lanes = lanes.astype(float)
+        size, *whole = (of_lanes @ own for own in (weights.sum(axis=0), *each))
         correct, is_split = np.zeros(n_lanes), np.full(n_lanes, least <= 1)
         for sums in self._by_bits(lanes, each):
             right, enough = _right(sums, [w[:, None] for w in whole], size[:, None], least)
