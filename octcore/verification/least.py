@@ -1,7 +1,7 @@
 """Least cost of the trees on some rows: errors plus a price for every leaf.
 
 Every cut of a node has a lower bound for either side.  What is solved at one cut bounds the others
-of its column, as the rows on the left of one contain those of all before it:
+of its chain, as the rows on the left of one contain those of all before it:
 
 - fewer rows cost no more:  c(S) <= c(S') for S inside S';
 - rows cost at most their weight:  c(S') <= c(S) + w(S' minus S).
@@ -26,7 +26,7 @@ from octcore.verification.sheet import Array, Sheet
 
 ROUNDING = 1e-12
 """Share of all weight and prices by which costs may differ and count as equal."""
-LANE_CELLS, MOST_LANES = 1_500_000, 256
+LANE_CELLS, MOST_LANES = 400_000, 128
 """Rows times columns times lanes of one pass, and lanes at most."""
 PASS_SECONDS, CALL_SECONDS = 1.5e-9, 1.5e-3
 """Measured: of a row, column and lane; and of a node."""
@@ -147,7 +147,7 @@ def by_column(
 class _Node:
     """Cuts of some rows that are still open, with lower bounds on both sides of each.
 
-    Both sides have a share of the leaves.  What a cut says about the others of its column is told
+    Both sides have a share of the leaves.  What a cut says about the others of its chain is told
     at once, so that cuts which are closed are left out.
     """
 
@@ -165,7 +165,7 @@ class _Node:
         self.depths = [min(share - 1, depth) for share in shares]
         self.shares, self.relaxed = shares, relaxed or task.least == 1
         every, total = sheet.cuts, sheet.by_class
-        self.column = every.column[cuts]
+        self.column, self.chain = every.column[cuts], every.chain[cuts]
         left, conflicts = every.left[cuts], every.conflicts[cuts]
         self.passed = left.sum(axis=1)
         self.leaf = [_errors(left) + task.price, _errors(total - left) + task.price]
@@ -187,58 +187,73 @@ class _Node:
                 self._keep(is_open)
             solve = self._solve_many if max(self.depths) <= 1 else self._solve_one
             target = solve(target)
-            self.low = _swept(self.low, self.column, self.passed, self.task.price)
+            self.low = _swept(self.low, self.chain, self.passed, self.task.price)
 
     def _limit(self, target: Array) -> Array:
         """Cost at which cuts are closed."""
         return (target[self.column] if target.ndim else target) - self.task.tolerance
 
     def _keep(self, kept: Array) -> None:
-        self.cuts, self.column, self.passed = (
-            own[kept] for own in (self.cuts, self.column, self.passed)
+        self.cuts, self.column, self.chain, self.passed = (
+            own[kept] for own in (self.cuts, self.column, self.chain, self.passed)
         )
         self.leaf, self.low = ([own[kept] for own in sides] for sides in (self.leaf, self.low))
         self.is_done = self.is_done[kept]
 
     def _solved(self, target: Array, chosen: Array, cost: Array) -> Array:
-        """Take over what trees with some cuts at the root cost."""
+        """Take over what trees with some cuts at the root cost at least, and exactly if too little.
+
+        Returns the targets.
+        """
         self.is_done[chosen] = True
+        limit = self._limit(target)
+        better = cost < (limit[chosen] if target.ndim else limit)
+        if not better.any():
+            return target
         if not target.ndim:
-            return np.minimum(target, cost.min(initial=np.inf))
+            return np.array(cost.min())
         target = target.copy()
-        np.minimum.at(target, self.column[chosen], cost)
+        np.minimum.at(target, self.column[chosen[better]], cost[better])
         return target
 
     def _solve_many(self, target: Array) -> Array:
         """Solve cuts whose sides are a leaf or a single split."""
         cells = self.below.order.size + self.below.bits.size
-        n_open, room = len(self.cuts), max(4, min(MOST_LANES, LANE_CELLS // max(1, cells))) // 2
+        n_open, room = len(self.cuts), max(2, min(MOST_LANES, LANE_CELLS // max(1, cells)))
         n = min(n_open, room)
         chosen = (2 * np.arange(n) + 1) * n_open // (2 * n)
-        left = self.sheet.sides(self.cuts[chosen])
-        costs = self._costs(chosen, left, 1)
-        for low, cost in zip(self.low, costs, strict=True):
-            low[chosen] = np.maximum(low[chosen], cost)
-        if self.relaxed:
-            return self._solved(target, chosen, sum(costs))
-        limit = self._limit(target)
-        still = sum(costs) < (limit[chosen] if target.ndim else limit)
-        chosen = chosen[still]
-        return self._solved(target, chosen, sum(self._costs(chosen, left[still], self.task.least)))
+        left, limit = self.sheet.sides(self.cuts[chosen]), self._limit(target)
+        limit = limit[chosen] if target.ndim else limit
+        cost = np.stack([low[chosen] for low in self.low])
+        self._split_sides(cost, chosen, left, limit, 1)
+        for low, own in zip(self.low, cost, strict=True):
+            low[chosen] = own
+        if not self.relaxed:
+            self._split_sides(cost, chosen, left, limit, self.task.least)
+        return self._solved(target, chosen, cost.sum(axis=0))
 
-    def _costs(self, chosen: Array, left: Array, least: int) -> list[Array]:
-        """Costs of both sides of some cuts with a leaf or a single split."""
-        costs = []
-        for leaf, depth, lanes in zip(self.leaf, self.depths, (left, ~left), strict=True):
-            costs.append(leaf[chosen])
-            if depth >= 1 and len(chosen):
+    def _split_sides(
+        self, cost: Array, chosen: Array, left: Array, limit: Array, least: int
+    ) -> None:
+        """Raise the costs of both sides, ``(2, n)``, where a split of one may cost less than a leaf.
+
+        The heavier side comes first; where it costs enough already, the other one is left out.
+        """
+        leaf = np.stack([own[chosen] for own in self.leaf])
+        heavy = np.asarray(2 * self.passed[chosen] < self.sheet.by_class.sum()).astype(int)
+        every = np.arange(len(chosen))
+        for side in (heavy, 1 - heavy):
+            may_split = np.array(self.depths)[side] >= 1
+            is_open = (cost.sum(axis=0) < limit) & may_split
+            todo = np.flatnonzero(is_open & (cost[side, every] < leaf[side, every]))
+            if len(todo):
+                lanes = left[todo] ^ (side[todo] == 1)[:, None]
                 split = self.below.best_splits(lanes, least) + 2 * self.task.price
-                costs[-1] = np.minimum(costs[-1], split)
-        return costs
+                cost[side[todo], todo] = np.minimum(leaf[side[todo], todo], split)
 
     def _solve_one(self, target: Array) -> Array:
         """Solve the cut in the middle, by weight, of the first run of open ones."""
-        follows = (np.diff(self.cuts) == 1) & (np.diff(self.column) == 0)
+        follows = (np.diff(self.cuts) == 1) & (np.diff(self.chain) == 0)
         ends = np.flatnonzero(~follows)
         passed = self.passed[: ends[0] + 1 if len(ends) else len(self.cuts)]
         j = int(np.searchsorted(passed, (passed[0] + passed[-1]) / 2))
@@ -254,7 +269,7 @@ class _Node:
             room = 0.0
             if self.low[0][j] + self.low[1][j] >= limit:
                 return target
-        costs = [low[j] for low in self.low]
+        costs = [float(low[j]) for low in self.low]
         for side in () if self.relaxed else (first, 1 - first):
             reach = limit + self.task.tolerance - costs[1 - side]
             costs[side] = self._side(parts, side, reach, False)
@@ -266,13 +281,13 @@ class _Node:
         return least_cost(self.task, parts[side], depth, leaves, reach, is_relaxed)
 
 
-def _swept(low: list[Array], column: Array, passed: Array, price: float) -> list[Array]:
-    """Bounds of both sides of some cuts, raised by what those of other cuts of a column say."""
-    if not (column[1:] == column[:-1]).any():
+def _swept(low: list[Array], chain: Array, passed: Array, price: float) -> list[Array]:
+    """Bounds of both sides of some cuts, raised by what those of other cuts of a chain say."""
+    if not (chain[1:] == chain[:-1]).any():
         return low
-    # Columns are told apart by numbers so large that no bound reaches into the next one.
+    # Chains are told apart by numbers so large that no bound reaches into the next one.
     width = 2.0 ** np.ceil(np.log2(8 * (float(passed.max()) + price + 1.0)))
-    apart = np.cumsum(np.diff(column, prepend=column[:1]) != 0) * width
+    apart = np.cumsum(np.diff(chain, prepend=chain[:1]) != 0) * width
 
     def from_before(values: Array) -> Array:
         return np.maximum.accumulate(values + apart) - apart
@@ -296,13 +311,15 @@ def _errors(by_class: Array) -> Array:
 
 def expected_seconds(sheet: Sheet, depth: int) -> float:
     """Seconds that `least_cost` may take with the optimum as its cutoff, from counts alone."""
-    many = np.bincount(sheet.cuts.column[sheet.bits.shape[1] :])
-    return _expected(len(sheet.number), sheet.bits.shape[1], many[many > 0].astype(float), depth)
+    sizes = np.unique(sheet.cuts.chain, return_counts=True)[1].astype(float)
+    n_bits, n_many = sheet.bits.shape[1], len(sheet.column)
 
+    def expected(n_rows: float, sizes: Array, depth: int) -> float:
+        sides = float(np.minimum(2 * sizes, RUNS * np.sqrt(sizes)).sum())
+        if depth <= 2:
+            lanes = sides if depth == 2 else 0.0
+            return CALL_SECONDS + PASS_SECONDS * lanes * n_rows * (n_bits / 20 + n_many)
+        again = 0.5 if depth > 3 else 1.0  # the same rows are met in another order
+        return again * sides * expected(n_rows / 2, np.maximum(1.0, sizes / 2), depth - 1)
 
-def _expected(n_rows: float, n_bits: int, many: Array, depth: int) -> float:
-    sides = 2.0 * n_bits + float(np.minimum(2 * many, RUNS * np.sqrt(many)).sum())
-    if depth <= 2:
-        lanes = sides if depth == 2 else 0.0
-        return CALL_SECONDS + PASS_SECONDS * lanes * n_rows * (n_bits / 20 + len(many))
-    return sides * _expected(n_rows / 2, n_bits, many / 2, depth - 1)
+    return expected(len(sheet.number), sizes, depth)

@@ -94,9 +94,9 @@ def root_optima(claim: Claim, said: Array, guard: Guard) -> Array:
     """
     value = value_of(claim)
     task, sheet = _task(claim, value, claim.columns, guard)
-    margin = 4 * TOLERANCE * claim.total
-    cutoff = (said - value.constant) / value.per_error + margin
-    found = _by_root(claim, task, sheet, np.where(np.isfinite(cutoff), cutoff, margin), None)
+    cutoff = (said - value.constant) / value.per_error
+    cutoff += 4 * TOLERANCE * (claim.total + np.abs(said / value.per_error))
+    found = _by_root(claim, task, sheet, np.where(np.isfinite(cutoff), cutoff, 0.0), None)
     rows = sheet.cuts.rows
     enough = (rows >= task.least) & (sheet.counts.sum() - rows >= task.least)
     there = np.isin(np.arange(len(said)), sheet.cuts.column[enough]) & (claim.leaf_limit > 1)

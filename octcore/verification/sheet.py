@@ -7,6 +7,7 @@ for many subsets (*lanes*) at once, whose sums stand in fields of one machine wo
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,12 +34,15 @@ FOLDED = 16
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """All ways to part some rows by one column; those of a column stand together, ascending."""
+    """All ways to part some rows by one column, in chains: on the left are the rows of all before."""
 
     column: Array
     code: Array
     """`column`, `code`: encoded column, and number of the largest value on the left among all its
     values in the whole table; shape ``(n_cuts,)``."""
+    chain: Array
+    """Number of the chain, ascending: a column of many values, or 0/1 columns of one inside the
+    other, as thresholds of one number give them."""
     left: Array
     """Weight on the left by class, shape ``(n_cuts, n_classes)``."""
     rows: Array
@@ -71,7 +75,8 @@ class Sheet:
     """Whether rows are right of the cuts of other columns, shape ``(n_rows, n_bits)``."""
     bit_column: Array
     bit_code: Array
-    """`bit_column`, `bit_code`: of these cuts as in `Cuts`, shape ``(n_bits,)``."""
+    bit_chain: Array
+    """`bit_column`, `bit_code`, `bit_chain`: of these cuts as in `Cuts`, shape ``(n_bits,)``."""
 
     @cached_property
     def by_class(self) -> Array:
@@ -108,6 +113,7 @@ class Sheet:
         return Cuts(
             np.concatenate([self.bit_column, self.column[place]]),
             np.concatenate([self.bit_code, self.codes[place, self.order[place, at]]]),
+            np.concatenate([self.bit_chain, self.bit_chain.max(initial=-1) + 1 + place]),
             sums[:, :-2],
             sums[:, -2],
             sums[:, -1],
@@ -140,12 +146,13 @@ class Sheet:
         bits = self.bits[kept]
         size = bits.sum(axis=0)
         parts = (size > 0) & (size < n_rows)
-        # Two cuts of one column that part these rows alike are one.
-        same = (self.bit_column[1:] == self.bit_column[:-1]) & (size[1:] == size[:-1])
+        # Two cuts of one chain that part these rows alike are one.
+        same = (self.bit_chain[1:] == self.bit_chain[:-1]) & (size[1:] == size[:-1])
         parts[1:] &= ~same
         return Sheet(
             self.number[kept], self.weights[kept], self.counts[kept], self.column[varies], codes,
             order, bits[:, parts], self.bit_column[parts], self.bit_code[parts],
+            self.bit_chain[parts],
         )  # fmt: skip
 
     def on(self, columns: Array) -> Sheet:
@@ -154,6 +161,7 @@ class Sheet:
         return replace(
             self, column=self.column[many], codes=self.codes[many], order=self.order[many],
             bits=self.bits[:, few], bit_column=self.bit_column[few], bit_code=self.bit_code[few],
+            bit_chain=self.bit_chain[few],
         )  # fmt: skip
 
     def best_splits(self, lanes: Array, least: int) -> Array:
@@ -311,6 +319,7 @@ def make_sheet(
             bit_code += range(len(values) - 1)
             bits += [(code > at).astype(kind) for at in range(len(values) - 1)]
     n_rows = len(first)
+    inside = [(new <= old).all() for old, new in itertools.pairwise(bits)]
     places = np.array(codes, np.int32).reshape(len(many), n_rows)
     sheet = Sheet(
         number=np.arange(n_rows),
@@ -322,6 +331,7 @@ def make_sheet(
         bits=np.ascontiguousarray(np.array(bits, kind).reshape(len(bits), n_rows).T),
         bit_column=np.array(bit_column, int),
         bit_code=np.array(bit_code, int),
+        bit_chain=np.cumsum(~np.array([True, *inside][: len(bits)], bool)),
     )
     return sheet, merged
 
