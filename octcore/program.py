@@ -298,6 +298,27 @@ def _no_trees() -> Iterator[tuple[str, Tree]]:
     return iter(())
 
 
+@dataclass(frozen=True)
+class Listing:
+    """Trees in the order of their cost, for side constraints that tie subtrees together.
+
+    Parameters
+    ----------
+    make : callable
+        ``make(tolerance)``: instance of the trees within a tolerance of the optimum without them.
+    by_labels, by_columns : bool
+        Whether they look at predictions, and at which columns are tested.
+    sets : tuple of ndarray
+        Where only the set of tested columns matters: the largest allowed sets, as masks of the
+        columns that are left out; searched one after the other instead.
+    """
+
+    make: Callable[[Fraction], Any]
+    by_labels: bool
+    by_columns: bool
+    sets: tuple[np.ndarray, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """One formulation on one problem, ready for an engine."""
@@ -334,6 +355,9 @@ class Program:
     """Polishes a tree read from the solver; its result counts only if it evaluates better."""
     search: Any = None
     """Typed search problem for the search capabilities."""
+    listing: Listing | None = None
+    """Where `evaluate` refuses trees that the search does not: how they are listed until one is
+    accepted."""
     bound: float | None = None
     """A bound on the objective known before any search, with the reason in `claims`."""
     claims: tuple[str, ...] = field(default=())

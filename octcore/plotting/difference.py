@@ -203,6 +203,11 @@ def _change(name: str, value: Any) -> str:
         return "not using " + " or ".join(f"{a} together with {b}" for a, b in value)
     if name == "feature_once_per_path":
         return "testing no feature twice on a path"
+    if name == "monotone":
+        ways = {"up": "only rise", "down": "only fall"}
+        return "letting the prediction " + " and ".join(
+            f"{ways[way]} with {column}" for column, way in value.items()
+        )
     if name == "class_weight":
         return f"weighing {_weights(value)}"
     if name == "min_recall":

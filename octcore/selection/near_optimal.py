@@ -22,12 +22,11 @@ from octcore.engines.base import Outcome, StopReason
 from octcore.engines.events import Clock, Event, Recorder
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
-from octcore.formulations.shared.question import question_of
+from octcore.formulations.shared.constraint_kinds import refuse_coupled
+from octcore.formulations.shared.question import in_copies, instance_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import FloatRange, check_all, fraction_in_words, unknown_name
-from octcore.program import Problem
-from octcore.search.near_optimal.instance import BORDER, Instance, make_instance
+from octcore.search.near_optimal.instance import BORDER, Instance
 from octcore.search.near_optimal.tree_set import TreeGraph, TreeQuery, find_trees
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.tree import PathTree, heap
@@ -37,7 +36,7 @@ from octcore.solving.finish import finish
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import Run
 from octcore.solving.settings import check_settings
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Split, Tree
 
 TOLERANCE = FloatRange(
     "tolerance",
@@ -46,6 +45,8 @@ TOLERANCE = FloatRange(
     low=0.0,
     high=1.0,
 )
+FORMULATION = "threshold-search"
+"""What trees are counted of: the one that `octcore.solve` solves when nothing is said."""
 SOURCE = "near-optimal trees"
 MOST_REQUIRED = 6
 """Features that all trees of a restriction may have to test; each doubles the counting."""
@@ -74,6 +75,7 @@ class _Filter:
     required: tuple[int, ...] = ()
     banned: tuple[int, ...] = ()
     max_leaves: int | None = None
+    gain: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +84,11 @@ class NearOptimalTrees:
 
     A tree is a leaf, or a split that leaves rows on both sides with a tree on each; a leaf predicts
     the heaviest class of its rows, the first of equal ones.  Two trees differ if they differ as
-    trees, also where they predict alike.  Encoded columns that part all rows alike (copies and
-    complements) count once, by the first of them; `same_columns` names the others.  Penalty and
-    tolerance are read as `octcore.parameters.as_fraction` says and compared as fractions: a tree
-    exactly on the border is in.
+    trees, also where they predict alike.  A split tests a column against the middle between two of
+    its neighbouring values among all rows; thresholds that part all rows alike, or the other way
+    round, count once, by the first of them, in whatever column (`same_columns` names columns of
+    which all do).  Penalty and tolerance are read as `octcore.parameters.as_fraction` says and
+    compared as fractions: a tree exactly on the border is in.
 
     Parameters
     ----------
@@ -131,7 +134,7 @@ class NearOptimalTrees:
 
     def _in_rows(self, cost: Fraction | int) -> Fraction:
         """A cost in units of the instance as a share of the weight of all rows."""
-        return cost / self._instance.total / _in_copies(self.prepared.problem, Fraction(1))
+        return cost / self._instance.total / in_copies(self.prepared.problem, Fraction(1))
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -158,10 +161,12 @@ class NearOptimalTrees:
     def counts(self) -> dict[tuple[int | Fraction, int], int]:
         """Exact number of trees by errors and leaves.
 
-        Errors are weights of misclassified rows, whole numbers without class weights.
+        Errors are weights of misclassified rows, whole numbers without class weights; with costs,
+        what the answers cost.
         """
+        surplus = self.prepared.problem.fraction(self.prepared.problem.surplus)
         return {
-            (_plain(errors * self._instance.weight_unit), leaves): n
+            (_plain(errors * self._instance.weight_unit - surplus), leaves): n
             for (errors, leaves, _), n in self._query.cells.items()
         }
 
@@ -188,7 +193,8 @@ class NearOptimalTrees:
         found = dict.fromkeys(self.encoding.raw_features, 0)
         for column, n in self._query.roots().items():
             if column >= 0:
-                found[self.encoding.raw_features[self._groups[column]]] += n
+                group = self.encoding.groups[self._instance.table.original[column]]
+                found[self.encoding.raw_features[group]] += n
         return found
 
     @cached_property
@@ -200,12 +206,14 @@ class NearOptimalTrees:
     @property
     def same_columns(self) -> dict[str, tuple[str, ...]]:
         """Encoded columns that part all rows like another one, by the one that stands for them."""
-        columns, names = self._instance.columns, self.encoding.names
+        table, names, X = self._instance.table, self.encoding.names, self.prepared.problem.X
         found: dict[str, list[str]] = {}
-        for j, position in enumerate(columns.position):
-            if position >= 0 and columns.kept[position] != j:
-                name = f"not {names[j]}" if columns.flipped[j] else names[j]
-                found.setdefault(names[columns.kept[position]], []).append(name)
+        for j, position in enumerate(table.twin):
+            kept = table.original[position]
+            if position >= 0 and kept != j:
+                low = X[:, kept].argmin()  # where the other column is largest if it is turned round
+                turned = X[low, j] > X[:, j].min()
+                found.setdefault(names[kept], []).append(f"not {names[j]}" if turned else names[j])
         return {kept: tuple(others) for kept, others in found.items()}
 
     def trees(self, k: int) -> tuple[Tree, ...]:
@@ -244,6 +252,7 @@ class NearOptimalTrees:
         without_features: Sequence[str] = (),
         max_leaves: int | None = None,
         tolerance: float | None = None,
+        gain: bool = False,
     ) -> NearOptimalTrees:
         """Return the trees of this set that meet further conditions, as a set of the same kind.
 
@@ -253,6 +262,8 @@ class NearOptimalTrees:
             Raw features that every tree must test, and that none may.
         tolerance : float or None
             Distance from the optimum, at most that of this set.
+        gain : bool
+            Whether every split has to lower the errors: one that does not costs a leaf for nothing.
 
         Raises
         ------
@@ -264,7 +275,7 @@ class NearOptimalTrees:
         if tolerance is not None:
             check_all((TOLERANCE,), {"tolerance": tolerance}, "restrict")
             problem = self.prepared.problem
-            margin = _in_copies(problem, problem.fraction(tolerance)) * self._instance.total
+            margin = in_copies(problem, problem.fraction(tolerance)) * self._instance.total
             if margin > old.margin:
                 raise SettingsError(
                     "TOLERANCE_TOO_LARGE",
@@ -286,6 +297,7 @@ class NearOptimalTrees:
             tuple(sorted(set(required))),
             tuple(sorted(set(banned))),
             min(limits, default=None),
+            old.gain or gain,
         )
         return replace(self, _filter=new)
 
@@ -294,7 +306,7 @@ class NearOptimalTrees:
 
         From the counts, not from a sample: exact up to the rounding of a division.
         """
-        return self._query.class_shares()
+        return self._query.class_shares()[self.prepared.problem.counts > 0]
 
     def disagreement(self) -> np.ndarray:
         """Share of the trees that do not give a row its most frequent class, ``(n_samples,)``."""
@@ -311,12 +323,13 @@ class NearOptimalTrees:
                 "depth": self.depth,
                 "leaf_penalty": self.leaf_penalty,
                 "constraints": settings.constraints.to_dict(),
-                "n_samples": self.prepared.problem.n_samples,
+                "n_samples": len(self.prepared.problem.context.y),
                 "optimum": self.optimum,
                 "tolerance": self.tolerance,
                 "with_features": self._names(self._filter.required),
                 "without_features": self._names(self._filter.banned),
                 "max_leaves": self._filter.max_leaves,
+                "gain": self._filter.gain,
                 "count": self.count,
                 "counts": [
                     {"errors": _plain_number(errors), "leaves": leaves, "trees": n}
@@ -337,8 +350,8 @@ class NearOptimalTrees:
     @property
     def rows(self) -> Rows:
         """Training rows and columns, for exports."""
-        problem, classes = self.prepared.problem, self.prepared.train.classes
-        return Rows(problem.X, problem.y, self.encoding, tuple(classes))
+        context, classes = self.prepared.problem.context, self.prepared.train.classes
+        return Rows(context.X, context.y, self.encoding, tuple(classes))
 
     def listed(self, k: int) -> tuple[tuple[Tree, float], ...]:
         """The best `k` trees with their objectives."""
@@ -360,7 +373,7 @@ class NearOptimalTrees:
 
     @cached_property
     def _groups(self) -> np.ndarray:
-        return self.encoding.groups[self._instance.columns.kept]
+        return self.encoding.groups[self._instance.thresholds.column]
 
     @cached_property
     def _query(self) -> TreeQuery:
@@ -372,12 +385,17 @@ class NearOptimalTrees:
             self._groups,
             chosen.required,
             chosen.banned,
+            chosen.gain,
         )
 
     def _tree(self, nested: PathTree) -> Tree:
-        problem = self.prepared.problem
-        tree = heap(nested, problem.n_features, problem.n_classes)
-        return tree.named(self.prepared.train.classes, self.encoding.names)
+        problem, known = self.prepared.problem, self._instance.thresholds
+
+        def split(number: int) -> Split:
+            return Split.on_feature(known.column[number], known.value[number])
+
+        tree = heap(nested, problem.n_features, problem.n_classes, split)
+        return tree.named(self.prepared.task.answers, self.encoding.names)
 
     def _feature(self, name: str) -> int:
         features = self.encoding.raw_features
@@ -407,14 +425,15 @@ def near_optimal(
     """Find all trees whose objective is at least the optimum minus a tolerance.
 
     The objective is weighted accuracy minus ``leaf_penalty`` times the number of leaves, as in
-    `path-search`; trees test one encoded column per split.
+    `threshold-search`; trees test one column per split, numbers against any threshold.
 
     Parameters
     ----------
     data : Dataset
         Rows with a target.
     encoding : str
-        A binary encoding, or ``"auto"`` for QT-5.
+        ``"auto"`` for the columns that `octcore.solve` uses: all thresholds of numbers, and a
+        column for every category; or any other, as QT-5 for five thresholds a column.
     depth : int
         Largest depth.
     params : mapping or None
@@ -437,8 +456,7 @@ def near_optimal(
     test_size : float
         Share of the rows held out; the search never sees them, trees can be judged on them.
     costs, refer
-        As in `octcore.solve`, where what an error costs depends on the true class alone, as it does
-        with two classes; other tables, and asking a person, are refused.
+        As in `octcore.solve`.
 
     Raises
     ------
@@ -453,7 +471,7 @@ def near_optimal(
     parsed = Constraints.parse(constraints)
     _refuse(parsed, params)
     settings = check_settings(
-        formulation="path-search",
+        formulation=FORMULATION,
         encoding=encoding,
         depth=depth,
         params=params,
@@ -468,16 +486,17 @@ def near_optimal(
         importlib.import_module("sklearn.model_selection")  # takes a second; no clock runs yet
     start = time.perf_counter()
     prepared = prepare(data, settings)
-    _refuse_copies(prepared.problem)
     clock = _Clock(start, settings.time_limit, on_event, cancel)
-    instance = _instance(prepared, prepared.problem.fraction(tolerance))
+    problem = prepared.problem
+    objective = UnivariateObjective(problem)
+    instance = instance_of(problem, objective, problem.fraction(tolerance))
     graph = _graph(prepared, instance, clock)
     if graph is None:
         raise SettingsError(
             "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"
         )
-    clock.report("finished", graph.counter.costs.scored)
-    graph.counter.costs.guard = lambda done: None  # later questions are not timed
+    clock.report("finished", graph.counter.ground.scored)
+    graph.counter.ground.guard = lambda done: None  # later questions are not timed
     return NearOptimalTrees(prepared, graph, clock.seconds, _Filter(instance.tolerance))
 
 
@@ -505,19 +524,13 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
     recorder.finished(reason.value)
     distance = 0.0 if best else optimum - objective
     words = f"within {distance:.4g} of the proven optimum {optimum:.6g}, chosen among good trees"
-    outcome = Outcome(reason, "path-search" if best else "near-optimal", claims=(words,))
+    outcome = Outcome(reason, FORMULATION if best else "near-optimal", claims=(words,))
     return finish(prepared, tuple(events), outcome, seconds, program)
 
 
 def _refuse(constraints: Constraints, params: Mapping[str, Any] | None) -> None:
     """Refuse what would tie subtrees together, or is not on the scale of the tolerance."""
-    for name in sorted(constraints.active - BY_SUBTREE):
-        raise SettingsError(
-            "CONSTRAINT_NOT_EXPRESSIBLE",
-            f"Near-optimal trees cannot be counted under {name}, which ties the subtrees together; "
-            "count without it and choose among the trees.",
-            name,
-        )
+    refuse_coupled(constraints.active, "Near-optimal trees cannot be counted")
     if params and params.get("split_weight") is not None:
         raise SettingsError(
             "NOT_ON_THIS_SCALE",
@@ -525,23 +538,6 @@ def _refuse(constraints: Constraints, params: Mapping[str, Any] | None) -> None:
             "leaf_penalty = w / (n (1 - w)) instead of split_weight = w.",
             "split_weight",
         )
-
-
-def _refuse_copies(problem: Problem) -> None:
-    """Refuse costs under which one row counts for several answers."""
-    if problem.copies is not None and len(problem.y) > len(problem.context.y):
-        raise SettingsError(
-            "COSTS_NOT_EXPRESSIBLE",
-            "Near-optimal trees are counted where the cost of an error depends on the true class "
-            "alone; leave refer out, and give every class one cost.",
-            "costs",
-        )
-
-
-def _in_copies(problem: Problem, share: Fraction) -> Fraction:
-    """A share of the weight of all rows as a share of the weight that trees may get right."""
-    right = problem.fraction(float(problem.weights.sum()))
-    return share * problem.fraction(problem.total_weight) / right
 
 
 class _Clock:
@@ -592,54 +588,25 @@ class _Clock:
             self.on_event(NearOptimalEvent(self.phase, self.last, done))
 
 
-def _instance(prepared: Prepared, tolerance: Fraction) -> Instance:
-    problem = prepared.problem
-    constraints = problem.constraints
-    weights = np.ones(problem.n_classes)
-    classes, first = np.unique(problem.y, return_index=True)
-    weights[classes] = problem.weights[first]
-    roots = None
-    if constraints.root_feature is not None:
-        roots = problem.groups == problem.context.raw_index(constraints.root_feature)
-    return make_instance(
-        problem.X,
-        problem.y,
-        problem.n_classes,
-        problem.depth,
-        _in_copies(problem, problem.fraction(problem.params["leaf_penalty"])),
-        _in_copies(problem, tolerance),
-        class_weight=weights,
-        min_samples_leaf=constraints.min_samples_leaf or 1,
-        max_leaves=constraints.leaf_limit,
-        forbidden=problem.forbidden_columns,
-        roots=roots,
-    )
-
-
 def _graph(prepared: Prepared, instance: Instance, clock: _Clock) -> TreeGraph | None:
     """Graph of the near-optimal trees; None if no tree keeps the constraints."""
     known = None
-    if prepared.problem.constraints.leaf_limit is not None:
-        known = _limited_cost(prepared, instance, clock)
+    if instance.class_weight is None or prepared.problem.constraints.leaf_limit is not None:
+        known = _known_cost(instance, clock)
         if known is None:
             return None
     return find_trees(instance, clock.guard, clock.report, known, clock.stopped)
 
 
-def _limited_cost(prepared: Prepared, instance: Instance, clock: _Clock) -> Fraction | None:
-    """Cost of the best tree with limited leaves, None if there is no tree.
+def _known_cost(instance: Instance, clock: _Clock) -> Fraction | None:
+    """Cost of a tree that the exact search finds optimal, None if there is no tree.
 
-    Only a starting point: the optimum itself is the least cost among the trees counted.
+    Only a starting point, as that search takes costs within rounding for equal: the optimum itself
+    is the least cost among the trees counted.
     """
-    problem = prepared.problem
-    asked = question_of(problem, UnivariateObjective(problem))
-    found = answer(asked, cancel=clock.cancel, time_limit=clock.time_limit)
+    found = answer(instance.question, cancel=clock.cancel, time_limit=clock.time_limit)
     clock.guard(found.subtrees)
-    if found.tree is None:
-        return None
-    wrong = found.tree.predict_codes(problem.X) != problem.y
-    errors = int(instance.weight[problem.y[wrong]].sum())
-    return instance.cost(errors, found.tree.n_leaves)
+    return None if found.tree is None else instance.cost_of(found.tree)
 
 
 def _plain(number: Fraction) -> int | Fraction:

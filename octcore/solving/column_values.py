@@ -14,7 +14,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
+from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Capability
@@ -80,14 +80,7 @@ def column_values(
             f"leaf; {info.title} has another objective. Solve with threshold-search.",
             "formulation",
         )
-    coupled = sorted(set(run.constraints) - BY_SUBTREE - {"class_weight"})
-    if coupled:
-        raise SettingsError(
-            "NO_VALUES",
-            f"Values of columns do not know {', '.join(coupled)}, which ties subtrees together; "
-            "solve without.",
-            coupled[0],
-        )
+    refuse_coupled(run.constraints, "Columns have no values")
     train, encoding = run.needed.train, run.encoding
     known = {p.name for p in info.hyperparameters}
     settings = check_settings(

@@ -233,6 +233,12 @@ def _context(
     for _, limit in settings.constraints.fairness:
         for name in filter(None, (limit.attribute, limit.given)):
             attributes[name] = np.unique(train.frame[name].to_numpy(), return_inverse=True)[1]
+    for column in train.columns:
+        if column.name in (settings.constraints.monotone or ()):
+            values = train.frame[column.name].to_numpy()
+            if not column.holds_numbers:
+                values = np.array([column.levels.index(value) for value in values])
+            attributes[column.name] = np.unique(values, return_inverse=True)[1]
     positive = train.n_classes - 1
     if train.positive_class is not None:
         positive = train.classes.index(train.positive_class)

@@ -247,12 +247,12 @@ def _check_task(
             f"{info.key} counts errors only, so it cannot take {asked[0]}; {', '.join(able)} can.",
             asked[0],
         )
-    about_errors = sorted(constraints.active & {"min_recall", *FAIRNESS})
+    about_errors = sorted(constraints.active & {"min_recall", "monotone", *FAIRNESS})
     if about_errors:
         raise SettingsError(
             "COSTS_WITH_SHARES",
-            f"{about_errors[0]} limits shares of predictions and cannot stand beside {asked[0]} "
-            "yet; leave one of them out.",
+            f"{about_errors[0]} is about predicted classes and cannot stand beside {asked[0]} yet; "
+            "leave one of them out.",
             about_errors[0],
         )
 
@@ -309,6 +309,7 @@ def _check_columns(constraints: Constraints, data: Dataset) -> None:
     named = [*constraints.forbidden_features, *(c for p in constraints.forbidden_pairs for c in p)]
     if constraints.root_feature is not None:
         named.append(constraints.root_feature)
+    named += constraints.monotone or ()
     for _, limit in constraints.fairness:
         named += [limit.attribute] + ([limit.given] if limit.given else [])
     for name in named:
@@ -317,6 +318,15 @@ def _check_columns(constraints: Constraints, data: Dataset) -> None:
                 "UNKNOWN_COLUMN",
                 f"A constraint names the column {name!r}, but the features are "
                 f"{', '.join(data.feature_names[:12])}.",
+                name,
+            )
+    ordered = {c.name for c in data.columns if c.kind == "ordinal" or c.holds_numbers}
+    for name in constraints.monotone or ():
+        if name not in ordered:
+            raise SettingsError(
+                "NO_ORDER",
+                f"The values of {name!r} have no order, so that nothing can rise with them; "
+                "declare the column ordinal, or leave it out of monotone.",
                 name,
             )
 

@@ -291,10 +291,20 @@ def claim_of(run: Finished, guard: Guard) -> Claim:
         attributes={
             name: np.unique(train.frame[name].astype(str).to_numpy(), return_inverse=True)[1]
             for name in filter(None, named)
-        },
+        }
+        | {name: _ranks(train, name) for name in limits.get("monotone") or {}},
         values=run.extras,
         prove=run.prove,
     )
+
+
+def _ranks(train: Any, name: str) -> np.ndarray:
+    """Rank of every row's value in an ordered column."""
+    values = train.frame[name].to_numpy()
+    order = next(column.levels for column in train.columns if column.name == name)
+    if values.dtype.kind not in "fiub":
+        values = np.array([order.index(value) for value in values])
+    return np.unique(values, return_inverse=True)[1]
 
 
 def _costs(settings: Mapping[str, Any], classes: tuple[Any, ...]) -> np.ndarray:

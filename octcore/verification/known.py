@@ -35,7 +35,7 @@ SETTINGS = frozenset(
 OF_LEAVES = frozenset({"class_weight", "forbidden_features", "max_leaves", "max_splits"})
 UNIVARIATE = OF_LEAVES | {
     "min_samples_leaf", "root_feature", "max_features", "forbidden_pairs", "feature_once_per_path",
-    "min_recall", *FAIRNESS,
+    "min_recall", "monotone", *FAIRNESS,
 }  # fmt: skip
 """Side constraints that trees with one column per split are held against."""
 STARTS = ("search_start", "value_row", "feature_fixing", "pair_fixing")

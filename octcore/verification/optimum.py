@@ -32,6 +32,8 @@ def derived(claim: Claim, guard: Guard) -> Proven:
         guard()
         if np.diff(np.unique(claim.X[:, j]).astype(float)).min(initial=np.inf) < SMALLEST_OCT_GAP:
             raise NotProvenError("values lie closer than the model of OCT tells apart")
+    if claim.limits.get("monotone"):
+        raise NotProvenError("trees that rise along a column only are not searched again")
     value = value_of_gains(claim)
     cutoff = np.inf
     if claim.bound is not None:

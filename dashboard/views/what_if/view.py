@@ -155,7 +155,7 @@ def _ask(run_id: str, run: Run, data: Dataset, asked: dict[str, Any]) -> None:
     formulation = st.selectbox(
         "Solved by",
         able,
-        format_func=titles.__getitem__,
+        format_func=lambda key: titles[key] + what_if.on_bins_words(run, key),
         key=session.widget_key("whatif", run_id, "by", len(able)),
         help="Formulations that can express these conditions, the quickest first; all have the "
         "same objective.",
