@@ -155,13 +155,16 @@ def _always(stated: Stated, *groups: str) -> bool:
     return True
 
 
+_READ = r"(the double [-+.e\d]+|\d+(?:/[1-9]\d*)?)"
 COMMON: Mapping[str, Holds] = {
     r"optimal among trees on the (\S+) features, not among all thresholds": _on_these_columns,
     r"optimal among all axis-parallel trees of depth (\d+) on these rows( that keep the side "
     r"constraints)?": _on_all_thresholds,
     r"closed to a relative gap of (\S+)": lambda stated, gap: float(gap) == stated.known.closed,
-    r"the price of a leaf is (.+)": lambda stated, said: _is_price(stated, "leaf_penalty", said),
-    r"the weight of the splits is (.+)": lambda stated, said: _is_price(
+    rf"the price of a leaf is {_READ}": lambda stated, said: _is_price(
+        stated, "leaf_penalty", said
+    ),
+    rf"the weight of the splits is {_READ}": lambda stated, said: _is_price(
         stated, "split_weight", said
     ),
     r"questions on (.+) ask for one level at a time": _asks_for_levels,

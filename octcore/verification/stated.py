@@ -17,7 +17,7 @@ import numpy as np
 from octcore.verification.base import Guard, NotProvenError, Proven, WrongError
 from octcore.verification.claim import Array, Claim, Routed, route
 from octcore.verification.known import Known
-from octcore.verification.optimum import derived
+from octcore.verification.optimum import derived, root_optima
 from octcore.verification.table import encode
 from octcore.verification.value import (
     conflict_errors,
@@ -325,14 +325,18 @@ def _check_roots(stated: Stated, proven: Proven, said: Any) -> None:
     """Optimum by column at the root: exact, or a bound on it."""
     if not said:  # there was nothing to search
         return
-    if proven.by_root is None:
-        raise NotProvenError("it cannot judge root_values")
     # A model's search leaves some side constraints out, so that its values are bounds.
     of_search = stated.claim.formulation in SEARCHES or not stated.claim.limits
     exact = stated.run.extras.get("root_values_exact") if of_search else [False] * len(said)
-    if len(said) != len(proven.by_root):
+    if len(said) != stated.claim.X.shape[1]:
         raise WrongError("values of other root columns are stated")
-    for j, (value, is_exact, found) in enumerate(zip(said, exact, proven.by_root, strict=True)):
+    try:
+        optima = root_optima(
+            stated.claim, np.array([np.nan if v is None else v for v in said]), stated.guard
+        )
+    except NotProvenError as error:
+        raise NotProvenError("the values by root column are not verified") from error
+    for j, (value, is_exact, found) in enumerate(zip(said, exact, optima, strict=True)):
         there = not np.isnan(found)
         if value is None:  # no tree, or a column that was not asked about
             wrong = there and "root_feature" not in stated.claim.limits
@@ -346,13 +350,16 @@ def _check_roots(stated: Stated, proven: Proven, said: Any) -> None:
 
 
 def _check_free(stated: Stated, proven: Proven, said: float) -> None:
-    """Optimum without the side constraints."""
-    _compare("unconstrained_objective", said, _free(stated))
+    """Optimum without the side constraints: nothing is better, and something is as good."""
+    margin = SOLVER_TOLERANCE * max(1.0, abs(said))
+    worse = said - margin if stated.known.is_maximised(stated.claim) else said + margin
+    free = replace(stated.claim, limits={}, values={}, bound=worse)
+    _compare("unconstrained_objective", said, derived(free, stated.guard).bound)
 
 
 def _check_price(stated: Stated, proven: Proven, said: float) -> None:
-    """What the side constraints cost."""
-    free = _free(stated)
+    """What the side constraints cost, by the optimum without them as it is stated."""
+    free = stated.run.values.get("unconstrained_objective")
     expected = None if free is None else max(0.0, free - stated.run.objective)
     _compare("price", said, expected)
 
@@ -364,10 +371,6 @@ def _cannot_judge(name: str) -> Check:
         raise NotProvenError(f"it cannot judge {name}")
 
     return check
-
-
-def _free(stated: Stated) -> float | None:
-    return derived(replace(stated.claim, limits={}, values={}), stated.guard).bound
 
 
 OF_TREE: Mapping[str, Check] = {
