@@ -95,6 +95,7 @@ class Listing:
         self.counted = counted
         self.required = required
         self.usable = counted.allow[:, 0]
+        self._share = np.ascontiguousarray(counted.allow, float)
         self._cells: dict[tuple[int, int], dict[Cell, int]] = {}
         self._tops: dict[tuple[int, int], Tops] = {}
         self._sides: dict[tuple[int, int, int], tuple[_Side, _Side]] = {}
@@ -270,12 +271,10 @@ class Listing:
         key = (level, node, cell)
         known = self._tallies.get(key)
         if known is None:
-            tops, known = self._tops_of(level, node), ([], [])
-            for top in np.flatnonzero(tops.low <= self._cost(cell)).tolist():
-                n = int(tops.many[top]) * sum(self._pairs(level, node, top, cell).count.tolist())
-                if n:
-                    known[0].append(top)
-                    known[1].append(n)
+            counts = self._tops_of(level, node).tally(cell[:2], self._share, self.counted.gain)
+            exactly = [used_exactly([int(n) for n in vector])[cell[2]] for vector in counts]
+            inside = [top for top, n in enumerate(exactly) if n]
+            known = inside, [exactly[top] for top in inside]
             self._tallies[key] = known
         return known
 
