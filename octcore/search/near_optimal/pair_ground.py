@@ -249,7 +249,7 @@ class PairGround(Held):
         self, node: Node, share: np.ndarray, gain: bool, weights: np.ndarray, shares: np.ndarray
     ) -> None:
         """Add what the trees with a split at the top predict; see `Ground`."""
-        n_active, leaf = self._scan_node(node)
+        n_active, leaf = self.scan(_subset(node.rows), node.depth, True)
         i, n = self.instance, len(self.values)
         chosen = np.zeros(n_active, bool)
         chosen[self._chosen(node, n_active)] = True
