@@ -62,7 +62,7 @@ def build(problem: Problem) -> Program:
     """Make the program: one question to the search."""
     objective = UnivariateObjective(problem)
     return objective.program(
-        scale=objective.scale * objective.total_weight,
+        scale=objective.scale * objective.weight_right,
         starts=lambda: greedy_starts(problem, objective.penalty),
         search=question_of(problem, objective),
         method="path-search",

@@ -22,9 +22,11 @@ from octcore.engines.base import Outcome, StopReason
 from octcore.engines.events import Clock, Event, Recorder
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
+from octcore.formulations.shared.constraint_kinds import refuse_coupled
+from octcore.formulations.shared.question import in_copies, instance_of
+from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import FloatRange, check_all, fraction_in_words, unknown_name
-from octcore.search.near_optimal.instance import BORDER, Instance, make_instance
+from octcore.search.near_optimal.instance import BORDER, Instance
 from octcore.search.near_optimal.tree_set import TreeGraph, TreeQuery, find_trees
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.tree import PathTree, heap
@@ -129,24 +131,30 @@ class NearOptimalTrees:
     @property
     def leaf_penalty(self) -> float:
         """Price of a leaf in accuracy."""
-        return float(self._instance.penalty / self._instance.total)
+        return float(self._in_rows(self._instance.penalty))
 
     @property
     def optimum(self) -> float:
         """Best objective of an allowed tree, proven; also of the set this one was narrowed from."""
-        return float(1 - self.graph.optimum / self._instance.total)
+        problem = self.prepared.problem
+        share = self._in_rows(self._instance.total - self.graph.optimum)
+        return float(share) + problem.offset / problem.total_weight
 
     @property
     def tolerance(self) -> float:
         """How far below the optimum a tree of the set may be."""
-        return float(self._filter.margin / self._instance.total)
+        return float(self._in_rows(self._filter.margin))
+
+    def _in_rows(self, cost: Fraction | int) -> Fraction:
+        """A cost in units of the instance as a share of the weight of all rows."""
+        return cost / self._instance.total / in_copies(self.prepared.problem, Fraction(1))
 
     @property
     def statements(self) -> tuple[str, ...]:
         """How the settings were read, and whether trees lie next to the border."""
         instance, margin = self._instance, self._filter.margin
         found = [
-            f"the {what} is {fraction_in_words(cost / instance.total)}"
+            f"the {what} is {fraction_in_words(self._in_rows(cost))}"
             for what, cost in (("price of a leaf", instance.penalty), ("tolerance", margin))
         ]
         inside, outside = self._query.near_border
@@ -166,10 +174,12 @@ class NearOptimalTrees:
     def counts(self) -> dict[tuple[int | Fraction, int], int]:
         """Exact number of trees by errors and leaves.
 
-        Errors are weights of misclassified rows, whole numbers without class weights.
+        Errors are weights of misclassified rows, whole numbers without class weights; with costs,
+        what the answers cost.
         """
+        surplus = self.prepared.problem.fraction(self.prepared.problem.surplus)
         return {
-            (_plain(errors * self._instance.weight_unit), leaves): n
+            (_plain(errors * self._instance.weight_unit - surplus), leaves): n
             for (errors, leaves, _), n in self._query.cells.items()
         }
 
@@ -186,7 +196,7 @@ class NearOptimalTrees:
         """Steps of the count: distance from the optimum, leaves, and trees at it, ascending."""
         steps: dict[tuple[Fraction, int], int] = {}
         for (errors, leaves, _), n in self._query.cells.items():
-            loss = (self._instance.cost(errors, leaves) - self.graph.optimum) / self._instance.total
+            loss = self._in_rows(self._instance.cost(errors, leaves) - self.graph.optimum)
             steps[loss, leaves] = steps.get((loss, leaves), 0) + n
         return tuple((float(loss), leaves, n) for (loss, leaves), n in sorted(steps.items()))
 
@@ -258,7 +268,7 @@ class NearOptimalTrees:
                 return First(None, bound, n, False)
             n += 1
             if distinct == "partition":
-                leaves = tree.apply(self.prepared.problem.X)
+                leaves = tree.apply(self.prepared.problem.context.X)
                 first = np.unique(leaves, return_index=True, return_inverse=True)
                 key = first[1][first[2]].tobytes()
                 if key in seen:
@@ -282,8 +292,8 @@ class NearOptimalTrees:
         """Weighted accuracy minus penalty times leaves, recomputed by routing the rows."""
         problem = self.prepared.problem
         hit = tree.predict_codes(problem.X) == problem.y
-        share = float(problem.weights[hit].sum() / problem.weights.sum())
-        return share - self.leaf_penalty * tree.n_leaves
+        right = float(problem.weights[hit].sum()) + problem.offset
+        return right / problem.total_weight - self.leaf_penalty * tree.n_leaves
 
     def restrict(
         self,
@@ -313,7 +323,8 @@ class NearOptimalTrees:
         margin = old.margin
         if tolerance is not None:
             check_all((TOLERANCE,), {"tolerance": tolerance}, "restrict")
-            margin = self.prepared.problem.fraction(tolerance) * self._instance.total
+            problem = self.prepared.problem
+            margin = in_copies(problem, problem.fraction(tolerance)) * self._instance.total
             if margin > old.margin:
                 raise SettingsError(
                     "TOLERANCE_TOO_LARGE",
@@ -344,7 +355,7 @@ class NearOptimalTrees:
 
         From the counts, not from a sample: exact up to the rounding of a division.
         """
-        return self._query.class_shares()
+        return self._query.class_shares()[self.prepared.problem.counts > 0]
 
     def disagreement(self) -> np.ndarray:
         """Share of the trees that do not give a row its most frequent class, ``(n_samples,)``."""
@@ -361,7 +372,7 @@ class NearOptimalTrees:
                 "depth": self.depth,
                 "leaf_penalty": self.leaf_penalty,
                 "constraints": settings.constraints.to_dict(),
-                "n_samples": self.prepared.problem.n_samples,
+                "n_samples": len(self.prepared.problem.context.y),
                 "optimum": self.optimum,
                 "tolerance": self.tolerance,
                 "with_features": self._names(self._filter.required),
@@ -388,8 +399,8 @@ class NearOptimalTrees:
     @property
     def rows(self) -> Rows:
         """Training rows and columns, for exports."""
-        problem, classes = self.prepared.problem, self.prepared.train.classes
-        return Rows(problem.X, problem.y, self.encoding, tuple(classes))
+        context, classes = self.prepared.problem.context, self.prepared.train.classes
+        return Rows(context.X, context.y, self.encoding, tuple(classes))
 
     def listed(self, k: int) -> tuple[tuple[Tree, float], ...]:
         """The best `k` trees with their objectives."""
@@ -433,7 +444,7 @@ class NearOptimalTrees:
             return Split.on_feature(known.column[number], known.value[number])
 
         tree = heap(nested, problem.n_features, problem.n_classes, split)
-        return tree.named(self.prepared.train.classes, self.encoding.names)
+        return tree.named(self.prepared.task.answers, self.encoding.names)
 
     def _feature(self, name: str) -> int:
         features = self.encoding.raw_features
@@ -457,6 +468,8 @@ def near_optimal(
     on_event: Callable[[NearOptimalEvent], None] | None = None,
     cancel: Callable[[], bool] | None = None,
     test_size: float = 0.0,
+    costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+    refer: float | None = None,
 ) -> NearOptimalTrees:
     """Find all trees whose objective is at least the optimum minus a tolerance.
 
@@ -491,6 +504,8 @@ def near_optimal(
         Asked often; a true answer ends the search.
     test_size : float
         Share of the rows held out; the search never sees them, trees can be judged on them.
+    costs, refer
+        As in `octcore.solve`.
 
     Raises
     ------
@@ -513,13 +528,17 @@ def near_optimal(
         time_limit=time_limit,
         seed=seed,
         test_size=test_size,
+        costs=costs,
+        refer=refer,
     )
     if settings.test_size:
         importlib.import_module("sklearn.model_selection")  # takes a second; no clock runs yet
     start = time.perf_counter()
     prepared = prepare(data, settings)
     clock = _Clock(start, settings.time_limit, on_event, cancel)
-    instance = _instance(prepared, prepared.problem.fraction(tolerance))
+    problem = prepared.problem
+    objective = UnivariateObjective(problem)
+    instance = instance_of(problem, objective, problem.fraction(tolerance))
     graph = _graph(prepared, instance, clock)
     if graph is None:
         raise SettingsError(
@@ -546,7 +565,7 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
         program.sense, Clock(prepared.settings.time_limit), events.append, program.granularity
     )
     recorder.incumbent(
-        objective, tree.named(prepared.train.classes, prepared.encoding.names), SOURCE
+        objective, tree.named(prepared.task.answers, prepared.encoding.names), SOURCE
     )
     recorder.bound(optimum)
     best = recorder.is_closed
@@ -560,13 +579,7 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
 
 def _refuse(constraints: Constraints, params: Mapping[str, Any] | None) -> None:
     """Refuse what would tie subtrees together, or is not on the scale of the tolerance."""
-    for name in sorted(constraints.active - BY_SUBTREE):
-        raise SettingsError(
-            "CONSTRAINT_NOT_EXPRESSIBLE",
-            f"Near-optimal trees cannot be counted under {name}, which ties the subtrees together; "
-            "count without it and choose among the trees.",
-            name,
-        )
+    refuse_coupled(constraints.active, "Near-optimal trees cannot be counted")
     if params and params.get("split_weight") is not None:
         raise SettingsError(
             "NOT_ON_THIS_SCALE",
@@ -624,27 +637,6 @@ class _Clock:
             self.on_event(NearOptimalEvent(self.phase, self.last, done))
 
 
-def _instance(prepared: Prepared, tolerance: Fraction) -> Instance:
-    problem = prepared.problem
-    constraints, roots = problem.constraints, None
-    if constraints.root_feature is not None:
-        raw = problem.context.raw_index(constraints.root_feature)
-        roots = tuple(np.flatnonzero(problem.groups == raw).tolist())
-    return make_instance(
-        problem.X,
-        problem.y,
-        problem.n_classes,
-        problem.depth,
-        problem.fraction(problem.params["leaf_penalty"]),
-        tolerance,
-        weights=problem.weights,
-        min_samples_leaf=constraints.min_samples_leaf or 1,
-        max_leaves=constraints.leaf_limit,
-        forbidden=problem.forbidden_columns,
-        roots=roots,
-    )
-
-
 def _graph(prepared: Prepared, instance: Instance, clock: _Clock) -> TreeGraph | None:
     """Graph of the near-optimal trees; None if no tree keeps the constraints."""
     known = None
@@ -662,14 +654,9 @@ def _known_cost(instance: Instance, clock: _Clock) -> Fraction | None:
     Only a starting point, as that search takes costs within rounding for equal: the optimum itself
     is the least cost among the trees counted.
     """
-    asked = instance.question
-    found = answer(asked, cancel=clock.cancel, time_limit=clock.time_limit)
+    found = answer(instance.question, cancel=clock.cancel, time_limit=clock.time_limit)
     clock.guard(found.subtrees)
-    if found.tree is None:
-        return None
-    assert asked.weights is not None
-    wrong = found.tree.predict_codes(asked.X) != asked.y
-    return instance.cost(int(asked.weights[wrong].sum()), found.tree.n_leaves)
+    return None if found.tree is None else instance.cost_of(found.tree)
 
 
 def _plain(number: Fraction) -> int | Fraction:

@@ -14,7 +14,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
+from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Capability
@@ -80,14 +80,7 @@ def column_values(
             f"leaf; {info.title} has another objective. Solve with threshold-search.",
             "formulation",
         )
-    coupled = sorted(set(run.constraints) - BY_SUBTREE - {"class_weight"})
-    if coupled:
-        raise SettingsError(
-            "NO_VALUES",
-            f"Values of columns do not know {', '.join(coupled)}, which ties subtrees together; "
-            "solve without.",
-            coupled[0],
-        )
+    refuse_coupled(run.constraints, "Columns have no values")
     train, encoding = run.needed.train, run.encoding
     known = {p.name for p in info.hyperparameters}
     settings = check_settings(
@@ -96,6 +89,8 @@ def column_values(
         depth=run.depth,
         params={name: value for name, value in run.params.items() if name in known},
         constraints=run.constraints,
+        costs=run.asked.costs,
+        refer=run.asked.refer,
     )
     problem = make_problem(settings, train, encoding, run.sample_weight)
     objective = UnivariateObjective(problem)
@@ -113,23 +108,22 @@ def column_values(
         best = answer(replace(asked, roots=columns), cancel=cancel, time_limit=left)
         value = None
         if best.bound is not None:
-            value = objective.from_count(best.bound * objective.total_weight)
-        interval = None if best.tree is None else _interval(best.tree, problem.X, encoding, train)
+            value = objective.from_count(best.bound * objective.weight_right)
+        interval = None if best.tree is None else _interval(best.tree, encoding, train)
         threshold = None if interval is None else midpoint(*interval)
         exact = best.status in {"optimal", "infeasible"}
-        tree = None if best.tree is None else best.tree.named(train.classes, encoding.names)
+        answers = run.needed.tree.classes
+        tree = None if best.tree is None else best.tree.named(answers, encoding.names)
         found.append(ColumnValue(name, value, exact, threshold, interval, tree))
     return tuple(found)
 
 
-def _interval(
-    tree: Tree, X: np.ndarray, encoding: Encoding, train: Dataset
-) -> tuple[float, float] | None:
+def _interval(tree: Tree, encoding: Encoding, train: Dataset) -> tuple[float, float] | None:
     """Raw values between which the root's threshold lies; None where it tests no order."""
     root = tree.splits[1]
     column = encoding.columns[root.features[0]]
     if column.kind not in {"above", "value", "scaled"} or column.levels:
         return None
-    right = root.goes_right(X)
+    right = root.goes_right(encoding.transform(train.frame))
     values = train.frame[column.raw].to_numpy(float)
     return float(values[~right].max()), float(values[right].min())

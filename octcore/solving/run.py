@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 COMPILE_SECONDS = 100.0
 """Of kernels, once per installation."""
+COST_FIELDS = ("mean_cost", "referred", "test_mean_cost", "test_referred")
+"""Of a run; older ones have none."""
 SEARCHES = frozenset({"routing-search", "assignment-search"})
 PROOF_SHARE = 0.5
 """Methods whose seconds say how long a proof takes, and about what share: the optimum is known, but
@@ -121,7 +123,8 @@ class Run:
         All events.
     accuracy, balanced_accuracy, test_accuracy, test_balanced_accuracy, accuracy_ceiling : \
 float or None
-        By routing rows; the ceiling is what conflicting identical rows allow.
+        By routing rows; the ceiling is what conflicting identical rows allow.  Of the rows that get
+        a class: None where a person is asked about all.
     timings : mapping
         Seconds of read, encode, build, compile, solve, total.
     model_size : mapping
@@ -138,6 +141,8 @@ float or None
         Accuracy of always predicting the most frequent class, on the training rows.
     sample_weight : numpy.ndarray or None
         Weights given with the training rows, shape ``(n_train,)``.
+    mean_cost, referred, test_mean_cost, test_referred : float or None
+        Mean cost of a row, and share of the rows that a person is asked about; rows count once.
     """
 
     settings: Mapping[str, Any]
@@ -167,6 +172,10 @@ float or None
     n_test: int = 0
     classes: tuple[Any, ...] = ()
     sample_weight: np.ndarray | None = None
+    mean_cost: float | None = None
+    referred: float | None = None
+    test_mean_cost: float | None = None
+    test_referred: float | None = None
 
     @cached_property
     def solved(self) -> SolvedRun | None:
@@ -226,6 +235,16 @@ float or None
     def depth(self) -> int:
         """Largest depth that was allowed."""
         return self.asked.depth
+
+    @property
+    def n_answered(self) -> int:
+        """Training rows that get a class; a person is asked about the others."""
+        return round((1.0 - (self.referred or 0.0)) * self.n_train)
+
+    @property
+    def n_test_answered(self) -> int:
+        """Held-out rows that get a class."""
+        return round((1.0 - (self.test_referred or 0.0)) * self.n_test)
 
     @property
     def about_data(self) -> Mapping[str, Any]:
@@ -400,7 +419,7 @@ float or None
                 for name in (
                     "status", "stop_reason", "objective", "bound", "gap", "root_bound",
                     "accuracy", "balanced_accuracy", "test_accuracy", "test_balanced_accuracy",
-                    "accuracy_ceiling", "majority_accuracy", "n_train", "n_test",
+                    "accuracy_ceiling", "majority_accuracy", "n_train", "n_test", *COST_FIELDS,
                 )
             },
             "formulation": self.formulation,
@@ -443,7 +462,7 @@ float or None
             for name in (
                 "status", "stop_reason", "objective", "bound", "gap", "root_bound", "accuracy",
                 "balanced_accuracy", "test_accuracy", "test_balanced_accuracy",
-                "accuracy_ceiling", "majority_accuracy",
+                "accuracy_ceiling", "majority_accuracy", *COST_FIELDS,
             )
         }  # fmt: skip
         tree, weights = record.get("tree"), record.get("sample_weight")

@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
-
 SECONDS = "<seconds>"
 """Stands in a statement until the time is known."""
 WALL_FACTOR = 5.0
@@ -35,7 +33,7 @@ class Verification:
     statement: str
     """One sentence for the certificate: what was found, or why nothing was."""
     method: str = ""
-    """How the claim was checked, such as "all pairs of literals"; empty if it was not."""
+    """How the claim was checked, such as "conflicting rows"; empty if it was not."""
     optimum: float | None = None
     """The optimum as derived here, in the formulation's own sense; None where only the claim itself
     was checked, or nothing."""
@@ -71,9 +69,6 @@ class Proven:
     """How it was derived, in a few words."""
     is_optimum: bool = False
     """Whether a tree reaches the bound."""
-    by_root: np.ndarray | None = None
-    """Optimum with each encoded column at the root, NaN where there is no tree; None if not
-    derived."""
 
 
 class WrongError(Exception):

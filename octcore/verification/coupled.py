@@ -9,13 +9,14 @@ differ in their errors only are one.  This is small at depth two and seldom beyo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from octcore.verification.base import Guard
 from octcore.verification.claim import SHARE_TOLERANCE, Array, Claim
-from octcore.verification.literals import Task
+from octcore.verification.sheet import make_sheet
 
 SUM_SECONDS = 4e-8
 """Measured: one entry of one sum of two vectors, with its share of the sorting."""
@@ -26,8 +27,14 @@ COPIES = 4
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What the coupled limits look at, for every merged row."""
+    """What the coupled limits look at, for every merged row, and the tests that part the rows."""
 
+    right: Array
+    """Whether rows go right of a test, shape ``(n_tests, n_distinct)``."""
+    group: Array
+    """Raw feature of every test, shape ``(n_tests,)``."""
+    counts: Array
+    """Training rows that were merged into one, shape ``(n_distinct,)``."""
     of_label: Array
     """What a row adds if it is predicted as class k: weight that is wrong, then the counted sums;
     shape ``(n_classes, n_distinct, 1 + n_sums)``."""
@@ -52,16 +59,18 @@ class Sums:
         return kept
 
 
-def make_sums(claim: Claim, task: Task, guard: Guard) -> Sums:
-    """Count what the limits of a claim look at on merged rows."""
-    n_distinct = len(task.rows.counts)
-    wrong = task.rows.weights.sum(axis=1)[None] - task.rows.weights.T
-    blocks: list[Array] = [wrong.astype(float)]
+def make_sums(claim: Claim, columns: Array, guard: Guard) -> Sums:
+    """Count what the limits of a claim look at on merged rows, for tests of some columns."""
+    sheet, merged = make_sheet(claim.X, claim.gains, columns, guard)
+    n_distinct, n_tests = len(sheet.number), len(sheet.cuts)
+    guard.needs(float(n_distinct) * n_tests)
+    wrong = sheet.weights.sum(axis=1)[None] - sheet.weights.T
+    blocks: list[Array] = [wrong]
     floors, gaps = [], []
 
     def add(counted: Array, label: int) -> int:
         block = np.zeros((claim.n_classes, n_distinct))
-        block[label] = np.bincount(task.rows.merged, counted, n_distinct)
+        block[label] = np.bincount(merged, counted, n_distinct)
         blocks.append(block)
         return len(blocks) - 2
 
@@ -81,79 +90,88 @@ def make_sums(claim: Claim, task: Task, guard: Guard) -> Sums:
                 known[key] = add(group, claim.positive_class)
             at += [known[key], float(group.sum())]
         gaps.append((int(at[0]), at[1], int(at[2]), at[3], gap))
-    return Sums(np.stack(blocks, axis=2), floors, gaps)
+    right = ~sheet.sides(np.arange(n_tests))
+    group = claim.group[sheet.cuts.column]
+    return Sums(right, group, sheet.counts, np.stack(blocks, axis=2), floors, gaps)
 
 
-def coupled_seconds(task: Task, sums: Sums) -> float:
+def coupled_seconds(sums: Sums, depth: int) -> float:
     """Seconds of `coupled_optimum` at most: no two vectors are taken to be equal."""
-    n_tests, n_classes = task.rows.n_tests, task.rows.weights.shape[1]
+    (n_tests, _), n_classes = sums.right.shape, len(sums.of_label)
     vectors, work = float(n_classes), 0.0
-    for level in range(task.depth):
-        nodes = (2.0 * n_tests) ** (task.depth - 1 - level)
+    for level in range(depth):
+        nodes = (2.0 * n_tests) ** (depth - 1 - level)
         work += nodes * n_tests * vectors**2
         vectors = n_classes + n_tests * vectors**2
     return SUM_SECONDS * sums.width * work
 
 
-def coupled_optimum(task: Task, sums: Sums, leaf_limit: int, guard: Guard) -> float | None:
-    """Least errors + price x leaves of a tree that keeps the limits; None if there is none."""
-    whole = np.arange(len(task.rows.counts))
-    allowed = np.arange(task.rows.n_tests)
-    best = np.inf
+def coupled_optimum(sums: Sums, claim: Claim, price: float, guard: Guard) -> float:
+    """Least errors + price x leaves of a tree that keeps the limits; infinite if there is none."""
+    task = _Task(sums, claim.least_rows, bool(claim.limits.get("feature_once_per_path")), guard)
+    whole, allowed = np.arange(len(sums.counts)), np.arange(len(sums.group))
+    root, roots, best = claim.limits.get("root_feature"), None, np.inf
+    if root is not None:
+        roots = np.flatnonzero(sums.group == claim.raw_indices([root])[0])
 
     def take(vectors: Array) -> float:
-        kept = vectors[sums.admit(vectors) & (vectors[:, 1] <= leaf_limit)]
-        return float((kept[:, 0] + task.price * kept[:, 1]).min(initial=best))
+        kept = vectors[sums.admit(vectors) & (vectors[:, 1] <= claim.leaf_limit)]
+        return float((kept[:, 0] + price * kept[:, 1]).min(initial=best))
 
-    if task.roots is None:
-        best = take(_leaves(task, sums, whole))
-    if task.depth > 0:
-        for right, left in _sides(task, sums, whole, allowed, task.roots, task.depth, guard):
+    if roots is None:
+        best = take(task.leaves(whole))
+    if claim.depth > 0:
+        for right, left in task.sides(whole, allowed, roots, claim.depth):
             for vectors in _all_sums(right, left):
                 guard()
                 best = take(vectors)
-    return None if np.isinf(best) else best
+    return best
 
 
-def _vectors(
-    task: Task, sums: Sums, rows: Array, allowed: Array, depth: int, guard: Guard
-) -> Array:
-    """Vectors of all trees of some depth on some rows, the least errors of every kind."""
-    guard()
-    found = _leaves(task, sums, rows)
-    if depth == 0 or task.rows.counts[rows].sum() < 2 * task.least:
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """Rules that hold for every subtree."""
+
+    sums: Sums
+    least: int
+    once: bool
+    guard: Guard
+
+    def vectors(self, rows: Array, allowed: Array, depth: int) -> Array:
+        """Vectors of all trees of some depth on some rows, the least errors of every kind."""
+        self.guard()
+        found = self.leaves(rows)
+        if depth == 0 or self.sums.counts[rows].sum() < 2 * self.least:
+            return found
+        for right, left in self.sides(rows, allowed, None, depth):
+            for vectors in _all_sums(right, left):
+                self.guard()
+                self.guard.needs(COPIES * (found.nbytes + vectors.nbytes))
+                found = _least(np.concatenate([found, vectors]))
         return found
-    for right, left in _sides(task, sums, rows, allowed, None, depth, guard):
-        for vectors in _all_sums(right, left):
-            guard()
-            guard.needs(COPIES * (found.nbytes + vectors.nbytes))
-            found = _least(np.concatenate([found, vectors]))
-    return found
+
+    def sides(
+        self, rows: Array, allowed: Array, roots: Array | None, depth: int
+    ) -> Iterator[tuple[Array, Array]]:
+        """Yield the vectors of both sides of every test."""
+        counts, group = self.sums.counts, self.sums.group
+        for f in allowed if roots is None else roots:
+            inside = self.sums.right[f, rows]
+            below = allowed[group[allowed] != group[f]] if self.once else allowed
+            parts = rows[inside], rows[~inside]
+            if min(counts[part].sum() for part in parts) >= self.least:
+                right, left = (self.vectors(part, below, depth - 1) for part in parts)
+                yield right, left
+
+    def leaves(self, rows: Array) -> Array:
+        """One vector for every label of a leaf."""
+        if self.sums.counts[rows].sum() < self.least:
+            return np.empty((0, self.sums.width))
+        by_label = self.sums.of_label[:, rows].sum(axis=1)
+        return _least(np.insert(by_label, 1, 1.0, axis=1))
 
 
-def _sides(task, sums, rows, allowed, roots, depth, guard):
-    """Yield the vectors of both sides of every test."""
-    for f in allowed if roots is None else roots:
-        inside = task.rows.bits[rows, f] > 0
-        below = allowed[task.group[allowed] != task.group[f]] if task.once else allowed
-        sides = []
-        for side in (inside, ~inside):
-            if task.rows.counts[rows[side]].sum() < task.least:
-                break
-            sides.append(_vectors(task, sums, rows[side], below, depth - 1, guard))
-        if len(sides) == 2:
-            yield sides[0], sides[1]
-
-
-def _leaves(task: Task, sums: Sums, rows: Array) -> Array:
-    """One vector for every label of a leaf."""
-    if task.rows.counts[rows].sum() < task.least:
-        return np.empty((0, sums.width))
-    by_label = sums.of_label[:, rows].sum(axis=1)
-    return _least(np.insert(by_label, 1, 1.0, axis=1))
-
-
-def _all_sums(right: Array, left: Array):
+def _all_sums(right: Array, left: Array) -> Iterator[Array]:
     """Yield the sums of all pairs, a part at a time."""
     step = max(1, SUMS_AT_ONCE // max(1, len(left)))
     for start in range(0, len(right), step):

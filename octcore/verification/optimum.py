@@ -1,31 +1,21 @@
-"""The optimum of a univariate claim: which tables answer it, what they cost, and their answer."""
+"""The optimum of a univariate claim: no tree costs less than it says, or the one that does."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from octcore.verification.base import Guard, NotProvenError, Proven
 from octcore.verification.claim import Array, Claim
 from octcore.verification.coupled import coupled_optimum, coupled_seconds, make_sums
-from octcore.verification.literals import (
-    Task,
-    by_root,
-    count_tests,
-    errors_of_leaf,
-    estimated_seconds,
-    fewest_seconds,
-    least_errors,
-    make_rows,
-    needed_bytes,
-)
-from octcore.verification.value import Value, equal_rows, value_of
+from octcore.verification.least import ROUNDING, Task, by_column, expected_seconds, least_cost
+from octcore.verification.sheet import Sheet, make_sheet, needed_bytes
+from octcore.verification.value import TOLERANCE, Value, value_of_gains
 
-PAIRS, COUPLED = "all pairs of literals", "all vectors of sums over leaves"
+CUTS, COUPLED = "all cuts by bounds from their neighbours", "all vectors of sums over leaves"
 MOST_PAIRS = 12
 """Forbidden pairs; each may double the number of sets of features."""
 SMALLEST_OCT_GAP = 1e-4
@@ -35,56 +25,109 @@ LIMITS_OF_BIN_OCT = frozenset({"class_weight", "forbidden_features"})
 
 
 def derived(claim: Claim, guard: Guard) -> Proven:
-    """Derive the optimum of a univariate claim."""
+    """Prove the bound of a univariate claim, or derive the optimum that is better."""
     if claim.formulation == "bin-oct" and set(claim.limits) - LIMITS_OF_BIN_OCT:
         raise NotProvenError("bin-oct counts idle splits in its side constraints")
     for j in claim.columns if claim.formulation == "oct" else ():
         guard()
         if np.diff(np.unique(claim.X[:, j]).astype(float)).min(initial=np.inf) < SMALLEST_OCT_GAP:
             raise NotProvenError("values lie closer than the model of OCT tells apart")
-    value = value_of(claim)
-    coupled = bool(claim.recalls or claim.parities)
+    if claim.limits.get("monotone"):
+        raise NotProvenError("trees that rise along a column only are not searched again")
+    value = value_of_gains(claim)
+    cutoff = np.inf
+    if claim.bound is not None:
+        cutoff = (claim.bound - value.constant) / value.per_error
+    is_coupled = bool(claim.recalls or claim.parities)
+    found, method = 0.0, CUTS
+    if cutoff < np.inf or not is_coupled:
+        found, method = _uncoupled(claim, value, cutoff, guard)
+    if is_coupled and found < cutoff:  # more than the trees that are allowed cost less
+        found, method = _coupled(claim, value, guard)
+    if np.isinf(found):
+        return Proven(None, method)
+    if found >= cutoff:
+        return Proven(claim.bound, method)
+    return Proven(float(value.of(found, 0)), method, is_optimum=True)
+
+
+def _uncoupled(claim: Claim, value: Value, cutoff: float, guard: Guard) -> tuple[float, str]:
+    """Least cost, or the cutoff, and how it was found."""
     n_sets, first = next(_feature_sets(claim))
-    if n_sets > 2**MOST_PAIRS and len(claim.limits.get("forbidden_pairs") or ()) > MOST_PAIRS:
-        raise NotProvenError("too many pairs of features are forbidden")
-    method = COUPLED if coupled else PAIRS
+    if n_sets == 1:
+        found = _least_on(claim, value, _columns(claim, first), cutoff, guard)
+        return found, CUTS
+    # Where features are limited: first as if they were not.
+    if cutoff < np.inf and _least_on(claim, value, claim.columns, cutoff, guard) >= cutoff:
+        return cutoff, CUTS
+    guard.expects(n_sets * guard.elapsed)
+    for _, chosen in _feature_sets(claim):
+        cutoff = _least_on(claim, value, _columns(claim, chosen), cutoff, guard)
+    return cutoff, f"{CUTS} for each of {n_sets:,} sets of features"
+
+
+def _least_on(claim: Claim, value: Value, columns: Array, cutoff: float, guard: Guard) -> float:
+    """Least cost of the trees on some columns, or the cutoff."""
+    task, sheet = _task(claim, value, columns, guard)
+    root = claim.limits.get("root_feature")
+    if root is None:
+        return least_cost(task, sheet, claim.depth, claim.leaf_limit, cutoff)
+    roots = np.flatnonzero(claim.group == claim.raw_indices([root])[0])
+    return float(_by_root(claim, task, sheet, cutoff, roots))
+
+
+def _by_root(
+    claim: Claim, task: Task, sheet: Sheet, cutoff: float | Array, roots: Array | None
+) -> Array:
+    depth = min(claim.depth, claim.leaf_limit - 1)
+    if depth < 1:
+        return np.array(cutoff)
+    return by_column(task, sheet, depth, min(claim.leaf_limit, 2**depth), cutoff, roots)
+
+
+def root_optima(claim: Claim, said: Array, guard: Guard) -> Array:
+    """Optimum with each encoded column at the root; NaN where there is no such tree.
+
+    Parameters
+    ----------
+    said : numpy.ndarray
+        What is stated about the columns.  Optima that are worse by more than the tolerance of a
+        search are some value between.
+    """
+    value = value_of_gains(claim)
+    task, sheet = _task(claim, value, claim.columns, guard)
+    cutoff = (said - value.constant) / value.per_error
+    cutoff += 4 * TOLERANCE * (claim.span + np.abs(said / value.per_error))
+    found = _by_root(claim, task, sheet, np.where(np.isfinite(cutoff), cutoff, 0.0), None)
+    rows = sheet.cuts.rows
+    enough = (rows >= task.least) & (sheet.counts.sum() - rows >= task.least)
+    there = np.isin(np.arange(len(said)), sheet.cuts.column[enough]) & (claim.leaf_limit > 1)
+    return np.where(there, value.of(found, 0), np.nan)
+
+
+def _task(claim: Claim, value: Value, columns: Array, guard: Guard) -> tuple[Task, Sheet]:
+    guard.needs(needed_bytes(claim.X, columns, claim.costs.shape[1], guard))
+    sheet, _ = make_sheet(claim.X, claim.gains, columns, guard)
+    guard.expects(expected_seconds(sheet, claim.depth))
+    tolerance = ROUNDING * (claim.span + value.price)
+    once = claim.limits.get("feature_once_per_path")
+    group = claim.group if once else None
+    return Task(value.price, claim.least_rows, tolerance, guard, group), sheet
+
+
+def _coupled(claim: Claim, value: Value, guard: Guard) -> tuple[float, str]:
+    """Least cost where limits look at the predictions of all leaves together."""
+    n_sets, _ = next(_feature_sets(claim))
+    best, method = np.inf, COUPLED
     if n_sets > 1:
         method += f" for each of {n_sets:,} sets of features"
-    n_rows, n_tests = len(claim.y), count_tests(claim.X, _columns(claim, first), guard)
-    n_distinct = int(equal_rows(claim.X, guard).max()) + 1
-    guard.expects(n_sets * fewest_seconds(n_rows, n_distinct, n_tests, claim.n_classes))
-    guard.needs(needed_bytes(n_distinct, n_tests, claim.depth, claim.weights))
-    task, costs = _task(claim, value, first, guard), []
-    sums = make_sums(claim, task, guard) if coupled else None
-    guard.expects(
-        n_sets * (estimated_seconds(task) if sums is None else coupled_seconds(task, sums))
-    )
-    by_column = np.full(claim.X.shape[1], np.inf)
     for number, (_, chosen) in enumerate(_feature_sets(claim)):
-        if number:
-            task = _task(claim, value, chosen, guard)
-            sums = make_sums(claim, task, guard) if coupled else None
-        if sums is not None:
-            costs.append(coupled_optimum(task, sums, claim.leaf_limit, guard))
-        elif "root_values" in claim.values:
-            # They are stated of all columns, also where the root is given.
-            free = by_root(replace(task, roots=None), guard)[:, : claim.leaf_limit]
-            of_tests = _least(free, task.price)
-            np.minimum.at(by_column, task.rows.column, of_tests)
-            leaf = errors_of_leaf(task) + task.price if task.roots is None else np.inf
-            mine = of_tests if task.roots is None else of_tests[task.roots]
-            costs.append(mine.min(initial=leaf))
-        else:
-            costs.append(_least(least_errors(task, guard)[: claim.leaf_limit], task.price))
-    cost = min((cost for cost in costs if cost is not None), default=np.inf)
-    optimum = None if np.isinf(cost) else float(value.of(cost, 0))
-    roots = None if coupled else np.where(np.isinf(by_column), np.nan, value.of(by_column, 0))
-    return Proven(optimum, method, is_optimum=True, by_root=roots)
-
-
-def _least(errors: Array, price: float) -> Array:
-    """Least of errors + price x leaves, by numbers of leaves from 1 on the last axis."""
-    return (errors + price * np.arange(1, errors.shape[-1] + 1)).min(axis=-1)
+        guard()
+        sums = make_sums(claim, _columns(claim, chosen), guard)
+        if not number:
+            guard.expects(n_sets * coupled_seconds(sums, claim.depth))
+        best = min(best, coupled_optimum(sums, claim, value.price, guard))
+    return best, method
 
 
 def _feature_sets(claim: Claim) -> Iterator[tuple[int, Array]]:
@@ -95,8 +138,7 @@ def _feature_sets(claim: Claim) -> Iterator[tuple[int, Array]]:
     pairs = [tuple(claim.raw_indices(pair)) for pair in limits.get("forbidden_pairs") or ()]
     pairs = [pair for pair in pairs if set(pair) <= set(free)]
     if len(pairs) > MOST_PAIRS:
-        yield 2 ** len(pairs), np.array(free, dtype=int)
-        return
+        raise NotProvenError("too many pairs of features are forbidden")
     left_out = {frozenset(choice) for choice in itertools.product(*pairs)}
     remaining = [[raw for raw in free if raw not in out] for out in left_out]
     if most is None:
@@ -113,15 +155,3 @@ def _feature_sets(claim: Claim) -> Iterator[tuple[int, Array]]:
 
 def _columns(claim: Claim, raws: Array) -> Array:
     return claim.columns[np.isin(claim.group[claim.columns], raws)]
-
-
-def _task(claim: Claim, value: Value, raws: Array, guard: Guard) -> Task:
-    columns = _columns(claim, raws)
-    rows = make_rows(claim.X, claim.y, claim.weights, claim.n_classes, columns, guard)
-    group = claim.group[rows.column] if rows.n_tests else np.zeros(0, dtype=int)
-    root = claim.limits.get("root_feature")
-    roots = None
-    if root is not None:
-        roots = np.flatnonzero(group == claim.raw_indices([root])[0])
-    once = bool(claim.limits.get("feature_once_per_path"))
-    return Task(rows, claim.depth, value.price, claim.least_rows, group, once, roots)

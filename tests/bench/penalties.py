@@ -1,21 +1,19 @@
 """Compare `octcore bench accelerated --study penalties` with an independent derivation.
 
-    python -m tests.bench.penalties RESULT.csv [--before OTHER.csv] [--seconds 60]
-
-One table of least errors by number of leaves answers all penalties of a data set and depth.
+python -m tests.bench.penalties RESULT.csv [--before OTHER.csv] [--seconds 60]
 """
 
 from __future__ import annotations
 
 import argparse
-import time
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from octcore.bench.data_files import data_folder
-from octcore.verification.literals import Task, estimated_seconds, least_errors, make_rows
+from octcore.verification.base import Guard, NotProvenError
+from octcore.verification.least import ROUNDING, Task, least_cost
+from octcore.verification.sheet import Sheet, make_sheet
 
 TOLERANCE = 1e-7
 
@@ -46,24 +44,26 @@ def compare(runs: pd.DataFrame, before: pd.DataFrame) -> None:
 
 
 def derive(runs: pd.DataFrame, limit: float) -> None:
-    """Derive every objective whose estimate is below a limit."""
+    """Derive every objective that takes no longer than a limit."""
     folder = data_folder(None) / "encoded"
     wrong, confirmed, left, seconds = [], 0, [], 0.0
     for (name, encoding, depth), own in runs.groupby(
         ["dataset", "encoding", "depth"], dropna=False
     ):
-        task = _task(folder, str(name), encoding, int(depth))
-        estimate = estimated_seconds(task)
-        if estimate > limit:
-            left.append((name, encoding, depth, round(estimate)))
-            continue
-        begin = time.process_time()
-        errors = least_errors(replace(task, price=0.0), lambda: None)
-        seconds += time.process_time() - begin
-        n = len(task.rows.merged)
+        sheet = _sheet(folder, str(name), encoding)
+        n = float(sheet.counts.sum())
         for _, run in own.iterrows():
             price = float(str(run["parameters"]).split("=")[1])
-            best = 1.0 - (errors / n + price * np.arange(1, len(errors) + 1)).min()
+            guard = Guard(limit)
+            task = Task(price * n, 1, ROUNDING * n * (1 + price), guard)
+            margin = 2 * n * TOLERANCE
+            cutoff = n * (1.0 - run["objective"]) + margin
+            try:
+                best = 1.0 - least_cost(task, sheet, int(depth), 2 ** int(depth), cutoff) / n
+            except NotProvenError:
+                left.append((name, encoding, depth, price))
+                continue
+            seconds += guard.elapsed
             if run["status"] == "optimal" and abs(best - run["objective"]) <= TOLERANCE:
                 confirmed += 1
             else:
@@ -72,17 +72,17 @@ def derive(runs: pd.DataFrame, limit: float) -> None:
     for case in wrong:
         print("different:", *case)
     for case in left:
-        print("not derived, estimate above the limit:", *case)
+        print("not derived in time:", *case)
 
 
-def _task(folder, name: str, encoding: object, depth: int) -> Task:
+def _sheet(folder, name: str, encoding: object) -> Sheet:
     stem = name if encoding == "none" or pd.isna(encoding) else f"{name}_{encoding}"
     (path,) = [p for p in folder.glob("*.csv") if p.stem in {stem, f"{stem}_enc"}]
     table = pd.read_csv(path)
     y = pd.factorize(table["target"], sort=True)[0]
     X = table.drop(columns="target").to_numpy()
-    rows = make_rows(X, y, np.ones(len(y)), int(y.max()) + 1, np.arange(X.shape[1]))
-    return Task(rows, depth, 0.0, 1, np.arange(rows.n_tests))
+    gains = (y[:, None] == np.arange(y.max() + 1)).astype(float)
+    return make_sheet(X, gains, np.arange(X.shape[1]), Guard(np.inf))[0]
 
 
 if __name__ == "__main__":

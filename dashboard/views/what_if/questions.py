@@ -16,6 +16,7 @@ from octcore.formulations.base import (
     list_formulations,
     of_common_objective,
 )
+from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.solving.run import Run
 
 TIME_LIMIT = 60.0
@@ -62,6 +63,8 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
         "time_limit": TIME_LIMIT,
         "test_size": asked.test_size if has_all else 0.0,
         "seed": asked.seed,
+        "costs": asked.costs,
+        "refer": asked.refer,
     }
 
 
@@ -114,8 +117,7 @@ def reference_settings(run: Run, data: Dataset) -> dict[str, Any]:
 
 def left_out(run: Run) -> dict[str, Any]:
     """Constraints of the run that the search of the root values cannot express."""
-    able = _referee().constraints
-    return {name: value for name, value in run.constraints.items() if name not in able}
+    return {name: value for name, value in run.constraints.items() if name not in BY_SUBTREE}
 
 
 def comparison_settings(run: Run, data: Dataset) -> dict[str, Any] | None:
@@ -153,9 +155,10 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
         why = "a heuristic's" if not run.is_optimal else "optimal in another family of trees"
         if _is_common(run) and not run.is_optimal:
             why = "not proven optimal"
+        right = "" if run.asked.has_task else f", {_percent(before.accuracy)} right"
         first = (
             f"Your tree is {why}, so the price counts from the best tree of thresholds of this "
-            f"depth, {_percent(before.accuracy)} right ({_proof(before)})"
+            f"depth{right} ({_proof(before)})"
         )
     words = f"{first} and the best tree under the condition ({_proof(after)})."
     kept = {n: v for n, v in run.constraints.items() if n not in asked}
@@ -196,9 +199,11 @@ def _constraint(name: str, value: Any) -> str:
 
 def able_for(run: Run, constraints: Mapping[str, Any]) -> tuple[str, ...]:
     """Formulations that can express all constraints at the depth of a run, best first."""
-    if not run.encoding.is_binary and set(constraints) <= _referee().constraints:
-        return (_referee().key,)
-    return candidates(constraints, min(run.depth, 5))
+    able, referee = candidates(constraints, min(run.depth, 5)), _referee()
+    if not set(constraints) <= referee.constraints:
+        return able
+    on_bins = is_searchable(run) and run.encoding.is_binary
+    return (*able, referee.key) if on_bins else (referee.key, *able)
 
 
 def candidates(constraints: Mapping[str, Any], depth: int) -> tuple[str, ...]:
@@ -222,6 +227,13 @@ def variant_settings(
         "formulation": formulation,
         "constraints": together(run, asked),
     }
+
+
+def on_bins_words(run: Run, formulation: str) -> str:
+    """Say where a formulation does not work on the columns of the run."""
+    needs_bins = get_formulation(formulation).info.needs_binary_features
+    has_bins = is_searchable(run) and run.encoding.is_binary
+    return f" (on {FALLBACK_ENCODING} thresholds)" if needs_bins and not has_bins else ""
 
 
 def together(run: Run, asked: Mapping[str, Any]) -> dict[str, Any]:

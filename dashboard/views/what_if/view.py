@@ -155,7 +155,7 @@ def _ask(run_id: str, run: Run, data: Dataset, asked: dict[str, Any]) -> None:
     formulation = st.selectbox(
         "Solved by",
         able,
-        format_func=titles.__getitem__,
+        format_func=lambda key: titles[key] + what_if.on_bins_words(run, key),
         key=session.widget_key("whatif", run_id, "by", len(able)),
         help="Formulations that can express these conditions, the quickest first; all have the "
         "same objective.",
@@ -318,6 +318,7 @@ def _table(before: Run, after: Run) -> None:
         ("Accuracy, held out", *(text.percent(r.test_accuracy) for r in (before, after))),
         ("Accuracy, training", *(text.percent(r.accuracy) for r in (before, after))),
         ("Balanced accuracy", *(text.percent(r.balanced_accuracy) for r in (before, after))),
+        ("Mean cost, training", *(text.number(r.mean_cost) for r in (before, after))),
         ("Leaves", *(str(r.tree.n_leaves) if r.tree else "–" for r in (before, after))),
         ("Features used", *(_features(r) for r in (before, after))),
         ("Objective", *(_fixed(r.objective) for r in (before, after))),

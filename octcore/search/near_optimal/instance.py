@@ -20,6 +20,7 @@ from octcore.search.near_optimal.kernels import IMPOSSIBLE, LARGE
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import has_few_thresholds, make_inquiry
 from octcore.search.univariate.table import Table
+from octcore.tree.tree import Tree
 
 LARGEST_COST = 1 << 58
 """Sums of a few costs stay inside 63 bits."""
@@ -151,6 +152,13 @@ class Instance:
     def cost(self, errors: int, leaves: int) -> Fraction:
         """Exact cost in integer weight units."""
         return errors + self.penalty * leaves
+
+    def cost_of(self, tree: Tree) -> Fraction:
+        """Cost of a tree on the columns of the question."""
+        weights = self.question.weights
+        assert weights is not None
+        wrong = tree.predict_codes(self.question.X) != self.question.y
+        return self.cost(int(weights[wrong].sum()), tree.n_leaves)
 
     def budget(self, cost: Fraction) -> int:
         """Scaled budget of the trees within the tolerance of a cost; never too small."""

@@ -1,0 +1,210 @@
+"""Least costs against plain recursion over all cuts, which bounds nothing and merges nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+
+from octcore.verification.base import Guard, NotProvenError
+from octcore.verification.least import (
+    ROUNDING,
+    Task,
+    by_column,
+    expected_seconds,
+    least_cost,
+)
+from octcore.verification.sheet import FIELDS, Sheet, make_sheet
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A random question."""
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    n_classes: int
+    depth: int
+    price: float
+    least: int
+    leaves: int
+    columns: np.ndarray
+    roots: np.ndarray | None
+    group: np.ndarray | None
+
+    @property
+    def tolerance(self) -> float:
+        return ROUNDING * (float(self.weights.sum()) + self.price)
+
+    def found(self, cutoff: float) -> float:
+        """What the verification derives below a cutoff."""
+        gains = self.weights[:, None] * (self.y[:, None] == np.arange(self.n_classes))
+        sheet, _ = make_sheet(self.X, gains, self.columns, Guard(60.0))
+        task = Task(self.price, self.least, self.tolerance, Guard(60.0), self.group)
+        if self.roots is None:
+            return least_cost(task, sheet, self.depth, self.leaves, cutoff)
+        depth = min(self.depth, self.leaves - 1)
+        leaves = min(self.leaves, 2**depth)
+        if depth < 1:
+            return cutoff
+        return float(by_column(task, sheet, depth, leaves, cutoff, self.roots))
+
+    def truth(self) -> float:
+        """Least cost by enumeration."""
+        wrong = np.zeros((len(self.y), self.n_classes))
+        wrong[np.arange(len(self.y)), self.y] = self.weights
+
+        @cache
+        def best(rows: frozenset[int], depth: int, leaves: int, columns: tuple[int, ...]) -> float:
+            here = sorted(rows)
+            shares = wrong[here].sum(axis=0)
+            found = shares.sum() - shares.max() + self.price if len(here) >= self.least else np.inf
+            if depth and leaves > 1:
+                found = min(found, split(rows, depth, leaves, columns, columns))
+            return found
+
+        def split(rows, depth, leaves, columns, roots) -> float:
+            found = np.inf
+            for j in roots:
+                below = columns
+                if self.group is not None:
+                    below = tuple(c for c in columns if self.group[c] != self.group[j])
+                for value in np.unique(self.X[sorted(rows), j])[:-1]:
+                    left = frozenset(i for i in rows if self.X[i, j] <= value)
+                    for share in range(1, leaves):
+                        cost = best(left, depth - 1, share, below)
+                        cost += best(rows - left, depth - 1, leaves - share, below)
+                        found = min(found, cost)
+            return found
+
+        rows, columns = frozenset(range(len(self.y))), tuple(self.columns.tolist())
+        if self.roots is None:
+            return best(rows, self.depth, self.leaves, columns)
+        if self.depth < 1 or self.leaves < 2:
+            return np.inf
+        roots = [j for j in columns if j in self.roots]
+        return split(rows, self.depth, self.leaves, columns, roots)
+
+
+def draw(rng: np.random.Generator) -> Asked:
+    """0/1 columns, numbers, both; nested columns; weights of all kinds; every restriction."""
+    n, p = int(rng.integers(2, 15)), int(rng.integers(1, 4))
+    n_classes, depth = int(rng.integers(1, 4)), int(rng.integers(1, 5))
+    if depth > 2:
+        n, p = min(n, 9), min(p, 2)
+    X = np.column_stack([rng.integers(0, rng.choice([2, 3, 40]), n) for _ in range(p)])
+    if rng.random() < 0.3:  # thresholds of one number
+        X = np.column_stack([X[:, :1] > v for v in range(p)])
+    if rng.random() < 0.5:
+        X = np.column_stack([X] * 2)[:, : max(1, p)]
+    y = rng.integers(0, n_classes, n)
+    weights = (
+        np.ones(n), rng.integers(0, 4, n), rng.random(n), rng.integers(1, 5000, n),
+        rng.integers(1, 10**9, n), rng.integers(1, 4, n) / 3.0,
+    )[rng.integers(6)].astype(float)  # fmt: skip
+    price = float(rng.choice([0.0, 0.01, 0.1, 0.5]) * weights.sum() / rng.integers(1, 9))
+    leaves = int(rng.choice([2**depth, rng.integers(1, 2**depth + 1)]))
+    roots = rng.integers(0, X.shape[1], 2) if rng.random() < 0.2 else None
+    group = np.arange(X.shape[1]) // 2 if rng.random() < 0.2 else None
+    columns = np.flatnonzero(rng.random(X.shape[1]) < 0.9)
+    least = int(rng.choice([1, 1, 2, 3]))
+    return Asked(
+        X.astype(float), y, weights, n_classes, depth, price, least, leaves, columns, roots, group
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_costs_are_those_of_enumeration_and_shifted_ones_are_not_proven(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("octcore.verification.sheet.FEW_CUTS", (0, 1, 12)[seed % 3])
+    monkeypatch.setattr("octcore.verification.least.LANE_CELLS", (1, 500, 1_500_000)[seed % 3])
+    rng = np.random.default_rng(seed)
+    for _ in range(250):
+        asked = draw(rng)
+        truth, room = asked.truth(), 8 * asked.tolerance
+        assert asked.found(np.inf) == pytest.approx(truth, abs=room), asked
+        if np.isinf(truth):
+            continue
+        total = float(asked.weights.sum())
+        # The optimum is proven ...
+        assert asked.found(truth) >= truth - room, asked
+        assert asked.found(truth - 0.01 * total) == truth - 0.01 * total, asked
+        # ... and nothing above it, whether by one row, one price or a millionth.
+        for apart in (float(asked.weights.max(initial=1.0)) or 1.0, asked.price, 1e-6 * total):
+            if apart > 2 * room:
+                assert asked.found(truth + apart) == pytest.approx(truth, abs=room), asked
+
+
+def sheet_of(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Sheet:
+    every = np.arange(X.shape[1])
+    gains = weights[:, None] * (y[:, None] == np.arange(y.max() + 1))
+    return make_sheet(X, gains, every, Guard(60.0))[0]
+
+
+def plain_split(X: np.ndarray, y: np.ndarray, weights: np.ndarray, least: int) -> float:
+    best = np.inf
+    for column in X.T:
+        for value in np.unique(column)[:-1]:
+            errors = 0.0
+            for side in (column <= value, column > value):
+                shares = np.bincount(y[side], weights[side])
+                errors += shares.sum() - shares.max() if side.sum() >= least else np.inf
+            best = min(best, errors)
+    return best
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("least", [1, 4])
+@pytest.mark.parametrize("total", [*(most + d for _, _, most in FIELDS for d in (-1, 0, 1)), 0.5])
+def test_sums_fit_into_their_fields(total: float, least: int, n_classes: int) -> None:
+    """Whole weights whose sum is near what a field holds, and weights that are not whole."""
+    rng = np.random.default_rng(int(total))
+    X = rng.permuted(np.tile(np.arange(40.0), (3, 1)), axis=1).T
+    y = np.append(np.arange(n_classes), rng.integers(0, n_classes, 40 - n_classes))
+    for light in ((X[:, 0] > 20) == (y > 0), y > 0, y == 0):  # also all the weight in one class
+        weights = np.where(light, 1.0, 0.0)
+        weights[np.flatnonzero(~light)[0]] += total - weights.sum() if total > 1 else total
+        sheet = sheet_of(X, y, weights)
+        lanes = rng.random((9, 40)) < 0.7
+        lanes[0], lanes[1] = True, ~light
+        found = sheet.best_splits(lanes[:, sheet.number.argsort()], least)
+        for lane, errors in zip(lanes, found, strict=True):
+            rows = np.array([(X == x).all(axis=1).argmax() for x in _rows_of(sheet, X)])[lane]
+            truth = plain_split(X[rows], y[rows], weights[rows], least)
+            if least == 1:  # a side may be empty
+                shares = np.bincount(y[rows], weights[rows])
+                truth = min(truth, shares.sum() - shares.max())
+            assert errors == pytest.approx(truth, rel=1e-12)
+
+
+def _rows_of(sheet: Sheet, X: np.ndarray) -> np.ndarray:
+    """Values of the rows of a sheet in which every value of a column is there once."""
+    return sheet.codes.T.astype(float)
+
+
+def test_nested_columns_are_one_chain() -> None:
+    x = np.arange(8)
+    X = np.column_stack([x > 1, x > 4, x > 6, x % 2, x > 3]).astype(float)
+    sheet = sheet_of(X, x % 2, np.ones(8))
+    assert sheet.cuts.chain.tolist() == [0, 0, 0, 1, 2]
+
+
+def test_an_estimate_grows_with_depth_and_columns() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.random((300, 8)), rng.integers(0, 2, 300)
+    wide, narrow = sheet_of(X, y, np.ones(300)), sheet_of(X[:, :2], y, np.ones(300))
+    seconds = [expected_seconds(wide, depth) for depth in (1, 2, 3, 4)]
+    assert seconds == sorted(seconds)
+    assert expected_seconds(narrow, 3) < expected_seconds(wide, 3)
+
+
+def test_a_stop_is_heard() -> None:
+    rng = np.random.default_rng(0)
+    sheet = sheet_of(rng.random((300, 8)), rng.integers(0, 2, 300), np.ones(300))
+    task = Task(0.0, 1, 1e-9, Guard(60.0, cancel=lambda: True))
+    with pytest.raises(NotProvenError, match="stopped"):
+        least_cost(task, sheet, 3, 8, np.inf)
