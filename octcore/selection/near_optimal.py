@@ -147,7 +147,7 @@ class NearOptimalTrees:
 
     def _in_rows(self, cost: Fraction | int) -> Fraction:
         """A cost in units of the instance as a share of the weight of all rows."""
-        return cost / self._instance.total / in_copies(self.prepared.problem, Fraction(1))
+        return Fraction(cost) / self._instance.total / in_copies(self.prepared.problem, Fraction(1))
 
     @property
     def statements(self) -> tuple[str, ...]:

@@ -230,7 +230,7 @@ class LaneGround(Held):
                 if j == -1:
                     lowest, bounds[h] = min(lowest, int(bounds[h])), FAR
                 continue
-            sides = self._sides(inside, h, splits.low[j])
+            sides = self._sides(inside, h, int(splits.low[j]))
             half = unit * half // 2
             larger = int(2 * splits.passed[j] < self._weight(inside))
             for s in (larger, 1 - larger):

@@ -72,7 +72,7 @@ class _Pairs(NamedTuple):
 
     left: tuple[np.ndarray, np.ndarray]
     right: tuple[np.ndarray, np.ndarray]
-    count: np.ndarray
+    trees: np.ndarray
 
 
 class Listing:
@@ -262,7 +262,7 @@ class Listing:
             return self._leaf(rows)
         top = pick(*self._tally(level, node, cell), source)
         tops, pairs = self._tops_of(level, node), self._pairs(level, node, top, cell)
-        totals = np.cumsum(pairs.count)
+        totals = np.cumsum(pairs.trees)
         k = int(np.searchsorted(totals, source.randrange(int(totals[-1])), side="right"))
         left, right = (int(first[k]) + source.randrange(int(many[k])) for first, many in pairs[:2])
         threshold = int(tops.first[top]) + source.randrange(int(tops.many[top]))
@@ -297,7 +297,7 @@ class Listing:
         known = self._kept_pairs.get(key)
         if known is None:
             known = self._find_pairs(level, node, top, cell)
-            self._keep(5 * known.count.nbytes)
+            self._keep(5 * known.trees.nbytes)
             self._kept_pairs[key] = known
         return known
 
@@ -375,8 +375,8 @@ NO_PAIRS = _Pairs((_NOTHING, _NOTHING), (_NOTHING, _NOTHING), _NOTHING)
 
 def _expanded(pairs: _Pairs, k: int) -> np.ndarray:
     """Thresholds left and right of every tree of some pairs, and k, shape ``(n_trees, 3)``."""
-    which = np.repeat(np.arange(len(pairs.count)), pairs.count)
-    within = np.arange(len(which)) - np.repeat(np.cumsum(pairs.count) - pairs.count, pairs.count)
+    which = np.repeat(np.arange(len(pairs.trees)), pairs.trees)
+    within = np.arange(len(which)) - np.repeat(np.cumsum(pairs.trees) - pairs.trees, pairs.trees)
     (left, _), (right, n_right) = pairs.left, pairs.right
     return np.column_stack(
         [left[which] + within // n_right[which], right[which] + within % n_right[which],
