@@ -136,6 +136,8 @@ def test_a_run_says_what_its_answers_cost(run: Run) -> None:
         assert getattr(run, f"{of}referred") == pytest.approx(1 - told.mean())
         right = (answers == part.codes)[told].mean()
         assert getattr(run, f"{of}accuracy") == pytest.approx(right)
+    assert run.mean_cost is not None
+    assert run.referred is not None
     assert run.objective == pytest.approx(1 - run.mean_cost - 0.01 * tree.n_leaves)
     assert run.accuracy_ceiling is None
     assert run.certificate.verified
@@ -193,7 +195,7 @@ def test_labels_of_numbers_stay_numbers_beside_asking() -> None:
 def test_scikit_learn_fits_clones_and_chooses() -> None:
     data = rows()
     X, y = data.frame, np.array(CLASSES)[data.codes]
-    model = octcore.OptimalTreeClassifier(max_depth=2, costs=COSTS, refer=0.2)
+    model: Any = octcore.OptimalTreeClassifier(max_depth=2, costs=COSTS, refer=0.2)
     fitted = pickle.loads(pickle.dumps(clone(model).fit(X, y)))
     assert fitted.score(X, y) == pytest.approx(1 - fitted.run_.mean_cost)
     assert octcore.ASK in fitted.predict(X)
@@ -229,6 +231,22 @@ def test_leaf_sizes_count_rows_and_not_their_copies() -> None:
         assert found.tree is not None
         sizes = np.bincount(found.tree.apply(found.encoding.transform(data.frame)))
         assert sizes[list(found.tree.labels)].min() >= 6
+
+
+@pytest.mark.parametrize("key", ["flow-oct", "accelerated-bend-oct"])
+def test_models_that_a_search_tightens_have_the_same_optimum(key: str) -> None:
+    asked: dict[str, Any] = {"encoding": "QT-3", "depth": 2, "costs": COSTS, "refer": 0.2}
+    asked["constraints"] = {"min_samples_leaf": 4}
+    switches = {
+        "search_start": True,
+        "value_row": True,
+        "feature_fixing": True,
+        "pair_fixing": True,
+    }
+    plain = octcore.solve(rows(7, 30), "path-search", **asked)
+    found = octcore.solve(rows(7, 30), key, params=switches, **asked)
+    assert found.is_optimal
+    assert found.objective == pytest.approx(plain.objective)
 
 
 def test_greedy_leaves_count_rows_too() -> None:
