@@ -42,12 +42,13 @@ def title_of(text: str) -> str:
 
 
 def public_objects() -> dict[str, str]:
-    """Where every public name is at home, by the name that users import."""
+    """Where every public function, class and module is at home, by the name that users import."""
     names = {f"octcore.{name}": getattr(octcore, name) for name in octcore.__all__}
     names |= {f"octcore.plotting.{name}": getattr(plotting, name) for name in plotting.__all__}
     return {
         name: name if inspect.ismodule(value) else f"{value.__module__}.{value.__name__}"
         for name, value in names.items()
+        if not isinstance(value, str)  # a constant has no page
     }
 
 

@@ -17,7 +17,7 @@ class CARTClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     leaf_penalty : a number in [0, 1)
         Accuracy that a leaf must gain to be kept when the tree is pruned.
@@ -40,6 +40,8 @@ class CARTClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         leaf_penalty: float = 0.0,
         criterion: Literal['gini', 'entropy', 'log_loss'] = 'gini',
     ) -> None: ...
@@ -51,7 +53,7 @@ class FlowOCTClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     leaf_penalty : a number in [0, 1)
         Price of a leaf in accuracy; a larger value gives a smaller tree.
@@ -84,6 +86,8 @@ class FlowOCTClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         leaf_penalty: float = 0.01,
         split_weight: float | None = None,
         class_cuts: bool = False,
@@ -100,7 +104,7 @@ class BendOCTClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     leaf_penalty : a number in [0, 1)
         Price of a leaf in accuracy; a larger value gives a smaller tree.
@@ -123,6 +127,8 @@ class BendOCTClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         leaf_penalty: float = 0.01,
         split_weight: float | None = None,
     ) -> None: ...
@@ -134,7 +140,7 @@ class AcceleratedBendOCTClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     leaf_penalty : a number in [0, 1)
         Price of a leaf in accuracy; a larger value gives a smaller tree.
@@ -185,6 +191,8 @@ class AcceleratedBendOCTClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         leaf_penalty: float = 0.01,
         split_weight: float | None = None,
         strengthened_cuts: bool = False,
@@ -210,7 +218,7 @@ class PathSearchClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     leaf_penalty : a number in [0, 1)
         Price of a leaf in accuracy; a larger value gives a smaller tree.
@@ -235,6 +243,8 @@ class PathSearchClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         leaf_penalty: float = 0.01,
         split_weight: float | None = None,
         exact_root_values: bool = False,
@@ -247,12 +257,14 @@ class ThresholdSearchClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     leaf_penalty : a number in [0, 1)
         Price of a leaf in accuracy; a larger value gives a smaller tree.
     split_weight : a number in [0, 1)
         Weight of the number of splits against the number of correct rows; instead of leaf_penalty, as in the FlowOCT paper.
+    exact_root_values : true or false
+        Go on until the value of every root feature is exact, not only an upper bound.
     """
 
     def __init__(
@@ -270,8 +282,11 @@ class ThresholdSearchClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         leaf_penalty: float = 0.01,
         split_weight: float | None = None,
+        exact_root_values: bool = False,
     ) -> None: ...
 
 class PathColumnsClassifier(OptimalTreeClassifier):
@@ -281,7 +296,7 @@ class PathColumnsClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     leaf_penalty : a number in [0, 1)
         Price of a leaf in accuracy; a larger value gives a smaller tree.
@@ -304,6 +319,8 @@ class PathColumnsClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         leaf_penalty: float = 0.01,
         split_weight: float | None = None,
     ) -> None: ...
@@ -315,7 +332,7 @@ class OCTClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     alpha : a number in [0, 10]
         Price of a split in units of the majority rule's errors; a larger value gives a smaller tree.
@@ -336,6 +353,8 @@ class OCTClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         alpha: float = 0.01,
     ) -> None: ...
 
@@ -346,7 +365,7 @@ class OCTBinaryClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     leaf_penalty : a number in [0, 1)
         Price of a leaf in accuracy; a larger value gives a smaller tree.
@@ -371,6 +390,8 @@ class OCTBinaryClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         leaf_penalty: float = 0.01,
         split_weight: float | None = None,
         disaggregated: bool = False,
@@ -383,7 +404,7 @@ class BinOCTClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
 
     """
@@ -403,6 +424,8 @@ class BinOCTClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
     ) -> None: ...
 
 class SOCTClassifier(OptimalTreeClassifier):
@@ -412,7 +435,7 @@ class SOCTClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     cuts : one of 'baseline', 'init-1', 'init-5', 'benders-root-1', 'benders-root-5', 'benders-root-10', 'benders-root-50', 'benders-root-100', 'benders-last-1', 'benders-last-5', 'benders-last-10', 'benders-last-50', 'benders-last-100', 'benders-all-1', 'benders-all-5', 'benders-all-10', 'benders-all-50', 'benders-all-100', 'user-root-1', 'user-root-5', 'user-root-10', 'user-root-50', 'user-root-100', 'user-last-1', 'user-last-5', 'user-last-10', 'user-last-50', 'user-last-100', 'user-all-1', 'user-all-5', 'user-all-10', 'user-all-50', 'user-all-100'
         How hyperplanes enter: by big-M rows (baseline), with initial cuts (init), or by lazy cuts at the root, the last level or all nodes (benders), up to so many a time.
@@ -441,6 +464,8 @@ class SOCTClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         cuts: Literal['baseline', 'init-1', 'init-5', 'benders-root-1', 'benders-root-5', 'benders-root-10', 'benders-root-50', 'benders-root-100', 'benders-last-1', 'benders-last-5', 'benders-last-10', 'benders-last-50', 'benders-last-100', 'benders-all-1', 'benders-all-5', 'benders-all-10', 'benders-all-50', 'benders-all-100', 'user-root-1', 'user-root-5', 'user-root-10', 'user-root-50', 'user-root-100', 'user-last-1', 'user-last-5', 'user-last-10', 'user-last-50', 'user-last-100', 'user-all-1', 'user-all-5', 'user-all-10', 'user-all-50', 'user-all-100'] = 'benders-last-10',
         epsilon: float = 0.005,
         alpha: float = 0.0,
@@ -455,7 +480,7 @@ class OCTHClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     alpha : a number in [0, 100]
         Price of a feature in a split, in units of the majority rule's errors; 0 leaves accuracy alone.
@@ -482,6 +507,8 @@ class OCTHClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         alpha: float = 0.015625,
         epsilon: float = 0.005,
         shattering_cuts: bool = False,
@@ -495,7 +522,7 @@ class SVM1ODTClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     alpha1 : a number in [0, 1e+07]
         Price of margin that a row lacks at a split; with alpha1 x epsilon below 1 a row on the plane is cheaper than an error.
@@ -538,6 +565,8 @@ class SVM1ODTClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         alpha1: float = 100.0,
         alpha2: float = 3.0,
         epsilon: float = 0.01,
@@ -559,7 +588,7 @@ class MargotClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     C_upper : a number in (0, 1e+09]
         Price of slack above the last branching level; small values let upper planes only route.
@@ -588,6 +617,8 @@ class MargotClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         C_upper: float = 100.0,
         C_last: float = 1000.0,
         norm: Literal['l2', 'l1'] = 'l2',
@@ -602,7 +633,7 @@ class HFSMargotClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     C_upper : a number in (0, 1e+09]
         Price of slack above the last branching level; small values let upper planes only route.
@@ -633,6 +664,8 @@ class HFSMargotClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         C_upper: float = 100.0,
         C_last: float = 1000.0,
         budget_upper: int = 2,
@@ -648,7 +681,7 @@ class SFSMargotClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     C_upper : a number in (0, 1e+09]
         Price of slack above the last branching level; small values let upper planes only route.
@@ -681,6 +714,8 @@ class SFSMargotClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         C_upper: float = 100.0,
         C_last: float = 1000.0,
         budget_upper: int = 1,
@@ -697,7 +732,7 @@ class MMSVMOCTClassifier(OptimalTreeClassifier):
 
     Parameters
     ----------
-    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds
+    encoding, max_depth, constraints, engine, time_limit, gap, node_limit, threads, random_state, class_weight, missing, kinds, costs, refer
         As in `OptimalTreeClassifier`.
     c1 : a number in [0, 1e+06]
         Price of slack at a node.
@@ -730,6 +765,8 @@ class MMSVMOCTClassifier(OptimalTreeClassifier):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = 'refuse',
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
         c1: float = 10.0,
         c2: float = 5.0,
         c3: float = 0.1,

@@ -89,7 +89,7 @@ def model_reliance(
     n_trees = 0
     for tree in trees:
         n_trees += 1
-        own = tree_reliance(tree, problem.X, problem.y, groups)
+        own = tree_reliance(tree, problem.context.X, problem.context.y, groups)
         for f, seen in losses.items():
             seen.append(own.get(f, 0.0))
     found_all = []

@@ -147,7 +147,8 @@ class NearOptimalTrees:
 
     def _in_rows(self, cost: Fraction | int) -> Fraction:
         """A cost in units of the instance as a share of the weight of all rows."""
-        return Fraction(cost) / self._instance.total / in_copies(self.prepared.problem, Fraction(1))
+        share = Fraction(cost) / self._instance.total
+        return share / in_copies(self.prepared.problem, Fraction(1))
 
     @property
     def statements(self) -> tuple[str, ...]:

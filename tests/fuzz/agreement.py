@@ -9,7 +9,7 @@ import numpy as np
 
 import octcore
 from tests.fuzz import oblique, univariate
-from tests.fuzz.case import Case
+from tests.fuzz.case import STOPPED, Case
 from tests.fuzz.failure import must
 
 KEYS = ("agreement",)
@@ -32,7 +32,9 @@ def draw(rng: np.random.Generator, key: str) -> Case:
         params = {name: v for name, v in case.params.items() if name not in {"norm", "big_m"}}
         return replace(case, key=key, params=params, kind="planes")
     case = univariate.draw(rng, "path-columns")
-    return replace(case, key=key)
+    interrupted = {STOPPED, "node_limit", "time_limit"}
+    settings = {name: v for name, v in case.settings.items() if name not in interrupted}
+    return replace(case, key=key, settings=settings)
 
 
 def forms(case: Case) -> list[Case]:

@@ -292,7 +292,8 @@ def draw(rng: np.random.Generator, key: str) -> Case:
         kind=kind,
         settings=draw_task(rng, sorted(set(y.tolist()))) if rng.random() < 0.4 else {},
     )
-    return draw(rng, key) if is_task(case) and not question(case).weights.sum() else case
+    is_free = is_task(case) and not np.any(question(case).weights)  # no answer costs anything
+    return draw(rng, key) if is_free else case
 
 
 def _columns(rng: np.random.Generator, kind: str, n: int, depth: int) -> dict[str, tuple[Any, ...]]:

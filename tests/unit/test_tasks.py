@@ -136,6 +136,8 @@ def test_a_run_says_what_its_answers_cost(run: Run) -> None:
         assert getattr(run, f"{of}referred") == pytest.approx(1 - told.mean())
         right = (answers == part.codes)[told].mean()
         assert getattr(run, f"{of}accuracy") == pytest.approx(right)
+    assert run.mean_cost is not None
+    assert run.referred is not None
     assert run.objective == pytest.approx(1 - run.mean_cost - 0.01 * tree.n_leaves)
     assert run.accuracy_ceiling is None
     assert run.certificate.verified
@@ -193,7 +195,7 @@ def test_labels_of_numbers_stay_numbers_beside_asking() -> None:
 def test_scikit_learn_fits_clones_and_chooses() -> None:
     data = rows()
     X, y = data.frame, np.array(CLASSES)[data.codes]
-    model = octcore.OptimalTreeClassifier(max_depth=2, costs=COSTS, refer=0.2)
+    model: Any = octcore.OptimalTreeClassifier(max_depth=2, costs=COSTS, refer=0.2)
     fitted = pickle.loads(pickle.dumps(clone(model).fit(X, y)))
     assert fitted.score(X, y) == pytest.approx(1 - fitted.run_.mean_cost)
     assert octcore.ASK in fitted.predict(X)
@@ -231,6 +233,22 @@ def test_leaf_sizes_count_rows_and_not_their_copies() -> None:
         assert sizes[list(found.tree.labels)].min() >= 6
 
 
+@pytest.mark.parametrize("key", ["flow-oct", "accelerated-bend-oct"])
+def test_models_that_a_search_tightens_have_the_same_optimum(key: str) -> None:
+    asked: dict[str, Any] = {"encoding": "QT-3", "depth": 2, "costs": COSTS, "refer": 0.2}
+    asked["constraints"] = {"min_samples_leaf": 4}
+    switches = {
+        "search_start": True,
+        "value_row": True,
+        "feature_fixing": True,
+        "pair_fixing": True,
+    }
+    plain = octcore.solve(rows(7, 30), "path-search", **asked)
+    found = octcore.solve(rows(7, 30), key, params=switches, **asked)
+    assert found.is_optimal
+    assert found.objective == pytest.approx(plain.objective)
+
+
 def test_greedy_leaves_count_rows_too() -> None:
     """Six rows: a leaf of the first row alone would be best, and holds two copies of it."""
     data = Dataset.from_arrays(pd.DataFrame({"x": range(6)}), ["b", "a", "a", "a", "a", "a"])
@@ -260,35 +278,51 @@ def test_near_optimal_trees_take_costs_of_true_classes() -> None:
         assert found.optimum - 0.05 - 1e-9 <= worth <= found.optimum + 1e-9
 
 
-@pytest.mark.parametrize(
-    "given", [{"refer": 0.2}, {"costs": COSTS}, {"costs": COSTS, "refer": 0.1}]
-)
-def test_near_optimal_trees_are_those_of_enumeration(given: dict[str, Any]) -> None:
-    """Depth one: every cut of two columns with the best answer on both sides, and the leaf."""
-    data = rows(4)
-    found = octcore.near_optimal(data, "QT-4", 1, tolerance=0.03, **given)
-    task = task_of(given.get("costs"), given.get("refer"), CLASSES)
-    X, y = found.encoding.transform(data.frame), data.codes
+def every_tree(rows: np.ndarray, of_rows: np.ndarray, cuts: list, depth: int, least: int) -> list:
+    """Cost and leaves of all trees whose splits leave enough rows on both sides."""
+    if rows.sum() < least:
+        return []
+    found = [(float(of_rows[rows].sum(axis=0).min()), 1)]
+    for cut in cuts if depth else ():
+        if (rows & cut).any() and (rows & ~cut).any():
+            left, right = (
+                every_tree(rows & side, of_rows, cuts, depth - 1, least) for side in (cut, ~cut)
+            )
+            found += [(a + b, m + n) for a, m in left for b, n in right]
+    return found
 
-    def best(here: np.ndarray) -> float:
-        return float(task.matrix[y[here]].sum(axis=0).min()) if here.any() else np.inf
 
-    whole = np.ones(len(y), bool)
-    parts = {tuple(x) if x[0] else tuple(1 - x) for x in X.T.astype(int)}
-    right = [np.array(part) > 0 for part in parts]
-    worth = [1 - (best(r) + best(~r)) / len(y) - 0.02 for r in right if not r.all()]
-    worth.append(1 - best(whole) / len(y) - 0.01)
-    assert found.optimum == pytest.approx(max(worth))
-    assert found.count == sum(w >= max(worth) - 0.03 - 1e-12 for w in worth)
+@pytest.mark.parametrize("seed", range(40))
+def test_near_optimal_trees_are_those_of_enumeration(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data, task = rows(seed, int(rng.integers(8, 30))), drawn_task(rng)
+    n = len(CLASSES)
+    given = {
+        "costs": {
+            true: {a: float(task.matrix[c, k]) for k, a in enumerate(CLASSES) if k != c}
+            for c, true in enumerate(CLASSES)
+        },
+        "refer": float(task.matrix[0, n]) if task.can_ask else None,
+    }
+    least, encoding = int(rng.choice([1, 1, 3])), str(rng.choice(["QT-3", "raw"]))
+    found = octcore.near_optimal(
+        data, encoding, 2, tolerance=0.0301, constraints={"min_samples_leaf": least}, **given
+    )
+    y, X = data.codes, found.encoding.transform(data.frame)
+    parts = {tuple((x > v) == (x[0] > v)) for x in X.T for v in np.unique(x)[:-1]}
+    cuts = [np.array(part) for part in parts]
+    trees = every_tree(np.ones(len(y), bool), task.matrix[y], cuts, 2, least)
+    worth = np.array([1 - cost / len(y) - 0.01 * leaves for cost, leaves in trees])
+    good = worth >= worth.max() - 0.0301
+    assert found.optimum == pytest.approx(worth.max())
+    assert found.count == good.sum()
+    said = {(round(float(cost), 6), leaves): k for (cost, leaves), k in found.counts.items()}
+    there = [(round(cost, 6), leaves) for (cost, leaves), g in zip(trees, good, strict=True) if g]
+    assert said == {cell: there.count(cell) for cell in there}
     assert found.class_shares().shape == (len(y), len(task.answers))
     for tree, objective in found.listed(5):
-        answers = tree.predict_codes(X)
-        mean_cost = task.mean_cost(y, answers)
+        mean_cost = task.mean_cost(y, tree.predict_codes(X))
         assert objective == pytest.approx(1 - mean_cost - 0.01 * tree.n_leaves)
-        assert any(
-            float(cost) == pytest.approx(mean_cost * len(y)) and leaves == tree.n_leaves
-            for cost, leaves in found.counts
-        )
 
 
 def test_tuning_chooses_by_cost() -> None:

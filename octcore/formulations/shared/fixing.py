@@ -178,6 +178,7 @@ def _side(
         X=problem.X[rows],
         y=problem.y[rows],
         weights=problem.weights[rows],
+        counts=problem.counts[rows],
         depth=problem.depth - 1,
         max_leaves=None,
         roots=None,
