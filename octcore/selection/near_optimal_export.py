@@ -67,20 +67,22 @@ def timbertrek(
         plus = rows.classes.index(positive)
     trie: dict[str, Any] = {"f": "root", "c": []}
     tree_map: dict[str, list[Any]] = {}
-    used: set[int] = set()
-    for tree, objective in (entry for entry in trees if entry[0].n_splits):
+    written = [entry for entry in trees if entry[0].n_splits]
+    splits = {split for tree, _ in written for split in tree.splits.values()}
+    ordered = sorted(splits, key=lambda split: (split.features, split.threshold))
+    names = {split: str(number) for number, split in enumerate(ordered)}
+    for tree, objective in written:
         number = len(tree_map) + 1
         summaries = node_summaries(tree, rows.X, rows.y)
         right = sum(_correct(tree, leaf, summaries) for leaf in tree.labels)
-        drawn = _nested(tree, 1, summaries, plus)
+        drawn = _nested(tree, 1, summaries, plus, names)
         tree_map[str(number)] = [drawn, round(objective, 5), round(right / len(rows.y), 5)]
-        used |= set(tree.used_features)
         for leaf in sorted(tree.labels):
-            path = [str(tree.splits[m].features[0]) for m in topology.ancestors(leaf)]
+            path = [names[tree.splits[m]] for m in topology.ancestors(leaf)]
             _enter(trie, path, number)
     return {
         "trie": trie,
-        "featureMap": {str(j): _feature(rows.encoding, j) for j in sorted(used)},
+        "featureMap": {names[split]: _feature(rows.encoding, split) for split in ordered},
         "treeMap": tree_map,
     }
 
@@ -117,34 +119,34 @@ def _correct(tree: Tree, leaf: int, summaries: dict[int, NodeSummary]) -> int:
     return summaries[leaf].right(tree.labels[leaf])
 
 
-def _nested(tree: Tree, node: int, summaries: dict[int, NodeSummary], plus: int) -> dict[str, Any]:
-    """A node with its rows; the branch where the column is one comes first."""
+def _nested(
+    tree: Tree, node: int, summaries: dict[int, NodeSummary], plus: int, names: dict[Split, str]
+) -> dict[str, Any]:
+    """A node with its rows; the branch where the condition holds comes first."""
     rows = int(summaries[node].n_samples)
     if node in tree.labels:
         sign = "+" if tree.labels[node] == plus else "-"
         return {"f": [sign, rows, _correct(tree, node, summaries)]}
     zero, one = topology.children(node)
-    (column,) = tree.splits[node].features
-    below = [_nested(tree, child, summaries, plus) for child in (one, zero)]
-    return {"f": [str(column), rows, -1], "c": below}
+    below = [_nested(tree, child, summaries, plus, names) for child in (one, zero)]
+    return {"f": [names[tree.splits[node]], rows, -1], "c": below}
 
 
 def _enter(trie: dict[str, Any], path: list[str], number: int) -> None:
-    """Add a path of columns to the trie, ending in the number of its tree."""
+    """Add a path of splits to the trie, ending in the number of its tree."""
     here = trie
-    for column in path:
-        children = (child for child in here["c"] if child["f"] == column)
+    for name in path:
+        children = (child for child in here["c"] if child["f"] == name)
         child = next(children, None)
         if child is None:
-            child = {"f": column, "c": []}
+            child = {"f": name, "c": []}
             here["c"].append(child)
         here = child
     if not any(child.get("t") == number for child in here["c"]):
         here["c"].append({"f": "_", "t": number})
 
 
-def _feature(encoding: Encoding, column: int) -> list[str]:
-    """Name, condition and short name of a column that is one."""
-    words = split_words(Split.on_feature(column), encoding).right
-    raw = encoding.columns[column].raw
-    return [raw, words.removeprefix(raw).strip(), raw]
+def _feature(encoding: Encoding, split: Split) -> list[str]:
+    """Name of what a split tests, its condition on the right, and a short name."""
+    raw = encoding.columns[split.features[0]].raw
+    return [raw, split_words(split, encoding).right.removeprefix(raw).strip(), raw]

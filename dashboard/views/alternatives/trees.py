@@ -225,7 +225,7 @@ def _compare(run_id: str, kept: str | None) -> None:
 
 def _downloads(context: Context, record: Alternatives, shown: list[Alternative]) -> None:
     rows = Rows(
-        record.encoding.transform(context.train.frame, "uint8"),
+        record.encoding.transform(context.train.frame),
         context.train.codes,
         record.encoding,
         tuple(context.train.classes),
