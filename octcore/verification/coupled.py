@@ -61,7 +61,9 @@ class Sums:
 
 def make_sums(claim: Claim, columns: Array, guard: Guard) -> Sums:
     """Count what the limits of a claim look at on merged rows, for tests of some columns."""
-    sheet, merged = make_sheet(claim.X, claim.y, claim.weights, claim.n_classes, columns, guard)
+    sheet, merged = make_sheet(
+        claim.X, claim.y, claim.weights, claim.n_classes, columns, claim.group, guard
+    )
     n_distinct, n_tests = len(sheet.number), len(sheet.cuts)
     guard.needs(float(n_distinct) * n_tests)
     wrong = sheet.weights.sum(axis=1)[None] - sheet.weights.T

@@ -94,6 +94,7 @@ def root_optima(claim: Claim, said: Array, guard: Guard) -> Array:
     """
     value = value_of(claim)
     task, sheet = _task(claim, value, claim.columns, guard)
+    guard.expects(guard.elapsed + expected_seconds(sheet, claim.depth))
     cutoff = (said - value.constant) / value.per_error
     cutoff += 4 * TOLERANCE * (claim.total + np.abs(said / value.per_error))
     found = _by_root(claim, task, sheet, np.where(np.isfinite(cutoff), cutoff, 0.0), None)
@@ -105,7 +106,9 @@ def root_optima(claim: Claim, said: Array, guard: Guard) -> Array:
 
 def _task(claim: Claim, value: Value, columns: Array, guard: Guard) -> tuple[Task, Sheet]:
     guard.needs(needed_bytes(claim.X, columns, claim.n_classes, guard))
-    sheet, _ = make_sheet(claim.X, claim.y, claim.weights, claim.n_classes, columns, guard)
+    sheet, _ = make_sheet(
+        claim.X, claim.y, claim.weights, claim.n_classes, columns, claim.group, guard
+    )
     guard.expects(expected_seconds(sheet, claim.depth))
     tolerance = ROUNDING * (claim.total + value.price)
     once = claim.limits.get("feature_once_per_path")

@@ -82,7 +82,7 @@ def _sheet(folder, name: str, encoding: object) -> Sheet:
     y = pd.factorize(table["target"], sort=True)[0]
     X, ones = table.drop(columns="target").to_numpy(), np.ones(len(y))
     columns = np.arange(X.shape[1])
-    return make_sheet(X, y, ones, int(y.max()) + 1, columns, Guard(np.inf))[0]
+    return make_sheet(X, y, ones, int(y.max()) + 1, columns, columns, Guard(np.inf))[0]
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from octcore.verification.least import (
     by_column,
     expected_seconds,
     least_cost,
+    swept,
 )
 from octcore.verification.sheet import FIELDS, Sheet, make_sheet
 
@@ -41,8 +42,9 @@ class Asked:
 
     def found(self, cutoff: float) -> float:
         """What the verification derives below a cutoff."""
+        group = np.zeros(self.X.shape[1]) if self.group is None else self.group
         sheet, _ = make_sheet(
-            self.X, self.y, self.weights, self.n_classes, self.columns, Guard(60.0)
+            self.X, self.y, self.weights, self.n_classes, self.columns, group, Guard(60.0)
         )
         task = Task(self.price, self.least, self.tolerance, Guard(60.0), self.group)
         if self.roots is None:
@@ -122,7 +124,7 @@ def test_costs_are_those_of_enumeration_and_shifted_ones_are_not_proven(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("octcore.verification.sheet.FEW_CUTS", (0, 1, 12)[seed % 3])
-    monkeypatch.setattr("octcore.verification.least.LANE_CELLS", (1, 500, 1_500_000)[seed % 3])
+    monkeypatch.setattr("octcore.verification.least.MOST_LANES", (1, 3, 128)[seed % 3])
     rng = np.random.default_rng(seed)
     for _ in range(250):
         asked = draw(rng)
@@ -141,8 +143,8 @@ def test_costs_are_those_of_enumeration_and_shifted_ones_are_not_proven(
 
 
 def sheet_of(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Sheet:
-    every = np.arange(X.shape[1])
-    return make_sheet(X, y, weights, int(y.max()) + 1, every, Guard(60.0))[0]
+    every, one = np.arange(X.shape[1]), np.zeros(X.shape[1])
+    return make_sheet(X, y, weights, int(y.max()) + 1, every, one, Guard(60.0))[0]
 
 
 def plain_split(X: np.ndarray, y: np.ndarray, weights: np.ndarray, least: int) -> float:
@@ -190,7 +192,27 @@ def test_nested_columns_are_one_chain() -> None:
     x = np.arange(8)
     X = np.column_stack([x > 1, x > 4, x > 6, x % 2, x > 3]).astype(float)
     sheet = sheet_of(X, x % 2, np.ones(8))
-    assert sheet.cuts.chain.tolist() == [0, 0, 0, 1, 2]
+    assert np.diff(sheet.cuts.chain).tolist() == [0, 0, 1, 1]
+    apart = make_sheet(X, x % 2, np.ones(8), 2, np.arange(5), np.arange(5), Guard(60.0))[0]
+    assert np.diff(apart.cuts.chain).tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sweeps_say_what_neighbours_say_and_nothing_of_other_chains(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chain = np.repeat(np.arange(6), rng.integers(1, 5, 6))
+    # Open cuts near the left end: what has passed is small beside the bounds on the right.
+    passed = np.concatenate([np.sort(rng.integers(1, 9, (chain == c).sum())) for c in range(6)])
+    low = [rng.integers(0, 9, len(chain)).astype(float), rng.integers(0, 900, len(chain)) * 1.0]
+    raised = swept(low, chain, passed.astype(float), 1000.0)
+    for i in range(len(chain)):
+        left, right = low[0][i], low[1][i]
+        for k in np.flatnonzero(chain == chain[i]):
+            apart = abs(int(passed[k] - passed[i]))
+            left = max(left, low[0][k] - (apart if k > i else 0))
+            right = max(right, low[1][k] - (apart if k < i else 0))
+        assert raised[0][i] == pytest.approx(left, abs=1e-9)
+        assert raised[1][i] == pytest.approx(right, abs=1e-9)
 
 
 def test_an_estimate_grows_with_depth_and_columns() -> None:
