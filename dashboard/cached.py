@@ -111,6 +111,8 @@ def _greedy(run_id: str, encoding: str, _run: SolvedRun) -> SolvedRun | str:
             depth=_run.depth,
             params={} if penalty is None else {"leaf_penalty": penalty},
             time_limit=20,
+            costs=_run.asked.costs,
+            refer=_run.asked.refer,
         ).needed
     except OctError as error:
         return error.message

@@ -52,10 +52,12 @@ if TYPE_CHECKING:
     from octcore.selection.tuning import tune
     from octcore.solving.run import Run
     from octcore.solving.solve import solve
+    from octcore.tasks import ASK
     from octcore.tree.tree import Split, Tree
     from octcore.verification import verify
 
 _HOME = {
+    "ASK": "octcore.tasks",
     "BinarizationPath": "octcore.selection.binarization",
     "DataError": "octcore.errors",
     "ModelFileError": "octcore.errors",
@@ -87,6 +89,7 @@ _HOME = {
 }
 
 __all__ = [
+    "ASK",
     "AcceleratedBendOCTClassifier",
     "BendOCTClassifier",
     "BinOCTClassifier",

@@ -17,6 +17,7 @@ from octcore.errors import SettingsError
 from octcore.parameters import (
     ByClass,
     Column,
+    Directions,
     Flag,
     FloatRange,
     IntRange,
@@ -117,6 +118,9 @@ SIDE_CONSTRAINTS: tuple[Parameter, ...] = (
               help="Pairs of raw columns of which the tree may test one at most."),
     Flag("feature_once_per_path", default=False, label="Each feature at most once on a path",
          help="Whether a raw column may be tested once at most on every path."),
+    Directions("monotone", label="One way only",
+               help="Columns along which the prediction may only rise, or only fall: towards the "
+               "positive class of two, or along the order of the classes."),
     ByClass("min_recall", label="Smallest share of a class that must be right", high=1.0,
             help="Smallest share of the rows of a class that must be classified correctly."),
     ParityLimit("statistical_parity", help="Groups are predicted positive equally often."),
@@ -171,6 +175,7 @@ class Constraints:
     root_feature: str | None = None
     feature_once_per_path: bool = False
     class_weight: Mapping[Any, float] | str | None = None
+    monotone: Mapping[str, str] | None = None
     min_recall: Mapping[Any, float] | None = None
     statistical_parity: Fairness | None = None
     equal_opportunity: Fairness | None = None
@@ -247,7 +252,8 @@ class ConstraintContext:
     classes: tuple[Any, ...]
     """Class labels in index order."""
     attributes: Mapping[str, np.ndarray]
-    """Group codes of the rows for every raw column that a fairness limit names."""
+    """Codes of the rows for every raw column that a fairness limit names (its groups), or a
+    direction (ranks)."""
     positive_class: int
     """Class index that counts as the favourable prediction."""
 
@@ -309,9 +315,72 @@ def violations(constraints: Constraints, tree: Tree, context: ConstraintContext)
     """Say in words which constraints a tree breaks on the training rows; empty if none."""
     found = list(_size_violations(constraints, tree, context))
     found += _feature_violations(constraints, tree, context)
+    for name, way in (constraints.monotone or {}).items():
+        if not is_monotone(tree, context, name, way):
+            wrong = "falls" if way == "up" else "rises"
+            found.append(f"the prediction {wrong} somewhere where {name} rises")
     if constraints.min_recall or constraints.fairness:
         found += _prediction_violations(constraints, tree, context)
     return tuple(found)
+
+
+def is_monotone(tree: Tree, context: ConstraintContext, name: str, way: str) -> bool:
+    """Whether a tree of splits on one column predicts no less ("up") where a column rises.
+
+    That holds for all rows that could be, not only for those at hand: of two leaves which a row
+    can change between by a rise of this column alone, the upper one predicts no less.
+
+    Parameters
+    ----------
+    way : str
+        "up" or "down".
+    """
+    own = context.raw_index(name)
+    nodes_of: dict[int, list[int]] = {}
+    for node, split in tree.splits.items():
+        nodes_of.setdefault(int(context.groups[split.features[0]]), []).append(node)
+    if own not in nodes_of:
+        return True
+    # Of every column the ways to pass its splits; a value between two others passes like one.
+    passed, lowest, highest = {}, np.zeros(0), np.zeros(0)
+    for raw, nodes in nodes_of.items():
+        sides = np.stack([tree.splits[m].goes_right(context.X) for m in nodes], axis=1)
+        ways, number = np.unique(sides, axis=0, return_inverse=True)
+        passed[raw] = {m: ways[:, i] for i, m in enumerate(nodes)}
+        if raw == own:
+            codes = context.attributes[name]
+            lowest, highest = np.full(len(ways), codes.max()), np.full(len(ways), codes.min())
+            np.minimum.at(lowest, number.ravel(), codes)
+            np.maximum.at(highest, number.ravel(), codes)
+    allowed = {leaf: _ways_to(leaf, passed) for leaf in tree.labels}
+    sign = 1 if way == "up" else -1
+
+    def rank(leaf: int) -> int:
+        label = tree.labels[leaf]
+        return sign * (label if len(context.classes) > 2 else label == context.positive_class)
+
+    for low, at_low in allowed.items():
+        for high, at_high in allowed.items():
+            if rank(low) <= rank(high) or not (at_low[own].any() and at_high[own].any()):
+                continue
+            rises = lowest[at_low[own]].min() < highest[at_high[own]].max()
+            others = (at_low[raw] & at_high[raw] for raw in passed if raw != own)
+            if rises and all(both.any() for both in others):
+                return False
+    return True
+
+
+def _ways_to(leaf: int, passed: Mapping[int, Mapping[int, np.ndarray]]) -> dict[int, np.ndarray]:
+    """Which of the ways to pass the splits of every column lead to a leaf."""
+    above = {leaf >> k: bool(leaf >> (k - 1) & 1) for k in range(1, leaf.bit_length())}
+    found = {}
+    for raw, sides in passed.items():
+        ways = np.ones(len(next(iter(sides.values()))), dtype=bool)
+        for node, right in sides.items():
+            if node in above:
+                ways &= right == above[node]
+        found[raw] = ways
+    return found
 
 
 def _size_violations(

@@ -303,6 +303,33 @@ class NamePairs(Parameter):
 
 
 @dataclass(frozen=True)
+class Directions(Parameter):
+    """A direction for some columns; text is JSON, or ``income:up,age:down``."""
+
+    def check(self, value: Any) -> dict[str, str] | None:
+        """Return "up" or "down" by name."""
+        if value is None:
+            return None
+        if isinstance(value, str):
+            value = {name: way for name, _, way in (p.rpartition(":") for p in value.split(","))}
+        if not isinstance(value, Mapping) or not {*value.values()} <= {"up", "down"}:
+            raise self._refuse(value, "NOT_A_DIRECTION")
+        return {str(name).strip(): way for name, way in value.items()} or None
+
+    def parse(self, text: str) -> object:
+        """Read JSON, or names and directions between commas."""
+        return self.check(as_json(self, text)) if text[:1] == "{" else super().parse(text)
+
+    def to_text(self, value: object) -> str:
+        """Write JSON: names may hold commas and colons."""
+        return "none" if value is None else to_json(value)
+
+    def describe_range(self) -> str:
+        """Say what is expected."""
+        return "columns with the word up or down, such as income:up"
+
+
+@dataclass(frozen=True)
 class ByClass(Parameter):
     """A number in ``[0, high]`` for some classes, or a word that stands for such numbers."""
 

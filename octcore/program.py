@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from octcore.capabilities import Capability
 from octcore.constraints import ConstraintContext, Constraints, violations
 from octcore.parameters import as_fraction
+from octcore.tasks import Copies
 from octcore.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -51,7 +53,8 @@ class Problem:
     """Weight of every row in the accuracy term, shape ``(n_samples,)``; ones by default."""
     n_classes: int
     depth: int
-    """`n_classes`, `depth`: number of classes and largest depth."""
+    """`n_classes`, `depth`: number of answers that a leaf may give, the classes and perhaps asking
+    a person; largest depth."""
     params: Mapping[str, Any]
     """Checked hyperparameters, every declared name present."""
     constraints: Constraints
@@ -59,6 +62,9 @@ class Problem:
     categorical: tuple[tuple[int, ...], ...] = ()
     """Encoded columns of every one-hot encoded raw column with more than two levels."""
     seed: int = 0
+    copies: Copies | None = None
+    """Where answers have costs: `X`, `y` and `weights` are copies of the rows by answer; what they
+    stand for.  None where every row stands for itself."""
 
     def __post_init__(self) -> None:
         """Make the arrays read-only."""
@@ -89,6 +95,26 @@ class Problem:
         banned = [context.raw_index(name) for name in self.constraints.forbidden_features]
         return np.isin(self.groups, banned)
 
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Rows that every row stands for where leaves are counted, shape ``(n_samples,)``."""
+        return np.ones(self.n_samples, np.int64) if self.copies is None else self.copies.count
+
+    @property
+    def total_weight(self) -> float:
+        """Weight of the training rows, without their copies."""
+        return float(self.weights.sum()) if self.copies is None else self.copies.total
+
+    @property
+    def offset(self) -> float:
+        """``total_weight - cost = weight of the rows that are right + offset``."""
+        return 0.0 if self.copies is None else self.copies.offset
+
+    @property
+    def surplus(self) -> float:
+        """``weight of the rows that are wrong = cost + surplus``."""
+        return float(self.weights.sum()) - self.total_weight + self.offset
+
     @property
     def class_weights(self) -> np.ndarray:
         """Weight of the rows of every class, shape ``(n_classes,)``."""
@@ -101,7 +127,7 @@ class Problem:
 
     def fraction(self, number: float) -> Fraction:
         """Read a price or a tolerance as the fraction that was meant, see `as_fraction`."""
-        return as_fraction(number, max(self.n_samples, float(self.weights.sum())))
+        return as_fraction(number, max(len(self.context.y), self.total_weight))
 
     def admits(self, tree: Tree) -> bool:
         """Whether a tree keeps the depth and all side constraints."""
@@ -272,6 +298,27 @@ def _no_trees() -> Iterator[tuple[str, Tree]]:
     return iter(())
 
 
+@dataclass(frozen=True)
+class Listing:
+    """Trees in the order of their cost, for side constraints that tie subtrees together.
+
+    Parameters
+    ----------
+    make : callable
+        ``make(tolerance)``: instance of the trees within a tolerance of the optimum without them.
+    by_labels, by_columns : bool
+        Whether they look at predictions, and at which columns are tested.
+    sets : tuple of ndarray
+        Where only the set of tested columns matters: the largest allowed sets, as masks of the
+        columns that are left out; searched one after the other instead.
+    """
+
+    make: Callable[[Fraction], Any]
+    by_labels: bool
+    by_columns: bool
+    sets: tuple[np.ndarray, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """One formulation on one problem, ready for an engine."""
@@ -308,6 +355,9 @@ class Program:
     """Polishes a tree read from the solver; its result counts only if it evaluates better."""
     search: Any = None
     """Typed search problem for the search capabilities."""
+    listing: Listing | None = None
+    """Where `evaluate` refuses trees that the search does not: how they are listed until one is
+    accepted."""
     bound: float | None = None
     """A bound on the objective known before any search, with the reason in `claims`."""
     claims: tuple[str, ...] = field(default=())

@@ -25,11 +25,14 @@ class Score:
     Parameters
     ----------
     right, rows : int
-        Correct rows, and all that were routed.
+        Correct rows, and all that get a class.
+    asked : int
+        Rows that a person is asked about.
     """
 
     right: int
     rows: int
+    asked: int = 0
 
     @property
     def share(self) -> float | None:
@@ -138,7 +141,8 @@ def _score(run: SolvedRun, rows: Dataset | None) -> Score:
     if rows is None or rows.y is None:
         return Score(0, 0)
     codes = run.tree.predict_codes(run.encoding.transform(rows.frame))
-    return Score(int((codes == rows.y).sum()), rows.n_samples)
+    told = int((codes < rows.n_classes).sum())
+    return Score(int((codes == rows.y).sum()), told, rows.n_samples - told)
 
 
 def _leaves(run: Run, tree: Tree) -> tuple[LeafCount, ...]:
@@ -160,8 +164,10 @@ def _by_leaf(run: Run, tree: Tree, rows: Dataset | None) -> dict[int, Score]:
         return dict.fromkeys(tree.labels, Score(0, 0))
     reached = tree.apply(run.encoding.transform(rows.frame))
     return {
-        leaf: Score(int((rows.y[reached == leaf] == label).sum()), int((reached == leaf).sum()))
+        leaf: Score(int((rows.y[here] == label).sum()), *told)
         for leaf, label in tree.labels.items()
+        for here in [reached == leaf]
+        for told in [(int(here.sum()), 0) if label < tree.n_targets else (0, int(here.sum()))]
     }
 
 
@@ -187,6 +193,8 @@ def headline_words(found: Summary) -> str:
         f"({found.score.right:,} of the {found.score.rows:,} {which}); always guessing the "
         f"largest class gets {_of_hundred(found.guess)}."
     ]
+    if found.score.asked:
+        words.append(f"A person is asked about {text.count(found.score.asked, 'further row')}.")
     worst = max(found.leaves, key=lambda leaf: found.of(leaf).rows - found.of(leaf).right)
     wrong = found.of(worst).rows - found.of(worst).right
     if wrong:

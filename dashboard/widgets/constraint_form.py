@@ -15,7 +15,16 @@ from octcore.constraints import ACCEPTED, MAX_GAP, SIDE_CONSTRAINTS, ParityLimit
 from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.formulations.base import FormulationInfo
-from octcore.parameters import ByClass, Column, Flag, IntRange, NamePairs, Names, Parameter
+from octcore.parameters import (
+    ByClass,
+    Column,
+    Directions,
+    Flag,
+    IntRange,
+    NamePairs,
+    Names,
+    Parameter,
+)
 from octcore.plotting import text
 
 MOST_PAIR_FEATURES = 20
@@ -137,6 +146,27 @@ def _pairs(parameter: Parameter, data: Dataset, key: Key) -> list[tuple[str, str
     )
 
 
+def _directions(parameter: Parameter, data: Dataset, key: Key) -> dict[str, str]:
+    """Draw the columns with which the prediction may only rise, and those with which only fall."""
+    ordered = [c.name for c in data.columns if c.kind == "ordinal" or c.holds_numbers]
+    if not ordered:
+        st.caption("Nothing can rise or fall: no column has an order.")
+        return {}
+    found: dict[str, str] = {}
+    last = data.classes[-1] if data.positive_class is None else data.positive_class
+    towards = f"towards {text.markdown(last, 24)}"
+    for column, way, word in zip(st.columns(2), ("up", "down"), ("rises", "falls"), strict=True):
+        names = column.multiselect(
+            f"Only {word} {towards} with",
+            ordered,
+            placeholder="none",
+            help=help_of(parameter),
+            key=key(f"{parameter.name}:{way}", _columns_stamp(data)),
+        )
+        found |= {name: way for name in names if name not in found}
+    return found
+
+
 def _switch(parameter: Parameter, data: Dataset, key: Key) -> bool:
     return st.toggle(
         label_of(parameter),
@@ -210,6 +240,7 @@ DRAW: dict[type[Parameter], Callable[..., Any]] = {
     Names: _names,
     Column: _column,
     NamePairs: _pairs,
+    Directions: _directions,
     Flag: _switch,
     ByClass: _by_class,
 }

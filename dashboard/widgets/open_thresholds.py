@@ -77,7 +77,7 @@ def _live_chart(record: Sequence[OpenNow], palette: Palette) -> alt.LayerChart |
 
 def has_moments(run: SolvedRun) -> bool:
     """Whether the run searched the thresholds of a numeric column, and kept moments of it."""
-    return bool(open_columns(run.values, run.encoding, run.train))
+    return bool(open_columns(run.extras, run.encoding, run.train))
 
 
 def draw(run_id: str, run: SolvedRun) -> None:
@@ -91,12 +91,12 @@ def draw(run_id: str, run: SolvedRun) -> None:
         With moments.
     """
     left, right = st.columns([1, 2], gap="large")
-    columns = open_columns(run.values, run.encoding, run.train)
+    columns = open_columns(run.extras, run.encoding, run.train)
     column = left.selectbox("Column", columns, key=session.widget_key("open_column", run_id))
     record = cached.once_per_run(
         run_id,
         f"open thresholds {column}",
-        lambda: open_thresholds_data(run.values, run.encoding, run.train, column),
+        lambda: open_thresholds_data(run.extras, run.encoding, run.train, column),
     )
     moments, position = record.moments, 0
     if len(moments) > 1:

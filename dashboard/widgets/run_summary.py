@@ -62,10 +62,12 @@ def headline(run: Run) -> None:
         for label, value, words in headline_entries(run):
             st.metric(label, value, help=words, width=METRIC_WIDTH)
     largest = f"Always guessing the largest class: {text.percent(run.majority_accuracy)}."
+    told = " that get a class" if run.referred else ""
     if run.n_test and run.accuracy is not None:
         st.caption(
-            f"On the {run.n_train:,} training rows {text.percent(run.accuracy)} are right, "
-            f"{text.count(errors(run.accuracy, run.n_train), 'error')}. {largest}"
+            f"On the {run.n_answered:,} training rows{told} {text.percent(run.accuracy)} are "
+            f"right, "
+            f"{text.count(errors(run.accuracy, run.n_answered), 'error')}. {largest}"
         )
     else:
         st.caption(f"No rows were held out, so this says little about new rows. {largest}")
@@ -74,10 +76,19 @@ def headline(run: Run) -> None:
 def headline_entries(run: Run) -> tuple[tuple[str, str, str], ...]:
     """Accuracy, errors and leaves: name, value and what it says, of each."""
     held_out = bool(run.n_test)
-    share, rows = (run.test_accuracy, run.n_test) if held_out else (run.accuracy, run.n_train)
+    share, rows, cost, asked = (
+        (run.test_accuracy, run.n_test_answered, run.test_mean_cost, run.test_referred)
+        if held_out
+        else (run.accuracy, run.n_answered, run.mean_cost, run.referred)
+    )
     which = "held-out" if held_out else "training"
     wrong = "–" if share is None else f"{errors(share, rows):,} of {rows:,}"
+    task = [("Mean cost", text.number(cost), f"Of the answers, over the {which} rows.")]
+    if run.asked.refer is not None:
+        words = f"Share of the {which} rows that a person is asked about; accuracy counts the rest."
+        task.append(("A person is asked", text.percent(asked), words))
     return (
+        *(task if run.asked.has_task else ()),
         (f"Accuracy, {'held out' if held_out else 'training'}", text.percent(share),
          f"Share of the {which} rows that the tree gets right."),
         ("Errors", wrong, f"{which.capitalize()} rows that the tree gets wrong."),

@@ -12,7 +12,9 @@ from octcore.data.reading import read_csv
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import Choice, IntRange, Key, Parameter
+from octcore.serial import read_json
 from octcore.solving.settings import FORMULATION, GENERAL
+from octcore.tasks import COSTS, ORDINAL
 
 MISSING = ("drop-rows", "drop-columns", "category")
 
@@ -60,6 +62,8 @@ def _metavar(parameter: Parameter) -> str:
         return "|".join(parameter.options)
     if isinstance(parameter, Key):
         return "KEY"
+    if parameter is COSTS:
+        return "FILE.json"
     whole = isinstance(parameter, IntRange)
     return "N" if whole else parameter.unit.upper() or "F"
 
@@ -73,7 +77,16 @@ def given(arguments: argparse.Namespace, declared: Iterable[Parameter]) -> dict[
         If one is not allowed.
     """
     texts = {p: getattr(arguments, p.name, None) for p in declared}
-    return {p.name: p.parse(text) for p, text in texts.items() if text is not None}
+    return {
+        p.name: p.check(read_json(text)) if p is COSTS and _is_file(text) else p.parse(text)
+        for p, text in texts.items()
+        if text is not None
+    }
+
+
+def _is_file(text: str) -> bool:
+    """Whether costs are in a file: they are neither JSON nor a word."""
+    return text[:1] != "{" and text.lower() not in {ORDINAL, "none"}
 
 
 def add_solve_options(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:

@@ -56,7 +56,7 @@ def run_path(arguments: argparse.Namespace) -> int:
     if arguments.json != "-":
         table = path.table().dropna(axis="columns", how="all")
         print(table.to_string(index=False, na_rep="-", float_format="{:.5f}".format))
-        print(f"each step proven optimal by path-search; {path.seconds:.2f} s")
+        print(f"each step proven optimal on {path.encoding.key} columns; {path.seconds:.2f} s")
     return 0
 
 

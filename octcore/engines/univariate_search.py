@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from octcore.engines.base import Outcome, SolveLimits, StopReason, root_values
 from octcore.engines.events import Recorder
+from octcore.errors import TooLargeError
 from octcore.program import Program
+from octcore.search.near_optimal.in_order import (
+    FIRST_TOLERANCE,
+    TooManyVariantsError,
+    first_accepted,
+)
 from octcore.search.univariate.question import Answer, Moment, Question, Report
 from octcore.search.univariate.search import answer
 
 LIVE_SECONDS, LIVE_SHARE, LIVE_COLUMNS = 0.5, 0.05, 4
 """How soon, how often and of how many columns those that watch are told what is still open."""
+LISTED_CLAIM = "listed in the order of cost: no cheaper tree keeps the side constraints"
 PLAIN_CLAIM = "searched by plain array operations: the kernels of this machine were not compiled"
 
 
@@ -49,6 +58,14 @@ class PathSearchEngine:
         reason = StopReason(found.status)
         if found.bound is not None:
             recorder.bound(program.scale * found.bound + program.shift, found.subtrees)
+        claims = (PLAIN_CLAIM,) if found.plain else ()
+        refused = found.tree is not None and program.evaluate(found.tree) is None
+        if reason is StopReason.OPTIMAL and refused:
+            assert program.listing is not None, "only side constraints refuse the search's tree"
+            by = _search_sets if program.listing.sets else _list
+            reason = by(program, found, limits, recorder, cancel)
+            is_listed = reason is StopReason.OPTIMAL and not program.listing.sets
+            claims += (LISTED_CLAIM,) if is_listed else ()
         # A tree must contradict no search: nothing is proven when the two disagree.
         if (reason is StopReason.OPTIMAL and not recorder.is_closed) or (
             reason is StopReason.INFEASIBLE and recorder.tree is not None
@@ -61,9 +78,8 @@ class PathSearchEngine:
             reason,
             program.method,
             seconds={"solve": found.search_seconds},
-            claims=(PLAIN_CLAIM,) if found.plain else (),
-            values=root_values(program, found.root_values, found.root_exact, found.leaf_value)
-            | open_thresholds(program, found),
+            claims=claims,
+            values=_by_root(program, found) | open_thresholds(program, found),
         )
 
 
@@ -72,6 +88,83 @@ class ThresholdSearchEngine(PathSearchEngine):
 
     key = "threshold-search"
     title = "exact search on all thresholds"
+
+
+def _by_root(program: Program, found: Answer) -> dict[str, object]:
+    """What every column is worth at the root; bounds where trees are refused that it counts."""
+    if program.listing is None:
+        return root_values(program, found.root_values, found.root_exact, found.leaf_value)
+    return root_values(program, found.root_values, np.zeros_like(found.root_exact), None)
+
+
+class _StoppedError(Exception):
+    """The listing has to end; says why."""
+
+
+def _search_sets(
+    program: Program, found: Answer, limits: SolveLimits, recorder: Recorder,
+    cancel: Callable[[], bool],
+) -> StopReason:  # fmt: skip
+    """Search every largest set of columns that a tree may test."""
+    assert program.listing is not None
+    best = -np.inf
+    for mask in program.listing.sets:
+        question: Question = replace(program.search, forbidden=mask, threads=limits.threads)
+        one = answer(question, None, cancel, limits.clock.remaining)
+        if one.tree is not None and (objective := program.evaluate(one.tree)) is not None:
+            recorder.incumbent(objective, one.tree, "search")
+        if one.status not in {"optimal", "infeasible"}:
+            return StopReason(one.status)
+        best = max(best, -np.inf if one.bound is None else one.bound)
+        recorder.progress(found.subtrees + one.subtrees, None)
+    if best == -np.inf:
+        return StopReason.INFEASIBLE
+    recorder.bound(program.scale * best + program.shift, found.subtrees)
+    return StopReason.OPTIMAL
+
+
+def _list(
+    program: Program, found: Answer, limits: SolveLimits, recorder: Recorder,
+    cancel: Callable[[], bool],
+) -> StopReason:  # fmt: skip
+    """List trees in the order of their cost until one keeps the side constraints."""
+    listing = program.listing
+    assert listing is not None
+    assert found.tree is not None
+    recorder.phase("list")
+
+    def guard(done: int) -> None:
+        if cancel():
+            raise _StoppedError(StopReason.CANCELLED)
+        if limits.clock.remaining <= 0:
+            raise _StoppedError(StopReason.TIME_LIMIT)
+        recorder.progress(found.subtrees + done, None)
+
+    try:
+        instance = listing.make(FIRST_TOLERANCE)
+        stages = first_accepted(
+            listing.make, instance.cost_of(found.tree),
+            lambda tree: program.evaluate(tree) is not None,
+            listing.by_labels, listing.by_columns, guard, lambda phase, done: None,
+        )  # fmt: skip
+        stage = None
+        for stage in stages:
+            if stage.tree is not None:
+                objective = program.evaluate(stage.tree)
+                assert objective is not None
+                recorder.incumbent(objective, stage.tree, "search")
+            if not stage.is_complete or recorder.tree is not None:
+                value = 1.0 - float(stage.lower / instance.total)
+                recorder.bound(program.scale * value + program.shift, found.subtrees)
+    except _StoppedError as stop:
+        return StopReason(stop.args[0])
+    except (TooLargeError, TooManyVariantsError):
+        recorder.note(
+            "More trees cost less than the first one that keeps the side constraints than fit into "
+            "memory; take a smaller depth, a price for a leaf, or path-columns on few thresholds."
+        )
+        return StopReason.NODE_LIMIT
+    return StopReason.OPTIMAL if recorder.tree is not None else StopReason.INFEASIBLE
 
 
 def open_thresholds(program: Program, found: Answer) -> dict[str, object]:

@@ -46,8 +46,9 @@ from octcore.estimator.tables import (
 from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
+from octcore.tasks import ASK, COSTS, REFER, task_of
 from octcore.tree.export.to_sklearn import to_sklearn
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Tree, labels_array
 
 # scikit-learn gives these parameters text defaults, from which type checkers conclude text.
 check_array: Any = validation.check_array
@@ -90,6 +91,11 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         Kinds of columns by name, as in `octcore.read_csv`.  By default a table with named
         columns and an array are typed as a file would be: two values are binary, other numbers
         numeric, text is categorical.
+    costs : mapping, "ordinal" or None
+        ``costs[true][answer]``, what a wrong answer costs, 1 where nothing is said; as in
+        `octcore.solve`.
+    refer : float or None
+        What it costs to leave a row to a person; `predict` may then give ``octcore.ASK``.
 
     Attributes
     ----------
@@ -150,6 +156,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         class_weight: Mapping[Any, float] | str | None = None,
         missing: str = REFUSE,
         kinds: Mapping[str, str] | None = None,
+        costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+        refer: float | None = None,
     ) -> None:
         self.formulation = formulation
         self.encoding = encoding
@@ -165,6 +173,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         self.class_weight = class_weight
         self.missing = missing
         self.kinds = kinds
+        self.costs = costs
+        self.refer = refer
 
     def _formulation_key(self) -> str:
         return self.formulation
@@ -237,6 +247,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             threads=self.threads,
             seed=seed_of(self.random_state),
             sample_weight=weights,
+            costs=self.costs,
+            refer=self.refer,
         )
 
     def _constraints(self) -> Mapping[str, Any] | None:
@@ -308,9 +320,47 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         return prepare_rows(self._gaps.close(frame), data.columns, frozenset({""}))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the class labels of raw rows, shape ``(n_samples,)``."""
+        """Predict the class labels of raw rows, shape ``(n_samples,)``.
+
+        With `refer` some may be ``octcore.ASK``, "ask a person"; beside labels that are no text the
+        array then has the type object.
+        """
         encoded = self._encoded(X)
-        return self.classes_[self.tree_.predict_codes(encoded)]
+        return self._answers[self.tree_.predict_codes(encoded)]
+
+    @property
+    def _answers(self) -> np.ndarray:
+        asks = self.tree_.n_targets < self.tree_.n_classes
+        return labels_array([*self.classes_.tolist(), ASK]) if asks else self.classes_
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean accuracy; with `costs` or `refer` 1 - mean cost of a row, which it falls short of.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Raw rows, their classes and their weights.
+
+        Raises
+        ------
+        SettingsError
+            If rows have costs and a class that was not there in training.
+        """
+        if self.costs is None and self.refer is None:
+            return super().score(X, y, sample_weight)
+        task = task_of(COSTS.check(self.costs), REFER.check(self.refer), self.classes_.tolist())
+        place = {label: k for k, label in enumerate(self.classes_.tolist())}
+        unknown = set(np.asarray(y).tolist()) - set(place)
+        if unknown:
+            raise SettingsError(
+                "UNKNOWN_CLASS",
+                f"y has the class {min(map(str, unknown))!r}, whose costs the fit did not know; "
+                "fit on all classes.",
+                "costs",
+            )
+        codes = np.array([place[label] for label in np.asarray(y).tolist()])
+        of_rows = task.matrix[codes, self.tree_.predict_codes(self._encoded(X))]
+        return float(1.0 - np.average(of_rows, weights=sample_weight))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class shares of the training rows in every row's leaf, ``(n_samples, n_classes)``."""

@@ -101,8 +101,10 @@ def leaf_shares(run: Run, data: Dataset, weights: np.ndarray | None) -> dict[int
         counts = np.bincount(data.codes[here], weights[here], minlength=data.n_classes)
         if not summaries[leaf].n_samples:
             counts[label] = 1.0
-        # The prediction is the label, also where a tie or a constraint chose another class.
-        counts[label] = max(counts[label], np.nextafter(counts.max(), np.inf))
+        # The prediction is the label, also where a tie or a constraint chose another class; where
+        # answers have costs, it need not be the most frequent one.
+        if not run.asked.has_task:
+            counts[label] = max(counts[label], np.nextafter(counts.max(), np.inf))
         shares[leaf] = counts / counts.sum()
     return shares
 

@@ -97,6 +97,9 @@ class FormulationInfo:
     has_side_margins: bool = False
     """Whether margins lie between the rows sent left and right, whatever their classes; else they
     are those of a support vector machine, which knows the class of a row."""
+    has_costs: bool | None = None
+    """Whether answers may have costs, or be a person's; by default where each split tests one
+    column."""
     objective_with: Callable[[Mapping[str, Any]], tuple[Sense, str]] | None = None
     """``params -> (sense, words)`` where hyperparameters change what is optimised."""
 
@@ -105,6 +108,8 @@ class FormulationInfo:
         if not self.class_name:
             words = "".join(part.capitalize() for part in self.key.split("-"))
             object.__setattr__(self, "class_name", f"{words}Classifier")
+        if self.has_costs is None:
+            object.__setattr__(self, "has_costs", self.split_kind == "univariate")
 
     @property
     def has_common_objective(self) -> bool:

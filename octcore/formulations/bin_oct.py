@@ -115,6 +115,7 @@ def build(problem: Problem) -> Program:
         evaluate=model.evaluate,
         size=model.size,
         build=model.build,
+        shift=-problem.surplus,
         granularity=weight_unit(problem.weights),
         span=float(problem.weights.sum()),
         starts=lambda: greedy_starts(problem, 0.0),

@@ -108,7 +108,9 @@ def _grow(problem: Problem) -> Tree:
         max_leaf_nodes=constraints.leaf_limit,
         random_state=problem.seed,
     )
-    model.fit(problem.X[:, allowed].astype(np.float64), problem.y, problem.weights)
+    rows = problem.counts > 0  # a row once, for its own class, weighs as much as its dearest answer
+    X = problem.X[rows][:, allowed].astype(np.float64)
+    model.fit(X, problem.y[rows], problem.weights[rows])
     return from_sklearn(model, allowed, problem.n_features, problem.n_classes)
 
 

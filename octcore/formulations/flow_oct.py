@@ -114,8 +114,8 @@ def build(problem: Problem) -> Program:
     return objective.program(
         size=flow.size,
         build=flow.build,
-        scale=1.0 if flow.has_split_weight else 1 / objective.total_weight,
-        shift=0.0,
+        scale=flow.scale,
+        shift=objective.scale * problem.offset,
         starts=lambda: greedy_starts(problem, objective.penalty),
         bound=objective.ceiling,
         method=proof_method(problem),
@@ -133,6 +133,11 @@ class FlowOCT:
     def has_split_weight(self) -> bool:
         """Whether the paper's own regulariser is used."""
         return self.objective.split_weight is not None
+
+    @property
+    def scale(self) -> float:
+        """Of the model's objective: it has the paper's own weights with `split_weight`."""
+        return 1.0 if self.has_split_weight else 1 / self.objective.total_weight
 
     @cached_property
     def sets(self) -> TreeSets:
@@ -171,8 +176,8 @@ class FlowOCT:
         routing = self._constraints(model, guard)
         self._objective(model)
         if searched is not None:
-            scale = 1.0 if self.has_split_weight else 1 / self.objective.total_weight
-            searched.strengthen(model, model.b, self.sets.columns, scale * model.objective.expr)
+            value = self.scale * model.objective.expr + self.objective.scale * self.problem.offset
+            searched.strengthen(model, model.b, self.sets.columns, value)
         cuts = ClassCuts(model, self.sets.rows, self.sets.columns, self.problem.depth)
         return PyomoModel(
             model,

@@ -122,6 +122,7 @@ def build(problem: Problem) -> Program:
         size=model.size,
         build=model.build,
         scale=1 / model.majority_errors,
+        shift=-problem.surplus / model.majority_errors,
         granularity=smallest_step(unit, steps),
         starts=lambda: greedy_starts(problem, model.split_price),
         bound=fewest_errors(problem) / model.majority_errors,

@@ -94,7 +94,7 @@ def build(problem: Problem) -> Program:
     return objective.program(
         size=oct_binary.size,
         build=oct_binary.build,
-        shift=objective.from_count(objective.total_weight - objective.penalty),
+        shift=objective.from_count(objective.weight_right - objective.penalty),
         starts=lambda: greedy_starts(problem, objective.penalty),
         bound=objective.ceiling,
         feasibility=weight_tolerance(problem),

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
-from octcore.formulations.shared.question import question_of
+from octcore.formulations.shared.question import EXACT_ROOT_VALUES, question_of
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
-from octcore.parameters import Flag
 from octcore.program import Capability, Problem, Program
 from octcore.warmstart.greedy import greedy_starts
 
@@ -33,15 +32,7 @@ INFO = FormulationInfo(
     split_kind="univariate",
     needs_binary_features=True,
     default_encoding="QT-5",
-    hyperparameters=(
-        *REGULARISERS,
-        Flag(
-            "exact_root_values",
-            False,
-            "V_f",
-            "Go on until the value of every root feature is exact, not only an upper bound.",
-        ),
-    ),
+    hyperparameters=(*REGULARISERS, EXACT_ROOT_VALUES),
     constraints=BY_SUBTREE,
     capabilities=(Capability.PATH_SEARCH,),
     max_depth=20,
@@ -71,8 +62,8 @@ def build(problem: Problem) -> Program:
     """Make the program: one question to the search."""
     objective = UnivariateObjective(problem)
     return objective.program(
-        scale=objective.scale * objective.total_weight,
+        scale=objective.scale * objective.weight_right,
         starts=lambda: greedy_starts(problem, objective.penalty),
-        search=question_of(problem, objective, all_roots=bool(problem.params["exact_root_values"])),
+        search=question_of(problem, objective),
         method="path-search",
     )

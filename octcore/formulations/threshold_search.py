@@ -8,8 +8,12 @@ are solved for sixteen thresholds at once, stands in `octcore.search.univariate`
 from __future__ import annotations
 
 from octcore.formulations.base import FormulationInfo, Reference, TeachingText, formulation
-from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
-from octcore.formulations.shared.question import question_of
+from octcore.formulations.shared.constraint_kinds import BY_ORDER
+from octcore.formulations.shared.question import (
+    EXACT_ROOT_VALUES,
+    listing_of,
+    question_of,
+)
 from octcore.formulations.shared.univariate import REGULARISERS, UnivariateObjective
 from octcore.program import Capability, Problem, Program
 
@@ -31,8 +35,8 @@ INFO = FormulationInfo(
     split_kind="univariate",
     needs_binary_features=False,
     default_encoding="raw",
-    hyperparameters=REGULARISERS,
-    constraints=BY_SUBTREE,
+    hyperparameters=(*REGULARISERS, EXACT_ROOT_VALUES),
+    constraints=BY_ORDER,
     capabilities=(Capability.THRESHOLD_SEARCH,),
     max_depth=16,
     equations=(
@@ -72,7 +76,8 @@ def build(problem: Problem) -> Program:
     """
     objective = UnivariateObjective(problem)
     return objective.program(
-        scale=objective.scale * objective.total_weight,
+        scale=objective.scale * objective.weight_right,
         search=question_of(problem, objective),
+        listing=listing_of(problem, objective),
         method="threshold-search",
     )

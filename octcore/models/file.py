@@ -19,8 +19,8 @@ from octcore.data.prepare import prepare_rows
 from octcore.encoding.base import Encoding
 from octcore.errors import ModelFileError
 from octcore.serial import jsonable, read_json, versions
-from octcore.solving.run import Run
-from octcore.tree.tree import Tree
+from octcore.solving.run import COST_FIELDS, Run
+from octcore.tree.tree import Tree, labels_array
 
 FORMAT = "octcore-model"
 VERSION = 1
@@ -51,7 +51,11 @@ MODEL_SCHEMA: dict[str, Any] = {
                 },
             },
         },
-        "classes": {"type": "array", "description": "labels in the order of the tree's indices"},
+        "classes": {
+            "description": "answers in the order of the tree's indices: the labels, and 'ask a "
+            "person' where a tree may leave rows to one",
+            "type": "array",
+        },
         "encoding": {
             "description": "how raw columns become the columns that the tree tests",
             "type": "object",
@@ -100,7 +104,7 @@ MODEL_SCHEMA: dict[str, Any] = {
 SUMMARY = (
     "status", "stop_reason", "objective", "bound", "gap", "accuracy", "balanced_accuracy",
     "test_accuracy", "test_balanced_accuracy", "accuracy_ceiling", "majority_accuracy",
-    "n_train", "n_test",
+    "n_train", "n_test", *COST_FIELDS,
 )  # fmt: skip
 
 
@@ -149,7 +153,7 @@ class StoredModel:
         prepared = self.prepare(frame)
         self.encoding.warn_unseen(prepared, self.needed)
         X = self.encoding.transform(prepared)
-        return np.asarray(self.classes)[self.tree.predict_codes(X)]
+        return labels_array(self.classes)[self.tree.predict_codes(X)]
 
     @property
     def needed(self) -> tuple[Column, ...]:
@@ -184,7 +188,7 @@ def model_to_dict(run: Run) -> dict[str, Any]:
             "version": VERSION,
             "target": run.train.target_name,
             "columns": columns,
-            "classes": list(run.classes or run.train.classes),
+            "classes": list(run.tree.classes or run.classes or run.train.classes),
             "encoding": run.encoding.to_dict(),
             "tree": run.tree.to_dict(),
             "settings": dict(run.settings),

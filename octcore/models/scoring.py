@@ -17,6 +17,8 @@ from octcore.data.lookup import find_column, normal
 from octcore.data.text import MISSING_MARKS
 from octcore.errors import DataError
 from octcore.models.file import StoredModel
+from octcore.tasks import ASK
+from octcore.tree.tree import labels_array
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}(?:\.0*)?", re.ASCII)
 
@@ -41,7 +43,7 @@ class Scored:
     """Columns that the model does not know."""
     right: npt.NDArray[np.int8] | None = None
     """Shape ``(n_complete,)``: 1 where the prediction is right, 0 where not, -1 where the file
-    states no label; None when it has no target column."""
+    states no label, -2 where it does and a person is asked; None when it has no target column."""
     target: str | None = None
     """The target column in the spelling of the file."""
 
@@ -71,8 +73,11 @@ class Scored:
         if self.extra:
             verb = "is not a column" if len(self.extra) == 1 else "are not columns"
             found.append(f"{listing(self.extra)} {verb} of the model and not used.")
-        if self.right is not None and self.n_judged < len(self.labels):
-            unknown = len(self.labels) - self.n_judged
+        asked = int((self.labels == ASK).sum())
+        if asked:
+            found.append(f"{count(asked, 'row')} {'is' if asked == 1 else 'are'} left to a person.")
+        unknown = 0 if self.right is None else int((self.right == -1).sum())
+        if unknown:
             found.append(
                 f"{count(unknown, 'row')} with no label, or with one that the model does not know, "
                 f"in {quote(self.target)}; {'it does' if unknown == 1 else 'they do'} not count."
@@ -139,7 +144,7 @@ def score(
             leaf: _share(leaf_counts.get(leaf, ()), k) for leaf, k in model.tree.labels.items()
         }
         confidence = np.array([shares[int(leaf)] for leaf in leaves], dtype=np.float64)
-    labels = np.asarray(model.classes)[codes]
+    labels = labels_array(model.classes)[codes]
     unseen = model.encoding.unseen(prepared, model.needed)
     return Scored(frame, complete, labels, leaves, confidence, unseen, extra, right, target)
 
@@ -157,7 +162,7 @@ def _complete(model: StoredModel, frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
 
 def _share(counts: Sequence[int], code: int) -> float:
     total = sum(counts)
-    return counts[code] / total if total else float("nan")
+    return counts[code] / total if total and code < len(counts) else float("nan")
 
 
 def _check_columns(model: StoredModel, names: Sequence[str]) -> None:
@@ -185,7 +190,8 @@ def _judged(
         return None, None
     code_of = {str(label): code for code, label in enumerate(model.classes)}
     truth = np.array([code_of.get(_label(value, code_of), -1) for value in frame[found[0]]])
-    right = np.where(truth < 0, -1, truth == codes).astype(np.int8)
+    right = np.where(codes < model.tree.n_targets, truth == codes, -2)
+    right = np.where(truth < 0, -1, right).astype(np.int8)
     return str(found[0]), right
 
 

@@ -13,6 +13,7 @@ from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette, ink_on
+from octcore.tasks import ASK
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
@@ -23,7 +24,7 @@ class Confusion:
 
     classes: tuple[Any, ...]
     counts: tuple[tuple[int, ...], ...]
-    """``counts[true][predicted]``."""
+    """``counts[true][answer]``; one answer more than classes where a person may be asked."""
     rows: str
     """Which rows were counted ("training rows", "held-out rows")."""
 
@@ -34,8 +35,9 @@ class Confusion:
 
     @property
     def n_errors(self) -> int:
-        """Rows that are predicted wrongly."""
-        return sum(v for k, row in enumerate(self.counts) for j, v in enumerate(row) if j != k)
+        """Rows that are predicted wrongly; those that a person is asked about are not."""
+        n = len(self.classes)
+        return sum(v for k, row in enumerate(self.counts) for j, v in enumerate(row[:n]) if j != k)
 
 
 def confusion_data(tree: Tree, encoding: Encoding, data: Dataset, rows: str) -> Confusion:
@@ -49,10 +51,11 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
     counts = np.array(record.counts, dtype=float)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     labels = text.unique_labels(record.classes, 24)
-    n = len(labels)
+    n, n_answers = counts.shape
+    answers = [*labels, ASK][:n_answers]
     figure = go.Figure(
         go.Heatmap(
-            x=labels,
+            x=answers,
             y=labels,
             z=_signed(shares),
             zmin=-1,
@@ -72,9 +75,9 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
         layout=base_layout(palette, has_legend=False, height=max(214, 104 + 40 * n)),
     )
     for true in range(n):
-        for predicted in range(n):
+        for predicted in range(n_answers):
             value = int(counts[true, predicted])
-            strong = shares[true, predicted] > 0.55
+            strong = shares[true, predicted] > 0.55 and predicted < n
             ground = "#0072B2" if true == predicted else "#D55E00"
             figure.add_annotation(
                 x=predicted,
@@ -91,6 +94,10 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
 
 
 def _signed(shares: np.ndarray) -> np.ndarray:
-    """Hits count as positive, errors as negative, so that two colours tell them apart."""
-    signs = np.where(np.eye(len(shares), dtype=bool), 1.0, -1.0)
+    """Hits count as positive, errors as negative, so that two colours tell them apart.
+
+    Asking a person is neither.
+    """
+    signs = np.where(np.eye(*shares.shape, dtype=bool), 1.0, -1.0)
+    signs[:, len(shares) :] = 0.0
     return signs * shares

@@ -83,6 +83,7 @@ class Price:
 
     before: float
     after: float
+    """`before`, `after`: accuracy; where answers have costs, the mean cost of a row."""
     leaves: int
     """Leaves of the new tree minus leaves of the old one."""
     low: float | None
@@ -92,6 +93,8 @@ class Price:
     own_optima: bool | None = None
     """Where the objectives differ: whether each tree is optimal for its own; None where they are
     the same."""
+    of_costs: bool = False
+    """Whether answers have costs."""
 
     @property
     def accuracy(self) -> float:
@@ -116,27 +119,32 @@ def price_data(before: Run, after: Run, same_objective: bool = True) -> Price | 
     """
     if before.tree is None or after.tree is None:
         return None
-    assert before.accuracy is not None
-    assert after.accuracy is not None
+    of_costs = before.asked.has_task
+    shares = [run.mean_cost if of_costs else run.accuracy for run in (before, after)]
+    assert shares[0] is not None
+    assert shares[1] is not None
     low = high = None
     if before.is_optimal and before.objective is not None and after.objective is not None:
         high = before.objective - after.objective
         bound = after.objective if after.is_optimal else after.bound
         low = None if bound is None else max(0.0, before.objective - bound)
     return Price(
-        before.accuracy,
-        after.accuracy,
+        shares[0],
+        shares[1],
         after.tree.n_leaves - before.tree.n_leaves,
         low if same_objective else None,
         high if same_objective else None,
         None if same_objective else before.is_optimal and after.is_optimal,
+        of_costs,
     )
 
 
 def price_words(price: Price, change: str) -> str:
     """State the price in accuracy points, and honestly what is proven about it."""
     points = 100 * price.accuracy
-    if abs(price.accuracy) < NOTHING:
+    if price.of_costs:
+        first = _cost_words(price, change)
+    elif abs(price.accuracy) < NOTHING:
         first = f"{change} costs nothing: accuracy stays {100 * price.after:.1f} %"
     elif points > 0:
         first = (
@@ -152,6 +160,16 @@ def price_words(price: Price, change: str) -> str:
         number, word = abs(price.leaves), "more" if price.leaves > 0 else "fewer"
         first += f", with {number} {word} {'leaf' if number == 1 else 'leaves'}"
     return first + ". " + _proof_words(price)
+
+
+def _cost_words(price: Price, change: str) -> str:
+    rise = price.after - price.before
+    if abs(rise) < NOTHING:
+        return f"{change} costs nothing: the answers cost {price.after:.4g} a row as before"
+    how = f"raises the cost of the answers by {rise:.4g} a row"
+    if rise < 0:
+        how = f"lowers the cost of the answers by {-rise:.4g} a row, paid for with leaves"
+    return f"{change} {how}: {price.before:.4g} becomes {price.after:.4g}"
 
 
 def _proof_words(price: Price) -> str:
@@ -185,6 +203,11 @@ def _change(name: str, value: Any) -> str:
         return "not using " + " or ".join(f"{a} together with {b}" for a, b in value)
     if name == "feature_once_per_path":
         return "testing no feature twice on a path"
+    if name == "monotone":
+        ways = {"up": "only rise", "down": "only fall"}
+        return "letting the prediction " + " and ".join(
+            f"{ways[way]} with {column}" for column, way in value.items()
+        )
     if name == "class_weight":
         return f"weighing {_weights(value)}"
     if name == "min_recall":

@@ -30,6 +30,8 @@ CLASS_MARKERS = (
     "hourglass",
     "bowtie",
 )
+ASK_COLOUR = "#8a94a3"
+"""Of leaves that leave their rows to a person: no class looks like it."""
 DARK_INK, LIGHT_INK = "#14181f", "#ffffff"
 
 
@@ -55,11 +57,15 @@ class Palette:
     refuted claim."""
 
     def class_colour(self, index: int) -> str:
-        """Colour of a class by its index."""
+        """Colour of a class by its index; of asking a person for -1."""
+        if index < 0:
+            return ASK_COLOUR
         return CLASS_COLOURS[index % len(CLASS_COLOURS)]
 
     def class_marker(self, index: int) -> str:
-        """Plotly marker symbol of a class by its index."""
+        """Plotly marker symbol of a class by its index; of asking a person for -1."""
+        if index < 0:
+            return "circle"
         return CLASS_MARKERS[index % len(CLASS_MARKERS)]
 
     def class_tint(self, index: int, opacity: float = 0.22) -> str:

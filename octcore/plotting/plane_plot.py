@@ -189,7 +189,7 @@ def _dots_of(
     X, margins, others = computed
     rows = _shown_rows(len(X))
     frame = data.frame.iloc[rows]
-    leaves, predicted = tree.apply(X), tree.predict_codes(X)
+    leaves = tree.apply(X)
     in_slice = leaves[rows]
     used = sorted({encoding.columns[j].raw for j in tree.used_features} & set(others))
     if used:
@@ -202,7 +202,7 @@ def _dots_of(
         jittered(up, up.positions(frame), 1),
         data.codes[rows],
         leaves[rows],
-        (predicted != data.codes)[rows],
+        tree.is_wrong(X, data.codes)[rows],
         {
             node: np.isin(rows, margin.rows[margin.support])
             for node, margin in margins.items()

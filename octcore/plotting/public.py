@@ -57,7 +57,11 @@ def tree(run: Run, theme: str = "light") -> go.Figure:
         if node > 1:
             _edge(figure, boxes[node // 2], box, palette)
     for node, box in boxes.items():
-        fill = palette.class_colour(found.labels[node]) if node in found.labels else palette.surface
+        fill = (
+            palette.class_colour(found.class_of(found.labels[node]))
+            if node in found.labels
+            else palette.surface
+        )
         _box(figure, box, fill, palette)
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False, range=[bottom + 8, 0])

@@ -14,6 +14,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.plane_plot import typical_values
+from octcore.tasks import ASK
 from octcore.tree import metrics
 from octcore.tree.raw_units import left_condition, raw_plane
 from octcore.tree.tree import Tree
@@ -173,8 +174,12 @@ def used_columns(tree: Tree, encoding: Encoding) -> tuple[str, ...]:
 
 def sentence(path: RowPath, shares: tuple[ClassShare, ...], title: str) -> str:
     """Say where the row ends and how sure that is, in Markdown."""
-    share = shares[path.label]
+    start = title[0].upper() + title[1:]
     total = sum(s.train for s in shares)
+    if path.label >= len(shares):
+        came = text.count(total, "training row")
+        return f"{start} ends in **leaf {path.leaf}: {ASK}**, as do {came}."
+    share = shares[path.label]
     if not total:
         sure = "no training row gets there, so there is no confidence to state"
     else:
@@ -186,5 +191,4 @@ def sentence(path: RowPath, shares: tuple[ClassShare, ...], title: str) -> str:
     if share.test is not None and held:
         sure += f", and {share.test:,} of {text.count(held, 'held-out row')}"
         sure += f" ({text.percent(share.test_share)})"
-    start = title[0].upper() + title[1:]
     return f"{start} ends in **leaf {path.leaf}: predicts {text.markdown(share.label)}**; {sure}."

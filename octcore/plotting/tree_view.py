@@ -49,6 +49,9 @@ class TreeView:
 
     nodes: tuple[NodeView, ...]
     classes: tuple[str, ...]
+    """What leaves answer, in the order of their indices; the last may be asking a person."""
+    n_targets: int
+    """Classes of rows."""
     badge: str
     proven: bool
     refuted: bool = False
@@ -76,7 +79,8 @@ def tree_view_data(
     margins : mapping of int to float or None
         Margin width of split nodes, where the formulation has margins.
     """
-    classes = tuple(text.printable(label) for label in data.classes)
+    answers = tree.classes if tree.n_targets < tree.n_classes else data.classes
+    classes = tuple(text.printable(label) for label in answers)
     views = []
     histograms = node_histograms(tree, encoding, data)
     for node, summary in metrics.node_summaries(
@@ -87,7 +91,11 @@ def tree_view_data(
             NodeView(
                 node,
                 classes[label] if label is not None else text.printable(words[node], WORDS_SHOWN),
-                _detail(summary, label, (margins or {}).get(node)),
+                _detail(
+                    summary,
+                    None if label is None else tree.class_of(label),
+                    (margins or {}).get(node),
+                ),
                 summary.n_samples,
                 summary.class_counts,
                 label,
@@ -95,7 +103,7 @@ def tree_view_data(
                 histograms.get(node),
             )
         )
-    return TreeView(tuple(views), classes, badge, proven)
+    return TreeView(tuple(views), classes, tree.n_targets, badge, proven)
 
 
 def _detail(summary: metrics.NodeSummary, label: int | None, margin: float | None) -> str:
@@ -104,6 +112,8 @@ def _detail(summary: metrics.NodeSummary, label: int | None, margin: float | Non
         return rows if margin is None else f"{rows} · margin {margin:.3g}"
     if summary.n_samples == 0:
         return "no training row"
+    if label < 0:
+        return rows
     right = summary.n_samples - summary.errors
     return f"{rows} · {100 * right / summary.n_samples:.0f} % right"
 
@@ -150,7 +160,7 @@ def component_data(
         },
         "classes": [
             {"name": name, "colour": palette.class_colour(k), "marker": palette.class_marker(k)}
-            for k, name in enumerate(view.classes)
+            for name, k in zip(view.classes, [*range(view.n_targets), -1], strict=False)
         ],
         "nodes": [
             {

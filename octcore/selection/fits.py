@@ -14,6 +14,7 @@ from octcore.data.dataset import Dataset
 from octcore.errors import CancelledError, OctError, SettingsError
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
+from octcore.tasks import task_of
 from octcore.tree import metrics
 
 Candidate = tuple[tuple[str, Any], ...]
@@ -41,6 +42,14 @@ class Fit:
     seconds: float
     error: str = ""
     """Why the candidate could not be trained; empty when it could."""
+    mean_cost: float | None = None
+    """Where answers have costs: that of the rows that `accuracy` is about, which then counts those
+    only that get a class."""
+
+    @property
+    def score(self) -> float | None:
+        """What candidates are chosen by: accuracy, or 1 - mean cost."""
+        return self.accuracy if self.mean_cost is None else 1.0 - self.mean_cost
 
 
 Job = tuple[Candidate, int, int, Sequence[int], Sequence[int]]
@@ -153,10 +162,14 @@ def judged(run: Run, data: Dataset, job: Job) -> Fit:
     if run.tree is None:
         reason = f"No tree: {run.stop_reason}."
         return _failed(job, run.status, run.timings["total"], reason)
-    accuracy = None
+    accuracy = mean_cost = None
     if check_rows:
         rest = data.subset(np.array(check_rows, dtype=np.int64))
-        accuracy = metrics.accuracy(run.tree, run.encoding.transform(rest.frame), rest.codes)
+        task = task_of(run.asked.costs, run.asked.refer, run.classes)
+        answers = run.tree.predict_codes(run.encoding.transform(rest.frame))
+        if (answers < len(run.classes)).any():
+            accuracy = float((answers == rest.codes)[answers < len(run.classes)].mean())
+        mean_cost = task.mean_cost(rest.codes, answers) if run.asked.has_task else None
     return Fit(
         candidate,
         outer,
@@ -168,6 +181,7 @@ def judged(run: Run, data: Dataset, job: Job) -> Fit:
         run.status,
         run.gap,
         run.timings["total"],
+        mean_cost=mean_cost,
     )
 
 

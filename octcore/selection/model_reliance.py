@@ -49,7 +49,7 @@ def tree_reliance(tree: Tree, X: np.ndarray, y: np.ndarray, groups: np.ndarray) 
     """
     right = {node: split.goes_right(X) for node, split in tree.splits.items()}
     feature = {node: int(groups[split.features[0]]) for node, split in tree.splits.items()}
-    wrong = float((tree.predict_codes(X) != y).mean())
+    wrong = float(tree.is_wrong(X, y).mean())
     losses = {}
     for chosen in sorted(set(feature.values())):
         permuted = 0.0
@@ -64,7 +64,8 @@ def tree_reliance(tree: Tree, X: np.ndarray, y: np.ndarray, groups: np.ndarray) 
                 else:
                     stays = stays & here
                 node = parent
-            permuted += float(passes.mean()) * float((stays & (y != label)).mean())
+            wrong_here = stays & (y != label) & (tree.class_of(label) >= 0)
+            permuted += float(passes.mean()) * float(wrong_here.mean())
         losses[chosen] = permuted - wrong
     return losses
 

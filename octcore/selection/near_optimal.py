@@ -22,11 +22,11 @@ from octcore.engines.base import Outcome, StopReason
 from octcore.engines.events import Clock, Event, Recorder
 from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
-from octcore.formulations.shared.question import question_of
+from octcore.formulations.shared.constraint_kinds import refuse_coupled
+from octcore.formulations.shared.question import in_copies, instance_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import FloatRange, check_all, fraction_in_words, unknown_name
-from octcore.search.near_optimal.instance import BORDER, Instance, make_instance
+from octcore.search.near_optimal.instance import BORDER, Instance
 from octcore.search.near_optimal.tree_set import TreeGraph, TreeQuery, find_trees
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.tree import PathTree, heap
@@ -36,7 +36,7 @@ from octcore.solving.finish import finish
 from octcore.solving.prepare import Prepared, prepare
 from octcore.solving.run import Run
 from octcore.solving.settings import check_settings
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Split, Tree
 
 TOLERANCE = FloatRange(
     "tolerance",
@@ -45,6 +45,8 @@ TOLERANCE = FloatRange(
     low=0.0,
     high=1.0,
 )
+FORMULATION = "threshold-search"
+"""What trees are counted of: the one that `octcore.solve` solves when nothing is said."""
 SOURCE = "near-optimal trees"
 MOST_REQUIRED = 6
 """Features that all trees of a restriction may have to test; each doubles the counting."""
@@ -73,6 +75,7 @@ class _Filter:
     required: tuple[int, ...] = ()
     banned: tuple[int, ...] = ()
     max_leaves: int | None = None
+    gain: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +84,11 @@ class NearOptimalTrees:
 
     A tree is a leaf, or a split that leaves rows on both sides with a tree on each; a leaf predicts
     the heaviest class of its rows, the first of equal ones.  Two trees differ if they differ as
-    trees, also where they predict alike.  Encoded columns that part all rows alike (copies and
-    complements) count once, by the first of them; `same_columns` names the others.  Penalty and
-    tolerance are read as `octcore.parameters.as_fraction` says and compared as fractions: a tree
-    exactly on the border is in.
+    trees, also where they predict alike.  A split tests a column against the middle between two of
+    its neighbouring values among all rows; thresholds that part all rows alike, or the other way
+    round, count once, by the first of them, in whatever column (`same_columns` names columns of
+    which all do).  Penalty and tolerance are read as `octcore.parameters.as_fraction` says and
+    compared as fractions: a tree exactly on the border is in.
 
     Parameters
     ----------
@@ -114,24 +118,30 @@ class NearOptimalTrees:
     @property
     def leaf_penalty(self) -> float:
         """Price of a leaf in accuracy."""
-        return float(self._instance.penalty / self._instance.total)
+        return float(self._in_rows(self._instance.penalty))
 
     @property
     def optimum(self) -> float:
         """Best objective of an allowed tree, proven; also of the set this one was narrowed from."""
-        return float(1 - self.graph.optimum / self._instance.total)
+        problem = self.prepared.problem
+        share = self._in_rows(self._instance.total - self.graph.optimum)
+        return float(share) + problem.offset / problem.total_weight
 
     @property
     def tolerance(self) -> float:
         """How far below the optimum a tree of the set may be."""
-        return float(self._filter.margin / self._instance.total)
+        return float(self._in_rows(self._filter.margin))
+
+    def _in_rows(self, cost: Fraction | int) -> Fraction:
+        """A cost in units of the instance as a share of the weight of all rows."""
+        return cost / self._instance.total / in_copies(self.prepared.problem, Fraction(1))
 
     @property
     def statements(self) -> tuple[str, ...]:
         """How the settings were read, and whether trees lie next to the border."""
         instance, margin = self._instance, self._filter.margin
         found = [
-            f"the {what} is {fraction_in_words(cost / instance.total)}"
+            f"the {what} is {fraction_in_words(self._in_rows(cost))}"
             for what, cost in (("price of a leaf", instance.penalty), ("tolerance", margin))
         ]
         inside, outside = self._query.near_border
@@ -171,7 +181,7 @@ class NearOptimalTrees:
         """Steps of the count: distance from the optimum, leaves, and trees at it, ascending."""
         steps: dict[tuple[Fraction, int], int] = {}
         for (errors, leaves, _), n in self._query.cells.items():
-            loss = (self._instance.cost(errors, leaves) - self.graph.optimum) / self._instance.total
+            loss = self._in_rows(self._instance.cost(errors, leaves) - self.graph.optimum)
             steps[loss, leaves] = steps.get((loss, leaves), 0) + n
         return tuple((float(loss), leaves, n) for (loss, leaves), n in sorted(steps.items()))
 
@@ -181,7 +191,8 @@ class NearOptimalTrees:
         found = dict.fromkeys(self.encoding.raw_features, 0)
         for column, n in self._query.roots().items():
             if column >= 0:
-                found[self.encoding.raw_features[self._groups[column]]] += n
+                group = self.encoding.groups[self._instance.table.original[column]]
+                found[self.encoding.raw_features[group]] += n
         return found
 
     @cached_property
@@ -193,12 +204,14 @@ class NearOptimalTrees:
     @property
     def same_columns(self) -> dict[str, tuple[str, ...]]:
         """Encoded columns that part all rows like another one, by the one that stands for them."""
-        columns, names = self._instance.columns, self.encoding.names
+        table, names, X = self._instance.table, self.encoding.names, self.prepared.problem.X
         found: dict[str, list[str]] = {}
-        for j, position in enumerate(columns.position):
-            if position >= 0 and columns.kept[position] != j:
-                name = f"not {names[j]}" if columns.flipped[j] else names[j]
-                found.setdefault(names[columns.kept[position]], []).append(name)
+        for j, position in enumerate(table.twin):
+            kept = table.original[position]
+            if position >= 0 and kept != j:
+                low = X[:, kept].argmin()  # where the other column is largest if it is turned round
+                turned = X[low, j] > X[:, j].min()
+                found.setdefault(names[kept], []).append(f"not {names[j]}" if turned else names[j])
         return {kept: tuple(others) for kept, others in found.items()}
 
     def trees(self, k: int) -> tuple[Tree, ...]:
@@ -228,8 +241,8 @@ class NearOptimalTrees:
         """Weighted accuracy minus penalty times leaves, recomputed by routing the rows."""
         problem = self.prepared.problem
         hit = tree.predict_codes(problem.X) == problem.y
-        share = float(problem.weights[hit].sum() / problem.weights.sum())
-        return share - self.leaf_penalty * tree.n_leaves
+        right = float(problem.weights[hit].sum()) + problem.offset
+        return right / problem.total_weight - self.leaf_penalty * tree.n_leaves
 
     def restrict(
         self,
@@ -237,6 +250,7 @@ class NearOptimalTrees:
         without_features: Sequence[str] = (),
         max_leaves: int | None = None,
         tolerance: float | None = None,
+        gain: bool = False,
     ) -> NearOptimalTrees:
         """Return the trees of this set that meet further conditions, as a set of the same kind.
 
@@ -246,6 +260,8 @@ class NearOptimalTrees:
             Raw features that every tree must test, and that none may.
         tolerance : float or None
             Distance from the optimum, at most that of this set.
+        gain : bool
+            Whether every split has to lower the errors: one that does not costs a leaf for nothing.
 
         Raises
         ------
@@ -256,7 +272,8 @@ class NearOptimalTrees:
         margin = old.margin
         if tolerance is not None:
             check_all((TOLERANCE,), {"tolerance": tolerance}, "restrict")
-            margin = self.prepared.problem.fraction(tolerance) * self._instance.total
+            problem = self.prepared.problem
+            margin = in_copies(problem, problem.fraction(tolerance)) * self._instance.total
             if margin > old.margin:
                 raise SettingsError(
                     "TOLERANCE_TOO_LARGE",
@@ -278,6 +295,7 @@ class NearOptimalTrees:
             tuple(sorted(set(required))),
             tuple(sorted(set(banned))),
             min(limits, default=None),
+            old.gain or gain,
         )
         return replace(self, _filter=new)
 
@@ -309,6 +327,7 @@ class NearOptimalTrees:
                 "with_features": self._names(self._filter.required),
                 "without_features": self._names(self._filter.banned),
                 "max_leaves": self._filter.max_leaves,
+                "gain": self._filter.gain,
                 "count": self.count,
                 "counts": [
                     {"errors": _plain_number(errors), "leaves": leaves, "trees": n}
@@ -352,7 +371,7 @@ class NearOptimalTrees:
 
     @cached_property
     def _groups(self) -> np.ndarray:
-        return self.encoding.groups[self._instance.columns.kept]
+        return self.encoding.groups[self._instance.thresholds.column]
 
     @cached_property
     def _query(self) -> TreeQuery:
@@ -364,11 +383,16 @@ class NearOptimalTrees:
             self._groups,
             chosen.required,
             chosen.banned,
+            chosen.gain,
         )
 
     def _tree(self, nested: PathTree) -> Tree:
-        problem = self.prepared.problem
-        tree = heap(nested, problem.n_features, problem.n_classes)
+        problem, known = self.prepared.problem, self._instance.thresholds
+
+        def split(number: int) -> Split:
+            return Split.on_feature(known.column[number], known.value[number])
+
+        tree = heap(nested, problem.n_features, problem.n_classes, split)
         return tree.named(self.prepared.train.classes, self.encoding.names)
 
     def _feature(self, name: str) -> int:
@@ -393,18 +417,21 @@ def near_optimal(
     on_event: Callable[[NearOptimalEvent], None] | None = None,
     cancel: Callable[[], bool] | None = None,
     test_size: float = 0.0,
+    costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+    refer: float | None = None,
 ) -> NearOptimalTrees:
     """Find all trees whose objective is at least the optimum minus a tolerance.
 
     The objective is weighted accuracy minus ``leaf_penalty`` times the number of leaves, as in
-    `path-search`; trees test one encoded column per split.
+    `threshold-search`; trees test one column per split, numbers against any threshold.
 
     Parameters
     ----------
     data : Dataset
         Rows with a target.
     encoding : str
-        A binary encoding, or ``"auto"`` for QT-5.
+        ``"auto"`` for the columns that `octcore.solve` uses: all thresholds of numbers, and a
+        column for every category; or any other, as QT-5 for five thresholds a column.
     depth : int
         Largest depth.
     params : mapping or None
@@ -426,6 +453,9 @@ def near_optimal(
         Asked often; a true answer ends the search.
     test_size : float
         Share of the rows held out; the search never sees them, trees can be judged on them.
+    costs, refer
+        As in `octcore.solve`, where what an error costs depends on the true class alone, as it does
+        with two classes; other tables, and asking a person, are refused.
 
     Raises
     ------
@@ -440,7 +470,7 @@ def near_optimal(
     parsed = Constraints.parse(constraints)
     _refuse(parsed, params)
     settings = check_settings(
-        formulation="path-search",
+        formulation=FORMULATION,
         encoding=encoding,
         depth=depth,
         params=params,
@@ -448,20 +478,24 @@ def near_optimal(
         time_limit=time_limit,
         seed=seed,
         test_size=test_size,
+        costs=costs,
+        refer=refer,
     )
     if settings.test_size:
         importlib.import_module("sklearn.model_selection")  # takes a second; no clock runs yet
     start = time.perf_counter()
     prepared = prepare(data, settings)
     clock = _Clock(start, settings.time_limit, on_event, cancel)
-    instance = _instance(prepared, prepared.problem.fraction(tolerance))
+    problem = prepared.problem
+    objective = UnivariateObjective(problem)
+    instance = instance_of(problem, objective, problem.fraction(tolerance))
     graph = _graph(prepared, instance, clock)
     if graph is None:
         raise SettingsError(
             "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"
         )
-    clock.report("finished", graph.counter.costs.scored)
-    graph.counter.costs.guard = lambda done: None  # later questions are not timed
+    clock.report("finished", graph.counter.ground.scored)
+    graph.counter.ground.guard = lambda done: None  # later questions are not timed
     return NearOptimalTrees(prepared, graph, clock.seconds, _Filter(instance.tolerance))
 
 
@@ -481,7 +515,7 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
         program.sense, Clock(prepared.settings.time_limit), events.append, program.granularity
     )
     recorder.incumbent(
-        objective, tree.named(prepared.train.classes, prepared.encoding.names), SOURCE
+        objective, tree.named(prepared.task.answers, prepared.encoding.names), SOURCE
     )
     recorder.bound(optimum)
     best = recorder.is_closed
@@ -489,19 +523,13 @@ def run_of_tree(prepared: Prepared, tree: Tree, optimum: float, seconds: float) 
     recorder.finished(reason.value)
     distance = 0.0 if best else optimum - objective
     words = f"within {distance:.4g} of the proven optimum {optimum:.6g}, chosen among good trees"
-    outcome = Outcome(reason, "path-search" if best else "near-optimal", claims=(words,))
+    outcome = Outcome(reason, FORMULATION if best else "near-optimal", claims=(words,))
     return finish(prepared, tuple(events), outcome, seconds, program)
 
 
 def _refuse(constraints: Constraints, params: Mapping[str, Any] | None) -> None:
     """Refuse what would tie subtrees together, or is not on the scale of the tolerance."""
-    for name in sorted(constraints.active - BY_SUBTREE):
-        raise SettingsError(
-            "CONSTRAINT_NOT_EXPRESSIBLE",
-            f"Near-optimal trees cannot be counted under {name}, which ties the subtrees together; "
-            "count without it and choose among the trees.",
-            name,
-        )
+    refuse_coupled(constraints.active, "Near-optimal trees cannot be counted")
     if params and params.get("split_weight") is not None:
         raise SettingsError(
             "NOT_ON_THIS_SCALE",
@@ -559,54 +587,25 @@ class _Clock:
             self.on_event(NearOptimalEvent(self.phase, self.last, done))
 
 
-def _instance(prepared: Prepared, tolerance: Fraction) -> Instance:
-    problem = prepared.problem
-    constraints = problem.constraints
-    weights = np.ones(problem.n_classes)
-    classes, first = np.unique(problem.y, return_index=True)
-    weights[classes] = problem.weights[first]
-    roots = None
-    if constraints.root_feature is not None:
-        roots = problem.groups == problem.context.raw_index(constraints.root_feature)
-    return make_instance(
-        problem.X,
-        problem.y,
-        problem.n_classes,
-        problem.depth,
-        problem.fraction(problem.params["leaf_penalty"]),
-        tolerance,
-        class_weight=weights,
-        min_samples_leaf=constraints.min_samples_leaf or 1,
-        max_leaves=constraints.leaf_limit,
-        forbidden=problem.forbidden_columns,
-        roots=roots,
-    )
-
-
 def _graph(prepared: Prepared, instance: Instance, clock: _Clock) -> TreeGraph | None:
     """Graph of the near-optimal trees; None if no tree keeps the constraints."""
     known = None
-    if prepared.problem.constraints.leaf_limit is not None:
-        known = _limited_cost(prepared, instance, clock)
+    if instance.class_weight is None or prepared.problem.constraints.leaf_limit is not None:
+        known = _known_cost(instance, clock)
         if known is None:
             return None
     return find_trees(instance, clock.guard, clock.report, known, clock.stopped)
 
 
-def _limited_cost(prepared: Prepared, instance: Instance, clock: _Clock) -> Fraction | None:
-    """Cost of the best tree with limited leaves, None if there is no tree.
+def _known_cost(instance: Instance, clock: _Clock) -> Fraction | None:
+    """Cost of a tree that the exact search finds optimal, None if there is no tree.
 
-    Only a starting point: the optimum itself is the least cost among the trees counted.
+    Only a starting point, as that search takes costs within rounding for equal: the optimum itself
+    is the least cost among the trees counted.
     """
-    problem = prepared.problem
-    asked = question_of(problem, UnivariateObjective(problem))
-    found = answer(asked, cancel=clock.cancel, time_limit=clock.time_limit)
+    found = answer(instance.question, cancel=clock.cancel, time_limit=clock.time_limit)
     clock.guard(found.subtrees)
-    if found.tree is None:
-        return None
-    wrong = found.tree.predict_codes(problem.X) != problem.y
-    errors = int(instance.weight[problem.y[wrong]].sum())
-    return instance.cost(errors, found.tree.n_leaves)
+    return None if found.tree is None else instance.cost_of(found.tree)
 
 
 def _plain(number: Fraction) -> int | Fraction:

@@ -104,7 +104,7 @@ def rules_table(trees: Iterable[tuple[Tree, float]], rows: Rows) -> pd.DataFrame
             "rule": " and ".join(rule.conditions) or "anything",
             "class": rule.label,
             "rows": rule.n_samples,
-            "right": rule.class_counts[tree.labels[rule.leaf]],
+            "right": rule.right,
         }
         for number, (tree, objective) in enumerate(trees, start=1)
         for rule in rules(tree, rows.encoding, rows.X, rows.y)
@@ -114,7 +114,7 @@ def rules_table(trees: Iterable[tuple[Tree, float]], rows: Rows) -> pd.DataFrame
 
 
 def _correct(tree: Tree, leaf: int, summaries: dict[int, NodeSummary]) -> int:
-    return int(summaries[leaf].class_counts[tree.labels[leaf]])
+    return summaries[leaf].right(tree.labels[leaf])
 
 
 def _nested(tree: Tree, node: int, summaries: dict[int, NodeSummary], plus: int) -> dict[str, Any]:

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from octcore import kernels
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.errors import SettingsError
+from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.search.univariate.by_leaves import optimal_by_leaves, penalty_breakpoints
@@ -121,11 +123,11 @@ def penalty_path(
     data : Dataset
         Rows with a target.
     encoding : str
-        A binary encoding, or ``"auto"`` for QT-5.
+        What splits test; ``"auto"``: all thresholds, the columns that `octcore.solve` works on.
     depth : int
         Largest depth.
     constraints : mapping or None
-        Any that `path-search` keeps.
+        Those that tie no two subtrees together.
     time_limit : float
         Seconds; half a path proves nothing, so an early end is an error.
     test_size : float
@@ -143,7 +145,7 @@ def penalty_path(
         If it was stopped or the time ran out.
     """
     settings = check_settings(
-        formulation="path-search",
+        formulation="threshold-search",
         encoding=encoding,
         depth=depth,
         constraints=constraints,
@@ -151,7 +153,8 @@ def penalty_path(
         test_size=test_size,
         seed=seed,
     )
-    start = time.perf_counter()
+    refuse_coupled(settings.constraints.active, "The best tree of every size cannot be searched")
+    start = time.perf_counter() - kernels.spent()
     prepared = prepare(data, settings)
     asked = question_of(prepared.problem, UnivariateObjective(prepared.problem))
     optima = optimal_by_leaves(asked, cancel, settings.time_limit)
@@ -170,7 +173,8 @@ def penalty_path(
             high = None if np.isinf(span.high) else span.high
             step = replace(step, low=span.low, high=high)
         steps.append(step)
-    return PenaltyPath(tuple(steps), prepared.encoding, settings.depth, time.perf_counter() - start)
+    seconds = time.perf_counter() - kernels.spent() - start
+    return PenaltyPath(tuple(steps), prepared.encoding, settings.depth, seconds)
 
 
 def _step(prepared: Prepared, tree: Tree) -> PathStep:

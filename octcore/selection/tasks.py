@@ -107,11 +107,25 @@ def run_binarization(
     return {"is_complete": path.is_complete}
 
 
+def run_refer(
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+) -> dict[str, Any]:
+    """Solve at several prices of asking a person; every point is told at once."""
+    from octcore.selection.refer_path import ReferPoint, refer_path
+
+    def told(point: ReferPoint, done: int, total: int) -> None:
+        tell({"point": vars(point), "done": done, "total": total})
+
+    points = refer_path(data, on_point=told, cancel=cancel, **settings)
+    return {"points": [vars(point) for point in points]}
+
+
 TASKS: dict[str, Task] = {
     "alternatives": run_alternatives,
     "binarization": run_binarization,
     "meeting": run_meeting,
     "path": run_path,
+    "refer": run_refer,
     "select": run_select,
     "tune": run_tune,
     "verify": run_verify,

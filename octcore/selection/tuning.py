@@ -53,11 +53,13 @@ class TuneResult:
         for candidate in dict.fromkeys(fit.candidate for fit in self.fits):
             mine = [f for f in self.fits if f.candidate == candidate and f.inner >= 0]
             scores = [f.accuracy for f in mine if f.accuracy is not None]
+            costs = [f.mean_cost for f in mine if f.mean_cost is not None]
             lines.append(
                 {
                     **dict(candidate),
                     "accuracy": float(np.mean(scores)) if scores else None,
                     "spread": float(np.std(scores)) if scores else None,
+                    **({"mean cost": float(np.mean(costs))} if costs else {}),
                     "features": float(np.mean([f.features for f in mine])),
                     "leaves": float(np.mean([f.leaves for f in mine])),
                     "proven": sum(f.status == "optimal" for f in mine),
@@ -107,6 +109,8 @@ def tune(
     backend: str | None = None,
     on_fit: Callable[[Fit, int, int], None] | None = None,
     cancel: Callable[[], bool] | None = None,
+    costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+    refer: float | None = None,
 ) -> TuneResult:
     """Choose hyperparameters by a protocol of the papers.
 
@@ -139,6 +143,8 @@ def tune(
     cancel : callable or None
         Asked after every training, and during it where it runs right here; a true answer ends the
         search.
+    costs, refer
+        As in `octcore.solve`; candidates are then chosen by mean cost instead of accuracy.
 
     Raises
     ------
@@ -159,6 +165,8 @@ def tune(
         "engine": engine,
         "time_limit": time_limit,
         "seed": seed,
+        "costs": costs,
+        "refer": refer,
     }
     plans = {candidate: _settings(fixed, candidate) for candidate in candidates}
     for plan in plans.values():
@@ -244,9 +252,10 @@ def _settings(fixed: Mapping[str, Any], candidate: Candidate) -> dict[str, Any]:
 def choose(fits: Sequence[Fit], choice: str) -> Candidate:
     """Pick the winner of one outer split.
 
-    By accuracy: best mean validation accuracy, first in the grid on ties.  By features: among the
-    candidates within `NEAR_BEST` of the best, the fewest features, then the best accuracy.  By one
-    error: the same among those within a standard error of the best, over its folds.
+    By accuracy: best mean validation accuracy, or least mean cost where answers have costs, first
+    in the grid on ties.  By features: among the candidates within `NEAR_BEST` of the best, the
+    fewest features, then the best accuracy.  By one error: the same among those within a standard
+    error of the best, over its folds.
 
     Raises
     ------
@@ -259,7 +268,7 @@ def choose(fits: Sequence[Fit], choice: str) -> Candidate:
         mine = [fit for fit in fits if fit.candidate == candidate]
         if any(fit.error for fit in mine):
             continue
-        found = [fit.accuracy for fit in mine if fit.accuracy is not None]
+        found = [fit.score for fit in mine if fit.score is not None]
         scores[candidate] = (float(np.mean(found)), float(np.mean([fit.features for fit in mine])))
         errors[candidate] = float(np.std(found) / np.sqrt(max(1, len(found) - 1)))
     if not scores:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from octcore.data.dataset import Dataset
 from octcore.data.findings import listing
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.engines.base import Outcome, StopReason
@@ -28,15 +29,15 @@ ALL_THRESHOLDS = frozenset({"raw", "scaled", "none", "one-hot"})
 
 def named(tree: Tree, prepared: Prepared) -> Tree:
     """Return the tree carrying the class labels and column names of the request."""
-    return tree.named(prepared.train.classes, prepared.encoding.names)
+    return tree.named(prepared.task.answers, prepared.encoding.names)
 
 
 @dataclass(frozen=True)
 class _Scores:
     accuracy: float | None = None
     balanced: float | None = None
-    test: float | None = None
-    test_balanced: float | None = None
+    mean_cost: float | None = None
+    referred: float | None = None
 
 
 def finish(
@@ -63,8 +64,12 @@ def finish(
     status = _status(outcome, tree)
     if status == "infeasible":  # there is nothing that a bound would be about
         bound = None
-    scores = _scores(prepared, tree)
-    counts = np.bincount(problem.y, minlength=problem.n_classes)
+    scores = _scores(prepared, tree, problem.context.X, prepared.train)
+    test = _Scores()
+    if prepared.test is not None and prepared.test.y is not None:
+        X = prepared.encoding.transform(prepared.test.frame)
+        test = _scores(prepared, tree, X, prepared.test)
+    counts = np.bincount(problem.context.y)
     return Run(
         settings={**prepared.settings.to_dict(), "data": _data_record(prepared)},
         status=status,
@@ -79,13 +84,15 @@ def finish(
         trace=Trace(events),
         accuracy=scores.accuracy,
         balanced_accuracy=scores.balanced,
-        test_accuracy=scores.test,
-        test_balanced_accuracy=scores.test_balanced,
-        accuracy_ceiling=metrics.accuracy_ceiling(problem.X, problem.y),
+        test_accuracy=test.accuracy,
+        test_balanced_accuracy=test.balanced,
+        accuracy_ceiling=None
+        if prepared.task.can_ask
+        else metrics.accuracy_ceiling(problem.context.X, problem.context.y),
         majority_accuracy=float(counts.max() / counts.sum()),
         timings={"encode": prepared.encode_seconds, **outcome.seconds, "total": seconds},
         model_size={} if outcome.size is None else outcome.size.to_dict(),
-        values={**outcome.values, **_intervals(prepared, tree)},
+        extras={**outcome.values, **_intervals(prepared, tree)},
         findings=prepared.findings
         + program.findings
         + _spread(problem.weights)
@@ -96,6 +103,10 @@ def finish(
         n_test=0 if prepared.test is None else prepared.test.n_samples,
         classes=prepared.train.classes,
         sample_weight=prepared.sample_weight,
+        mean_cost=scores.mean_cost,
+        referred=scores.referred,
+        test_mean_cost=test.mean_cost,
+        test_referred=test.referred,
     )
 
 
@@ -138,21 +149,21 @@ def _status(outcome: Outcome, tree: Tree | None) -> str:
     return by_reason.get(outcome.stop_reason, "no_solution")
 
 
-def _scores(prepared: Prepared, tree: Tree | None) -> _Scores:
+def _scores(prepared: Prepared, tree: Tree | None, X: np.ndarray, rows: Dataset) -> _Scores:
+    """Scores on some rows, each of which counts once: accuracy of those that get a class."""
     if tree is None:
         return _Scores()
-    problem = prepared.problem
-    train = metrics.accuracy(tree, problem.X, problem.y)
-    balanced = metrics.balanced_accuracy(tree, problem.X, problem.y)
-    test = prepared.test
-    if test is None or test.y is None:
-        return _Scores(train, balanced)
-    X = prepared.encoding.transform(test.frame)
+    tree = named(tree, prepared)
+    answers = tree.predict_codes(X)
+    mean_cost = prepared.task.mean_cost(rows.codes, answers)
+    referred = float((answers >= tree.n_targets).mean())
+    if referred == 1.0:
+        return _Scores(mean_cost=mean_cost, referred=referred)
     return _Scores(
-        train,
-        balanced,
-        metrics.accuracy(tree, X, test.y),
-        metrics.balanced_accuracy(tree, X, test.y),
+        metrics.accuracy(tree, X, rows.codes),
+        metrics.balanced_accuracy(tree, X, rows.codes),
+        mean_cost,
+        referred,
     )
 
 
@@ -193,7 +204,7 @@ def _certificate(
     prepared: Prepared, program: Program, outcome: Outcome, status: str
 ) -> Certificate:
     proven = status == "optimal" or status == "infeasible"
-    statements = [*outcome.claims, *program.claims]
+    statements = [*outcome.claims, *program.claims, *prepared.task.words]
     if status == "optimal" and _leaves_out_thresholds(prepared):
         statements.append(
             f"optimal among trees on the {prepared.encoding.key} features, not among all thresholds"
@@ -208,7 +219,12 @@ def _certificate(
     weights = prepared.problem.weights
     by_weight = program.span < math.inf and bool((weights != weights[0]).any())
     if status == "optimal" and by_weight and program.granularity <= 2 * CLOSED * program.span:
-        statements.append(f"optimal to within {CLOSED:g} of the total weight of the rows")
+        has_copies = prepared.problem.copies is not None
+        statements.append(
+            f"optimal to within {CLOSED * program.span:.2g} in the objective"
+            if has_copies
+            else f"optimal to within {CLOSED:g} of the total weight of the rows"
+        )
     if status == "optimal" and program.tolerance:
         statements.append(f"closed to a relative gap of {program.tolerance:g}")
     if status == "optimal" and prepared.test is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -14,9 +15,12 @@ from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.program import Problem
 from octcore.solving.settings import Settings, check_against_data, class_weights
+from octcore.tasks import Task, task_of
 
 LEAST_WEIGHT = 1e-6
 """Of the heaviest row: solvers of models keep their rows up to such numbers."""
+NEAR_COSTS = 1e-9
+"""Costs of a row closer than this are equal."""
 MOST_REPEATED_ROWS = 1_000_000
 """Enough for any bootstrap; beyond it the memory would be better spent elsewhere."""
 
@@ -34,6 +38,11 @@ class Prepared:
     encode_seconds: float
     findings: tuple[str, ...] = ()
     sample_weight: np.ndarray | None = None
+
+    @cached_property
+    def task(self) -> Task:
+        """What the answers cost."""
+        return task_of(self.settings.costs, self.settings.refer, self.train.classes)
 
 
 def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None = None) -> Prepared:
@@ -100,11 +109,16 @@ def make_problem(
     if sample_weight is not None:
         weights = weights * sample_weight
     _refuse_tiny(weights)
+    task = task_of(settings.costs, settings.refer, train.classes)
+    _refuse_dear(task)
+    copies = None if task.is_errors else task.copies(train.codes, weights)
+    rows = X.astype(np.uint8, copy=False) if is_binary else X
     return Problem(
-        X=X.astype(np.uint8, copy=False) if is_binary else X,
-        y=train.codes,
-        weights=weights,
-        n_classes=train.n_classes,
+        X=rows if copies is None else rows[copies.row],
+        y=train.codes if copies is None else copies.label,
+        weights=weights if copies is None else copies.weight,
+        n_classes=len(task.answers),
+        copies=copies,
         depth=settings.depth,
         params=settings.params,
         # Weights of classes are in the weights of the rows; they rule out no tree.
@@ -141,6 +155,23 @@ def _checked_weights(given: np.ndarray, n_samples: int) -> np.ndarray:
     if not weights.sum() > 0:
         raise SettingsError("BAD_WEIGHTS", "All sample weights are zero.", "sample_weight")
     return weights
+
+
+def _refuse_dear(task: Task) -> None:
+    """Refuse a person who costs more than the best class in any group of rows."""
+    if not task.can_ask:
+        return
+    # Not above: SciPy takes long to import, and most solves ask nobody.
+    from octcore.numerics.games import game_value
+
+    refer, most = task.matrix[0, -1], game_value(task.matrix[:, :-1])
+    if refer > most + NEAR_COSTS:
+        raise SettingsError(
+            "OUT_OF_RANGE",
+            f"refer is {refer:g}, but no group of rows costs more than {most:.6g} a row where it "
+            "gets its best class, so nobody would be asked; give less.",
+            "refer",
+        )
 
 
 def _refuse_tiny(weights: np.ndarray) -> None:
@@ -202,6 +233,12 @@ def _context(
     for _, limit in settings.constraints.fairness:
         for name in filter(None, (limit.attribute, limit.given)):
             attributes[name] = np.unique(train.frame[name].to_numpy(), return_inverse=True)[1]
+    for column in train.columns:
+        if column.name in (settings.constraints.monotone or ()):
+            values = train.frame[column.name].to_numpy()
+            if not column.holds_numbers:
+                values = np.array([column.levels.index(value) for value in values])
+            attributes[column.name] = np.unique(values, return_inverse=True)[1]
     positive = train.n_classes - 1
     if train.positive_class is not None:
         positive = train.classes.index(train.positive_class)

@@ -28,11 +28,21 @@ def run_report(run: Run) -> str:
     if run.tree is not None:
         lines += [_tree_text(run), ""]
     if run.n_test:
-        lines.append(f"accuracy, held out: {_right(run.test_accuracy, run.n_test)}")
+        lines.append(f"accuracy, held out: {_right(run.test_accuracy, run.n_test_answered)}")
+    most = f", no tree beyond {_percent(run.accuracy_ceiling)}" if run.asked.refer is None else ""
     lines.append(
-        f"accuracy, training: {_right(run.accuracy, run.n_train)}; always guessing the largest "
-        f"class {_percent(run.majority_accuracy)}, no tree beyond {_percent(run.accuracy_ceiling)}"
+        f"accuracy, training: {_right(run.accuracy, run.n_answered)}; always guessing the largest "
+        f"class {_percent(run.majority_accuracy)}{most}"
     )
+    if run.asked.has_task and run.tree is not None:
+        parts = [("training", run.mean_cost, run.referred)]
+        if run.n_test:
+            parts.insert(0, ("held out", run.test_mean_cost, run.test_referred))
+        lines += [
+            f"mean cost, {name}: {_number(cost)}; a person is asked about {_percent(asked)} of the "
+            "rows"
+            for name, cost, asked in parts
+        ]
     if run.tree is not None:
         lines.append(f"leaves: {run.tree.n_leaves}")
     lines += [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,8 +24,13 @@ from octcore.tree.tree import Tree
 from octcore.tree.wording import Rule
 from octcore.verification import Verification, verify
 
+if TYPE_CHECKING:
+    from octcore.solving.column_values import ColumnValue
+
 COMPILE_SECONDS = 100.0
 """Of kernels, once per installation."""
+COST_FIELDS = ("mean_cost", "referred", "test_mean_cost", "test_referred")
+"""Of a run; older ones have none."""
 SEARCHES = frozenset({"routing-search", "assignment-search"})
 PROOF_SHARE = 0.5
 """Methods whose seconds say how long a proof takes, and about what share: the optimum is known, but
@@ -118,12 +123,13 @@ class Run:
         All events.
     accuracy, balanced_accuracy, test_accuracy, test_balanced_accuracy, accuracy_ceiling : \
 float or None
-        By routing rows; the ceiling is what conflicting identical rows allow.
+        By routing rows; the ceiling is what conflicting identical rows allow.  Of the rows that get
+        a class: None where a person is asked about all.
     timings : mapping
         Seconds of read, encode, build, compile, solve, total.
     model_size : mapping
         rows, columns, binaries, nonzeros; empty when there is no model.
-    values : mapping
+    extras : mapping
         Results beside the tree: ``"root_values"`` (objective by root feature), "price", …
     findings : tuple of str
         Remarks about the solve in words.
@@ -135,6 +141,8 @@ float or None
         Accuracy of always predicting the most frequent class, on the training rows.
     sample_weight : numpy.ndarray or None
         Weights given with the training rows, shape ``(n_train,)``.
+    mean_cost, referred, test_mean_cost, test_referred : float or None
+        Mean cost of a row, and share of the rows that a person is asked about; rows count once.
     """
 
     settings: Mapping[str, Any]
@@ -156,7 +164,7 @@ float or None
     majority_accuracy: float | None
     timings: Mapping[str, float]
     model_size: Mapping[str, int]
-    values: Mapping[str, Any] = field(default_factory=dict)
+    extras: Mapping[str, Any] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
     train: Dataset | None = None
     test: Dataset | None = None
@@ -164,6 +172,10 @@ float or None
     n_test: int = 0
     classes: tuple[Any, ...] = ()
     sample_weight: np.ndarray | None = None
+    mean_cost: float | None = None
+    referred: float | None = None
+    test_mean_cost: float | None = None
+    test_referred: float | None = None
 
     @cached_property
     def solved(self) -> SolvedRun | None:
@@ -223,6 +235,16 @@ float or None
     def depth(self) -> int:
         """Largest depth that was allowed."""
         return self.asked.depth
+
+    @property
+    def n_answered(self) -> int:
+        """Training rows that get a class; a person is asked about the others."""
+        return round((1.0 - (self.referred or 0.0)) * self.n_train)
+
+    @property
+    def n_test_answered(self) -> int:
+        """Held-out rows that get a class."""
+        return round((1.0 - (self.test_referred or 0.0)) * self.n_test)
 
     @property
     def about_data(self) -> Mapping[str, Any]:
@@ -310,6 +332,18 @@ float or None
         """Return the rule of the leaf at which one raw row arrives; see `Rule.text`."""
         return report.explain_row(self, row)
 
+    def values(
+        self, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None
+    ) -> tuple[ColumnValue, ...]:
+        """Value of every raw column at the root, its best threshold and the threshold's interval.
+
+        See `octcore.solving.column_values.column_values`, also for what is raised.
+        """
+        # Not needed to read a run: the kernels of the search take half a second to import.
+        from octcore.solving.column_values import column_values
+
+        return column_values(self, time_limit, cancel)
+
     def verify(
         self, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None
     ) -> Verification:
@@ -385,7 +419,7 @@ float or None
                 for name in (
                     "status", "stop_reason", "objective", "bound", "gap", "root_bound",
                     "accuracy", "balanced_accuracy", "test_accuracy", "test_balanced_accuracy",
-                    "accuracy_ceiling", "majority_accuracy", "n_train", "n_test",
+                    "accuracy_ceiling", "majority_accuracy", "n_train", "n_test", *COST_FIELDS,
                 )
             },
             "formulation": self.formulation,
@@ -398,7 +432,7 @@ float or None
             "classes": list(self.classes),
             "timings": dict(self.timings),
             "model_size": dict(self.model_size),
-            "values": dict(self.values),
+            "values": dict(self.extras),
             "findings": list(self.findings),
             "versions": versions(),
         }  # fmt: skip
@@ -428,7 +462,7 @@ float or None
             for name in (
                 "status", "stop_reason", "objective", "bound", "gap", "root_bound", "accuracy",
                 "balanced_accuracy", "test_accuracy", "test_balanced_accuracy",
-                "accuracy_ceiling", "majority_accuracy",
+                "accuracy_ceiling", "majority_accuracy", *COST_FIELDS,
             )
         }  # fmt: skip
         tree, weights = record.get("tree"), record.get("sample_weight")
@@ -441,7 +475,7 @@ float or None
             trace=trace,
             timings=dict(record["timings"]),
             model_size=dict(record["model_size"]),
-            values=dict(record.get("values", {})),
+            extras=dict(record.get("values", {})),
             findings=tuple(record.get("findings", ())),
             train=train,
             test=test,

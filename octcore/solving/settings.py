@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from octcore.constraints import Constraints
+from octcore.constraints import FAIRNESS, Constraints
 from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.encoding import parse_encoding_key
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.parameters import Choice, FloatRange, IntRange, Key, Parameter, check_all
+from octcore.tasks import COSTS, REFER, TASK
 
 AUTO = "auto"
 
@@ -80,7 +81,7 @@ SOLVER: tuple[Parameter, ...] = (
 """How an engine goes about it; forms fold these away."""
 
 GENERAL: tuple[Parameter, ...] = (
-    FORMULATION, ENCODING, DEPTH, ENGINE, TIME_LIMIT, *SOLVER, TEST_SIZE,
+    FORMULATION, ENCODING, DEPTH, *TASK, ENGINE, TIME_LIMIT, *SOLVER, TEST_SIZE,
 )  # fmt: skip
 """Settings that every formulation has."""
 
@@ -111,6 +112,8 @@ class Settings:
     formulation: str
     encoding: str
     depth: int
+    costs: Mapping[str, Mapping[str, float]] | str | None
+    refer: float | None
     params: Mapping[str, Any]
     constraints: Constraints
     engine: str
@@ -142,6 +145,8 @@ class Asked:
     seed: int
     params: Mapping[str, Any]
     constraints: Mapping[str, Any]
+    costs: Mapping[str, Mapping[str, float]] | str | None
+    refer: float | None
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Asked:
@@ -160,7 +165,14 @@ class Asked:
             int(value(SEED)),
             dict(settings.get("params") or {}),
             dict(settings.get("constraints") or {}),
+            value(COSTS),
+            value(REFER),
         )
+
+    @property
+    def has_task(self) -> bool:
+        """Whether answers have costs, or may be a person's."""
+        return self.costs is not None or self.refer is not None
 
     @property
     def info(self) -> FormulationInfo:
@@ -204,6 +216,7 @@ def check_settings(
         )
     parsed = Constraints.parse(constraints)
     _check_constraints(parsed, info)
+    _check_task(checked, parsed, info)
     _check_engine(checked["engine"], info)
     own = check_all(info.hyperparameters, params, info.key)
     return Settings(params=own, constraints=parsed, **checked)
@@ -217,6 +230,30 @@ def _check_constraints(constraints: Constraints, info: FormulationInfo) -> None:
             f"{info.key} cannot express {name}; "
             + (f"{', '.join(able)} can." if able else "no formulation can yet."),
             name,
+        )
+
+
+def _check_task(
+    checked: Mapping[str, Any], constraints: Constraints, info: FormulationInfo
+) -> None:
+    """Refuse costs where they cannot be expressed, or what is about errors beside them."""
+    asked = [parameter.name for parameter in TASK if checked[parameter.name] is not None]
+    if not asked:
+        return
+    if not info.has_costs:
+        able = [other.key for other in list_formulations() if other.has_costs]
+        raise SettingsError(
+            "COSTS_NOT_EXPRESSIBLE",
+            f"{info.key} counts errors only, so it cannot take {asked[0]}; {', '.join(able)} can.",
+            asked[0],
+        )
+    about_errors = sorted(constraints.active & {"min_recall", *FAIRNESS})
+    if about_errors:
+        raise SettingsError(
+            "COSTS_WITH_SHARES",
+            f"{about_errors[0]} limits shares of predictions and cannot stand beside {asked[0]} "
+            "yet; leave one of them out.",
+            about_errors[0],
         )
 
 
@@ -272,6 +309,7 @@ def _check_columns(constraints: Constraints, data: Dataset) -> None:
     named = [*constraints.forbidden_features, *(c for p in constraints.forbidden_pairs for c in p)]
     if constraints.root_feature is not None:
         named.append(constraints.root_feature)
+    named += constraints.monotone or ()
     for _, limit in constraints.fairness:
         named += [limit.attribute] + ([limit.given] if limit.given else [])
     for name in named:
@@ -280,6 +318,15 @@ def _check_columns(constraints: Constraints, data: Dataset) -> None:
                 "UNKNOWN_COLUMN",
                 f"A constraint names the column {name!r}, but the features are "
                 f"{', '.join(data.feature_names[:12])}.",
+                name,
+            )
+    ordered = {c.name for c in data.columns if c.kind == "ordinal" or c.holds_numbers}
+    for name in constraints.monotone or ():
+        if name not in ordered:
+            raise SettingsError(
+                "NO_ORDER",
+                f"The values of {name!r} have no order, so that nothing can rise with them; "
+                "declare the column ordinal, or leave it out of monotone.",
                 name,
             )
 

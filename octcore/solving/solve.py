@@ -56,6 +56,8 @@ def solve(
     cancel: Callable[[], bool] | None = None,
     sample_weight: np.ndarray | None = None,
     verify: bool = True,
+    costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+    refer: float | None = None,
 ) -> Run:
     """Train one optimal classification tree.
 
@@ -96,6 +98,11 @@ def solve(
     verify : bool
         Whether to verify the result independently where that takes less than about a second; the
         time is not part of the search's.
+    costs : mapping, str or None
+        ``costs[true][answer]``: what a wrong answer costs, 1 where nothing is said; ``"ordinal"``
+        for the distance of the classes in their order.
+    refer : float or None
+        What it costs to leave a row to a person; leaves may then answer ``"ask a person"``.
 
     Returns
     -------
@@ -125,6 +132,8 @@ def solve(
         seed=seed,
         warm_start=warm_start,
         test_size=test_size,
+        costs=costs,
+        refer=refer,
     )
     _load_engine(settings)
     clock = Clock(settings.time_limit)

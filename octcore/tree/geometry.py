@@ -42,7 +42,7 @@ def leaf_regions(tree: Tree, view: PlaneView) -> tuple[Region, ...]:
     """
     pieces = node_cells(tree, view)
     return tuple(
-        Region(leaf, code, class_name(tree, code), polygon)
+        Region(leaf, tree.class_of(code), class_name(tree, code), polygon)
         for leaf, code in tree.labels.items()
         for polygon in pieces[leaf]
     )

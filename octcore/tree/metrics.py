@@ -17,20 +17,26 @@ from octcore.tree.tree import Split, Tree
 
 
 def accuracy(tree: Tree, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Weighted share of rows that the tree classifies correctly; rows must not be empty."""
-    hit = tree.predict_codes(X) == y
-    return float(np.average(hit, weights=weights))
+    """Weighted share that is right of the rows that get a class; NaN if none does."""
+    codes = tree.predict_codes(X)
+    told = codes < tree.n_targets
+    if not told.any():
+        return float("nan")
+    weights = None if weights is None else weights[told]
+    return float(np.average((codes == y)[told], weights=weights))
 
 
 def balanced_accuracy(tree: Tree, X: np.ndarray, y: np.ndarray) -> float:
-    """Mean over the classes present in `y` of the share classified correctly."""
-    hit = tree.predict_codes(X) == y
+    """Mean over the classes of the share that is right, of the rows that get a class."""
+    codes = tree.predict_codes(X)
+    told = codes < tree.n_targets
+    hit, y = (codes == y)[told], y[told]
     return float(np.mean([hit[y == k].mean() for k in np.unique(y)]))
 
 
 def confusion(tree: Tree, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Counts of true class (rows) against predicted class (columns)."""
-    table = np.zeros((tree.n_classes, tree.n_classes), dtype=np.int64)
+    """Counts of true class (rows) against answer (columns; the last may be asking a person)."""
+    table = np.zeros((tree.n_targets, tree.n_classes), dtype=np.int64)
     np.add.at(table, (y, tree.predict_codes(X)), 1)
     return table
 
@@ -60,15 +66,19 @@ class NodeSummary:
     errors: int
     """Rows that end below this node with a wrong prediction."""
 
+    def right(self, label: int) -> int:
+        """Rows of the class that a leaf answers; none where it asks a person."""
+        return self.class_counts[label] if label < len(self.class_counts) else 0
+
 
 def node_summaries(tree: Tree, X: np.ndarray, y: np.ndarray) -> dict[int, NodeSummary]:
     """Row and class counts of every node."""
-    wrong = tree.predict_codes(X) != y
+    wrong = tree.is_wrong(X, y)
     return {
         node: NodeSummary(
             node,
             len(rows),
-            tuple(int(c) for c in np.bincount(y[rows], minlength=tree.n_classes)),
+            tuple(int(c) for c in np.bincount(y[rows], minlength=tree.n_targets)),
             int(wrong[rows].sum()),
         )
         for node, rows in tree.node_rows(X).items()

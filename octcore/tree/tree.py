@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from octcore.errors import ModelFileError
+from octcore.tasks import ASK
 from octcore.tree import topology
 
 FORMAT = "octcore-tree"
@@ -233,10 +234,25 @@ class Tree:
             codes[leaves == node] = label
         return codes
 
+    @property
+    def n_targets(self) -> int:
+        """Number of classes that rows may have: all answers but `ASK`, which comes last."""
+        asks = bool(self.classes) and isinstance(self.classes[-1], str) and self.classes[-1] == ASK
+        return self.n_classes - asks
+
+    def class_of(self, label: int) -> int:
+        """Class index of an answer; -1 where a person is asked."""
+        return label if label < self.n_targets else -1
+
+    def is_wrong(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Which rows get a class that is not theirs, shape ``(n_samples,)``, bool."""
+        codes = self.predict_codes(X)
+        return (codes != y) & (codes < self.n_targets)
+
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Class label of every row (class index when the tree carries no labels)."""
         codes = self.predict_codes(X)
-        return np.asarray(self.classes)[codes] if self.classes else codes
+        return labels_array(self.classes)[codes] if self.classes else codes
 
     def decision_path(self, row: np.ndarray) -> tuple[int, ...]:
         """Nodes that one row of shape ``(n_features,)`` visits, root first."""
@@ -343,3 +359,10 @@ def _split_from(entry: Mapping[str, Any]) -> Split:
         None if offset is None else float(offset),
         bool(entry.get("unit_margin", False)),
     )
+
+
+def labels_array(labels: Sequence[Any]) -> np.ndarray:
+    """Labels as an array of their own type; as objects where text stands beside other things."""
+    found = np.asarray(labels)
+    is_mixed = found.dtype.kind in "US" and not all(isinstance(label, str) for label in labels)
+    return np.array(labels, dtype=object) if is_mixed else found

@@ -50,6 +50,8 @@ class Rule:
     """Rows in the leaf, None when no rows were given."""
     class_counts: tuple[int, ...] = ()
     """Rows by class, empty when no rows were given."""
+    right: int = 0
+    """Rows of the class that the rule gives."""
 
     @property
     def text(self) -> str:
@@ -222,6 +224,7 @@ def rules(
                 class_name(tree, tree.labels[leaf]),
                 None if summary is None else summary.n_samples,
                 () if summary is None else summary.class_counts,
+                0 if summary is None else summary.right(tree.labels[leaf]),
             )
         )
     return tuple(found)

@@ -156,9 +156,8 @@ def _routed(claim: Claim) -> Routed:
     """Route the rows, if the tree is one for such rows."""
     columns = {j for split in claim.tree.splits.values() for j, _ in split.weights}
     labels = claim.tree.labels.values()
-    if not columns <= set(range(claim.X.shape[1])) or not set(labels) <= set(
-        range(claim.n_classes)
-    ):
+    n_columns, n_answers = claim.X.shape[1], claim.costs.shape[1]
+    if not columns <= set(range(n_columns)) or not set(labels) <= set(range(n_answers)):
         raise WrongError("the tree tests columns or names classes that do not exist")
     return route(claim.tree, claim.X)
 
@@ -281,6 +280,7 @@ def claim_of(run: Finished, guard: Guard) -> Claim:
         y=np.asarray(train.y),
         weights=_weights(limits.get("class_weight"), train.y, classes, run.sample_weight),
         n_classes=len(classes),
+        costs=_costs(settings, classes),
         depth=int(settings["depth"]),
         params=dict(settings.get("params") or {}),
         limits=limits,
@@ -291,10 +291,37 @@ def claim_of(run: Finished, guard: Guard) -> Claim:
         attributes={
             name: np.unique(train.frame[name].astype(str).to_numpy(), return_inverse=True)[1]
             for name in filter(None, named)
-        },
-        values=run.values,
+        }
+        | {name: _ranks(train, name) for name in limits.get("monotone") or {}},
+        values=run.extras,
         prove=run.prove,
     )
+
+
+def _ranks(train: Any, name: str) -> np.ndarray:
+    """Rank of every row's value in an ordered column."""
+    values = train.frame[name].to_numpy()
+    order = next(column.levels for column in train.columns if column.name == name)
+    if values.dtype.kind not in "fiub":
+        values = np.array([order.index(value) for value in values])
+    return np.unique(values, return_inverse=True)[1]
+
+
+def _costs(settings: Mapping[str, Any], classes: tuple[Any, ...]) -> np.ndarray:
+    """Cost of every answer by true class: errors, but for what the settings say."""
+    place = {str(label): k for k, label in enumerate(classes)}
+    order = np.arange(len(classes))
+    costs = (order[:, None] != order).astype(float)
+    given = settings.get("costs") or {}
+    if given == "ordinal":
+        costs = np.abs(order[:, None] - order).astype(float)
+    else:
+        for true, row in given.items():
+            for answer, cost in row.items():
+                costs[place[str(true)], place[str(answer)]] = cost
+    if settings.get("refer") is not None:
+        costs = np.column_stack([costs, np.full(len(classes), float(settings["refer"]))])
+    return costs
 
 
 def _weights(

@@ -8,11 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from octcore.verification.base import NotProvenError
+
 Array = np.ndarray
 FAIRNESS = (
     "statistical_parity", "equal_opportunity", "predictive_equality", "equalized_odds",
     "conditional_parity",
 )  # fmt: skip
+MOST_COMBINATIONS = 100_000
+"""Of values of the columns of a tree, which are sent through it to see where it rises."""
 SHARE_TOLERANCE = 1e-9
 """Shares of rows are ratios of counts; anything below this is rounding."""
 
@@ -38,6 +42,9 @@ class Claim:
     n_classes: int
     depth: int
     """`n_classes`, `depth`: number of classes and largest depth."""
+    costs: Array
+    """What every answer costs where a class is true, shape ``(n_classes, n_answers)``: the answers
+    are the classes and perhaps a person's."""
     params: Mapping[str, Any]
     limits: Mapping[str, Any]
     """`params`, `limits`: hyperparameters and side constraints, as stored with the run."""
@@ -48,7 +55,8 @@ class Claim:
     positive_class: int
     """Class whose share is compared between groups."""
     attributes: Mapping[str, Array] = field(default_factory=dict)
-    """Group codes of the rows by raw column, for fairness limits."""
+    """Group codes of the rows by raw column, for fairness limits; ranks of its values for a
+    direction."""
     values: Mapping[str, Any] = field(default_factory=dict)
     """Results beside the tree, as stored with the run: among them what a proof is made of."""
     prove: Callable[[float, Callable[[], None]], Iterator[Any]] | None = None
@@ -58,6 +66,17 @@ class Claim:
     def total(self) -> float:
         """Weight of all rows."""
         return float(self.weights.sum())
+
+    @property
+    def of_rows(self) -> Array:
+        """Cost of every answer to every row, shape ``(n_samples, n_answers)``."""
+        return self.weights[:, None] * self.costs[self.y]
+
+    @property
+    def span(self) -> float:
+        """Weight on which a search counts: the difference of each answer to the dearest, summed."""
+        room = (self.costs.max(axis=1, keepdims=True) - self.costs).sum(axis=1)
+        return float((self.weights * room[self.y]).sum())
 
     @property
     def leaf_limit(self) -> int:
@@ -182,7 +201,51 @@ def broken_rules(claim: Claim, routed: Routed, guard: Callable[[], None]) -> lis
         broken.append("its root tests another feature than the required one")
     if limits.get("feature_once_per_path") and _repeats(tree, used):
         broken.append("it tests a feature twice on a path")
+    for name, way in (limits.get("monotone") or {}).items():
+        if not _goes_one_way(claim, used, claim.raw_indices([name])[0], way, guard):
+            broken.append(f"its prediction does not only go {way} along a column")
     return broken + _broken_shares(claim, routed.predicted, guard)
+
+
+def _goes_one_way(
+    claim: Claim, used: Mapping[int, set[int]], own: int, way: str, guard: Callable[[], None]
+) -> bool:
+    """Whether no rise of one column alone lowers ("up") the prediction.
+
+    All combinations of what the columns of the tree hold somewhere are sent through it.
+    """
+    tree, columns = claim.tree, sorted(set().union(*used.values()))
+    if own not in columns:
+        return True
+    held: dict[int, Array] = {}
+    for raw in columns:
+        values = claim.X[:, claim.group == raw]
+        splits = [s for m, s in tree.splits.items() if used[m] == {raw}]
+        sides = np.stack([scores(s, claim.X) > s.threshold for s in splits], axis=1)
+        rank = (
+            claim.attributes[str(claim.raw_features[raw])] if raw == own else np.zeros(len(sides))
+        )
+        # Where a set of sides holds several ranks, the least and the largest stand for it.
+        order = np.lexsort((rank, *sides.T))
+        sides, values = sides[order], values[order]
+        is_new = np.ones(len(sides), bool)
+        is_new[1:] = (sides[1:] != sides[:-1]).any(axis=1)
+        is_last = np.append(is_new[1:], True)
+        kept = np.flatnonzero(is_new | is_last if raw == own else is_new)
+        held[raw] = values[kept][np.argsort(rank[order][kept], kind="stable")]
+    others = [raw for raw in columns if raw != own]
+    shape = [len(held[raw]) for raw in (*others, own)]
+    if np.prod(shape, dtype=float) > MOST_COMBINATIONS:
+        raise NotProvenError("there are too many combinations of columns to send through the tree")
+    number = np.indices(shape).reshape(len(shape), -1)
+    rows = np.zeros((number.shape[1], claim.X.shape[1]))
+    for at, raw in zip(number, (*others, own), strict=True):
+        guard()
+        rows[:, claim.group == raw] = held[raw][at]
+    label = route(tree, rows).predicted
+    worth = label if claim.n_classes > 2 else label == claim.positive_class
+    steps = np.diff(worth.astype(int).reshape(-1, shape[-1]), axis=1)
+    return bool((steps >= 0).all() if way == "up" else (steps <= 0).all())
 
 
 def _repeats(tree: Any, used: Mapping[int, set[int]]) -> bool:

@@ -28,14 +28,14 @@ Proof = Callable[[Claim, Guard], Proven]
 SETTINGS = frozenset(
     {
         "formulation", "encoding", "depth", "params", "constraints", "engine", "time_limit", "gap",
-        "node_limit", "threads", "seed", "warm_start", "test_size", "data",
+        "node_limit", "threads", "seed", "warm_start", "test_size", "data", "costs", "refer",
     }
 )  # fmt: skip
 """Settings of every run."""
 OF_LEAVES = frozenset({"class_weight", "forbidden_features", "max_leaves", "max_splits"})
 UNIVARIATE = OF_LEAVES | {
     "min_samples_leaf", "root_feature", "max_features", "forbidden_pairs", "feature_once_per_path",
-    "min_recall", *FAIRNESS,
+    "min_recall", "monotone", *FAIRNESS,
 }  # fmt: skip
 """Side constraints that trees with one column per split are held against."""
 STARTS = ("search_start", "value_row", "feature_fixing", "pair_fixing")
@@ -67,6 +67,8 @@ class Known:
     """``slack(claim, objective)``: by how much a claim may miss the truth; a search's tolerance."""
     rounding: Callable[[Claim, float], float] = slack
     """``rounding(claim, objective)``: by how much two ways to add up one objective may differ."""
+    has_costs: bool = False
+    """Whether answers may have costs, or be a person's."""
     closed: float = 0.0
     """Relative gap at which a run may be called optimal."""
 
@@ -80,6 +82,7 @@ def _univariate(*params: str, switches: Collection[str] = (), **others: Any) -> 
         "is_maximised": lambda claim: value.value_of(claim).is_maximised,
         "slack": value.slack,
         "rounding": value.rounding,
+        "has_costs": True,
     }
     return Known(frozenset(params), frozenset(switches), **{**common, **others})
 
@@ -104,7 +107,7 @@ def _of_margot(*params: str, switches: Collection[str] = ("big_m",), **others: A
 KNOWN: Mapping[str, Known] = {
     "cart": _of_accuracy("criterion", proofs=()),
     "path-search": _of_accuracy("exact_root_values"),
-    "threshold-search": _of_accuracy(),
+    "threshold-search": _of_accuracy("exact_root_values"),
     "path-columns": _of_accuracy(),
     "flow-oct": _of_accuracy("class_cuts", *STARTS),
     "bend-oct": _of_accuracy(),
@@ -122,6 +125,7 @@ KNOWN: Mapping[str, Known] = {
         constraints=OF_LEAVES - {"forbidden_features"},
         worth=value.worth_with_gaps,
         proofs=(value.by_conflicts, chains.by_chains),
+        has_costs=False,
     ),
     "margot": _of_margot("norm", switches=("big_m", "proof_log"), only={"norm": ("l2",)}),
     "hfs-margot": _of_margot("budget_upper", "budget_last"),
@@ -168,6 +172,8 @@ def unknown(settings: Mapping[str, Any]) -> str | None:
     asked = {name for name, v in (settings.get("params") or {}).items() if v is not None}
     names = set(settings) - SETTINGS
     names |= asked - known.params - known.switches
+    if not known.has_costs:
+        names |= {name for name in ("costs", "refer") if settings.get(name) is not None}
     names |= set(settings.get("constraints") or {}) - known.constraints
     for name, values in known.only.items():
         if name in asked and settings["params"][name] not in values:

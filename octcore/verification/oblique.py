@@ -118,7 +118,7 @@ def svm1_by_counts(claim: Claim, guard: Guard) -> Proven:
     """Bound by conflicting rows and by classes that no leaf can name."""
     sizes = np.sort(np.bincount(claim.y, claim.weights, claim.n_classes))
     unnamed = float(sizes[: max(0, len(sizes) - 2**claim.depth)].sum())
-    conflicts = conflict_errors(claim.X, claim.y, claim.weights, claim.n_classes, guard)
+    conflicts = conflict_errors(claim.X, claim.of_rows, guard)
     return Proven(max(conflicts, unnamed), COUNTS)
 
 
@@ -162,7 +162,7 @@ def oct_h_by_counts(claim: Claim, guard: Guard) -> Proven:
     """
     sizes = np.sort(np.bincount(claim.y, claim.weights, claim.n_classes))
     price = float(claim.params["alpha"]) * _majority_errors(claim)
-    conflicts = conflict_errors(claim.X, claim.y, claim.weights, claim.n_classes, guard)
+    conflicts = conflict_errors(claim.X, claim.of_rows, guard)
     leaves = max(1, min(claim.leaf_limit, len(claim.y) // max(1, leaf_rows(claim))))
     best = float(sizes[:-1].sum())
     for k in range(1, max(leaves - 1, 2) + 1 if leaves > 1 else 1):

@@ -32,11 +32,13 @@ def derived(claim: Claim, guard: Guard) -> Proven:
         guard()
         if np.diff(np.unique(claim.X[:, j]).astype(float)).min(initial=np.inf) < SMALLEST_OCT_GAP:
             raise NotProvenError("values lie closer than the model of OCT tells apart")
+    if (claim.costs < 0).any():
+        raise NotProvenError("answers that cost less than nothing cannot be judged")
     value = value_of(claim)
     cutoff = np.inf
     if claim.bound is not None:
         cutoff = (claim.bound - value.constant) / value.per_error
-    is_coupled = bool(claim.recalls or claim.parities)
+    is_coupled = bool(claim.recalls or claim.parities or claim.limits.get("monotone"))
     found, method = 0.0, CUTS
     if cutoff < np.inf or not is_coupled:
         found, method = _uncoupled(claim, value, cutoff, guard)
@@ -96,7 +98,7 @@ def root_optima(claim: Claim, said: Array, guard: Guard) -> Array:
     task, sheet = _task(claim, value, claim.columns, guard)
     guard.expects(guard.elapsed + expected_seconds(sheet, claim.depth))
     cutoff = (said - value.constant) / value.per_error
-    cutoff += 4 * TOLERANCE * (claim.total + np.abs(said / value.per_error))
+    cutoff += 4 * TOLERANCE * (claim.span + np.abs(said / value.per_error))
     found = _by_root(claim, task, sheet, np.where(np.isfinite(cutoff), cutoff, 0.0), None)
     rows = sheet.cuts.rows
     enough = (rows >= task.least) & (sheet.counts.sum() - rows >= task.least)
@@ -105,12 +107,10 @@ def root_optima(claim: Claim, said: Array, guard: Guard) -> Array:
 
 
 def _task(claim: Claim, value: Value, columns: Array, guard: Guard) -> tuple[Task, Sheet]:
-    guard.needs(needed_bytes(claim.X, columns, claim.n_classes, guard))
-    sheet, _ = make_sheet(
-        claim.X, claim.y, claim.weights, claim.n_classes, columns, claim.group, guard
-    )
+    guard.needs(needed_bytes(claim.X, columns, claim.costs.shape[1], guard))
+    sheet, _ = make_sheet(claim.X, claim.of_rows, columns, claim.group, guard)
     guard.expects(expected_seconds(sheet, claim.depth))
-    tolerance = ROUNDING * (claim.total + value.price)
+    tolerance = ROUNDING * (float(sheet.tops.sum()) + value.price)
     once = claim.limits.get("feature_once_per_path")
     group = claim.group if once else None
     return Task(value.price, claim.least_rows, tolerance, guard, group), sheet
@@ -118,6 +118,8 @@ def _task(claim: Claim, value: Value, columns: Array, guard: Guard) -> tuple[Tas
 
 def _coupled(claim: Claim, value: Value, guard: Guard) -> tuple[float, str]:
     """Least cost where limits look at the predictions of all leaves together."""
+    if claim.limits.get("monotone"):
+        raise NotProvenError("trees that rise along a column only are not searched again")
     n_sets, _ = next(_feature_sets(claim))
     best, method = np.inf, COUPLED
     if n_sets > 1:

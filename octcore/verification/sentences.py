@@ -16,7 +16,7 @@ from octcore.verification.base import NotProvenError, WrongError
 from octcore.verification.oblique import leaf_rows, right_distance
 from octcore.verification.optimum import SMALLEST_OCT_GAP
 from octcore.verification.stated import USUAL_GAP, Stated
-from octcore.verification.value import equal_rows
+from octcore.verification.value import equal_rows, value_of
 
 Holds = Callable[..., bool]
 """``holds(stated, *groups)``: whether a statement is true, by what its pattern caught."""
@@ -24,6 +24,8 @@ ALL_THRESHOLDS = frozenset({"raw", "scaled", "none", "one-hot"})
 """Encodings under which a split on a column separates its rows anywhere."""
 AS_READ = 1e-12
 """Largest relative difference of a number and the fraction that it is read as."""
+TWO_DIGITS = 0.051
+"""Relative rounding of a number written in two digits."""
 STRIP_OF_SHATTERING = 1e-5
 """Of SVM1-ODT."""
 
@@ -75,14 +77,14 @@ def _is_near(stated: Stated, distance: str, optimum: str) -> bool:
 
 
 def _price(stated: Stated, free: str, price: str) -> bool:
-    values = stated.run.values
+    values = stated.run.extras
     return (free, price) == tuple(
         f"{values.get(name, np.nan):.6g}" for name in ("unconstrained_objective", "price")
     )
 
 
 def _smallest_gap(stated: Stated, usual: str, smallest: str) -> bool:
-    said = stated.run.values.get("smallest_gap")
+    said = stated.run.extras.get("smallest_gap")
     return float(usual) == USUAL_GAP and said is not None and f"{said:.3g}" == smallest
 
 
@@ -127,6 +129,28 @@ def _asks_for_levels(stated: Stated, named: str) -> bool:
     return named == listing(unordered)
 
 
+def _is_cost(stated: Stated, true: str, answer: str, said: str) -> bool:
+    classes = list(map(str, stated.claim.classes))
+    there = true in classes and answer in classes and true != answer
+    return there and (f"{stated.claim.costs[classes.index(true), classes.index(answer)]:g}" == said)
+
+
+def _asks(stated: Stated, said: str) -> bool:
+    costs, n_classes = stated.claim.costs, stated.claim.n_classes
+    return costs.shape[1] > n_classes and f"{costs[0, n_classes]:g}" == said
+
+
+def _is_ordinal(stated: Stated) -> bool:
+    order = np.arange(stated.claim.n_classes)
+    return bool((stated.claim.costs[:, : len(order)] == abs(order[:, None] - order)).all())
+
+
+def _is_within(stated: Stated, said: str) -> bool:
+    """Whether it is the share of all costs up to which searches close, in two digits."""
+    share = 1e-9 * stated.claim.span * abs(value_of(stated.claim).per_error)
+    return _is_optimal(stated) and abs(float(said) - share) <= TWO_DIGITS * share
+
+
 def _always(stated: Stated, *groups: str) -> bool:
     return True
 
@@ -145,12 +169,17 @@ COMMON: Mapping[str, Holds] = {
     ),
     r"questions on (.+) ask for one level at a time": _asks_for_levels,
     r"optimal to within 1e-09 of the total weight of the rows": _is_optimal,
+    r"optimal to within (\S+) in the objective": _is_within,
+    r"a (.+) called (.+) costs (\S+)": _is_cost,
+    r"asking a person costs (\S+)": _asks,
+    r"a wrong class costs its distance from the right one in the order of the classes": _is_ordinal,
     r"optimal for the training part; the held-out part took no part": lambda stated: (
         _is_optimal(stated) and stated.run.n_test > 0
     ),
     r"proven without search: identical rows with different classes allow no better objective": (
         lambda stated: stated.claim.method == "conflict-bound"
     ),
+    r"listed in the order of cost: no cheaper tree keeps the side constraints": _is_optimal,
     r"within (\S+) of the proven optimum (\S+), chosen among good trees": _is_near,
     r"searched by plain array operations: the kernels of this machine were not compiled": _always,
     r"optimal on the selected subset of the rows; nothing is proven about the others": _always,

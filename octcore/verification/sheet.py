@@ -42,12 +42,14 @@ class Cuts:
     chain: Array
     """Number of the chain, ascending: a column of many values, or 0/1 columns one inside the other,
     as thresholds of one raw feature give them."""
-    left: Array
-    """Weight on the left by class, shape ``(n_cuts, n_classes)``."""
+    rooms: Array
+    tops: Array
+    """`rooms`, `tops`: sums on the left of those of `Sheet`, shapes ``(n_cuts, n_answers)`` and
+    ``(n_cuts,)``."""
     rows: Array
     """Original rows on the left, shape ``(n_cuts,)``."""
-    conflicts: Array
-    """Weight on the left that errs in every tree, shape ``(n_cuts,)``."""
+    floors: Array
+    """What the rows on the left cost in every tree, shape ``(n_cuts,)``."""
 
     def __len__(self) -> int:
         """Number of cuts."""
@@ -60,8 +62,11 @@ class Sheet:
 
     number: Array
     """Of the rows in the whole table, ascending, shape ``(n_rows,)``."""
-    weights: Array
-    """Weight by class, shape ``(n_rows, n_classes)``."""
+    tops: Array
+    """Cost of the dearest answer, shape ``(n_rows,)``: for errors the weight of a row."""
+    rooms: Array
+    """By how much each answer costs less, shape ``(n_rows, n_answers)``: for errors the weight of
+    a row at its class, else 0."""
     counts: Array
     """Original rows, whatever their weight, shape ``(n_rows,)``."""
     column: Array
@@ -78,14 +83,9 @@ class Sheet:
     """`bit_column`, `bit_code`, `bit_chain`: of these cuts as in `Cuts`, shape ``(n_bits,)``."""
 
     @cached_property
-    def by_class(self) -> Array:
-        """Weight of all rows by class."""
-        return self.weights.sum(axis=0)
-
-    @cached_property
-    def of_conflicts(self) -> Array:
-        """Weight of every row that errs in any tree."""
-        return self.weights.sum(axis=1) - self.weights.max(axis=1)
+    def floors(self) -> Array:
+        """Cost of every row in any tree."""
+        return self.tops - self.rooms.max(axis=1)
 
     @property
     def key(self) -> bytes:
@@ -103,7 +103,7 @@ class Sheet:
     @cached_property
     def cuts(self) -> Cuts:
         """All cuts, those of columns of few values first."""
-        each = np.column_stack([self.weights, self.counts, self.of_conflicts])
+        each = np.column_stack([self.rooms, self.tops, self.counts, self.floors])
         kind = np.float32 if _whole_sum(each) < EXACT_IN_SINGLE else np.float64
         left = each.sum(axis=0) - (each.T.astype(kind) @ self.bits).T.astype(float)
         place, at = np.nonzero(self.ends)
@@ -113,9 +113,8 @@ class Sheet:
             np.concatenate([self.bit_column, self.column[place]]),
             np.concatenate([self.bit_code, self.codes[place, self.order[place, at]]]),
             np.concatenate([self.bit_chain, self.bit_chain.max(initial=-1) + 1 + place]),
-            sums[:, :-2],
-            sums[:, -2],
-            sums[:, -1],
+            sums[:, :-3],
+            *sums[:, -3:].T,
         )
 
     def sides(self, chosen: Array) -> Array:
@@ -149,9 +148,9 @@ class Sheet:
         same = (self.bit_chain[1:] == self.bit_chain[:-1]) & (size[1:] == size[:-1])
         parts[1:] &= ~same
         return Sheet(
-            self.number[kept], self.weights[kept], self.counts[kept], self.column[varies], codes,
-            order, bits[:, parts], self.bit_column[parts], self.bit_code[parts],
-            self.bit_chain[parts],
+            self.number[kept], self.tops[kept], self.rooms[kept], self.counts[kept],
+            self.column[varies], codes, order, bits[:, parts],
+            self.bit_column[parts], self.bit_code[parts], self.bit_chain[parts],
         )  # fmt: skip
 
     def on(self, columns: Array) -> Sheet:
@@ -164,7 +163,7 @@ class Sheet:
         )  # fmt: skip
 
     def best_splits(self, lanes: Array, least: int) -> Array:
-        """Least errors of a single split of subsets of the rows.
+        """Least cost of a single split of subsets of the rows, without prices.
 
         Parameters
         ----------
@@ -178,25 +177,25 @@ class Sheet:
         numpy.ndarray
             Shape ``(n_lanes,)``; infinite where there is no such split.
         """
-        n_lanes, weights = len(lanes), self.weights.T
-        if len(weights) == 2 and least <= 1:
-            each = [weights[0] - weights[1]]
+        n_lanes, rooms = len(lanes), self.rooms.T
+        if len(rooms) == 2 and least <= 1:
+            each = [rooms[0] - rooms[1]]
         else:
-            each = [*weights, *([self.counts] if least > 1 else [])]
+            each = [*rooms, *([self.counts] if least > 1 else [])]
         of_lanes = lanes.astype(float)
-        size, *whole = (of_lanes @ own for own in (weights.sum(axis=0), *each))
-        correct, is_split = np.zeros(n_lanes), np.full(n_lanes, least <= 1)
+        top, size, *whole = (of_lanes @ own for own in (self.tops, rooms.sum(axis=0), *each))
+        saved, is_split = np.zeros(n_lanes), np.full(n_lanes, least <= 1)
         for sums in self._by_bits(lanes, each):
             right, enough = _right(sums, [w[:, None] for w in whole], size[:, None], least)
-            correct = np.maximum(correct, right.max(axis=1))
+            saved = np.maximum(saved, right.max(axis=1))
             is_split |= False if enough is None else enough.any(axis=1)
         for sums in self._by_passes(lanes, each):
             shape = len(sums[0]), 1, sums[0].shape[2]
             filled = [np.resize(w, shape).astype(sums[0].dtype) for w in (*whole, size)]
             right, enough = _right(sums, filled[:-1], filled[-1], least)
-            correct = np.maximum(correct, _folded(np.maximum, right).ravel()[:n_lanes])
+            saved = np.maximum(saved, _folded(np.maximum, right).ravel()[:n_lanes])
             is_split |= False if enough is None else enough.any(axis=1).ravel()[:n_lanes]
-        return np.where(is_split, size - correct, np.inf)
+        return np.where(is_split, top - saved, np.inf)
 
     def _by_bits(self, lanes: Array, each: list[Array]) -> Iterator[list[Array]]:
         """Yield sums right of every cut of few values, shape ``(n_lanes, n_bits)``."""
@@ -207,7 +206,7 @@ class Sheet:
     def _by_passes(self, lanes: Array, each: list[Array]) -> Iterator[list[Array]]:
         """Yield sums left of cuts of many values, ``(n_words, n_cuts, n_fields)``, in parts.
 
-        Of a difference of two classes only the largest and the smallest sum are of interest.
+        Of a difference of two answers only the largest and the smallest sum are of interest.
         """
         n_fields, kind = self._fields
         n_words, n_rows = -(-len(lanes) // n_fields), len(self.number)
@@ -239,7 +238,8 @@ class Sheet:
     @cached_property
     def _fields(self) -> tuple[int, type]:
         """How many sums one word holds, and their type."""
-        total = max(_whole_sum(self.weights), self.counts.sum())
+        each = np.column_stack([self.tops, self.rooms])
+        total = np.inf if np.isinf(_whole_sum(each)) else max(self.tops.sum(), self.counts.sum())
         fitting = [(n_fields, kind) for n_fields, kind, most in FIELDS if total < most]
         return fitting[0] if fitting else (1, np.float64)
 
@@ -256,13 +256,13 @@ def _packed(lanes: Array, own: Array, kind: type) -> Array:
         return lanes[:, 0] * own
     width = 64 // n_fields
     whole = own.astype(np.int64)
-    return sum((lanes[:, i] * whole << (width * i) for i in range(n_fields)), np.int64(0))
+    return np.sum([lanes[:, i] * whole << (width * i) for i in range(n_fields)], axis=0)
 
 
 def _right(
     sums: list[Array], whole: list[Array], size: Array, least: int
 ) -> tuple[Array, Array | None]:
-    """Weight that splits get right at most, and which leave enough rows on both sides."""
+    """What splits save of the dearest answers, and which leave enough rows on both sides."""
     if len(sums) == 1:
         return (size + np.abs(2 * sums[0] - whole[0])) / 2, None
     classes = list(zip(sums, whole, strict=True))
@@ -287,20 +287,14 @@ def _folded(op: np.ufunc, values: Array) -> Array:
 
 
 def make_sheet(
-    X: Array,
-    y: Array,
-    weights: Array,
-    n_classes: int,
-    columns: Array,
-    group: Array,
-    guard: Guard,
+    X: Array, of_rows: Array, columns: Array, group: Array, guard: Guard
 ) -> tuple[Sheet, Array]:
     """Merge equal rows and number the values of some columns.
 
     Parameters
     ----------
-    X, y, weights : numpy.ndarray
-        Shapes ``(n_samples, n_features)``, ``(n_samples,)`` and ``(n_samples,)``.
+    X, of_rows : numpy.ndarray
+        Shape ``(n_samples, n_features)``, and cost of every answer, ``(n_samples, n_answers)``.
     columns, group : numpy.ndarray
         Columns that may be tested, ascending, and the raw feature of every column.
 
@@ -313,9 +307,11 @@ def make_sheet(
         equal_rows(X[:, columns], guard), return_index=True, return_inverse=True
     )
     n_rows = len(first)
-    by_class, counts = np.zeros((n_rows, n_classes)), np.bincount(merged, minlength=n_rows)
-    np.add.at(by_class, (merged, y), weights)
-    is_exact = _whole_sum(np.column_stack([by_class, counts])) < EXACT_IN_SINGLE
+    counts = np.bincount(merged, minlength=n_rows)
+    dearest = of_rows.max(axis=1)
+    rooms, tops = np.zeros((n_rows, of_rows.shape[1])), np.bincount(merged, dearest, n_rows)
+    np.add.at(rooms, merged, dearest[:, None] - of_rows)
+    is_exact = _whole_sum(np.column_stack([tops, rooms, counts])) < EXACT_IN_SINGLE
     kind = np.float32 if is_exact else np.float64
     many, codes, order, bits, bit_column, bit_code = [], [], [], [], [], []
     for j in columns:
@@ -335,7 +331,8 @@ def make_sheet(
         begins[i] = not is_nested or group[bit_column[i]] != group[bit_column[i - 1]]
     sheet = Sheet(
         number=np.arange(n_rows),
-        weights=by_class,
+        tops=tops,
+        rooms=rooms,
         counts=counts.astype(float),
         column=np.array(many, int),
         codes=np.array(codes, np.int32).reshape(len(many), n_rows),
@@ -348,7 +345,7 @@ def make_sheet(
     return sheet, merged
 
 
-def needed_bytes(X: Array, columns: Array, n_classes: int, guard: Guard) -> float:
+def needed_bytes(X: Array, columns: Array, n_answers: int, guard: Guard) -> float:
     """Bytes that a sheet and the work on it take, from counts alone."""
     cells, cuts = 0.0, 0
     for j in columns:
@@ -356,4 +353,4 @@ def needed_bytes(X: Array, columns: Array, n_classes: int, guard: Guard) -> floa
         n_cuts = len(np.unique(X[:, j])) - 1
         cells += len(X) * (MANY_BYTES if n_cuts > FEW_CUTS else 8.0 * n_cuts)
         cuts += n_cuts
-    return 2 * cells + cuts * 8.0 * (n_classes + CUT_NUMBERS) + 8 * BLOCK_BYTES
+    return 2 * cells + cuts * 8.0 * (n_answers + CUT_NUMBERS) + 8 * BLOCK_BYTES

@@ -96,7 +96,7 @@ def check_stated(stated: Stated) -> None:
     for name, expected in (_numbers(stated) | _held_out(stated)).items():
         _compare(name, getattr(stated.run, name), expected)
     _check_trace(stated)
-    for name, value in stated.run.values.items():
+    for name, value in stated.run.extras.items():
         if name in OF_TREE:
             OF_TREE[name](stated, value)
         elif name not in OF_PROOF and name not in HOW_IT_WENT:
@@ -113,7 +113,7 @@ def check_proven(stated: Stated, proven: Proven) -> None:
     NotProvenError
         If the proof does not tell.
     """
-    for name, value in stated.run.values.items():
+    for name, value in stated.run.extras.items():
         if name in OF_PROOF and value is not None:
             OF_PROOF[name](stated, proven, value)
 
@@ -168,9 +168,11 @@ def _check_tree_record(stated: Stated) -> None:
         raise WrongError("the classes are not those of the rows")
     if tree is None:
         return
-    if tree.classes and list(map(str, tree.classes)) != list(map(str, stated.claim.classes)):
+    n_answers = stated.claim.costs.shape[1]
+    answers = (*map(str, stated.claim.classes), "ask a person")[:n_answers]
+    if tree.classes and tuple(map(str, tree.classes)) != answers:
         raise WrongError("the classes of the tree are not those of the rows")
-    if (tree.n_features, tree.n_classes) != (stated.claim.X.shape[1], stated.claim.n_classes):
+    if (tree.n_features, tree.n_classes) != (stated.claim.X.shape[1], n_answers):
         raise WrongError("the tree is one for other numbers of columns or classes")
     if tree.features and list(tree.features) != list(run.encoding.names):
         raise WrongError("the columns of the tree are not those of the encoding")
@@ -179,19 +181,20 @@ def _check_tree_record(stated: Stated) -> None:
 def _numbers(stated: Stated) -> dict[str, float | None]:
     """Numbers about the training rows."""
     claim, run = stated.claim, stated.run
-    ones = np.ones(len(claim.y))
     counts = np.bincount(claim.y, minlength=claim.n_classes)
-    wrong = conflict_errors(claim.X, claim.y, ones, claim.n_classes, stated.guard)
+    errors = (claim.y[:, None] != np.arange(claim.n_classes)).astype(float)
+    wrong = conflict_errors(claim.X, errors, stated.guard)
+    asks = claim.costs.shape[1] > claim.n_classes
     numbers: dict[str, float | None] = {
         "n_train": len(claim.y),
         "majority_accuracy": counts.max() / len(claim.y),
-        "accuracy_ceiling": 1.0 - wrong / len(claim.y),
+        "accuracy_ceiling": None if asks else 1.0 - wrong / len(claim.y),
         "gap": None,
     }
     if run.objective is not None and run.bound is not None:
         numbers["gap"] = abs(run.bound - run.objective) / max(1e-10, abs(run.objective))
     predicted = None if stated.routed is None else stated.routed.predicted
-    return numbers | _accuracies("", predicted, claim.y)
+    return numbers | _scores("", predicted, claim.y, claim)
 
 
 def _held_out(stated: Stated) -> dict[str, float | None]:
@@ -205,16 +208,22 @@ def _held_out(stated: Stated) -> dict[str, float | None]:
     if run.tree is not None and test is not None and test.y is not None:
         predicted = route(run.tree, encode(run.encoding, test.frame, stated.guard)).predicted
         y = np.asarray(test.y)
-    return {"n_test": n_test, **_accuracies("test_", predicted, y)}
+    return {"n_test": n_test, **_scores("test_", predicted, y, stated.claim)}
 
 
-def _accuracies(of: str, predicted: Array | None, y: Array | None) -> dict[str, float | None]:
-    names = f"{of}accuracy", f"{of}balanced_accuracy"
+def _scores(
+    of: str, predicted: Array | None, y: Array | None, claim: Claim
+) -> dict[str, float | None]:
+    """Cost of the answers, share that a person gets, and shares of the others that are right."""
+    names = [f"{of}{name}" for name in ("accuracy", "balanced_accuracy", "mean_cost", "referred")]
     if predicted is None or y is None:
         return dict.fromkeys(names)
-    right = predicted == y
-    by_class = [right[y == k].mean() for k in np.unique(y)]
-    return dict(zip(names, (float(right.mean()), float(np.mean(by_class))), strict=True))
+    told = predicted < claim.n_classes
+    right = (predicted == y)[told]
+    by_class = [right[y[told] == k].mean() for k in np.unique(y[told])]
+    shares = (right.mean(), np.mean(by_class)) if told.any() else (None, None)
+    found = (*shares, claim.costs[y, predicted].mean(), 1.0 - told.mean())
+    return dict(zip(names, found, strict=True))
 
 
 def _compare(name: str, said: Any, expected: Any) -> None:
@@ -233,7 +242,7 @@ def _check_trace(stated: Stated) -> None:
     run, objective, bound = stated.run, stated.run.objective, stated.run.bound
     maximised = stated.known.is_maximised(stated.claim)
     moments = [(event.incumbent, event.bound) for event in run.trace.events]
-    for moment in run.values.get("open_thresholds") or ():
+    for moment in run.extras.get("open_thresholds") or ():
         moments.append((moment["value"], moment["bound"]))
     if run.root_bound is not None:  # of a linear program, as exact as its solver
         room = SOLVER_TOLERANCE * max(1.0, abs(run.root_bound))
@@ -318,7 +327,7 @@ def _check_roots(stated: Stated, proven: Proven, said: Any) -> None:
         return
     # A model's search leaves some side constraints out, so that its values are bounds.
     of_search = stated.claim.formulation in SEARCHES or not stated.claim.limits
-    exact = stated.run.values.get("root_values_exact") if of_search else [False] * len(said)
+    exact = stated.run.extras.get("root_values_exact") if of_search else [False] * len(said)
     if len(said) != stated.claim.X.shape[1]:
         raise WrongError("values of other root columns are stated")
     try:
@@ -350,7 +359,7 @@ def _check_free(stated: Stated, proven: Proven, said: float) -> None:
 
 def _check_price(stated: Stated, proven: Proven, said: float) -> None:
     """What the side constraints cost, by the optimum without them as it is stated."""
-    free = stated.run.values.get("unconstrained_objective")
+    free = stated.run.extras.get("unconstrained_objective")
     expected = None if free is None else max(0.0, free - stated.run.objective)
     _compare("price", said, expected)
 

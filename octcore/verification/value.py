@@ -21,7 +21,10 @@ GAP_TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Value:
-    """Objective as a linear function: constant + per_error x errors + per_leaf x leaves."""
+    """Objective as a linear function: constant + per_error x errors + per_leaf x leaves.
+
+    Errors are what the answers cost, without costs the weight that is misclassified.
+    """
 
     constant: float
     per_error: float
@@ -69,12 +72,12 @@ def slack(claim: Claim, objective: float) -> float:
 
 def rounding(claim: Claim, objective: float) -> float:
     """By how much sums of the weights may differ."""
-    return ROUNDING * (claim.total * abs(value_of(claim).per_error) + abs(objective))
+    return ROUNDING * (claim.span * abs(value_of(claim).per_error) + abs(objective))
 
 
 def worth(claim: Claim, routed: Routed) -> float:
-    """Objective of the claimed tree, from the weight that it misclassifies and its leaves."""
-    errors = float(claim.weights[routed.predicted != claim.y].sum())
+    """Objective of the claimed tree, from what its answers cost and its leaves."""
+    errors = float((claim.weights * claim.costs[claim.y, routed.predicted]).sum())
     return float(value_of(claim).of(errors, len(claim.tree.labels)))
 
 
@@ -129,14 +132,13 @@ def by_conflicts(claim: Claim, guard: Guard) -> Proven:
     A single leaf errs on all but its class; a tree with a split has two leaves at least.
     """
     value = value_of(claim)
-    errors = conflict_errors(claim.X, claim.y, claim.weights, claim.n_classes, guard)
+    errors = conflict_errors(claim.X, claim.of_rows, guard)
     return Proven(best_of(claim, value, errors), METHOD)
 
 
 def weight_of_minorities(claim: Claim) -> float:
-    """Weight that a single leaf misclassifies: all but the heaviest class."""
-    shares = np.bincount(claim.y, claim.weights, claim.n_classes)
-    return float(shares.sum() - shares.max())
+    """What a single leaf costs, where it gives its best answer."""
+    return float(claim.of_rows.sum(axis=0).min())
 
 
 def best_of(claim: Claim, value: Value, errors: float) -> float:
@@ -160,11 +162,15 @@ def equal_rows(X: Array, guard: Callable[[], None]) -> Array:
     return group
 
 
-def conflict_errors(
-    X: Array, y: Array, weights: Array, n_classes: int, guard: Callable[[], None]
-) -> float:
-    """Weight that every tree misclassifies, because identical rows differ in their class."""
+def conflict_errors(X: Array, of_rows: Array, guard: Callable[[], None]) -> float:
+    """What the answers of every tree cost, because identical rows get the same.
+
+    Parameters
+    ----------
+    of_rows : numpy.ndarray
+        Cost of every answer to every row, shape ``(n_samples, n_answers)``.
+    """
     group = equal_rows(X, guard)
-    by_class = np.zeros((group.max() + 1, n_classes))
-    np.add.at(by_class, (group, y), weights)
-    return float(by_class.sum() - by_class.max(axis=1).sum())
+    found = np.zeros((group.max() + 1, of_rows.shape[1]))
+    np.add.at(found, group, of_rows)
+    return float(found.min(axis=1).sum())

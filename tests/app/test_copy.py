@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 import dashboard
 import octcore
+from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from octcore.cli import main, make_parser
@@ -115,6 +116,11 @@ GENERALS: dict[str, Callable[[AppTest], Any]] = {
     "seed": lambda app: keyed(app, "param", "solver", "seed").set_value(7),
     "warm_start": lambda app: keyed(app, "param", "solver", "warm_start").set_value("none"),
 }
+COSTS: dict[str, Callable[[AppTest], Any]] = {
+    "costs": lambda app: keyed(app, "costs", "0", "1").set_value(4.0),
+    "refer": lambda app: keyed(app, "costs", "refer").set_value(0.25),
+}
+"""They cannot stand beside limits on shares of predictions."""
 CONSTRAINTS: dict[str, Callable[[AppTest], Any]] = {
     "max_leaves": lambda app: keyed(app, "constraint", "max_leaves").set_value(3),
     "max_splits": lambda app: keyed(app, "constraint", "max_splits").set_value(2),
@@ -150,8 +156,9 @@ def test_every_setting_off_its_default_is_copied(started: list[Any], tmp_path: P
     set_parity(app, "statistical_parity")
     press(app)
     data, settings = started[0]
-    assert {p.name for p in GENERAL} == settings.keys() - {"params", "constraints"}
-    assert all(settings[p.name] != p.default for p in GENERAL if p.name != "formulation")
+    given = settings.keys() - {"params", "constraints"}
+    assert {p.name for p in GENERAL} - COSTS.keys() == given
+    assert all(settings[p.name] != p.default for p in GENERAL if p.name in given - {"formulation"})
     assert settings["params"] == params
     assert settings["constraints"].keys() == CONSTRAINTS.keys() | {"statistical_parity"}
     own = solve(data, **settings).to_dict()
@@ -160,10 +167,29 @@ def test_every_setting_off_its_default_is_copied(started: list[Any], tmp_path: P
     same_run(own, by_command(words, "monks-1", tmp_path))
 
 
+def test_costs_are_copied_and_offered_again(started: list[Any], tmp_path: Path) -> None:
+    app = open_form("monks-1", "threshold-search")
+    for take_off in COSTS.values():
+        take_off(app)
+    press(app)
+    data, settings = started[0]
+    assert settings["costs"] == {"0": {"1": 4.0}}
+    assert settings["refer"] == 0.25
+    own = solve(data, **settings).to_dict()
+    script, words = copied(app)
+    same_run(own, by_script(script)["run"].to_dict())
+    same_run(own, by_command(words, "monks-1", tmp_path))
+    keyed(app, "costs", "0", "1").set_value(2.0)
+    app.session_state[session._OFFERED] = settings
+    app.run()
+    assert keyed(app, "costs", "0", "1").value == 4.0
+    assert keyed(app, "costs", "refer").value == 0.25
+
+
 def test_the_test_names_every_declared_setting() -> None:
     able = get_formulation("flow-oct").info.constraints
     assert {p.name for p in ACCEPTED} == able  # else the form would show less than there is
-    assert GENERALS.keys() == {p.name for p in GENERAL} - {"formulation"}
+    assert GENERALS.keys() | COSTS.keys() == {p.name for p in GENERAL} - {"formulation"}
     assert {p.name for p in SOLVER} <= GENERALS.keys()
     assert able - CONSTRAINTS.keys() == set(FAIRNESS)
 

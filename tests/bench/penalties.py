@@ -80,9 +80,9 @@ def _sheet(folder, name: str, encoding: object) -> Sheet:
     (path,) = [p for p in folder.glob("*.csv") if p.stem in {stem, f"{stem}_enc"}]
     table = pd.read_csv(path)
     y = pd.factorize(table["target"], sort=True)[0]
-    X, ones = table.drop(columns="target").to_numpy(), np.ones(len(y))
-    columns = np.arange(X.shape[1])
-    return make_sheet(X, y, ones, int(y.max()) + 1, columns, columns, Guard(np.inf))[0]
+    X = table.drop(columns="target").to_numpy()
+    costs, columns = (y[:, None] != np.arange(y.max() + 1)).astype(float), np.arange(X.shape[1])
+    return make_sheet(X, costs, columns, columns, Guard(np.inf))[0]
 
 
 if __name__ == "__main__":

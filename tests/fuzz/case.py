@@ -88,6 +88,29 @@ class Case:
             return weights * np.array([float(asked.get(label, 1.0)) for label in self.y])
         return weights
 
+    @cached_property
+    def costs(self) -> np.ndarray:
+        """What every answer costs where a class is true; the last may be asking a person."""
+        order = np.arange(len(self.classes))
+        costs = (order[:, None] != order).astype(float)
+        asked, refer = self.settings.get("costs"), self.settings.get("refer")
+        if asked == "ordinal":
+            costs = np.abs(order[:, None] - order).astype(float)
+        else:
+            for true, row in (asked or {}).items():
+                for answer, cost in row.items():
+                    costs[self.classes.index(true), self.classes.index(answer)] = cost
+        return costs if refer is None else np.column_stack([costs, np.full(len(order), refer)])
+
+    @property
+    def of_rows(self) -> np.ndarray:
+        """Cost of every answer to every row, shape ``(n_samples, n_answers)``."""
+        return self.row_weights[:, None] * self.costs[self.codes]
+
+    def cost_of(self, predicted: np.ndarray) -> float:
+        """What some answers cost together; without costs the weight that is misclassified."""
+        return float(self.of_rows[np.arange(len(self.y)), predicted].sum())
+
     def data(self) -> Dataset:
         """Rows as the product takes them; neighbouring numbers as it reads them in a file."""
         if self.way == "csv" or self.kind == NEIGHBOURS:
@@ -120,8 +143,16 @@ class Case:
     def rows(self, keep: list[int]) -> Case:
         """Keep some of the rows."""
         weights = None if self.weights is None else tuple(self.weights[i] for i in keep)
+        there, settings = {self.y[i] for i in keep}, dict(self.settings)
+        if isinstance(settings.get("costs"), Mapping):
+            settings["costs"] = {
+                true: {answer: cost for answer, cost in row.items() if answer in there}
+                for true, row in settings["costs"].items()
+                if true in there
+            }
         return replace(
             self,
+            settings=settings,
             columns={name: tuple(cells[i] for i in keep) for name, cells in self.columns.items()},
             y=tuple(self.y[i] for i in keep),
             weights=weights,

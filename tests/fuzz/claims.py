@@ -59,8 +59,7 @@ def forgeries(case: Case, run: Run) -> Iterator[tuple[str, Run]]:
     step = STEP * max(1.0, abs(run.objective), abs(run.bound))
     step *= 1.0 if run.sample_weight is None else max(1.0, float(run.sample_weight.sum()))
     if case.key == "oct":  # in errors of the majority rule, which may be few
-        shares = np.bincount(case.codes, case.row_weights)
-        step *= shares.sum() / max(shares.sum() - shares.max(), 1e-300)
+        step *= case.row_weights.sum() / max(float(case.of_rows.sum(axis=0).min()), 1e-300)
     for sign in (-1.0, 1.0):
         apart = sign * step
         yield "another objective", replace(run, objective=run.objective + apart)

@@ -637,5 +637,31 @@ CASES = {
         constraints={"root_feature": "a"},
         weights=(1e-6, 2e-6, 3e-6, 4e-6),
     ),
+    "a-leaf-of-one-row-and-its-copies": Case(
+        key="path-search",
+        columns={"f0": (0, 1, 1, 1), "f1": (0, 0, 1, 1)},
+        y=(0, 1, 1, 0),
+        depth=1,
+        params={"leaf_penalty": 0.0},
+        constraints={"min_samples_leaf": 2, "forbidden_features": ["f1"]},
+        settings={"refer": 0.25},
+    ),
+    "a-price-beside-copies": Case(
+        key="path-search",
+        columns={"f0": (0, 0, 1, 1, 1)},
+        y=(0, 0, 1, 1, 0),
+        depth=1,
+        params={"leaf_penalty": 0.125},
+        settings={"costs": {0: {1: 3.0}}, "refer": 0.25},
+    ),
+    "copies-in-oct": Case(
+        key="oct",
+        columns={"f0": (0, 1, 2, 3, 3)},
+        y=(0, 0, 1, 1, 0),
+        depth=1,
+        encoding="scaled",
+        params={"alpha": 0.1},
+        settings={"costs": {0: {1: 3.0}}, "refer": 0.25},
+    ),
 }
 """By a name of its subject."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
@@ -19,10 +20,12 @@ from octcore import kernels
 from octcore.search.univariate import search
 from octcore.search.univariate.by_leaves import optimal_by_leaves
 from octcore.search.univariate.question import Answer, Question, Report
+from octcore.tasks import COSTS, task_of
 from octcore.tree.tree import Tree
 from tests.fuzz.case import Case
 from tests.fuzz.failure import must
 from tests.fuzz.rows import KINDS, LABELS, WEIGHTS, draw_binary, draw_labels, draw_weights
+from tests.fuzz.univariate import draw_task
 from tests.referee.routing import route
 from tests.referee.univariate import ErrorTable, error_table
 
@@ -39,14 +42,39 @@ PRICES = (0.0, 0.0, 1e-4, 0.01, 0.03, 0.1, 0.5, 1.9, 3.0, 1e6)
 
 
 def question(case: Case) -> Question:
-    """The question of a case."""
+    """The question of a case; with costs it is about copies of the rows by answer."""
+    plain = of_rows(case)
+    if not is_task(case):
+        return plain
+    asked = case.settings
+    task = task_of(COSTS.check(asked.get("costs")), asked.get("refer"), case.classes)
+    weights = np.ones(len(plain.y)) if plain.weights is None else plain.weights
+    copies = task.copies(plain.y, weights)
+    counts = copies.count if plain.counts is None else copies.count * plain.counts[copies.row]
+    return replace(
+        plain,
+        X=plain.X[copies.row],
+        y=copies.label,
+        n_classes=len(task.answers),
+        weights=copies.weight,
+        counts=counts,
+    )
+
+
+def is_task(case: Case) -> bool:
+    """Whether answers have costs, or may be a person's."""
+    return bool({"costs", "refer"} & set(case.settings))
+
+
+def of_rows(case: Case) -> Question:
+    """The question of a case about its rows, without costs."""
     asked, names = case.constraints, list(case.columns)
     X = np.array(list(case.columns.values())).T
     places = {name: [names.index(f) for f in asked.get(name, ()) if f in names]
               for name in ("forbidden", "roots")}  # fmt: skip
     return Question(
         X.astype(np.uint8) if set(X.ravel().tolist()) <= {0, 1} else X,
-        np.array(case.y),
+        case.codes if is_task(case) else np.array(case.y),
         max(case.y) + 1,
         case.depth,
         case.params["leaf_penalty"],
@@ -66,10 +94,27 @@ class Truth:
     Parameters
     ----------
     asked : Question
+    rows : Question or None
+        Where `asked` is about copies of rows by answer: the rows themselves.
+    costs : ndarray of shape (n_classes, n_answers) or None
+        What answers to these rows cost; nothing here looks at the copies.
     """
 
-    def __init__(self, asked: Question) -> None:
-        self.asked = asked
+    def __init__(
+        self, asked: Question, rows: Question | None = None, costs: np.ndarray | None = None
+    ) -> None:
+        self.asked, self.rows = asked, rows or asked
+        asked = self.rows
+        weights = np.ones(len(asked.y)) if asked.weights is None else np.asarray(asked.weights)
+        self.total = float(weights.sum())
+        self.surplus = 0.0
+        if costs is None:
+            costs = 1.0 - np.eye(asked.n_classes)
+        else:
+            room = costs.max(axis=1, keepdims=True) - costs  # what an answer is worth
+            self.total = float(weights @ room.sum(axis=1)[asked.y])
+            self.surplus = self.total - float(weights @ costs.max(axis=1)[asked.y])
+        self.of_rows = weights[:, None] * costs[asked.y]
         n_features = asked.X.shape[1]
         cuts = [
             (j, asked.X[:, j] > low) for j in range(n_features) for low in np.unique(asked.X[:, j])
@@ -81,7 +126,7 @@ class Truth:
         self.table: ErrorTable = error_table(
             np.array([cut for _, cut in cuts]).reshape(len(cuts), len(asked.y)).T,
             asked.y, asked.depth, asked.weights, asked.min_samples_leaf,
-            self.allowed[self.owner], asked.counts,
+            self.allowed[self.owner], asked.counts, costs,
         )  # fmt: skip
 
     def by_root(self, columns: list[int]) -> np.ndarray:
@@ -99,15 +144,14 @@ class Truth:
         """Largest objective; minus infinite where there is no tree."""
         errors = errors[: self.asked.leaf_limit + 1]
         price = self.asked.leaf_penalty * np.arange(len(errors))
-        values = 1.0 - errors / self.table.total - price
+        values = 1.0 - (errors + self.surplus) / self.total - price
         return float(values[1:].max())
 
     def value(self, tree: Tree) -> float:
         """Objective of a tree that keeps everything that was asked; raises Failure else."""
-        asked = self.asked
+        asked = self.rows
         found = route(tree.to_dict(), np.asarray(asked.X, float))
         counts = np.ones(len(asked.y)) if asked.counts is None else asked.counts
-        weights = np.ones(len(asked.y)) if asked.weights is None else asked.weights
         tested = {m: found.columns(m) for m in found.splits}
         sizes = [counts[found.rows[leaf]].sum() for leaf in found.labels]
         must(all(len(columns) == 1 for columns in tested.values()), "a split on several columns")
@@ -117,8 +161,8 @@ class Truth:
         used = {columns[0] for columns in tested.values()}
         must(bool(self.allowed[list(used)].all()), "a forbidden column is tested")
         must(asked.roots is None or tested.get(1, (-1,))[0] in asked.roots, "another root")
-        wrong = weights[found.predicted != asked.y].sum() / self.table.total
-        return float(1.0 - wrong - asked.leaf_penalty * len(sizes))
+        cost = self.of_rows[np.arange(len(asked.y)), found.predicted].sum()
+        return float(1.0 - (cost + self.surplus) / self.total - asked.leaf_penalty * len(sizes))
 
 
 # What it has to be
@@ -146,7 +190,7 @@ def answered_by(kind: str) -> Iterator[None]:
 def check(case: Case) -> None:
     """Ask, and compare everything that comes back with enumeration; raises Failure."""
     asked, reports = question(case), list[Report]()
-    truth = Truth(asked)
+    truth = Truth(asked, of_rows(case), case.costs if is_task(case) else None)
     with answered_by(case.params["kernel"]):
         found = search.answer(asked, reports.append)
         check_answer(truth, found, reports, case.params["kernel"])
@@ -214,7 +258,7 @@ def check_leaves(truth: Truth) -> None:
     possible = np.flatnonzero(np.isfinite(truth.by_leaves)).tolist()
     must(sorted(optima) == possible, f"trees of {sorted(optima)} leaves, there are {possible}")
     for leaves, optimum in optima.items():
-        best = 1.0 - truth.by_leaves[leaves] / truth.table.total
+        best = 1.0 - (truth.by_leaves[leaves] + truth.surplus) / truth.total
         must(abs(optimum.accuracy - best) <= CLOSE, f"{leaves} leaves: {optimum.accuracy}, {best}")
         must(optimum.leaves <= leaves, f"{optimum.leaves} leaves, {leaves} allowed")
         value = truth.value(optimum.tree) + truth.asked.leaf_penalty * optimum.leaves
@@ -246,8 +290,9 @@ def draw(rng: np.random.Generator, key: str) -> Case:
         constraints=_limits(rng, list(columns), n, depth),
         weights=weights,
         kind=kind,
+        settings=draw_task(rng, sorted(set(y.tolist()))) if rng.random() < 0.4 else {},
     )
-    return case
+    return draw(rng, key) if is_task(case) and not question(case).weights.sum() else case
 
 
 def _columns(rng: np.random.Generator, kind: str, n: int, depth: int) -> dict[str, tuple[Any, ...]]:

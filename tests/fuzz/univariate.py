@@ -50,6 +50,8 @@ TABLED = frozenset(
 )  # fmt: skip
 """Constraints that look at one leaf, or at the number of leaves."""
 PARITY = ("statistical_parity", "equal_opportunity", "predictive_equality", "equalized_odds")
+ABOUT_SHARES = frozenset({"min_recall", "conditional_parity", *PARITY})
+"""Constraints that cannot stand beside costs."""
 SUBJECTS = (
     {"max_leaves", "max_splits", "min_samples_leaf"},
     {"max_features", "forbidden_features", "forbidden_pairs", "root_feature",
@@ -103,7 +105,7 @@ class Objective:
         if self.case.key == "bin-oct":
             return errors
         if self.case.key == "oct":
-            majority = total - np.bincount(self.case.codes, weights).max()
+            majority = self.case.of_rows.sum(axis=0).min()
             return errors / (majority if majority > 0 else 1.0) + params["alpha"] * (leaves - 1)
         share = params.get("split_weight")
         if share is not None:
@@ -112,8 +114,7 @@ class Objective:
 
     def of_tree(self, tree: RoutedTree) -> float:
         """Objective of a routed tree."""
-        wrong = tree.predicted != self.case.codes
-        return float(self.of(self.case.row_weights[wrong].sum(), len(tree.labels)))
+        return float(self.of(self.case.cost_of(tree.predicted), len(tree.labels)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +156,7 @@ def _from_table(case: Case) -> Expected:
     encoded, asked = case.encoded, case.constraints
     smallest = asked.get("min_samples_leaf", 1)
     if encoded.cuts.shape[1] == 0:
-        leaf = case.row_weights.sum() - np.bincount(case.codes, case.row_weights).max()
+        leaf = case.of_rows.sum(axis=0).min()
         possible = "root_feature" not in asked and len(case.y) >= smallest
         return Expected(float(Objective(case).of(leaf, 1)) if possible else None)
     table = error_table(
@@ -165,6 +166,7 @@ def _from_table(case: Case) -> Expected:
         case.row_weights,
         smallest,
         _allowed(case)[encoded.cut_groups],
+        costs=case.costs,
     )
     objective, limit = Objective(case), leaf_limit(case)
     leaves = np.arange(1, limit + 1)
@@ -196,7 +198,7 @@ def _from_outcomes(case: Case) -> Expected:
     rules = OutcomeRules(
         encoded.cuts,
         encoded.cut_groups,
-        len(case.classes),
+        case.costs.shape[1],
         asked.get("min_samples_leaf", 1),
         _allowed(case),
         bool(asked.get("feature_once_per_path")),
@@ -206,13 +208,12 @@ def _from_outcomes(case: Case) -> Expected:
     objective = Objective(case)
 
     def value(predicted: np.ndarray, leaves: int) -> float:
-        wrong = case.row_weights[predicted != case.codes].sum()
-        return objective.sign * float(objective.of(wrong, leaves))
+        return objective.sign * float(objective.of(case.cost_of(predicted), leaves))
 
     def admits(predicted: np.ndarray, features: frozenset[int], leaves: int) -> bool:
         return leaves <= leaf_limit(case) and keeps(case, predicted, features)
 
-    best = best_outcome(outcomes, len(case.y), len(case.classes), value, admits)
+    best = best_outcome(outcomes, len(case.y), case.costs.shape[1], value, admits)
     return Expected(None if best is None else objective.sign * best)
 
 
@@ -250,7 +251,7 @@ def check_run(case: Case, run: octcore.Run, truth: Expected) -> None:
         said = run.status == "infeasible" or (case.is_interrupted and run.tree is None)
         must(said, f"no tree exists, but the run is {run.status!r}")
         must(run.tree is None and run.objective is None, "a tree although none exists")
-        check_verification(case, run, is_derived=True)
+        check_verification(case, run, is_derived=not case.is_interrupted)
         return
     if case.is_interrupted and run.status in {"feasible", "no_solution", "cancelled"}:
         check_unfinished(case, run, truth)
@@ -270,12 +271,22 @@ def check_run(case: Case, run: octcore.Run, truth: Expected) -> None:
     if run.tree is None:
         raise Failure("optimal without a tree")
     tree = check_tree(case, run.tree.to_dict(), run.objective, slack)
-    share = float((tree.predicted == case.codes).mean())
-    must(abs((run.accuracy or 0.0) - share) < 1e-12, f"accuracy {run.accuracy}, routed {share}")
-    check_verification(case, run, is_derived=True)
+    told = tree.predicted < len(case.classes)
+    right = (tree.predicted == case.codes)[told]
+    share = float(right.mean()) if told.any() else None
+    must(same(run.accuracy, share), f"accuracy {run.accuracy}, routed {share}")
+    must(same(run.referred, 1 - told.mean()), f"{run.referred} are referred, not {1 - told.mean()}")
+    mean = float(case.costs[case.codes, tree.predicted].mean())
+    must(same(run.mean_cost, mean), f"mean cost {run.mean_cost}, routed {mean}")
+    check_verification(case, run, is_derived=not case.is_interrupted)
     check_events(case, run, truth)
-    if truth.by_root is not None and "root_values" in run.values:
-        check_root_values(case, run.values, truth)
+    if truth.by_root is not None and "root_values" in run.extras:
+        check_root_values(case, run.extras, truth)
+
+
+def same(said: float | None, found: float | None) -> bool:
+    """Whether a number is the one that was routed, or both are none."""
+    return said == found if said is None or found is None else abs(said - found) < 1e-12
 
 
 def check_unfinished(case: Case, run: octcore.Run, truth: Expected) -> None:
@@ -290,8 +301,8 @@ def check_unfinished(case: Case, run: octcore.Run, truth: Expected) -> None:
             f"{run.stop_reason}: bound {run.bound} cuts off the optimum {optimum:.12g}",
         )
     check_events(case, run, truth)
-    if truth.by_root is not None and "root_values" in run.values:
-        check_root_values(case, run.values, truth)
+    if truth.by_root is not None and "root_values" in run.extras:
+        check_root_values(case, run.extras, truth)
 
 
 def check_tree(
@@ -463,6 +474,10 @@ def draw(rng: np.random.Generator, key: str) -> Case:
         # Parity and the like take the published model longer than a case may.
         allowed = PATH_CONSTRAINTS
     constraints = draw_constraints(rng, allowed, columns, y)
+    settings = draw_settings(rng, key)
+    labels = sorted(set(y.tolist()))
+    if key not in {"penalty-path"} and not set(constraints) & ABOUT_SHARES and rng.random() < 0.4:
+        settings |= draw_task(rng, labels)
     total = float(n if weights is None else sum(weights))
     unit = 1.0 if weights is None else min((w for w in weights if w > 0), default=1.0)
     case = Case(
@@ -473,7 +488,7 @@ def draw(rng: np.random.Generator, key: str) -> Case:
         encoding,
         draw_params(rng, key, unit / total if total > 0 else 1.0),
         constraints,
-        draw_settings(rng, key),
+        settings,
         weights,
         kind,
         draw_way(rng, key, columns, y),
@@ -529,6 +544,27 @@ def draw_params(rng: np.random.Generator, key: str, step: float) -> dict[str, An
     return params
 
 
+def draw_task(rng: np.random.Generator, classes: list[int]) -> dict[str, Any]:
+    """Draw what answers cost, and whether a person may be asked."""
+    settings: dict[str, Any] = {}
+    odd = [0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 1 / 3, 0.0]
+    if rng.random() < 0.7:
+        pairs = [(c, a) for c in classes for a in classes if a != c and rng.random() < 0.6]
+        costs: dict[int, dict[int, float]] = {}
+        for c, a in pairs:
+            costs.setdefault(c, {})[a] = float(rng.choice(odd))
+        if pairs and any(v for row in costs.values() for v in row.values()):
+            settings["costs"] = "ordinal" if rng.random() < 0.15 else costs
+    if len(classes) > 1 and rng.random() < 0.6:
+        # A person who costs half of the cheapest error is worth asking somewhere.
+        given = settings.get("costs", {})
+        least = 1.0
+        if given != "ordinal":
+            least = min([1.0, *(v for row in given.values() for v in row.values())])
+        settings["refer"] = least * float(rng.choice([0.0, 0.1, 0.2, 1 / 3, 0.5]))
+    return settings
+
+
 def draw_settings(rng: np.random.Generator, key: str) -> dict[str, Any]:
     """Draw whether there are starts, and what ends a solve before its proof, if anything."""
     if key == "penalty-path":
@@ -555,9 +591,8 @@ def draw_constraints(
 ) -> dict[str, Any]:
     """Draw none, one or two side constraints, at small legal values."""
     chosen: set[str] = set()
-    for _ in range(int(rng.choice([0, 0, 1, 1, 1, 2, 2]))):
-        subjects = [sorted(able & subject) for subject in SUBJECTS]
-        subjects = [names for names in subjects if names]
+    subjects = [names for subject in SUBJECTS if (names := sorted(able & subject))]
+    for _ in range(int(rng.choice([0, 0, 1, 1, 1, 2, 2])) if subjects else 0):
         chosen.add(str(rng.choice(subjects[int(rng.integers(len(subjects)))])))
     found = {name: _draw_constraint(rng, name, columns, y) for name in sorted(chosen)}
     return {name: value for name, value in found.items() if value is not None}

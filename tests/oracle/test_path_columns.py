@@ -103,8 +103,8 @@ def test_price_is_the_difference_of_two_proven_optima():
     assert free.is_optimal
     assert bound.is_optimal
     assert bound.certificate.method == "mip+path-search"
-    assert bound.values["unconstrained_objective"] == pytest.approx(free.objective, abs=TOLERANCE)
-    assert bound.values["price"] == pytest.approx(free.objective - bound.objective, abs=TOLERANCE)
+    assert bound.extras["unconstrained_objective"] == pytest.approx(free.objective, abs=TOLERANCE)
+    assert bound.extras["price"] == pytest.approx(free.objective - bound.objective, abs=TOLERANCE)
     assert any("cost" in sentence for sentence in bound.certificate.statements)
 
 

@@ -47,7 +47,7 @@ def test_bounds_of_stopped_searches_hold(key: str, limits: str, size: str) -> No
         least = min((bound for bound in said if bound is not None), default=np.inf)
         assert least >= whole.objective - 1e-9, questions
         assert run.objective is None or run.objective <= whole.objective + 1e-9, questions
-        check_roots(run.values, whole.values)
+        check_roots(run.extras, whole.extras)
 
 
 def check_roots(found: Mapping[str, Any], whole: Mapping[str, Any]) -> None:

@@ -80,7 +80,7 @@ def test_run_says_what_is_proven_and_how_far_thresholds_move() -> None:
         solved.certificate.statements
     )
     X = solved.encoding.transform(data.frame)
-    intervals = solved.values["threshold_intervals"]
+    intervals = solved.extras["threshold_intervals"]
     assert set(intervals) == set(solved.tree.splits)
     rows = solved.tree.node_rows(X)
     for node, (low, high) in intervals.items():

@@ -1,4 +1,4 @@
-"""Least weight misclassified by any tree on binary columns: every set of literals, no bounds.
+"""Least cost of any tree on binary columns: every set of literals, no bounds.
 
 A node of a tree is the set of literals (column, value) on its path, whatever their order.  All
 sets of up to ``depth`` literals are written down, and the table "least errors with at most so many
@@ -41,6 +41,7 @@ def error_table(
     smallest_leaf: int = 1,
     allowed: np.ndarray | None = None,
     counts: np.ndarray | None = None,
+    costs: np.ndarray | None = None,
 ) -> ErrorTable:
     """Fill the table for rows on binary columns.
 
@@ -60,6 +61,9 @@ def error_table(
         Columns that may be tested, bool of shape ``(n_columns,)``.
     counts : numpy.ndarray or None
         How many rows a row stands for in a leaf; ones by default.
+    costs : numpy.ndarray or None
+        What every answer costs where a class is true, shape ``(n_classes, n_answers)``; 1 for every
+        wrong class by default.
     """
     n, p = X.shape
     w = np.ones(n) if weights is None else np.asarray(weights, float)
@@ -67,8 +71,8 @@ def error_table(
     columns = np.arange(p) if allowed is None else np.flatnonzero(allowed)
     X = np.asarray(X)[:, columns].astype(bool)
     depth_used = min(depth, len(columns))
-    shares = np.zeros((n, int(y.max()) + 1))
-    shares[np.arange(n), y] = w
+    costs = 1.0 - np.eye(int(y.max()) + 1) if costs is None else costs
+    of_rows = w[:, None] * costs[y]
     literals = np.concatenate([~X.T, X.T])  # (2 columns, n): value 0 first
     sets, children = literal_sets(len(columns), depth_used)
     below: np.ndarray | None = None
@@ -77,7 +81,7 @@ def error_table(
         rows = np.ones((len(sets[size]), n), bool)
         for position in range(size):
             rows &= literals[sets[size][:, position]]
-        table = _leaf_table(rows, shares, depth_used - size)
+        table = _leaf_table(rows, of_rows, depth_used - size)
         table[rows @ counts < max(1, smallest_leaf), 1] = np.inf
         if below is not None:
             by_column = _split_table(below, children[size])
@@ -92,11 +96,10 @@ def error_table(
     return ErrorTable(found, np.minimum.accumulate(roots, axis=1), float(w.sum()))
 
 
-def _leaf_table(rows: np.ndarray, shares: np.ndarray, levels: int) -> np.ndarray:
-    """Errors of a single leaf, for every set of rows; shape ``(n_sets, 2**levels + 1)``."""
-    weight = rows.astype(float) @ shares
+def _leaf_table(rows: np.ndarray, of_rows: np.ndarray, levels: int) -> np.ndarray:
+    """Cost of a single leaf, for every set of rows; shape ``(n_sets, 2**levels + 1)``."""
     table = np.full((len(rows), 2**levels + 1), np.inf)
-    table[:, 1] = weight.sum(axis=1) - weight.max(axis=1)
+    table[:, 1] = (rows.astype(float) @ of_rows).min(axis=1)
     return table
 
 

@@ -85,6 +85,10 @@ def chosen_run(
     data: Dataset, search: Mapping[str, Any], tree: Tree, optimum: float, seconds: float
 ) -> Run:
     """The run of a chosen tree, on the same rows and columns as the search."""
-    names = ("encoding", "depth", "params", "constraints", "time_limit", "test_size", "seed")
-    settings = check_settings(formulation="path-search", **{name: search[name] for name in names})
+    names = (
+        "encoding", "depth", "params", "constraints", "time_limit", "test_size", "seed", "costs",
+        "refer",
+    )  # fmt: skip
+    given = {name: search[name] for name in names if name in search}
+    settings = check_settings(formulation="path-search", **given)
     return run_of_tree(prepare(data, settings), tree, optimum, seconds)

@@ -14,7 +14,14 @@ from octcore.plotting import text
 from octcore.plotting.confusion import confusion_data, confusion_figure
 from octcore.plotting.tree_view import component_data
 from octcore.solving.run import Run, SolvedRun
-from octcore.tree.wording import rules
+from octcore.tasks import ASK
+from octcore.tree.wording import Rule, rules
+
+COSTS_OF = {
+    "training rows": ("mean_cost", "referred"),
+    "held-out rows": ("test_mean_cost", "test_referred"),
+}
+"""Fields of a run by part of its rows."""
 
 
 def draw(run: SolvedRun) -> None:
@@ -29,6 +36,10 @@ def draw(run: SolvedRun) -> None:
             first, second = st.columns(2)
             first.metric("Accuracy", text.percent(share))
             second.metric("Balanced accuracy", text.percent(balanced))
+            if run.asked.has_task:
+                cost, asked = COSTS_OF[name]
+                first.metric("Mean cost", text.number(getattr(run, cost)))
+                second.metric("A person is asked", text.percent(getattr(run, asked)))
             record = confusion_data(run.tree, run.encoding, data, name)
             chart.show(
                 confusion_figure(record, session.palette()),
@@ -68,7 +79,7 @@ def rules_table(run: SolvedRun) -> None:
             "if": text.words(" and ".join(rule.conditions)) or "always",
             "then": str(rule.label),
             "rows": rule.n_samples,
-            "right": _right_share(rule.class_counts, run, rule.leaf),
+            "right": "–" if rule.label == ASK else text.percent(_share(rule)),
         }
         for rule in found
     ]
@@ -81,9 +92,8 @@ def rules_table(run: SolvedRun) -> None:
     )
 
 
-def _right_share(counts: tuple[int, ...], run: SolvedRun, leaf: int) -> str:
-    total = sum(counts)
-    return text.percent(counts[run.tree.labels[leaf]] / total) if total else "–"
+def _share(rule: Rule) -> float | None:
+    return rule.right / rule.n_samples if rule.n_samples else None
 
 
 def _words(setting: str) -> str:

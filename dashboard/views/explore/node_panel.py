@@ -13,7 +13,8 @@ from octcore.data.export import frame_to_csv
 from octcore.plotting import text
 from octcore.plotting.row_path import class_shares
 from octcore.solving.run import SolvedRun
-from octcore.tree.wording import path_words
+from octcore.tasks import ASK
+from octcore.tree.wording import class_name, path_words
 
 ROWS_SHOWN = 200
 
@@ -87,8 +88,9 @@ def _percent(share: float | None) -> float | None:
 
 def _title(run: SolvedRun, node: int) -> str:
     if node in run.tree.labels:
-        label = run.classes[run.tree.labels[node]] if run.classes else run.tree.labels[node]
-        return f"Leaf {node}: predicts {text.markdown(label)}"
+        label = class_name(run.tree, run.tree.labels[node])
+        says = "predicts " if run.tree.class_of(run.tree.labels[node]) >= 0 else ""
+        return f"Leaf {node}: {says}{text.markdown(label)}"
     return "Root: all training rows" if node == 1 else f"Node {node}"
 
 
@@ -97,7 +99,7 @@ def node_rows(run: SolvedRun, data: Dataset, node: int) -> pd.DataFrame:
     X = run.encoding.transform(data.frame)
     rows = run.tree.node_rows(X)[node]
     predicted = run.tree.predict_codes(X)[rows]
-    wrong = predicted != data.codes[rows]
+    wrong = run.tree.is_wrong(X, data.codes)[rows]
     order = np.argsort(~wrong, kind="stable")
     rows, predicted, wrong = rows[order], predicted[order], wrong[order]
     labels = np.array([str(label) for label in data.classes], dtype=object)
@@ -105,8 +107,8 @@ def node_rows(run: SolvedRun, data: Dataset, node: int) -> pd.DataFrame:
         {
             "line": data.row_lines[rows],
             "true": labels[data.codes[rows]],
-            "predicted": labels[predicted],
-            "right": np.where(wrong, "✗", "✓"),
+            "predicted": np.append(labels, ASK)[predicted],
+            "right": np.where(wrong, "✗", np.where(predicted < len(labels), "✓", "–")),
         }
     )
     values = data.frame.iloc[rows].reset_index(drop=True)

@@ -85,7 +85,7 @@ def draw(run_id: str, run: SolvedRun, axes: tuple[str, str], replayed: Tree | No
 
 def _recentred(run_id: str, run: Run) -> Tree | None:
     """Tree with every split in the middle of its own margin, if there is one and it is wanted."""
-    stored = run.values.get("recentred")
+    stored = run.extras.get("recentred")
     if stored is None or not st.toggle(
         "Every split in the middle of its margin",
         key=session.widget_key("recentred", run_id),

@@ -77,6 +77,8 @@ def _truth(run: Run, row: ChosenRow, path: RowPath) -> str:
     if data is None or data.y is None or row.position < 0:
         return ""
     truth = int(data.y[row.position])
+    if run.tree is not None and run.tree.class_of(path.label) < 0:
+        return f" The row is {text.markdown(data.classes[truth])}."
     if truth == path.label:
         return " That is right."
     return f" **Wrong**: the row is {text.markdown(data.classes[truth])}."

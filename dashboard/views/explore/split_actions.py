@@ -74,7 +74,9 @@ def moved_accuracy(
             here = places == branch
             places[here] = 2 * branch + tree.splits[branch].goes_right(X[rows[here]])
         predicted[rows] = [tree.labels[place] for place in places]
-        shares.append(float(np.mean(predicted == data.codes)))
+        told = predicted < data.n_classes  # the others are left to a person
+        right = predicted[told] == data.codes[told]
+        shares.append(float(right.mean()) if told.any() else float("nan"))
     return tuple(shares)
 
 
@@ -118,6 +120,9 @@ def draw(run_id: str, run: SolvedRun, node: int) -> None:
 def _why(run: SolvedRun, node: int) -> None:
     rows = run.tree.node_rows(run.encoding.transform(run.train.frame))[node]
     label = run.tree.labels[node]
+    if run.tree.class_of(label) < 0:
+        st.caption("Any class would cost more on the training rows that come here than asking.")
+        return
     here = int(np.sum(run.train.codes[rows] == label))
     st.caption(
         f"Why {text.markdown(run.train.classes[label])}? {here:,} of the "

@@ -32,8 +32,12 @@ TIME_LIMIT = 120.0
 GRACE_SECONDS = 20.0
 """The worker ends itself at its time limit; this much later it is ended."""
 TASK = "path"
-ENCODINGS = ("QT-5", "QB-5", "QT-8", "QB-8", "class-change", "one-hot")
-FIRST_ENCODINGS = ("QT-5", "QB-5")
+ENCODINGS = {
+    "All thresholds": "raw",
+    **{key: key for key in ("QT-5", "QB-5", "QT-8", "QB-8", "class-change")},
+}
+"""What splits test, by its name here."""
+FIRST_ENCODINGS = ("All thresholds",)
 SEED = 0
 CHART = "path_chart"
 
@@ -44,7 +48,7 @@ def draw(data: Dataset) -> None:
     keys = {name: _key(data, {**settings, "encoding": name}) for name in encodings}
     if pressed:
         for name, key in keys.items():
-            asked = {**settings, "encoding": name}
+            asked = {**settings, "encoding": ENCODINGS[name]}
             jobs.once(key, session.token(), data, TASK, asked, TIME_LIMIT + GRACE_SECONDS)
     found = {name: task for name, key in keys.items() if (task := jobs.followers().get(key))}
     if len(found) < len(keys) or not found:
@@ -66,13 +70,14 @@ def _key(data: Dataset, settings: Mapping[str, Any]) -> tuple[str, str]:
 def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
     places = st.columns([4, 2, 2, 2], vertical_alignment="bottom")
     encodings = places[0].multiselect(
-        "Encodings",
-        ENCODINGS,
+        "Splits on",
+        tuple(ENCODINGS),
         default=FIRST_ENCODINGS,
         max_selections=3,
         key="path_encodings",
         persist_state="session",
-        help="QT-q: thresholds at quantiles. QB-q: buckets between them. Each gets its own line.",
+        help="QT-q: thresholds at quantiles only. QB-q: buckets between them. Class change: "
+        "thresholds where neighbours differ in their class. Each gets its own line.",
     )
     depth = places[1].number_input(
         "Depth",

@@ -22,10 +22,12 @@ from octcore.formulations.base import (
 from octcore.plotting import text
 from octcore.solving.run import Run
 from octcore.solving.settings import FORMULATION, Asked
+from octcore.tasks import TASK
 
 EXPLORE, ALTERNATIVES = "pages/explore.py", "pages/alternatives.py"
 WHAT_IF, SIZE = "pages/whatif.py", "pages/path.py"
 MORE_SECONDS = 120.0
+TASK_NAMES = tuple(parameter.name for parameter in TASK)
 SEARCHES = frozenset({Capability.PATH_SEARCH, Capability.THRESHOLD_SEARCH})
 MODEL_WORK = 60_000
 """Training rows x columns x branch nodes that a mixed-integer program proves in a minute."""
@@ -75,7 +77,11 @@ def is_search(info: FormulationInfo) -> bool:
 
 def common_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings that another formulation of the common objective can take over."""
-    kept = {k: settings[k] for k in ("depth", "test_size", "seed") if settings.get(k) is not None}
+    kept = {
+        k: settings[k]
+        for k in ("depth", "test_size", "seed", *TASK_NAMES)
+        if settings.get(k) is not None
+    }
     penalty = Asked.of(settings).params.get("leaf_penalty")
     return kept | {
         "params": {} if penalty is None else {"leaf_penalty": penalty},
@@ -119,6 +125,12 @@ def after(run: Run, greedy: Run | None) -> Advice:
         return _after_heuristic(run)
     if not (run.is_optimal and run.certificate.proven):
         return _after_open(run, info)
+    if run.asked.has_task:
+        return Advice(
+            "The tree is final: the answers of no other of its kind and depth cost less on the "
+            "training rows, the price of leaves included.",
+            (LOOK, Step("What if", ":material/sell:", WHAT_IF), *_as_program(run)),
+        )
     better = None if greedy is None else shortfall(run, greedy)
     if better is not None and is_binary(run):
         finer = on_all_thresholds(run.settings)
@@ -187,7 +199,7 @@ def _after_open(run: Run, info: FormulationInfo) -> Advice:
 def given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a run as they can be given again."""
     names = ("formulation", "encoding", "depth", "params", "constraints", "time_limit")
-    more = ("gap", "node_limit", "threads", "seed", "warm_start", "test_size")
+    more = ("gap", "node_limit", "threads", "seed", "warm_start", "test_size", *TASK_NAMES)
     return {k: settings[k] for k in (*names, *more) if settings.get(k) is not None}
 
 
@@ -273,6 +285,12 @@ def gain_words(run: Run, numbers: Run) -> str:
     numbers : Run
         CART on the numbers at the same depth.
     """
+    if run.asked.has_task and run.mean_cost is not None and numbers.mean_cost is not None:
+        gain = numbers.mean_cost - run.mean_cost
+        if abs(gain) < NOTICED / 100:
+            return "The answers of CART cost as much on the training rows."
+        less = "less" if gain > 0 else "more"
+        return f"The answers of this tree cost {abs(gain):.3g} {less} a training row than CART's."
     if run.accuracy is None or numbers.accuracy is None or run.tree is None or numbers.tree is None:
         return ""
     gain = 100 * (run.accuracy - numbers.accuracy)

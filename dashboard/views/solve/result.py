@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server.job_view import JobView
-from dashboard.views.solve import advice
+from dashboard.views.solve import advice, refer_view
 from dashboard.views.solve.advice import Step
 from dashboard.widgets import run_summary, start, verification
 from octcore.plotting import text
@@ -38,6 +38,7 @@ def draw(view: JobView, run: SolvedRun, chart: Callable[[], None]) -> None:
     run_summary.small_tree(view.id, run)
     numbers = cached.greedy_baseline(view.id, run, ON_NUMBERS)
     what_now(view.id, advice.after(run, None if isinstance(numbers, str) else numbers))
+    refer_view.draw(view, run)
     beside_greedy(view.id, run)
 
     def more() -> None:
@@ -88,7 +89,8 @@ def beside_greedy(run_id: str, run: SolvedRun) -> None:
     if isinstance(numbers, str):
         st.caption(text.markdown(numbers, 300))
         return
-    columns = {"": list(FACTS), "this tree": facts(run, run), "CART": facts(numbers, run)}
+    names = [*FACTS, COST] if run.asked.has_task else list(FACTS)
+    columns = {"": names, "this tree": facts(run, run), "CART": facts(numbers, run)}
     if advice.is_binary(run):
         same = cached.greedy_baseline(run_id, run)
         if not isinstance(same, str):
@@ -106,6 +108,7 @@ def beside_greedy(run_id: str, run: SolvedRun) -> None:
     )
 
 
+COST = "mean cost, training"
 FACTS = ("accuracy, held out", "accuracy, training", "errors, training", "leaves")
 
 
@@ -123,5 +126,6 @@ def facts(run: SolvedRun, rows_of: SolvedRun) -> list[str]:
     if rows_of.test is not None and rows_of.test.y is not None:
         X = run.encoding.transform(rows_of.test.frame)
         held_out = metrics.accuracy(run.tree, X, rows_of.test.y)
-    errors = "–" if run.accuracy is None else f"{round((1 - run.accuracy) * run.n_train):,}"
-    return [text.percent(held_out), text.percent(run.accuracy), errors, str(run.tree.n_leaves)]
+    errors = "–" if run.accuracy is None else f"{round((1 - run.accuracy) * run.n_answered):,}"
+    known = [text.percent(held_out), text.percent(run.accuracy), errors, str(run.tree.n_leaves)]
+    return [*known, text.number(run.mean_cost)] if rows_of.asked.has_task else known

@@ -11,7 +11,7 @@ from dashboard import cached, session
 from dashboard.views.data import target_choice
 from dashboard.views.solve import advice, rows_form
 from dashboard.views.solve.rows_form import Rows
-from dashboard.widgets import settings_form
+from dashboard.widgets import cost_form, settings_form
 from dashboard.widgets.constraint_form import WHOLE_NUMBERS, constraint_form
 from dashboard.widgets.constraint_form import input_key as constraint_key
 from dashboard.widgets.parameter_form import input_key, parameter_form
@@ -42,7 +42,7 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
         Keywords of `octcore.solve`, defaults left out; the place for the button, near the top so
         that it is seen without scrolling; and the rows to solve.
     """
-    _fill_in(session.take_offered_settings())
+    _fill_in(session.take_offered_settings(), data)
     info = settings_form.formulation_input(FORMULATION)
     st.caption(f"{text.markdown(info.summary, 600)}")
     first, second = st.columns(2)
@@ -60,7 +60,7 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
     params = parameter_form(info.hyperparameters, info.key, str(info.reference))
     if params:
         settings["params"] = params
-    place_of_constraints = st.container()
+    place_of_costs, place_of_constraints = st.container(), st.container()
     settings |= _solver(info)
     with place_of_rows:  # which rows are held out depends on the seed
         rows = rows_form.draw(info, data, settings)
@@ -70,6 +70,8 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
             st.caption("This formulation takes no side constraints.")
     if constraints:
         settings["constraints"] = constraints
+    with place_of_costs.expander("Errors cost different amounts", icon=":material/balance:"):
+        settings |= cost_form.cost_form(info, rows.data)
     return settings, place, rows
 
 
@@ -77,7 +79,7 @@ def _encoding_key(formulation: str) -> str:
     return session.widget_key("encoding", formulation)
 
 
-def _fill_in(offered: Mapping[str, Any] | None) -> None:
+def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
     """Put the settings that another page offers into the inputs, before they are drawn."""
     if not offered:
         return
@@ -96,6 +98,7 @@ def _fill_in(offered: Mapping[str, Any] | None) -> None:
     limits = dict(offered.get("constraints", {}))
     for parameter in WHOLE_NUMBERS:
         values[constraint_key(parameter.name)] = limits.get(parameter.name)
+    values |= cost_form.filled_in(offered, data)
     session.set_inputs(values)
 
 

@@ -10,7 +10,7 @@ from dashboard import session
 from dashboard.widgets import constraint_form
 from octcore.constraints import ACCEPTED, ParityLimit
 from octcore.data.dataset import Dataset
-from octcore.parameters import ByClass, Flag, IntRange, NamePairs, Parameter
+from octcore.parameters import ByClass, Directions, Flag, IntRange, NamePairs, Parameter
 from octcore.plotting import text
 from octcore.plotting.root_values import RootValue
 from octcore.solving.run import Run
@@ -68,6 +68,8 @@ def draw(run_id: str, run: Run, data: Dataset, values: tuple[RootValue, ...]) ->
     asked |= constraint_form.constraint_inputs(_of(IntRange), data, key, per_line=3)
     with st.expander("Pairs and paths", icon=":material/link_off:"):
         asked |= constraint_form.constraint_inputs(_of(NamePairs, Flag), data, key)
+    with st.expander("One way only: what may not turn round", icon=":material/trending_up:"):
+        asked |= constraint_form.constraint_inputs(_of(Directions), data, key)
     with st.expander("Classes: recall and weights", icon=":material/balance:"):
         asked |= constraint_form.constraint_inputs(_of(ByClass), data, key)
     with st.expander("Fairness", icon=":material/groups:"):

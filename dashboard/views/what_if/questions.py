@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -10,15 +11,25 @@ from dashboard.server.job_view import JobView
 from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import (
-    COMMON_OBJECTIVE,
     FormulationInfo,
     get_formulation,
+    list_formulations,
     of_common_objective,
 )
+from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.solving.run import Run
 
 TIME_LIMIT = 60.0
-FALLBACK_ENCODING = "QT-5"
+REFERENCE_TIME_LIMIT = 30.0
+"""Of the values of all root features; those that are not exact by then are bounds."""
+ALL_THRESHOLDS, FALLBACK_ENCODING = "raw", "QT-5"
+"""What questions about trees of sums of columns work on, and what models of 0/1 columns need."""
+
+
+@functools.cache
+def _referee() -> FormulationInfo:
+    """The formulation that values every root feature, on numbers and on 0/1 columns."""
+    return next(i for i in list_formulations() if Capability.THRESHOLD_SEARCH in i.capabilities)
 
 
 def rows_of(view: JobView) -> Dataset | None:
@@ -39,8 +50,6 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
         From `rows_of`; without the held-out rows nothing is held out again.
     """
     asked, params = run.asked, run.params
-    binary = all(column.is_binary for column in run.encoding.columns)
-    kept_as_is = binary or on_all_thresholds(run)
     kept = {name: params[name] for name in ("leaf_penalty", "split_weight") if params.get(name)}
     if "leaf_penalty" in params and "leaf_penalty" not in kept:
         kept["leaf_penalty"] = params["leaf_penalty"] or 0.0
@@ -48,50 +57,48 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
         kept.pop("leaf_penalty", None)
     has_all = data.n_samples == run.n_train + run.n_test
     return {
-        "encoding": asked.encoding if kept_as_is else FALLBACK_ENCODING,
+        "encoding": encoding_of(run),
         "depth": min(asked.depth, 5),
         "params": kept,
         "time_limit": TIME_LIMIT,
         "test_size": asked.test_size if has_all else 0.0,
         "seed": asked.seed,
+        "costs": asked.costs,
+        "refer": asked.refer,
     }
 
 
 def on_all_thresholds(run: Run) -> bool:
-    """Whether the run searched all thresholds of the numbers themselves, for that objective."""
-    info = get_formulation(run.formulation).info
-    return Capability.THRESHOLD_SEARCH in info.capabilities and info.objective == COMMON_OBJECTIVE
+    """Whether the run searched all thresholds of its columns, for that objective."""
+    return run.formulation == _referee().key
 
 
-def is_comparable(run: Run, answer: str = "") -> bool:
+def encoding_of(run: Run) -> str:
+    """What questions about the run are asked on."""
+    return run.asked.encoding if is_searchable(run) else ALL_THRESHOLDS
+
+
+def is_searchable(run: Run) -> bool:
+    """Whether questions about the run are asked on the columns that it worked on."""
+    return on_all_thresholds(run) or run.encoding.is_binary
+
+
+def is_comparable(run: Run, encoding: str = "") -> bool:
     """Whether the run itself is a proven optimum that the price can count from.
 
     Parameters
     ----------
     run : Run
         The solved tree.
-    answer : str
-        Formulation of the tree under the condition, when it is known.
+    encoding : str
+        Of the tree under the condition, when it is known.
     """
-    if not (run.is_optimal and run.certificate.proven):
-        return False
-    if on_all_thresholds(run):
-        return answer in ("", run.formulation)
-    binary = all(column.is_binary for column in run.encoding.columns)
-    return _is_common(run) and binary
+    is_proven = run.is_optimal and run.certificate.proven and _is_common(run)
+    return is_proven and is_searchable(run) and encoding in ("", run.asked.encoding)
 
 
 def _is_common(run: Run) -> bool:
     return get_formulation(run.formulation).info.has_common_objective or on_all_thresholds(run)
-
-
-def _referee(run: Run) -> FormulationInfo:
-    """The formulation that values every root feature exactly."""
-    if on_all_thresholds(run):
-        return get_formulation(run.formulation).info
-    name = "exact_root_values"
-    able = (i for i in of_common_objective() if any(p.name == name for p in i.hyperparameters))
-    return next(able)
 
 
 def reference_settings(run: Run, data: Dataset) -> dict[str, Any]:
@@ -99,24 +106,18 @@ def reference_settings(run: Run, data: Dataset) -> dict[str, Any]:
 
     Constraints of the run that the search cannot express are left out.
     """
-    settings = base_settings(run, data)
-    referee = _referee(run)
-    if not on_all_thresholds(run):
-        settings["params"] = {**settings["params"], "exact_root_values": True}
-    able = referee.constraints
-    given = dict(run.constraints)
+    settings, left = base_settings(run, data), left_out(run)
     return settings | {
-        "formulation": referee.key,
-        "time_limit": 2 * TIME_LIMIT,
-        "constraints": {name: value for name, value in given.items() if name in able},
+        "formulation": _referee().key,
+        "time_limit": REFERENCE_TIME_LIMIT,
+        "params": {**settings["params"], "exact_root_values": True},
+        "constraints": {n: value for n, value in run.constraints.items() if n not in left},
     }
 
 
 def left_out(run: Run) -> dict[str, Any]:
     """Constraints of the run that the search of the root values cannot express."""
-    able = _referee(run).constraints
-    given = dict(run.constraints)
-    return {name: value for name, value in given.items() if name not in able}
+    return {name: value for name, value in run.constraints.items() if name not in BY_SUBTREE}
 
 
 def comparison_settings(run: Run, data: Dataset) -> dict[str, Any] | None:
@@ -124,8 +125,7 @@ def comparison_settings(run: Run, data: Dataset) -> dict[str, Any] | None:
 
     It keeps to all constraints of the run.  None when no formulation can express them.
     """
-    given = dict(run.constraints)
-    able = candidates(given, min(run.depth, 5))
+    able = candidates(run.constraints, min(run.depth, 5))
     return variant_settings(run, data, {}, able[0]) if able else None
 
 
@@ -155,9 +155,10 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
         why = "a heuristic's" if not run.is_optimal else "optimal in another family of trees"
         if _is_common(run) and not run.is_optimal:
             why = "not proven optimal"
+        right = "" if run.asked.has_task else f", {_percent(before.accuracy)} right"
         first = (
             f"Your tree is {why}, so the price counts from the best tree of thresholds of this "
-            f"depth, {_percent(before.accuracy)} right ({_proof(before)})"
+            f"depth{right} ({_proof(before)})"
         )
     words = f"{first} and the best tree under the condition ({_proof(after)})."
     kept = {n: v for n, v in run.constraints.items() if n not in asked}
@@ -198,9 +199,11 @@ def _constraint(name: str, value: Any) -> str:
 
 def able_for(run: Run, constraints: Mapping[str, Any]) -> tuple[str, ...]:
     """Formulations that can express all constraints at the depth of a run, best first."""
-    if on_all_thresholds(run) and set(constraints) <= _referee(run).constraints:
-        return (run.formulation,)
-    return candidates(constraints, min(run.depth, 5))
+    able, referee = candidates(constraints, min(run.depth, 5)), _referee()
+    if not set(constraints) <= referee.constraints:
+        return able
+    on_bins = is_searchable(run) and run.encoding.is_binary
+    return (*able, referee.key) if on_bins else (referee.key, *able)
 
 
 def candidates(constraints: Mapping[str, Any], depth: int) -> tuple[str, ...]:
@@ -217,12 +220,20 @@ def variant_settings(
 ) -> dict[str, Any]:
     """Settings of the tree under the asked conditions, besides those that the run had."""
     settings = base_settings(run, data)
-    if get_formulation(formulation).info.needs_binary_features and on_all_thresholds(run):
+    is_binary = is_searchable(run) and run.encoding.is_binary
+    if get_formulation(formulation).info.needs_binary_features and not is_binary:
         settings["encoding"] = FALLBACK_ENCODING
     return settings | {
         "formulation": formulation,
         "constraints": together(run, asked),
     }
+
+
+def on_bins_words(run: Run, formulation: str) -> str:
+    """Say where a formulation does not work on the columns of the run."""
+    needs_bins = get_formulation(formulation).info.needs_binary_features
+    has_bins = is_searchable(run) and run.encoding.is_binary
+    return f" (on {FALLBACK_ENCODING} thresholds)" if needs_bins and not has_bins else ""
 
 
 def together(run: Run, asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,11 +67,15 @@ def draw(view: JobView, run: Run) -> None:
 
 def _needs_base(run: Run, answer: JobView | None) -> bool:
     """Whether neither the run nor the search of the root values is what the price counts from."""
-    asked = "" if answer is None else Asked.of(answer.settings).formulation
-    if what_if.is_comparable(run, asked):
+    encoding = _encoding(answer)
+    if what_if.is_comparable(run, encoding):
         return False
-    other = what_if.on_all_thresholds(run) and asked not in ("", run.formulation)
-    return bool(what_if.left_out(run)) or other
+    return bool(what_if.left_out(run)) or encoding not in ("", what_if.encoding_of(run))
+
+
+def _encoding(answer: JobView | None) -> str:
+    """What the splits of the answer test; empty while there is none."""
+    return "" if answer is None else Asked.of(answer.settings).encoding
 
 
 def _pace(view: JobView) -> float | None:
@@ -114,7 +118,7 @@ def _known_values(run_id: str, run: Run) -> tuple[RootValue, ...]:
     searched = reference.run if reference is not None and reference.is_final else None
     if searched is None:
         return ()
-    values = root_values_data(searched.values, searched.encoding)
+    values = root_values_data(searched.extras, searched.encoding)
     if what_if.left_out(run):
         return tuple(replace(entry, is_exact=False, loss=None) for entry in values)
     return values
@@ -130,7 +134,7 @@ def _question(run_id: str) -> None:
 def _before(run_id: str, run: SolvedRun) -> SolvedRun | None:
     """The tree that prices count from: an optimum under the run's own constraints."""
     answer = jobs.view(session.side_run("answer", run_id))
-    if what_if.is_comparable(run, "" if answer is None else Asked.of(answer.settings).formulation):
+    if what_if.is_comparable(run, _encoding(answer)):
         return run
     what = "base" if _needs_base(run, answer) else "reference"
     view = _follower(what, run_id)
@@ -151,7 +155,7 @@ def _ask(run_id: str, run: Run, data: Dataset, asked: dict[str, Any]) -> None:
     formulation = st.selectbox(
         "Solved by",
         able,
-        format_func=titles.__getitem__,
+        format_func=lambda key: titles[key] + what_if.on_bins_words(run, key),
         key=session.widget_key("whatif", run_id, "by", len(able)),
         help="Formulations that can express these conditions, the quickest first; all have the "
         "same objective.",
@@ -314,6 +318,7 @@ def _table(before: Run, after: Run) -> None:
         ("Accuracy, held out", *(text.percent(r.test_accuracy) for r in (before, after))),
         ("Accuracy, training", *(text.percent(r.accuracy) for r in (before, after))),
         ("Balanced accuracy", *(text.percent(r.balanced_accuracy) for r in (before, after))),
+        ("Mean cost, training", *(text.number(r.mean_cost) for r in (before, after))),
         ("Leaves", *(str(r.tree.n_leaves) if r.tree else "–" for r in (before, after))),
         ("Features used", *(_features(r) for r in (before, after))),
         ("Objective", *(_fixed(r.objective) for r in (before, after))),

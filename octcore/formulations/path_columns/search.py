@@ -72,7 +72,7 @@ class ColumnsSearch:
     @property
     def slack(self) -> float:
         """Values closer than this are equal."""
-        return max(SLACK, ROUNDING * self.columns.objective.total_weight)
+        return max(SLACK, ROUNDING * self.columns.objective.weight_right)
 
     def offer(self, tree: Tree) -> bool:
         """Keep a tree if it is feasible and better; returns whether it is."""
@@ -106,7 +106,7 @@ class ColumnsSearch:
         if found.status != "optimal" or found.objective is None:
             return None
         objective = self.columns.objective
-        return objective.from_count(found.objective * objective.total_weight)
+        return objective.from_count(found.objective * objective.weight_right)
 
     def trees(self, guard: Callable[[], None] = lambda: None) -> Iterator[tuple[str, Tree]]:
         """Yield feasible trees, each better than the one before, and sharpen the bounds."""
@@ -123,7 +123,7 @@ class ColumnsSearch:
         found = self.unconstrained
         if found.tree is not None:
             yield found.tree
-        total = self.columns.objective.total_weight
+        total = self.columns.objective.weight_right
         values = found.root_values[self.columns.kept] * total
         self.root_bounds = np.minimum(self.root_bounds, values + self.slack)
         yield from self._with_leaf_limit()

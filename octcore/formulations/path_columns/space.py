@@ -149,10 +149,11 @@ class ColumnsProblem:
         problem, rows = self.problem, self.rows
         n_kinds, n_classes = len(rows.class_of), problem.n_classes
         members = [rows.kind_of == kind for kind in range(n_kinds)]
-        channels = [Channel.of(X[mask], np.ones(int(mask.sum()))) for mask in members]
+        channels = [Channel.of(X[mask], problem.counts[mask].astype(float)) for mask in members]
         value = np.zeros((n_classes, n_kinds))
         gains = np.concatenate([value[None], rows.coefficients])
-        if all(len(np.unique(problem.weights[mask])) == 1 for mask in members):
+        of_one_weight = all(len(np.unique(problem.weights[mask])) == 1 for mask in members)
+        if of_one_weight and problem.copies is None:
             for kind, mask in enumerate(members):
                 gains[0, rows.class_of[kind], kind] = problem.weights[mask][0]
             return tuple(channels), gains, np.ones(n_kinds)

@@ -87,7 +87,7 @@ def reduce_problem(problem: Problem) -> ReducedProblem:
         sample, pattern = np.zeros(1, np.int64), np.zeros(len(X), np.int64)
     shape = (len(sample), problem.n_classes)
     counts, weights = np.zeros(shape, np.int64), np.zeros(shape)
-    np.add.at(counts, (pattern, problem.y), 1)
+    np.add.at(counts, (pattern, problem.y), problem.counts)
     np.add.at(weights, (pattern, problem.y), problem.weights)
     all_pairs = bool(wanted.active & PREDICTION)
     rows, targets = np.nonzero(np.ones(shape, bool) if all_pairs else weights > 0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from octcore.errors import SettingsError
 from octcore.program import Problem
 
 STRUCTURAL = frozenset(
@@ -33,6 +36,8 @@ PREDICTION = frozenset(ROUTED - {"min_samples_leaf"} | {"min_recall"})
 
 ALL = STRUCTURAL | ROUTED | PREDICTION
 """What a model with one column per split can express."""
+OF_COLUMNS = frozenset({"max_features", "forbidden_pairs", "feature_once_per_path", "monotone"})
+"""Constraints that look at which columns are tested where."""
 BY_SUBTREE = frozenset(
     {
         "max_leaves",
@@ -44,6 +49,26 @@ BY_SUBTREE = frozenset(
     }
 )
 """Constraints that tie no two subtrees together: these can be searched, or counted, apart."""
+
+
+BY_ORDER = ALL | {"monotone"}
+"""What can be tested on a whole tree, when trees come in the order of their cost."""
+
+
+def refuse_coupled(active: Iterable[str], what: str) -> None:
+    """Refuse side constraints that tie subtrees together.
+
+    Raises
+    ------
+    SettingsError
+        With a sentence that begins with `what`.
+    """
+    for name in sorted(set(active) - BY_SUBTREE):
+        raise SettingsError(
+            "CONSTRAINT_NOT_EXPRESSIBLE",
+            f"{what} under {name}, which ties the subtrees together; leave it out.",
+            name,
+        )
 
 
 def needs_routing(problem: Problem) -> bool:

@@ -1,4 +1,7 @@
-"""Weights of misclassified rows: of a tree, of the majority rule, and the least there can be."""
+"""Cost of the answers: of a tree, of the best single answer, and the least there can be.
+
+Without costs of their own these are weights of misclassified rows.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,27 @@ from octcore.program import Problem
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
+ROUNDING = 1e-14
+"""Share of the total weight up to which a difference of sums is none."""
+
 
 def tree_errors(problem: Problem, tree: Tree) -> float:
-    """Weight that a tree misclassifies."""
-    return float(problem.weights[tree.predict_codes(problem.X) != problem.y].sum())
+    """Cost of a tree's answers, the weight that it misclassifies."""
+    wrong = tree.predict_codes(problem.X) != problem.y
+    return float(problem.weights[wrong].sum()) - problem.surplus
 
 
 def majority_errors(problem: Problem) -> float:
-    """L-hat of OCT: weight that the majority rule misclassifies; 1 if there is none."""
+    """L-hat of OCT: cost of the best single answer, the majority; 1 if it costs nothing."""
     shares = problem.class_weights
-    wrong = float(shares.sum() - shares.max())
-    return wrong if wrong > 0 else 1.0
+    wrong = float(shares.sum() - shares.max()) - problem.surplus
+    return wrong if wrong > ROUNDING * problem.weights.sum() else 1.0
 
 
 def fewest_errors(problem: Problem) -> float:
-    """Weight that every tree misclassifies, as identical rows differ in their classes."""
+    """Cost that every tree has, as identical rows differ in their classes."""
     ceiling = metrics.accuracy_ceiling(problem.X, problem.y, problem.weights)
-    return float(problem.weights.sum() * (1 - ceiling))
+    return float(problem.weights.sum() * (1 - ceiling)) - problem.surplus
 
 
 def weight_tolerance(problem: Problem) -> float:

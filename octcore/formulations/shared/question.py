@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from octcore.formulations.shared.constraint_kinds import BY_SUBTREE, OF_COLUMNS
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.program import Problem
+from octcore.parameters import Flag
+from octcore.program import Listing, Problem
+from octcore.search.near_optimal.instance import Instance, make_instance
 from octcore.search.univariate.question import Answer, Question
 from octcore.search.univariate.search import answer
+
+EXACT_ROOT_VALUES = Flag(
+    "exact_root_values",
+    False,
+    "V_f",
+    "Go on until the value of every root feature is exact, not only an upper bound.",
+)
+
+MOST_SETS = 1000
+"""Sets of columns that are searched one after the other; listing trees is quicker for more."""
 
 
 def question_of(
@@ -29,6 +45,7 @@ def question_of(
     **settings
         Other fields of `Question`, instead of what the problem says.
     """
+    all_roots = bool(problem.params.get(EXACT_ROOT_VALUES.name))
     asked: dict[str, Any] = {
         "X": problem.X,
         "y": problem.y,
@@ -36,6 +53,8 @@ def question_of(
         "depth": problem.depth,
         "leaf_penalty": objective.leaf_price,
         "weights": problem.weights,
+        "counts": None if problem.copies is None else problem.counts,
+        "all_roots": all_roots and not bare,
     }
     return Question(**asked | ({} if bare else _limits(problem)) | settings)
 
@@ -53,6 +72,65 @@ def _limits(problem: Problem) -> dict[str, Any]:
         "forbidden": problem.forbidden_columns,
         "roots": roots,
     }
+
+
+def instance_of(problem: Problem, objective: UnivariateObjective, tolerance: Fraction) -> Instance:
+    """Ask for all trees within a tolerance of the optimum, without what ties subtrees together.
+
+    Raises
+    ------
+    SettingsError
+        If the weights have no common unit that is large enough.
+    """
+    price = objective.price
+    if objective.split_weight is not None:
+        price = price / (1 - price) / Fraction(objective.total_weight)
+    counts = None if problem.copies is None else problem.counts
+    return make_instance(
+        problem.X, problem.y, problem.n_classes, problem.depth,
+        in_copies(problem, price), in_copies(problem, tolerance),
+        weights=problem.weights, counts=counts,
+        **_limits(problem) | {"forbidden": problem.forbidden_columns},
+    )  # fmt: skip
+
+
+def in_copies(problem: Problem, share: Fraction) -> Fraction:
+    """A share of the weight of all rows as a share of the weight that trees may get right."""
+    right = problem.fraction(float(problem.weights.sum()))
+    return share * problem.fraction(problem.total_weight) / right
+
+
+def listing_of(problem: Problem, objective: UnivariateObjective) -> Listing | None:
+    """How trees are listed until one keeps what ties subtrees together; None if nothing does."""
+    coupled = problem.constraints.active - BY_SUBTREE
+    if not coupled:
+        return None
+    return Listing(
+        lambda tolerance: instance_of(problem, objective, tolerance),
+        by_labels=bool(coupled - OF_COLUMNS | coupled & {"monotone"}),
+        by_columns=bool(coupled & OF_COLUMNS),
+        sets=_column_sets(problem) if coupled <= {"max_features", "forbidden_pairs"} else (),
+    )
+
+
+def _column_sets(problem: Problem) -> tuple[np.ndarray, ...]:
+    """Columns that are left out by every largest allowed set of raw features; none if too many."""
+    wanted, context = problem.constraints, problem.context
+    usable = sorted(set(problem.groups[~problem.forbidden_columns].tolist()))
+    pairs = [{context.raw_index(a), context.raw_index(b)} for a, b in wanted.forbidden_pairs]
+    pairs = [pair for pair in pairs if pair <= set(usable)]
+    if 2 ** len(pairs) > MOST_SETS:
+        return ()
+    rests = {frozenset(usable) - set(out) for out in itertools.product(*pairs)}
+    most = len(usable) if wanted.max_features is None else wanted.max_features
+    if sum(math.comb(len(rest), min(most, len(rest))) for rest in rests) > MOST_SETS:
+        return ()
+    sets = {
+        frozenset(chosen)
+        for rest in rests
+        for chosen in itertools.combinations(sorted(rest), min(most, len(rest)))
+    }
+    return tuple(~np.isin(problem.groups, list(chosen)) for chosen in sorted(map(sorted, sets)))
 
 
 def guarded_answer(asked: Question, guard: Callable[[], None], seconds: float) -> Answer:

@@ -72,7 +72,7 @@ class RootValues:
         self.fixing: Fixing | None = None
         asked = question_of(problem, objective, max_leaves=None, roots=None)
         found = guarded_answer(asked, guard, SEARCH_SECONDS)
-        weight = objective.total_weight
+        weight = objective.weight_right
         to_objective = np.vectorize(lambda v: objective.from_count(v * weight), otypes=[float])
         self.values = to_objective(found.root_values)
         self.exact = found.root_exact

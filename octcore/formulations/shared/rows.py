@@ -32,14 +32,16 @@ class MergedRows:
         return len(self.y)
 
 
-def merge_rows(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> MergedRows:
-    """Merge rows that agree in all columns and in the class."""
+def merge_rows(
+    X: np.ndarray, y: np.ndarray, weights: np.ndarray, counts: np.ndarray | None = None
+) -> MergedRows:
+    """Merge rows that agree in all columns and in the class; each counts one by default."""
     first, group_of = distinct_rows(X, y)
     return MergedRows(
         X[first],
         y[first],
         np.bincount(group_of, weights, len(first)),
-        np.bincount(group_of, minlength=len(first)),
+        np.bincount(group_of, counts, len(first)).astype(np.int64),
         group_of,
     )
 

@@ -140,7 +140,7 @@ class FullRouting:
     ) -> None:
         self.model, self.problem = model, problem
         nobody = np.zeros(problem.n_samples, dtype=np.int64)
-        self.rows = merge_rows(problem.X, nobody, np.ones(problem.n_samples))
+        self.rows = merge_rows(problem.X, nobody, np.ones(problem.n_samples), problem.counts)
         self.nodes = list(topology.all_nodes(problem.depth))
         self._add_routing(b, w, leaf, F, guard)
         if problem.constraints.min_samples_leaf is not None:

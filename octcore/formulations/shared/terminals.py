@@ -22,7 +22,7 @@ from octcore.tree.tree import Tree
 
 def all_rows(problem: Problem) -> MergedRows:
     """Merge all training rows; those of weight 0 still count for constraints."""
-    return merge_rows(problem.X, problem.y, problem.weights)
+    return merge_rows(problem.X, problem.y, problem.weights, problem.counts)
 
 
 def add_error_rows(model: Any, problem: Problem, rows: MergedRows, z: Any, c: Any) -> None:

@@ -6,7 +6,8 @@ The published objectives are one function on two scales (weights ``W = sum_i w_i
     (1 - l) * hits - l * splits        = (1 - l) (hits - a * leaves) + l,    a = l / (1 - l)
 
 with ``l = split_weight``, so every model of the family may maximise the *count value*
-``hits - a * leaves``.
+``hits - a * leaves``.  Where answers have costs, ``hits + offset = W - cost`` (`octcore.tasks`), so
+that the objective is ``1 - mean cost - leaf_penalty * leaves``.
 """
 
 from __future__ import annotations
@@ -101,7 +102,12 @@ class UnivariateObjective:
 
     @cached_property
     def total_weight(self) -> float:
-        """Sum of the weights of all rows."""
+        """Sum of the weights of all rows, without copies."""
+        return self.problem.total_weight
+
+    @cached_property
+    def weight_right(self) -> float:
+        """Weight of the rows that a tree without errors gets right, with all copies."""
         return float(self.problem.weights.sum())
 
     @property
@@ -119,12 +125,12 @@ class UnivariateObjective:
     @property
     def shift(self) -> float:
         """See `scale`."""
-        return 0.0 if self.split_weight is None else self.split_weight
+        return self.scale * self.problem.offset + (self.split_weight or 0.0)
 
     @property
     def leaf_price(self) -> float:
         """Price of a leaf on the accuracy scale, as the exact search counts it."""
-        return self.penalty / self.total_weight
+        return self.penalty / self.weight_right
 
     def program(self, **own: Any) -> Program:
         """Make a program with this objective from what a formulation adds to it."""
@@ -137,7 +143,7 @@ class UnivariateObjective:
             "shift": self.shift,
             "granularity": self.granularity,
             "claims": self.reading,
-            "span": self.scale * self.total_weight,
+            "span": self.scale * self.weight_right,
         }
         return Program(**{**common, **own})
 
@@ -152,7 +158,7 @@ class UnivariateObjective:
     def of(self, tree: Tree) -> float:
         """Objective of a tree, whether or not it keeps the side constraints."""
         hit = tree.predict_codes(self.problem.X) == self.problem.y
-        correct = float(self.problem.weights[hit].sum())
+        correct = float(self.problem.weights[hit].sum()) + self.problem.offset
         if self.split_weight is not None:
             return (1 - self.split_weight) * correct - self.split_weight * tree.n_splits
         return correct / self.total_weight - float(self.price) * tree.n_leaves
@@ -179,7 +185,7 @@ class UnivariateObjective:
         problem = self.problem
         X = problem.X[:, ~problem.forbidden_columns]
         best = metrics.accuracy_ceiling(X, problem.y, problem.weights)
-        return self.from_count(self.total_weight * best - self.penalty)
+        return self.from_count(self.weight_right * best - self.penalty)
 
 
 def weight_unit(weights: np.ndarray) -> float:

@@ -1,329 +1,211 @@
-"""Which subsets of rows the near-optimal trees pass through, found with exact least costs.
+"""Which subsets of rows the near-optimal trees pass through: the graph that is counted.
 
-First the least cost of a subset and depth is found by depth-first search (bounds: a subtree is a
-leaf, a stump or has three leaves and misclassifies the outvoted rows).  Then the subsets that some
-near-optimal tree passes through are collected level by level, each with the largest budget that any
-of its parents leaves it; nothing else is ever counted.
+The subsets are collected level by level, each with the largest budget that any of its parents
+leaves it; nothing else is ever counted.  What parts a subset, and the trees of depth two on it, is
+found in two ways behind one contract (`Ground`): by pairs of 0/1 columns, or along sorted columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from octcore.errors import TooLargeError
-from octcore.search.near_optimal.instance import Instance, Work
-from octcore.search.near_optimal.kernels import IMPOSSIBLE, LARGE, least_cost, score
+from octcore.search.near_optimal.instance import Instance
 
-GUARD_EVERY = 64
-"""Scored subsets between two looks at the clock."""
 BYTES_PER_SUBSET = 400
 """A stored subset with its dictionary entry and cells, measured; words and edges come on top."""
 MEMORY = 700_000_000
 """Bytes that the search may hold; the process stays below one gigabyte with them."""
-EVERY_COLUMN = np.zeros(0, np.int32)
+GUARD_EVERY = 64
+"""Scored subsets between two looks at the clock."""
 BOTTOM = 2
 """Depth at which the kernels count trees without a graph."""
 
 
-@dataclass(frozen=True, eq=False)
-class Level:
-    """Subsets at which subtrees of one depth start.
+class Edge(NamedTuple):
+    """Neighbouring thresholds that part a subset alike, with what is left of the budget."""
+
+    first: int
+    many: int
+    """`first`, `many`: number of the first threshold, and how many they are."""
+    left: bytes
+    right: bytes
+    """`left`, `right`: the rows of both sides."""
+    left_cost: int
+    right_cost: int
+    """`left_cost`, `right_cost`: least scaled cost of a subtree."""
+
+
+class Node(NamedTuple):
+    """A subset at which subtrees start.
+
+    `hint` is what the ground knows of it, to be quicker when it is looked at again.
+    """
+
+    rows: bytes
+    depth: int
+    budget: int
+    is_root: bool
+    hint: Any
+
+
+class Stumps(NamedTuple):
+    """Single splits of one side: errors, first threshold and number of thresholds, ascending."""
+
+    errors: np.ndarray
+    first: np.ndarray
+    many: np.ndarray
+
+
+class Tops(Protocol):
+    """The splits at the top of a node of depth two or less, in order.
 
     Parameters
     ----------
-    depth : int
-        Largest depth of the subtrees.
-    subsets : numpy.ndarray
-        Bit sets, shape ``(n_nodes, n_words)``.
-    budgets : numpy.ndarray
-        Largest scaled cost of a subtree, shape ``(n_nodes,)``.
-    leaf_errors : numpy.ndarray
-        Errors of a leaf, shape ``(n_nodes,)``.
-    edges : numpy.ndarray
-        Column, left and right node of the next level, shape ``(n_edges, 3)``; empty at the bottom.
-    first_edge : numpy.ndarray
-        First edge of every node, shape ``(n_nodes + 1,)``.
-    columns : tuple of numpy.ndarray
-        At the bottom: columns that the top of a subtree may test, by node; see
-        `LeastCosts.good_columns`.
+    first, many : ndarray of shape (n,)
+        Thresholds, as those of an `Edge`.
+    leaf : ndarray of shape (2, n)
+        Errors of a leaf on both sides.
+    low : ndarray of shape (n,)
+        Lower bound on the scaled cost of a tree.
     """
 
-    depth: int
-    subsets: np.ndarray
-    budgets: np.ndarray
-    leaf_errors: np.ndarray
-    edges: np.ndarray
-    first_edge: np.ndarray
-    columns: tuple[np.ndarray, ...] = ()
+    first: np.ndarray
+    many: np.ndarray
+    leaf: np.ndarray
+    low: np.ndarray
 
-    def edges_of(self, node: int) -> np.ndarray:
-        """Edges of a node, columns ascending."""
-        return self.edges[self.first_edge[node] : self.first_edge[node + 1]]
+    @property
+    def nbytes(self) -> int:
+        """Size of what is held."""
+        ...
 
-
-class _Split(NamedTuple):
-    """A column that parts a subset: lower bounds of both sides, and scaled outvoted weight."""
-
-    column: int
-    low_left: int
-    low_right: int
-    outvoted: tuple[int, int]
+    def stumps(self, top: int) -> tuple[Stumps, Stumps]:
+        """Splits on both sides of a top that some tree within the budget has."""
+        ...
 
 
-class _Shallow(NamedTuple):
-    """What is known of a subset at depth two.
-
-    `cost` is exact up to `limit`, beyond it a bound; the columns of `good` are complete for trees
-    that cost `limit` at most, and `most` is the largest cost that is ever asked for.
-    """
-
-    cost: int
-    good: bytes
-    limit: int
-    most: int
-
-    def answers(self, cutoff: int) -> bool:
-        """Whether a question with this cutoff needs no other look at the rows."""
-        return self.cost > cutoff or min(cutoff, self.most) <= self.limit
-
-
-class LeastCosts:
-    """Least scaled cost of a tree on a subset, remembered by subset and depth.
+class Ground(Protocol):
+    """Subsets of rows: what parts them, and their trees of depth two or less.
 
     Parameters
     ----------
     instance : Instance
-        The rows.
+    values, number : ndarray
+        Errors by number, and number by errors; see `error_numbers`.
+    n_lines : int
+        Lines of shares.
+    scored : int
+        Subsets looked at so far.
     guard : callable
-        ``guard(done)`` is called often and raises when the search must stop.
-    margin : int or None
-        Largest scaled distance of a subtree from the best one on its rows; None if not known.
+        ``guard(done)`` raises when the search must stop.
     """
 
-    def __init__(
-        self, instance: Instance, guard: Callable[[int], None], margin: int | None = None
+    instance: Instance
+    values: np.ndarray
+    number: np.ndarray
+    scored: int
+    guard: Callable[[int], None]
+
+    @property
+    def all_rows(self) -> bytes:
+        """The subset of all rows."""
+        ...
+
+    def sides(self, rows: bytes, threshold: int) -> tuple[bytes, bytes]:
+        """Rows on both sides of a threshold."""
+        ...
+
+    def weights(self, rows: bytes) -> tuple[np.ndarray, int]:
+        """Weight by class, shape ``(n_classes,)``, and the number of rows as leaf sizes count."""
+        ...
+
+    @property
+    def n_lines(self) -> int:
+        """Lines of shares."""
+        ...
+
+    def set_budget(self, budget: int) -> None:
+        """Take over the largest scaled cost of a tree."""
+        ...
+
+    def edges(self, rows: bytes, depth: int, budget: int, is_root: bool) -> list[Edge]:
+        """Splits, with subtrees of depth two or more on both sides, within a budget, in order."""
+        ...
+
+    def hint(self, rows: bytes) -> Any:
+        """What to keep of a bottom node."""
+        ...
+
+    def count(
+        self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray, by_column: bool = False
     ) -> None:
-        self.instance = instance
-        self.guard = guard
-        self.margin = margin
-        self.work: Work = instance.work()
-        self.scored = 0
-        self.stored_bytes = 0
-        self._costs = np.zeros(len(instance.bits), np.int64)
-        self._shallow: dict[bytes, _Shallow] = {}
-        self._deep: dict[tuple[bytes, int], tuple[int, bool]] = {}
-
-    def scan(
-        self,
-        subset: np.ndarray,
-        depth: int,
-        keep: bool = False,
-        wanted: np.ndarray = EVERY_COLUMN,
-    ) -> tuple[int, int]:
-        """Run the kernel; return the number of active columns and the errors of a leaf."""
-        self._look_at_clock()
-        i = self.instance
-        n_active, leaf = score(
-            i.bits,
-            i.word_class,
-            i.weight,
-            i.minority,
-            i.least,
-            subset,
-            self.work,
-            depth,
-            keep,
-            wanted,
-        )
-        return int(n_active), int(leaf)
-
-    def leaf_errors(self, subset: np.ndarray) -> int:
-        """Errors of a leaf on a subset, `IMPOSSIBLE` if it has too few rows."""
-        i = self.instance
-        counts = np.bincount(i.word_class, np.bitwise_count(subset), len(i.weight))
-        weight = i.weight * counts
-        is_allowed = counts.sum() >= i.least
-        return int(weight.sum() - weight.max()) if is_allowed else int(IMPOSSIBLE)
-
-    def _look_at_clock(self) -> None:
-        self.scored += 1
-        if self.scored % GUARD_EVERY == 0:
-            self.guard(self.scored)
-
-    def splits(
-        self, subset: np.ndarray, limit: int, roots: np.ndarray | None = None
-    ) -> tuple[int, list[_Split], int]:
-        """Splits of a subset with subtrees of depth two or more, most promising first.
+        """Add the trees with a split at the top to ``grid[column or 0, leaves - 1, errors]``.
 
         Parameters
         ----------
-        subset : ndarray of shape (n_words,)
-        limit : int
-            Splits whose lower bound is larger are left out.
-        roots : ndarray of bool or None
-            Columns to look at.
-
-        Returns
-        -------
-        tuple of (int, list of _Split, int)
-            Errors of a leaf, splits, and the least lower bound of those left out.
+        node : Node
+            Of depth two or less.
+        share : ndarray of shape (n_thresholds, n_variants), float64
+            1 where a variant may use a threshold; what variant 0 may not use, none may.
+        gain : bool
+            Whether every split has to lower the errors.
+        by_column : bool
+            Whether trees are told apart by the column of the table at their root.
         """
-        i, work = self.instance, self.work
-        n_active, leaf = self.scan(subset, BOTTOM)
-        active = work.active[:n_active]
-        chosen = np.arange(n_active) if roots is None else np.flatnonzero(roots[active])
-        part = np.index_exp[:, chosen]
-        smaller = np.minimum(i.scaled(work.leaf[part], 1), i.scaled(work.stump[part], 2))
-        outvoted = i.scaled(work.outvoted[part], 0)
-        low = np.minimum(smaller, outvoted + 3 * i.price)
-        total = low.sum(axis=0)
-        order = np.argsort(total, kind="stable")
-        left_out = int(total[total > limit].min(initial=LARGE))
-        order = order[total[order] <= limit]
-        columns = active[chosen]
-        return (
-            leaf,
-            [
-                _Split(
-                    int(columns[p]),
-                    int(low[0, p]),
-                    int(low[1, p]),
-                    (int(outvoted[0, p]), int(outvoted[1, p])),
-                )
-                for p in order
-            ],
-            left_out,
-        )
+        ...
 
-    def shallow(self, subset: np.ndarray, depth: int, cutoff: int = LARGE) -> int:
-        """Least cost at depth one or two, or a lower bound above the cutoff."""
-        key = subset.tobytes()
-        known = self._shallow.get(key)
-        if known is not None and known.answers(cutoff):
-            return known.cost
-        self._look_at_clock()
-        i, costs, margin = self.instance, self._costs, self.margin or 0
-        # Budgets come later and lie about a margin beyond the cutoffs of the search before.
-        n_active, best, limit = least_cost(
-            i.bits,
-            i.word_class,
-            i.weight,
-            i.minority,
-            i.least,
-            subset,
-            self.work,
-            i.unit,
-            i.price,
-            depth,
-            min(LARGE, cutoff + margin),
-            margin,
-            costs,
-        )
-        good = b""
-        if self.margin is not None and best <= limit:
-            good = self.work.active[:n_active][costs[:n_active] <= best + margin].tobytes()
-        cost = int(best) if best <= limit else limit + 1
-        self._shallow[key] = _Shallow(cost, good, limit, cost + margin)
-        if known is None:
-            self.hold(len(key) + len(good) + BYTES_PER_SUBSET // 2)
-        return cost
+    def tops(self, node: Node) -> Tops:
+        """The splits at the top of a node of depth two or less."""
+        ...
 
-    def good_columns(self, subset: np.ndarray) -> np.ndarray:
-        """Columns that the top of a near-optimal subtree of depth two may test.
-
-        Empty, which stands for all, if there are none or they are not known.
-        """
-        known = self._shallow.get(subset.tobytes())
-        return EVERY_COLUMN if known is None else np.frombuffer(known.good, np.int32).copy()
-
-    def least(
-        self, subset: np.ndarray, depth: int, cutoff: int, roots: np.ndarray | None = None
-    ) -> int:
-        """Least cost of a tree up to a depth, or a lower bound above the cutoff.
+    def add_shares(
+        self, node: Node, share: np.ndarray, gain: bool, weights: np.ndarray, shares: np.ndarray
+    ) -> None:
+        """Add to ``shares[row, class]`` what the trees with a split at the top predict.
 
         Parameters
         ----------
-        subset : ndarray of shape (n_words,)
-        depth : int
-            Two or more.
-        cutoff : int
-            Costs above it need not be exact.
-        roots : ndarray of bool or None
-            Columns the root must be one of; such a cost is not remembered.
+        weights : ndarray of shape (leaves, n_errors)
+            How often every tree of a cell counts.
         """
-        if depth <= BOTTOM and roots is None:
-            return self.shallow(subset, depth, cutoff)
-        key = (subset.tobytes(), depth)
-        value, is_exact = self._deep.get(key, (0, False))
-        if roots is None and (is_exact or value > cutoff):
-            return value
-        best = LARGE if roots is not None else self.least(subset, depth - 1, cutoff)
-        _, splits, lower = self.splits(subset, min(best - 1, cutoff), roots)
-        lower = min(lower, best)
-        for split in splits:
-            limit = min(best - 1, cutoff)
-            if split.low_left + split.low_right > limit:
-                lower = min(lower, split.low_left + split.low_right)
-                break
-            left, right = self.split(subset, depth - 1, split, limit)
-            lower = min(lower, left + right)
-            if left + right <= limit:
-                best = left + right
-        is_exact = best <= cutoff
-        value = best if is_exact else max(lower, cutoff + 1)
-        if roots is None:
-            self._deep[key] = (value, is_exact)
-            self.hold(len(key[0]) + BYTES_PER_SUBSET // 2)
-        return value
+        ...
 
-    def split(self, subset: np.ndarray, depth: int, split: _Split, limit: int) -> tuple[int, int]:
-        """Least costs of both sides of a split, at least one of them a bound above the limit.
+    def mask(self, rows: bytes) -> np.ndarray:
+        """Which of the lines of `shares` a subset is, boolean."""
+        ...
 
-        Parameters
-        ----------
-        subset : ndarray of shape (n_words,)
-        depth : int
-            Of the subtrees on the sides, two or more.
-        split : _Split
-        limit : int
-            If the costs sum up to more, they are only lower bounds.
-
-        Returns
-        -------
-        tuple of (int, int)
-            Left and right; exact when their sum is within the limit.
-        """
-        left, right = self.sides(subset, split.column)
-        low = [split.low_left, split.low_right]
-        parts = (left, right)
-        # A subtree of full depth d has d + 1 leaves at least and errs on the outvoted rows.
-        for below in range(BOTTOM, depth):
-            for s in (0, 1):
-                shallower = self.least(parts[s], below, limit - low[1 - s])
-                deeper = split.outvoted[s] + (below + 2) * self.instance.price
-                low[s] = max(low[s], min(shallower, deeper))
-                if sum(low) > limit:
-                    return low[0], low[1]
-        first = int(low[0] < low[1])
-        for s in (first, 1 - first):
-            low[s] = max(low[s], self.least(parts[s], depth, limit - low[1 - s]))
-            if sum(low) > limit:
-                break
-        return low[0], low[1]
-
-    def sides(self, subset: np.ndarray, column: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows with a zero and rows with a one in a column."""
-        bits = self.instance.bits[column]
-        return subset & ~bits, subset & bits
+    def of_samples(self, shares: np.ndarray) -> np.ndarray:
+        """Lines of shares by training row."""
+        ...
 
     def forget(self) -> None:
         """Drop what only the search needs."""
-        self._shallow.clear()
-        self._deep.clear()
+        ...
+
+
+class Held:
+    """Accounts for the memory and the time of a search.
+
+    Parameters
+    ----------
+    guard : callable
+    """
+
+    def __init__(self, guard: Callable[[int], None]) -> None:
+        self.guard = guard
+        self.scored = 0
+        self.stored_bytes = 0
+
+    def look_at_clock(self) -> None:
+        """Count a subset that was looked at."""
+        self.scored += 1
+        if self.scored % GUARD_EVERY == 0:
+            self.guard(self.scored)
 
     def hold(self, size: int) -> None:
         """Account for memory.
@@ -344,92 +226,96 @@ class LeastCosts:
             )
 
 
-def build_levels(costs: LeastCosts, budget: int) -> list[Level]:
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Subsets at which subtrees of one depth start.
+
+    Parameters
+    ----------
+    depth : int
+        Largest depth of the subtrees.
+    nodes : tuple of Node
+        With the largest scaled cost of a subtree as budget.
+    leaf_errors : numpy.ndarray
+        Errors of a leaf, shape ``(n_nodes,)``; -1 if it has too few rows.
+    edges : numpy.ndarray
+        First threshold, number of thresholds, left and right node of the next level, shape
+        ``(n_edges, 4)``; empty at the bottom.
+    first_edge : numpy.ndarray
+        First edge of every node, shape ``(n_nodes + 1,)``.
+    """
+
+    depth: int
+    nodes: tuple[Node, ...]
+    leaf_errors: np.ndarray
+    edges: np.ndarray
+    first_edge: np.ndarray
+
+    def edges_of(self, node: int) -> np.ndarray:
+        """Edges of a node, thresholds ascending."""
+        return self.edges[self.first_edge[node] : self.first_edge[node + 1]]
+
+
+class _Below:
+    """Nodes of the next level, by subset, with the largest room that any parent leaves them."""
+
+    def __init__(self, held: Held) -> None:
+        self.held = held
+        self.number: dict[bytes, int] = {}
+        self.rooms: list[int] = []
+
+    def add(self, rows: bytes, room: int) -> int:
+        """Number of the node."""
+        node = self.number.setdefault(rows, len(self.rooms))
+        if node == len(self.rooms):
+            self.rooms.append(room)
+            self.held.hold(2 * len(rows) + BYTES_PER_SUBSET)
+        self.rooms[node] = max(self.rooms[node], room)
+        return node
+
+
+def build_levels(ground: Ground, held: Held, budget: int) -> list[Level]:
     """Collect the subsets that trees within a scaled budget pass through, the root first.
 
     Parameters
     ----------
-    costs : LeastCosts
+    ground : Ground
+    held : Held
+        Accounts for the memory.
     budget : int
         Largest scaled cost of a tree.
     """
-    instance = costs.instance
-    depth = instance.depth
-    subsets, budgets = [instance.all_rows], [budget]
+    depth, rooms = ground.instance.depth, {ground.all_rows: budget}
     levels: list[Level] = []
     while True:
-        level_edges: list[tuple[int, int, int]] = []
-        first_edge, leaf_errors = [0], []
-        below = _Below(costs)
-        for subset, room in zip(subsets, budgets, strict=True):
+        nodes, leaf_errors, edges, first_edge = [], [], [], [0]
+        below = _Below(held)
+        for rows, room in rooms.items():
             if depth > BOTTOM:
-                roots = instance.roots if not levels else None
-                leaf, edges = _edges(costs, subset, depth, room, roots, below)
-                level_edges += edges
-            else:
-                leaf = costs.leaf_errors(subset)
-            leaf_errors.append(leaf)
-            first_edge.append(len(level_edges))
+                for edge in ground.edges(rows, depth, room, not levels):
+                    left = below.add(edge.left, room - edge.right_cost)
+                    right = below.add(edge.right, room - edge.left_cost)
+                    edges.append((edge.first, edge.many, left, right))
+                    held.hold(32)
+            leaf_errors.append(_leaf_errors(ground, rows))
+            first_edge.append(len(edges))
+            hint = ground.hint(rows) if depth <= BOTTOM else None
+            nodes.append(Node(rows, depth, room, not levels, hint))
         levels.append(
             Level(
                 depth,
-                np.array(subsets, np.uint32).reshape(-1, instance.bits.shape[1]),
-                np.array(budgets, np.int64),
+                tuple(nodes),
                 np.array(leaf_errors, np.int64),
-                np.array(level_edges, np.int64).reshape(-1, 3),
+                np.array(edges, np.int64).reshape(-1, 4),
                 np.array(first_edge, np.int64),
-                tuple(costs.good_columns(s) for s in subsets) if depth <= BOTTOM else (),
             )
         )
         if depth <= BOTTOM:
             return levels
         depth -= 1
-        subsets, budgets = below.subsets, below.budgets
+        rooms = dict(zip(below.number, below.rooms, strict=True))
 
 
-class _Below:
-    """Nodes of the next level, by subset."""
-
-    def __init__(self, costs: LeastCosts) -> None:
-        self.costs = costs
-        self.number: dict[bytes, int] = {}
-        self.subsets: list[np.ndarray] = []
-        self.budgets: list[int] = []
-
-    def add(self, subset: np.ndarray, budget: int) -> int:
-        """Number of the node; its budget rises to the given one."""
-        key = subset.tobytes()
-        node = self.number.setdefault(key, len(self.subsets))
-        if node == len(self.subsets):
-            self.subsets.append(subset)
-            self.budgets.append(budget)
-            self.costs.hold(2 * len(key) + BYTES_PER_SUBSET)
-        self.budgets[node] = max(self.budgets[node], budget)
-        return node
-
-
-def _edges(
-    costs: LeastCosts,
-    subset: np.ndarray,
-    depth: int,
-    budget: int,
-    roots: np.ndarray | None,
-    below: _Below,
-) -> tuple[int, list[tuple[int, int, int]]]:
-    """Errors of a leaf and the splits of a node within its budget."""
-    leaf, splits, _ = costs.splits(subset, budget, roots)
-    found = []
-    for split in sorted(splits):
-        left_cost, right_cost = costs.split(subset, depth - 1, split, budget)
-        if left_cost + right_cost > budget:
-            continue
-        left, right = costs.sides(subset, split.column)
-        found.append(
-            (
-                split.column,
-                below.add(left, budget - right_cost),
-                below.add(right, budget - left_cost),
-            )
-        )
-        costs.hold(24)
-    return leaf, found
+def _leaf_errors(ground: Ground, rows: bytes) -> int:
+    weight, n_rows = ground.weights(rows)
+    return int(weight.sum() - weight.max()) if n_rows >= ground.instance.least else -1

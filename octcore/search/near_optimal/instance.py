@@ -1,27 +1,27 @@
-"""The instance of the near-optimal search: packed rows, integer weights, exact prices.
+"""The instance of the near-optimal search: thresholds, integer weights, exact prices.
 
 All arithmetic is exact.  A cost is ``unit * errors + price * leaves`` in integers; when penalty and
 tolerance have too many digits for that, `price` is rounded down and the final comparison of every
-cell is made in fractions, so that a tree exactly on the border is in and no other.  A class weight
-is the simplest fraction that rounds to the given double, or that double itself.
+cell is made in fractions, so that a tree exactly on the border is in and no other.  A weight is the
+simplest fraction that rounds to the given double, or that double itself.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import floor, lcm
-from typing import NamedTuple
 
 import numpy as np
 
 from octcore.errors import SettingsError
 from octcore.search.near_optimal.kernels import IMPOSSIBLE, LARGE
-from octcore.search.univariate.bit_table import Columns, reduce_columns
-from octcore.search.univariate.table import equal_groups
+from octcore.search.univariate.question import Question
+from octcore.search.univariate.search import has_few_thresholds, make_inquiry
+from octcore.search.univariate.table import Table
+from octcore.tree.tree import Tree
 
-WORD = 32
-"""Rows in a word."""
 LARGEST_COST = 1 << 58
 """Sums of a few costs stay inside 63 bits."""
 LARGEST_DENOMINATOR = 10**9
@@ -32,92 +32,91 @@ MOST_ERROR_UNITS = 1 << 24
 """Largest total weight in units of the smallest common one; beyond it the tables get too long."""
 
 
-class Work(NamedTuple):
-    """Scratch of the kernels; see there."""
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """The thresholds that part the rows of a table differently, by column and value.
 
-    totals: np.ndarray
-    cell: np.ndarray
-    ones: np.ndarray
-    active: np.ndarray
-    promising: np.ndarray
-    leaf: np.ndarray
-    outvoted: np.ndarray
-    stump: np.ndarray
-    weighted: np.ndarray
-    weight_ones: np.ndarray
-    n_ones: np.ndarray
-    counts: np.ndarray
-    best: np.ndarray
-    rows: np.ndarray
-    packed: np.ndarray
-    live: np.ndarray
-    held: np.ndarray
-    gathered: np.ndarray
-    table: np.ndarray
-    options: np.ndarray
-    seen: np.ndarray
+    One that parts the rows like an earlier one, or the other way round, is none; of equal ones that
+    of a column which the root may test stays.
+
+    Parameters
+    ----------
+    column, value : ndarray of shape (n_thresholds,)
+        Column of the question, and the number up to which rows go left.
+    place, rank : ndarray of shape (n_thresholds,)
+        Column of the table, and the last rank on the left.
+    number : ndarray of shape (n_columns, largest rank + 2), int64
+        First threshold at or above a rank of a column: from rank a up to b, these are those from
+        ``number[h, a]`` to before ``number[h, b]``.
+    """
+
+    column: np.ndarray
+    value: np.ndarray
+    place: np.ndarray
+    rank: np.ndarray
+    number: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Rows on distinct columns, ready for the kernels.
+    """Rows by rank, and what a tree costs.
 
     Parameters
     ----------
-    columns : Columns
-        Which encoded columns remain; equal and complementary ones count once.
-    bits : numpy.ndarray
-        Rows with a one, shape ``(n_columns, n_words)``, uint32.
-    order : numpy.ndarray
-        Row of every bit, -1 for padding, shape ``(32 * n_words,)``.
-    word_class : numpy.ndarray
-        Class of the rows of every word.
-    weight : numpy.ndarray
-        Integer weight of a row of every class.
-    minority : numpy.ndarray
-        Rows outvoted among identical rows, shape ``(n_words,)``.
+    question : Question
+        As it was asked, with whole-number weights.
+    table : Table
+        Its distinct rows and columns, columns in their order; weights in integer units.
+    thresholds : Thresholds
+    class_weight : ndarray of shape (n_classes,), int32, or None
+        Weight of a row of every class where rows differ in no other way and columns have few
+        thresholds: then they are counted by pairs.
     least : int
-        Rows a leaf needs.
-    depth : int
-        Largest depth.
+        Rows a leaf needs, as the table counts them.
     max_leaves : int
         Largest number of leaves.
-    roots : numpy.ndarray
-        Which columns may be the root, shape ``(n_columns,)``, bool.
+    roots : ndarray of shape (n_thresholds,), bool
+        Which thresholds may be the root.
     penalty, tolerance : Fraction
         Per leaf, and beyond the optimum, in integer weight units.
     weight_unit : Fraction
         Weight of one integer unit.
-    total : int
-        Sum of the integer weights.
     unit, price : int
         Scaled cost of one error unit and of one leaf.
-    leaf_allowed : bool
-        Whether the tree may be a single leaf (not with a required root).
     """
 
-    columns: Columns
-    bits: np.ndarray
-    order: np.ndarray
-    word_class: np.ndarray
-    weight: np.ndarray
-    minority: np.ndarray
+    question: Question
+    table: Table
+    thresholds: Thresholds
+    class_weight: np.ndarray | None
     least: int
-    depth: int
     max_leaves: int
     roots: np.ndarray
     penalty: Fraction
     tolerance: Fraction
     weight_unit: Fraction
-    total: int
     unit: int
     price: int
-    leaf_allowed: bool
 
     @property
-    def all_rows(self) -> np.ndarray:
-        """Bit set of all rows."""
-        return pack_bits((self.order >= 0)[None, :])[0]
+    def depth(self) -> int:
+        """Largest depth."""
+        return self.question.depth
+
+    @property
+    def total(self) -> int:
+        """Sum of the integer weights."""
+        return self.table.total
+
+    @property
+    def n_thresholds(self) -> int:
+        """Number of different thresholds."""
+        return len(self.thresholds.column)
+
+    @property
+    def leaf_allowed(self) -> bool:
+        """Whether the tree may be a single leaf (not with a required root)."""
+        return self.question.roots is None
 
     @property
     def is_scaled_exactly(self) -> bool:
@@ -129,9 +128,14 @@ class Instance:
         """Largest cost beyond the optimum of the trees that are looked at."""
         return self.tolerance + BORDER * self.total
 
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows, as leaf sizes count them."""
+        return int(self.table.count.sum())
+
     def most_leaves(self, depth: int) -> int:
         """Largest number of leaves of a subtree of a depth, as every leaf has rows."""
-        return min(2**depth, int((self.order >= 0).sum()) // self.least)
+        return min(2**depth, self.n_rows // self.least)
 
     def scaled(self, errors: np.ndarray, leaves: int) -> np.ndarray:
         """Scaled costs of so many errors; `LARGE` where they are `IMPOSSIBLE`, which is no number.
@@ -149,41 +153,16 @@ class Instance:
         """Exact cost in integer weight units."""
         return errors + self.penalty * leaves
 
-    def objective(self, errors: int, leaves: int) -> Fraction:
-        """Exact weighted accuracy minus penalty times leaves."""
-        return 1 - self.cost(errors, leaves) / self.total
+    def cost_of(self, tree: Tree) -> Fraction:
+        """Cost of a tree on the columns of the question."""
+        weights = self.question.weights
+        assert weights is not None
+        wrong = tree.predict_codes(self.question.X) != self.question.y
+        return self.cost(int(weights[wrong].sum()), tree.n_leaves)
 
-    def work(self) -> Work:
-        """Allocate scratch."""
-        n_columns, n_words = self.bits.shape
-        n_classes = len(self.weight)
-
-        def whole(*shape: int) -> np.ndarray:
-            return np.zeros(shape, np.int32)
-
-        return Work(
-            totals=whole(n_classes),
-            cell=whole(n_classes),
-            ones=whole(n_classes, n_columns),
-            active=whole(n_columns),
-            promising=whole(n_columns),
-            leaf=whole(2, n_columns),
-            outvoted=whole(2, n_columns),
-            stump=whole(2, n_columns),
-            weighted=whole(n_classes, n_columns),
-            weight_ones=whole(n_columns),
-            n_ones=whole(n_columns),
-            counts=whole(n_classes, n_columns),
-            best=whole(4, n_columns),
-            rows=whole(2, n_columns),
-            packed=np.zeros((n_words, n_columns), np.uint32),
-            live=whole(n_words),
-            held=np.zeros(n_words, np.uint32),
-            gathered=np.zeros(n_columns, np.uint32),
-            table=whole(2, n_columns, n_columns),
-            options=np.zeros((2, 1, 1)),
-            seen=np.zeros((2, 1), np.int64),
-        )
+    def budget(self, cost: Fraction) -> int:
+        """Scaled budget of the trees within the tolerance of a cost; never too small."""
+        return floor((cost + self.reach) * self.unit)
 
 
 def make_instance(
@@ -193,96 +172,147 @@ def make_instance(
     depth: int,
     leaf_penalty: Fraction,
     tolerance: Fraction,
-    class_weight: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+    counts: np.ndarray | None = None,
     min_samples_leaf: int = 1,
     max_leaves: int | None = None,
     forbidden: np.ndarray | None = None,
-    roots: np.ndarray | None = None,
+    roots: tuple[int, ...] | None = None,
 ) -> Instance:
-    """Pack rows and turn weights, penalty and tolerance into integers.
+    """Rank the rows and turn weights, penalty and tolerance into integers.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features), values 0 and 1
+    X : ndarray of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
         Class codes.
     n_classes, depth : int
     leaf_penalty, tolerance : Fraction
         On the accuracy scale.
-    class_weight : ndarray of shape (n_classes,) or None
-        Weight of a row of every class; ones by default.
-    min_samples_leaf : int
-    max_leaves : int or None
-    forbidden, roots : ndarray of shape (n_features,), bool, or None
-        Columns that no split may test; columns that the root must be one of.
+    weights, counts, min_samples_leaf, max_leaves, forbidden, roots
+        As those of `Question`.
 
     Raises
     ------
     SettingsError
         If the weights have no common unit that is large enough.
     """
-    given = np.ones(n_classes) if class_weight is None else np.asarray(class_weight, float)
-    weight, weight_unit = common_unit(given, np.bincount(y, minlength=n_classes))
-    columns = reduce_columns(X, forbidden, roots)
-    order, word_class = _row_order(y, n_classes)
-    real = np.maximum(order, 0)
-    bits = pack_bits((X[real][:, columns.kept].T > 0) & (order >= 0))
-    total = int(weight[y].sum())
+    whole, weight_unit = common_unit(np.ones(len(y)) if weights is None else weights)
+    question = Question(
+        X, y, n_classes, depth, float(leaf_penalty), whole.astype(float), counts,
+        min_samples_leaf, max_leaves, forbidden, roots,
+    )  # fmt: skip
+    inquiry = make_inquiry(question)
+    table, may_be_root = _in_order(inquiry.table, inquiry.roots)
+    thresholds = find_thresholds(table, may_be_root)
+    total = table.total
     penalty, margin = leaf_penalty * total, tolerance * total
-    least = max(1, min_samples_leaf)
-    unit, price = _scale(penalty, margin, total, min(2**depth, len(y) // least))
-    allowed = np.ones(len(columns.kept), bool)
-    if roots is not None:
-        allowed = np.zeros(len(columns.kept), bool)
-        positions = columns.position[roots]
-        allowed[positions[positions >= 0]] = True
+    leaves = min(2**depth, int(table.count.sum()) // inquiry.smallest)
+    unit, price = _scale(penalty, margin, total, leaves)
     return Instance(
-        columns=columns,
-        bits=bits,
-        order=order,
-        word_class=word_class,
-        weight=weight,
-        minority=pack_bits((_outvoted(X, y, weight)[real] & (order >= 0))[None, :])[0],
-        least=least,
-        depth=depth,
-        max_leaves=2**depth if max_leaves is None else min(max_leaves, 2**depth),
-        roots=allowed,
+        question=question,
+        table=table,
+        thresholds=thresholds,
+        class_weight=_by_class(whole, y, n_classes)
+        if counts is None and has_few_thresholds(table)
+        else None,
+        least=inquiry.smallest,
+        max_leaves=question.leaf_limit,
+        roots=may_be_root[thresholds.place],
         penalty=penalty,
         tolerance=margin,
         weight_unit=weight_unit,
-        total=total,
         unit=unit,
         price=price,
-        leaf_allowed=roots is None,
     )
 
 
-def common_unit(weights: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, Fraction]:
-    """Integer weights of the classes and the weight of one unit.
+def _in_order(table: Table, roots: np.ndarray) -> tuple[Table, np.ndarray]:
+    """The table with its columns in their order and the weights in whole units."""
+    order = np.argsort(table.original, kind="stable")
+    position = np.append(np.argsort(order), -1)  # the last one is of what cannot be tested
+    return replace(
+        table,
+        rank=table.rank[order],
+        values=tuple(table.values[h] for h in order),
+        weight=np.rint(table.weight * table.unit).astype(np.int64),
+        unit=1.0,
+        original=table.original[order],
+        twin=position[table.twin],
+        sorted=None if table.sorted is None else table.sorted[order],
+    ), roots[order]
+
+
+def _by_class(whole: np.ndarray, y: np.ndarray, n_classes: int) -> np.ndarray | None:
+    """Weight of a row of every class; None if rows of a class differ."""
+    weight = np.ones(n_classes, np.int32)
+    weight[y] = whole
+    return weight if (weight[y] == whole).all() else None
+
+
+def find_thresholds(table: Table, preferred: np.ndarray) -> Thresholds:
+    """Number the thresholds that part the rows differently.
 
     Parameters
     ----------
-    weights : ndarray of shape (n_classes,)
-    rows : ndarray of shape (n_classes,)
-        Rows of every class.
+    table : Table
+    preferred : ndarray of shape (n_columns,), bool
+        Columns whose thresholds stand for equal ones of others.
     """
-    simple = [Fraction(float(w)).limit_denominator(LARGEST_DENOMINATOR) for w in weights]
+    n_columns, n = table.rank.shape
+    sizes = np.array([len(values) - 1 for values in table.values], np.int64)
+    is_new = np.zeros((n_columns, int(sizes.max(initial=0)) + 1), bool)
+    key = np.random.default_rng(0).integers(0, 1 << 62, n, dtype=np.int64).astype(np.uint64)
+    everything = key.sum(dtype=np.uint64)
+    known: dict[int, list[tuple[int, int]]] = {}
+    for h in sorted(range(n_columns), key=lambda h: (not preferred[h], h)):
+        sums = np.zeros(sizes[h] + 1, np.uint64)
+        np.add.at(sums, table.rank[h], key)
+        sums = np.cumsum(sums, dtype=np.uint64)[:-1]
+        for t, code in enumerate(np.minimum(sums, everything - sums).tolist()):
+            alike = known.setdefault(code, [])
+            is_new[h, t] = not any(_part_alike(table, h, t, *other) for other in alike)
+            if is_new[h, t]:
+                alike.append((h, t))
+    place, rank = np.nonzero(is_new)
+    number = np.zeros((n_columns, is_new.shape[1] + 1), np.int64)
+    number[:, 1:] = np.cumsum(is_new, axis=1)
+    number += np.concatenate([[0], np.cumsum(is_new.sum(axis=1))])[:n_columns, None]
+    value = [table.threshold(h, t) for h, t in zip(place.tolist(), rank.tolist(), strict=True)]
+    return Thresholds(table.original[place], np.array(value, float), place, rank, number)
+
+
+def _part_alike(table: Table, g: int, s: int, h: int, t: int) -> bool:
+    """Whether two thresholds part the rows alike, or the other way round."""
+    first, second = table.rank[g] <= s, table.rank[h] <= t
+    return bool((first == second).all() or (first != second).all())
+
+
+def common_unit(weights: np.ndarray) -> tuple[np.ndarray, Fraction]:
+    """Integer weights of the rows and the weight of one unit.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_samples,)
+    """
+    distinct, which = np.unique(np.asarray(weights, float), return_inverse=True)
+    simple = [Fraction(float(w)).limit_denominator(LARGEST_DENOMINATOR) for w in distinct]
     simple = [
         s if float(s) == float(w) else Fraction(float(w))
-        for s, w in zip(simple, weights, strict=True)
+        for s, w in zip(simple, distinct, strict=True)
     ]
     denominator = lcm(*(s.denominator for s in simple))
     whole = [int(s * denominator) for s in simple]
     shared = int(np.gcd.reduce(np.array(whole, object))) or 1
     whole = [w // shared for w in whole]
-    if sum(w * int(r) for w, r in zip(whole, rows, strict=True)) > MOST_ERROR_UNITS:
+    if sum(w * int(r) for w, r in zip(whole, np.bincount(which), strict=True)) > MOST_ERROR_UNITS:
         raise SettingsError(
             "TOO_MANY_DIGITS",
-            "The class weights have so many digits that errors cannot be counted exactly; "
-            "round them to two or three digits.",
+            "The weights of rows and classes have so many digits that errors cannot be counted "
+            "exactly; round them to two or three digits.",
             "class_weight",
         )
-    return np.array(whole, np.int32), Fraction(shared, denominator)
+    return np.array(whole, np.int64)[which], Fraction(shared, denominator)
 
 
 def _scale(penalty: Fraction, margin: Fraction, total: int, leaves: int) -> tuple[int, int]:
@@ -298,31 +328,20 @@ def _scale(penalty: Fraction, margin: Fraction, total: int, leaves: int) -> tupl
     return unit, floor(penalty * unit)
 
 
-def _outvoted(X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Rows that are not of the heaviest class among the rows equal to them."""
-    group = equal_groups(X)
-    tally = np.zeros((int(group.max()) + 1, len(weight)), np.int64)
-    np.add.at(tally, (group, y), weight[y])
-    return tally.argmax(axis=1)[group] != y
-
-
-def _row_order(y: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Row of every bit, each class padded to whole words; class of every word."""
-    order, word_class = [], []
-    for k in range(n_classes):
-        rows = np.flatnonzero(y == k)
-        words = -(-len(rows) // WORD)
-        order.append(np.pad(rows, (0, WORD * words - len(rows)), constant_values=-1))
-        word_class += [k] * words
-    return np.concatenate(order).astype(np.int64), np.array(word_class, np.int64)
-
-
-def pack_bits(mask: np.ndarray) -> np.ndarray:
-    """Pack a boolean array of shape ``(n, 32 * n_words)`` into words ``(n, n_words)``."""
-    packed = np.packbits(mask, axis=1, bitorder="little")
-    return np.ascontiguousarray(packed).view(np.uint32)
-
-
-def unpack_bits(words: np.ndarray) -> np.ndarray:
-    """Boolean array of shape ``(32 * n_words,)`` of one bit set."""
-    return np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
+def error_numbers(instance: Instance, budget: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of row weights within a budget, and their numbers by value."""
+    most = min(max(budget, 0) // instance.unit, instance.total)
+    reached = np.zeros(most + 1, bool)
+    reached[0] = True
+    weights = instance.table.weight
+    for weight in np.unique(weights[weights > 0]):
+        if reached.all():
+            break
+        padded = np.zeros(-(-(most + 1) // weight) * weight, bool)
+        padded[: most + 1] = reached
+        sums = np.logical_or.accumulate(padded.reshape(-1, weight), axis=0)
+        reached = sums.ravel()[: most + 1]
+    values = np.flatnonzero(reached).astype(np.int64)
+    number = np.full(most + 1, -1, np.int64)
+    number[values] = np.arange(len(values))
+    return values, number

@@ -8,6 +8,8 @@ are vectors over *variants*: sets of columns that a tree may use.  They are doub
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from octcore.kernels import inner, kernel
@@ -31,6 +33,64 @@ LARGE = 1 << 60
 
 GAPS = 0.25
 """Share of words to be saved from which on the rows of a subset are moved together."""
+
+
+class Work(NamedTuple):
+    """Scratch of the kernels."""
+
+    totals: np.ndarray
+    cell: np.ndarray
+    ones: np.ndarray
+    active: np.ndarray
+    promising: np.ndarray
+    leaf: np.ndarray
+    outvoted: np.ndarray
+    stump: np.ndarray
+    weighted: np.ndarray
+    weight_ones: np.ndarray
+    n_ones: np.ndarray
+    counts: np.ndarray
+    best: np.ndarray
+    rows: np.ndarray
+    packed: np.ndarray
+    live: np.ndarray
+    held: np.ndarray
+    gathered: np.ndarray
+    table: np.ndarray
+    options: np.ndarray
+    seen: np.ndarray
+
+
+def make_work(bits: np.ndarray, n_classes: int) -> Work:
+    """Allocate scratch for columns of bits, shape ``(n_columns, n_words)``."""
+    n_columns, n_words = bits.shape
+
+    def whole(*shape: int) -> np.ndarray:
+        return np.zeros(shape, np.int32)
+
+    return Work(
+        totals=whole(n_classes),
+        cell=whole(n_classes),
+        ones=whole(n_classes, n_columns),
+        active=whole(n_columns),
+        promising=whole(n_columns),
+        leaf=whole(2, n_columns),
+        outvoted=whole(2, n_columns),
+        stump=whole(2, n_columns),
+        weighted=whole(n_classes, n_columns),
+        weight_ones=whole(n_columns),
+        n_ones=whole(n_columns),
+        counts=whole(n_classes, n_columns),
+        best=whole(4, n_columns),
+        rows=whole(2, n_columns),
+        packed=np.zeros((n_words, n_columns), np.uint32),
+        live=whole(n_words),
+        held=np.zeros(n_words, np.uint32),
+        gathered=np.zeros(n_columns, np.uint32),
+        table=whole(2, n_columns, n_columns),
+        options=np.zeros((2, 1, 1)),
+        seen=np.zeros((2, 1), np.int64),
+    )
 
 
 @inner()
@@ -393,13 +453,15 @@ def _add_product(cell, first, second, third):
 
 
 @inner()
-def list_options(work, side, i, n_active, budget, unit, price, number, allow):
+def list_options(work, side, i, n_active, budget, unit, price, number, allow, gain):
     """Count the stumps on one side of column i by errors; return how many errors occur."""
     options, seen, row = work.options[side], work.seen[side], work.table[side, i]
     found = 0
     for j in range(n_active):
         use = allow[work.active[j]]
         if row[j] >= IMPOSSIBLE or unit * row[j] + 2 * price > budget or use[0] == 0.0:
+            continue
+        if gain and row[j] >= work.leaf[side, i]:
             continue
         e = number[row[j]]
         if options[e, 0] == 0.0:
@@ -412,7 +474,7 @@ def list_options(work, side, i, n_active, budget, unit, price, number, allow):
 
 @kernel()
 def count_below(
-    work, n_active, leaf, unit, price, depth, budget, values, number, allow, first, last, grid
+    work, n_active, leaf, unit, price, depth, budget, values, number, allow, gain, first, last, grid
 ):
     """Add the trees of depth one or two on a scored subset to ``grid[leaves - 1, errors]``.
 
@@ -428,14 +490,13 @@ def count_below(
         Errors by number, and number by errors.
     allow : ndarray of shape (n_columns, n_variants), float64
         1 where a variant may use a column; what variant 0 may not use, none may.
+    gain : bool
+        Whether every split has to lower the errors.
     first, last : int
-        Active columns that may be the root, ``first <= i < last``; the single leaf counts when
-        `first` is 0.
+        Active columns that may be the root, ``first <= i < last``.
     grid : ndarray of shape (n_leaves, n_errors, n_variants)
     """
     nothing = np.ones(allow.shape[1])
-    if first == 0 and leaf < IMPOSSIBLE and unit * leaf + price <= budget:
-        _add_product(grid[0, number[leaf]], nothing, nothing, nothing)
     for i in range(first, last):
         root = allow[work.active[i]]
         cheap_left = cheapest_side(work, 0, i, unit, price, depth)
@@ -443,14 +504,14 @@ def count_below(
         if root[0] == 0.0 or cheap_left + cheap_right > budget:
             continue
         e0, e1 = work.leaf[0, i], work.leaf[1, i]
-        if unit * (e0 + e1) + 2 * price <= budget:
+        if unit * (e0 + e1) + 2 * price <= budget and not (gain and e0 + e1 >= leaf):
             _add_product(grid[1, number[e0 + e1]], root, nothing, nothing)
         if depth >= 2:
             n_left = list_options(
-                work, 0, i, n_active, budget - cheap_right, unit, price, number, allow
+                work, 0, i, n_active, budget - cheap_right, unit, price, number, allow, gain
             )
             n_right = list_options(
-                work, 1, i, n_active, budget - cheap_left, unit, price, number, allow
+                work, 1, i, n_active, budget - cheap_left, unit, price, number, allow, gain
             )
             _add_stumps(work, root, n_left, n_right, e0, e1, unit, price, budget, values, number,
                         grid)  # fmt: skip
@@ -479,29 +540,38 @@ def _add_stumps(work, root, n_left, n_right, e0, e1, unit, price, budget, values
 
 
 @kernel()
-def combine(edges, start, errors, leaves, costs, counts, budget, values, number, allow, grid):
+def combine(
+    edges, start, errors, leaves, costs, counts, budget, values, number, allow, gain, leaf, grid
+):
     """Add the trees with a split at the top to ``grid[leaves - 1, errors]``.
 
     Parameters
     ----------
-    edges : ndarray of shape (n_edges, 3)
-        Column, left and right child.
+    edges : ndarray of shape (n_edges, 4)
+        First threshold, number of thresholds, left and right child.
+    gain : bool
+        Whether every split has to lower the errors.
+    leaf : int
+        Errors of a leaf; without `gain` of no interest.
     start : ndarray
         First cell of every child; its cells ascend in cost.
     errors, leaves, costs : ndarray of shape (n_cells,)
     counts : ndarray of shape (n_cells, n_variants)
     """
+    ways = np.empty(allow.shape[1])
     for k in range(len(edges)):
-        root = allow[edges[k, 0]]
-        left, right = edges[k, 1], edges[k, 2]
-        if root[0] == 0.0:
+        ways[:] = edges[k, 1] * allow[edges[k, 0]]
+        left, right = edges[k, 2], edges[k, 3]
+        if ways[0] == 0.0:
             continue
         for a in range(start[left], start[left + 1]):
             for b in range(start[right], start[right + 1]):
                 if costs[a] + costs[b] > budget:
                     break
                 e = number[values[errors[a]] + values[errors[b]]]
-                _add_product(grid[leaves[a] + leaves[b] - 1, e], root, counts[a], counts[b])
+                if gain and leaves[a] + leaves[b] == 2 and values[e] >= leaf:
+                    continue
+                _add_product(grid[leaves[a] + leaves[b] - 1, e], ways, counts[a], counts[b])
 
 
 @kernel()
@@ -529,3 +599,114 @@ def gather(grid, n_errors, values, unit, price):
         counts[k] = cell
         cell[:] = 0.0
     return errors[order], leaves[order], costs[order], counts
+
+
+@inner()
+def _predict(words, word_class, class_weight, amount, rows, shares):
+    """Add an amount to the class that a leaf on a bit set predicts, for its rows."""
+    rows[:] = 0
+    for q in range(len(words)):
+        rows[word_class[q]] += shared_bits(words[q], words[q])
+    best = 0
+    for k in range(1, len(rows)):
+        if class_weight[k] * rows[k] > class_weight[best] * rows[best]:
+            best = k
+    for q in range(len(words)):
+        word = np.int64(words[q])
+        while word:
+            low = word & -word
+            position = shared_bits(np.uint32(low - 1), np.uint32(low - 1))
+            shares[q * 32 + position, best] += amount
+            word ^= low
+
+
+@inner()
+def _weigh_sides(
+    work, i, n_active, all_errors, unit, price, depth, budget, values, number, allow, gain,
+    weights, grid,
+):  # fmt: skip
+    """Weights ``grid[side, size - 1, errors]`` of a leaf (size 1) or a stump below column i."""
+    e0, e1 = work.leaf[0, i], work.leaf[1, i]
+    if unit * (e0 + e1) + 2 * price <= budget and not (gain and e0 + e1 >= all_errors):
+        weight = weights[1, number[e0 + e1]]
+        grid[0, 0, number[e0]] += weight
+        grid[1, 0, number[e1]] += weight
+    found = np.zeros(2, np.int64)
+    for s in range(2):
+        room = budget - cheapest_side(work, 1 - s, i, unit, price, depth)
+        found[s] = list_options(work, s, i, n_active, room, unit, price, number, allow, gain)
+    for s in range(2):
+        other = work.leaf[1 - s, i]
+        for a in range(found[s]):
+            e = work.seen[s, a]
+            errors = values[e] + other
+            if unit * errors + 3 * price <= budget:
+                weight = weights[2, number[errors]]
+                grid[1 - s, 0, number[other]] += weight * work.options[s, e, 0]
+                grid[s, 1, e] += weight
+    for a in range(found[0]):
+        left = work.seen[0, a]
+        for b in range(found[1]):
+            right = work.seen[1, b]
+            errors = values[left] + values[right]
+            if unit * errors + 4 * price <= budget:
+                weight = weights[3, number[errors]]
+                grid[0, 1, left] += weight * work.options[1, right, 0]
+                grid[1, 1, right] += weight * work.options[0, left, 0]
+    for s in range(2):
+        for a in range(found[s]):
+            work.options[s, work.seen[s, a], 0] = 0.0
+
+
+@kernel()
+def predict_below(
+    columns, word_class, class_weight, subset, work, n_active, all_errors, unit, price, depth,
+    budget, values, number, allow, gain, chosen, weights, grid, rows, shares,
+):  # fmt: skip
+    """Predictions of all trees with a split at the top of a bottom node."""
+    part = np.empty((2, len(subset)), np.uint32)
+    leaf = np.empty((2, len(subset)), np.uint32)
+    for i in range(n_active):
+        column = work.active[i]
+        if allow[column, 0] == 0.0 or not chosen[i]:
+            continue
+        grid[:] = 0.0
+        stumps = n_active if depth >= 2 else 0
+        _weigh_sides(
+            work,
+            i,
+            stumps,
+            all_errors,
+            unit,
+            price,
+            depth,
+            budget,
+            values,
+            number,
+            allow,
+            gain,
+            weights,
+            grid,
+        )
+        for q in range(len(subset)):
+            part[0, q] = subset[q] & ~columns[column, q]
+            part[1, q] = subset[q] & columns[column, q]
+        for s in range(2):
+            if unit * work.leaf[s, i] + price <= budget:
+                amount = grid[s, 0, number[work.leaf[s, i]]]
+                if amount > 0.0:
+                    _predict(part[s], word_class, class_weight, amount, rows, shares)
+            for j in range(stumps):
+                errors, other = work.table[s, i, j], work.active[j]
+                if allow[other, 0] == 0.0 or errors >= IMPOSSIBLE:
+                    continue
+                if unit * errors + 2 * price > budget or (gain and errors >= work.leaf[s, i]):
+                    continue
+                amount = grid[s, 1, number[errors]]
+                if amount == 0.0:
+                    continue
+                for q in range(len(subset)):
+                    leaf[0, q] = part[s, q] & ~columns[other, q]
+                    leaf[1, q] = part[s, q] & columns[other, q]
+                _predict(leaf[0], word_class, class_weight, amount, rows, shares)
+                _predict(leaf[1], word_class, class_weight, amount, rows, shares)

@@ -10,38 +10,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 
 from octcore.search.near_optimal.counting import Counted, Counter
-from octcore.search.near_optimal.graph import BOTTOM
-from octcore.search.near_optimal.instance import Instance
-from octcore.search.near_optimal.kernels import IMPOSSIBLE
+from octcore.search.near_optimal.graph import BOTTOM, Stumps, Tops
 from octcore.search.univariate.tree import Branch, Leaf, PathTree
 
 Cell = tuple[int, int, int]
 """Errors, leaves, and the required features tested, as bits."""
 NO_SPLIT = -1
-"""Column of a leaf, which comes before all others."""
+"""Number of a leaf, which comes before all thresholds."""
+PER_LEAF = 1 << 40
+"""Larger than all errors, so that leaves and errors are added up in one number."""
 KEPT_BYTES = 200_000_000
 """Largest size of the tables and lists that are kept to be used again."""
 
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """One way to build a subtree above the bottom: the column at its top, and its two children.
+    """One way to build a subtree above the bottom: thresholds at its top, and its two children.
 
     Parameters
     ----------
-    column : int
-        `NO_SPLIT` for a leaf.
+    first, many : int
+        First threshold, `NO_SPLIT` for a leaf, and number of thresholds.
     left, right : tuple of (int, int)
         Level and node of the children.
     pairs : list of (Cell, Cell, int)
         Cells of the children that make the cell in question, with the number of trees.
     """
 
-    column: int
+    first: int
+    many: int = 1
     left: tuple[int, int] = (0, 0)
     right: tuple[int, int] = (0, 0)
     pairs: list[tuple[Cell, Cell, int]] = field(default_factory=list)
@@ -49,23 +51,28 @@ class Option:
     @property
     def count(self) -> int:
         """Number of trees."""
-        return 1 if self.column == NO_SPLIT else sum(n for _, _, n in self.pairs)
+        return 1 if self.first == NO_SPLIT else self.many * sum(n for _, _, n in self.pairs)
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """A bottom node scored: errors of leaves and of stumps, with the columns they are on.
+class _Side(NamedTuple):
+    """What may stand on one side of the top of a bottom node: a leaf, then stumps.
 
-    Parameters
-    ----------
-    columns : numpy.ndarray
-        `NO_SPLIT`, then the active columns, shape ``(n,)``.
-    sides : numpy.ndarray
-        Errors on a side of column i of a leaf (first) or a stump, shape ``(2, n - 1, n)``.
+    `size` is ``PER_LEAF * leaves + errors``; `first` and `many` are thresholds; `used` are the
+    required features that it tests, as bits.
     """
 
-    columns: np.ndarray
-    sides: np.ndarray
+    size: np.ndarray
+    first: np.ndarray
+    many: np.ndarray
+    used: np.ndarray
+
+
+class _Pairs(NamedTuple):
+    """Sides that make a cell together; their thresholds, and the number of trees of every pair."""
+
+    left: tuple[np.ndarray, np.ndarray]
+    right: tuple[np.ndarray, np.ndarray]
+    count: np.ndarray
 
 
 class Listing:
@@ -77,20 +84,21 @@ class Listing:
         The graph and its instance.
     counted : Counted
         Variants by subset of the required features: variant v does without those in the bits of v.
-    required : ndarray of shape (n_columns,), int64
-        Bit of the required feature that a column belongs to, 0 for none.
+    required : ndarray of shape (n_thresholds,), int64
+        Bit of the required feature that a threshold belongs to, 0 for none.
     """
 
     def __init__(self, counter: Counter, counted: Counted, required: np.ndarray) -> None:
         self.counter = counter
-        self.instance = counter.instance
+        self.ground, self.instance = counter.ground, counter.instance
         self.levels = counter.levels
         self.counted = counted
         self.required = required
         self.usable = counted.allow[:, 0]
         self._cells: dict[tuple[int, int], dict[Cell, int]] = {}
-        self._tables: dict[tuple[int, int], _Table] = {}
-        self._triples: dict[tuple[int, int, Cell], np.ndarray] = {}
+        self._tops: dict[tuple[int, int], Tops] = {}
+        self._sides: dict[tuple[int, int, int], tuple[_Side, _Side]] = {}
+        self._tallies: dict[tuple[int, int, Cell], tuple[list[int], list[int]]] = {}
         self._options: dict[tuple[int, int, Cell], list[Option]] = {}
         self._kept_bytes = 0
 
@@ -135,16 +143,17 @@ class Listing:
         options: dict[int, list[tuple[Cell, Option]]] = {}
         for cell in wanted:
             for option in self.options(level, node, cell):
-                options.setdefault(option.column, []).append((cell, option))
-        for column in sorted(options):
-            ways = options[column]
-            if column == NO_SPLIT:
-                yield self._leaf(self.levels[level].subsets[node]), ways[0][0]
+                options.setdefault(option.first, []).append((cell, option))
+        for first in sorted(options):
+            ways = options[first]
+            if first == NO_SPLIT:
+                yield self._leaf(self.levels[level].nodes[node].rows), ways[0][0]
                 continue
-            yield from self._branches(column, ways)
+            for threshold in range(first, first + ways[0][1].many):
+                yield from self._branches(threshold, ways)
 
     def _branches(
-        self, column: int, ways: list[tuple[Cell, Option]]
+        self, threshold: int, ways: list[tuple[Cell, Option]]
     ) -> Iterator[tuple[PathTree, Cell]]:
         first = ways[0][1]
         partners: dict[Cell, dict[Cell, Cell]] = {}
@@ -154,24 +163,22 @@ class Listing:
         for left, left_cell in self._walk(*first.left, dict.fromkeys(partners)):
             rights = partners[left_cell]
             for right, right_cell in self._walk(*first.right, dict.fromkeys(rights)):
-                yield Branch(self._original(column), left, right), rights[right_cell]
+                yield Branch(threshold, left, right), rights[right_cell]
 
     def draw(self, cell: Cell, source: Random) -> PathTree:
         """Draw one of the trees with a cell, all equally likely."""
         return self._draw(0, 0, cell, source)
 
     def _draw(self, level: int, node: int, cell: Cell, source: Random) -> PathTree:
-        subset = self.levels[level].subsets[node]
         if self.levels[level].depth <= BOTTOM:
-            triples = self.triples(level, node, cell)
-            return self._shallow_tree(subset, triples[source.randrange(len(triples))])
+            return self._draw_bottom(level, node, cell, source)
         options = self.options(level, node, cell)
         option = pick(options, [o.count for o in options], source)
-        if option.column == NO_SPLIT:
-            return self._leaf(subset)
+        if option.first == NO_SPLIT:
+            return self._leaf(self.levels[level].nodes[node].rows)
         left, right, _ = pick(option.pairs, [n for _, _, n in option.pairs], source)
         return Branch(
-            self._original(option.column),
+            option.first + source.randrange(option.many),
             self._draw(option.left[0], option.left[1], left, source),
             self._draw(option.right[0], option.right[1], right, source),
         )
@@ -186,33 +193,37 @@ class Listing:
         return known
 
     def _find_options(self, level: int, node: int, cell: Cell) -> Iterator[Option]:
-        errors, size, mask = cell
+        errors, size, _ = cell
         here = self.levels[level]
         if size == 1:
-            if mask == 0 and int(here.leaf_errors[node]) == errors and self._leaf_stands(level):
+            if self._is_leaf(level, node, cell):
                 yield Option(NO_SPLIT)
             return
         below, i = self.counted.cells[level], self.instance
         cost = i.unit * errors + i.price * size
-        for column, left, right in here.edges_of(node):
+        if self.counted.gain and size == 2 and errors >= here.leaf_errors[node]:
+            return
+        for first, many, left, right in here.edges_of(node).tolist():
             a, b = below.of(left), below.of(right)
-            if not self.usable[column] or a.start == a.stop or b.start == b.stop:
+            if not self.usable[first] or a.start == a.stop or b.start == b.stop:
                 continue
             if below.costs[a.start] + below.costs[b.start] <= cost:
-                yield from self._edge_options(
-                    int(column), (level + 1, int(left)), (level + 1, int(right)), cell
-                )
+                pairs = self._edge_pairs(first, (level + 1, left), (level + 1, right), cell)
+                if pairs:
+                    yield Option(first, many, (level + 1, left), (level + 1, right), sorted(pairs))
 
-    def _leaf_stands(self, level: int) -> bool:
-        return level > 0 or self.instance.leaf_allowed
+    def _is_leaf(self, level: int, node: int, cell: Cell) -> bool:
+        """Whether a single leaf is what a cell of one leaf stands for."""
+        stands = level > 0 or self.instance.leaf_allowed
+        return stands and cell == (int(self.levels[level].leaf_errors[node]), 1, 0)
 
-    def _edge_options(
-        self, column: int, left: tuple[int, int], right: tuple[int, int], cell: Cell
-    ) -> Iterator[Option]:
+    def _edge_pairs(
+        self, first: int, left: tuple[int, int], right: tuple[int, int], cell: Cell
+    ) -> list[tuple[Cell, Cell, int]]:
         errors, size, mask = cell
-        own = int(self.required[column])
+        own = int(self.required[first])
         if own & ~mask:
-            return
+            return []
         partners = self.cells(*right)
         pairs = []
         for (e, leaves, used), n in self.cells(*left).items():
@@ -223,105 +234,143 @@ class Listing:
                 ways = partners.get(partner)
                 if ways:
                     pairs.append(((e, leaves, used), partner, n * ways))
-        if pairs:
-            yield Option(column, left, right, sorted(pairs))
-
-    def _original(self, column: int) -> int:
-        return int(self.instance.columns.kept[column])
+        return pairs
 
     def _walk_bottom(
         self, level: int, node: int, wanted: dict[Cell, None]
     ) -> Iterator[tuple[PathTree, Cell]]:
-        subset, cells = self.levels[level].subsets[node], list(wanted)
-        lists = [self.triples(level, node, cell) for cell in cells]
-        triples = np.concatenate(lists)
-        which = np.repeat(np.arange(len(cells)), [len(part) for part in lists])
-        for k in np.lexsort(triples.T[::-1]) if len(cells) > 1 else range(len(triples)):
-            yield self._shallow_tree(subset, triples[k]), cells[which[k]]
+        rows, cells = self.levels[level].nodes[node].rows, list(wanted)
+        for cell in cells:
+            if cell[1] == 1 and self._is_leaf(level, node, cell):
+                yield self._leaf(rows), cell
+        most = max(self._cost(cell) for cell in cells)
+        tops = self._tops_of(level, node)
+        for top in np.flatnonzero(tops.low <= most).tolist():
+            found = [self._pairs(level, node, top, cell) for cell in cells]
+            triples = np.concatenate([_expanded(pairs, k) for k, pairs in enumerate(found)])
+            triples = triples[np.lexsort(triples.T[::-1])]
+            first = int(tops.first[top])
+            for threshold in range(first, first + int(tops.many[top])) if len(triples) else ():
+                for left, right, k in triples.tolist():
+                    yield self._shallow_tree(rows, threshold, left, right), cells[k]
 
-    def triples(self, level: int, node: int, cell: Cell) -> np.ndarray:
-        """Trees of a bottom node with a cell: columns at the top, left and right, in order.
+    def _draw_bottom(self, level: int, node: int, cell: Cell, source: Random) -> PathTree:
+        rows = self.levels[level].nodes[node].rows
+        if cell[1] == 1:
+            return self._leaf(rows)
+        top = pick(*self._tally(level, node, cell), source)
+        tops, pairs = self._tops_of(level, node), self._pairs(level, node, top, cell)
+        k = pick(list(range(len(pairs.count))), pairs.count.tolist(), source)
+        left, right = (int(first[k]) + source.randrange(int(many[k])) for first, many in pairs[:2])
+        threshold = int(tops.first[top]) + source.randrange(int(tops.many[top]))
+        return self._shallow_tree(rows, threshold, left, right)
 
-        Returns
-        -------
-        ndarray of shape (n_trees, 3)
-            `NO_SPLIT` for a leaf.
-        """
+    def _tally(self, level: int, node: int, cell: Cell) -> tuple[list[int], list[int]]:
+        """Tops of a bottom node with trees of a cell, and how many trees."""
         key = (level, node, cell)
-        known = self._triples.get(key)
+        known = self._tallies.get(key)
         if known is None:
-            known = self._find_triples(level, node, cell)
+            tops, known = self._tops_of(level, node), ([], [])
+            for top in np.flatnonzero(tops.low <= self._cost(cell)).tolist():
+                n = int(tops.many[top]) * sum(self._pairs(level, node, top, cell).count.tolist())
+                if n:
+                    known[0].append(top)
+                    known[1].append(n)
+            self._tallies[key] = known
+        return known
+
+    def _cost(self, cell: Cell) -> int:
+        return self.instance.unit * cell[0] + self.instance.price * cell[1]
+
+    def _tops_of(self, level: int, node: int) -> Tops:
+        known = self._tops.get((level, node))
+        if known is None:
+            known = self.ground.tops(self.levels[level].nodes[node])
             self._keep(known.nbytes)
-            self._triples[key] = known
+            self._tops[level, node] = known
         return known
 
-    def _find_triples(self, level: int, node: int, cell: Cell) -> np.ndarray:
+    def _pairs(self, level: int, node: int, top: int, cell: Cell) -> _Pairs:
+        """What stands on the sides of a top in the trees of a cell."""
         errors, size, mask = cell
-        here = self.levels[level]
-        if size == 1:
-            stands = int(here.leaf_errors[node]) == errors and mask == 0
-            n = int(stands and self._leaf_stands(level))
-            return np.full((n, 3), NO_SPLIT, np.int32)
-        table = self._table(level, node)
-        positions = _positions(table.sides, errors, size)
-        found = table.columns[positions]
-        bits = np.append(self.required, 0)  # NO_SPLIT is the last entry
-        keep = np.append(self.usable, True)[found].all(axis=1)
-        keep &= np.bitwise_or.reduce(bits[found], axis=1) == mask
-        if level == 0:
-            keep &= self.instance.roots[found[:, 0]]
-        return found[keep]
+        tops = self._tops_of(level, node)
+        own, first = int(self.required[tops.first[top]]), int(tops.first[top])
+        gains = errors < self.levels[level].leaf_errors[node] or not self.counted.gain or size > 2
+        if own & ~mask or not self.usable[first] or not gains:
+            return NO_PAIRS
+        left, right = self._sides_of(level, node, top)
+        order = np.argsort(right.size, kind="stable")
+        rest = PER_LEAF * size + errors - left.size
+        low, high = (np.searchsorted(right.size[order], rest, side) for side in ("left", "right"))
+        a = np.repeat(np.arange(len(rest)), high - low)
+        b = order[np.arange(len(a)) - np.repeat(np.cumsum(high - low) - high, high - low)]
+        fits = own | left.used[a] | right.used[b] == mask
+        a, b = a[fits], b[fits]
+        count = left.many[a] * right.many[b]
+        return _Pairs((left.first[a], left.many[a]), (right.first[b], right.many[b]), count)
 
-    def _table(self, level: int, node: int) -> _Table:
-        known = self._tables.get((level, node))
+    def _sides_of(self, level: int, node: int, top: int) -> tuple[_Side, _Side]:
+        key = (level, node, top)
+        known = self._sides.get(key)
         if known is None:
-            costs, here = self.counter.costs, self.levels[level]
-            n, _ = costs.scan(here.subsets[node], here.depth, keep=True)
-            work = costs.work
-            sides = np.full((2, n, n + 1), IMPOSSIBLE, np.int32)
-            sides[:, :, 0] = work.leaf[:, :n]
-            if here.depth >= BOTTOM:
-                sides[:, :, 1:] = work.table[:, :n, :n]
-            columns = np.concatenate([[NO_SPLIT], work.active[:n]]).astype(np.int32)
-            known = _Table(columns, sides)
-            self._keep(sides.nbytes)
-            self._tables[level, node] = known
+            tops = self._tops_of(level, node)
+            left, right = tops.stumps(top)
+            leaf = tops.leaf[:, top].tolist()
+            known = self._side(left, leaf[0]), self._side(right, leaf[1])
+            self._keep(sum(column.nbytes for side in known for column in side))
+            self._sides[key] = known
         return known
+
+    def _side(self, stumps: Stumps, leaf: int) -> _Side:
+        """A leaf, and the stumps that may stand."""
+        keep = self.usable[stumps.first]
+        if self.counted.gain:
+            keep = keep & (stumps.errors < leaf)
+        errors, first, many = (column[keep] for column in stumps)
+        return _Side(
+            np.concatenate([[PER_LEAF + leaf], 2 * PER_LEAF + errors]),
+            np.concatenate([[NO_SPLIT], first]),
+            np.concatenate([[1], many]),
+            np.concatenate([[0], self.required[first]]),
+        )
 
     def _keep(self, size: int) -> None:
         """Forget what was kept when it becomes too much."""
         self._kept_bytes += size
         if self._kept_bytes > KEPT_BYTES:
             self._kept_bytes = size
-            self._tables.clear()
-            self._triples.clear()
+            self._tops.clear()
+            self._sides.clear()
 
-    def _shallow_tree(self, subset: np.ndarray, triple: np.ndarray) -> PathTree:
-        top, left, right = (int(column) for column in triple)
-        if top == NO_SPLIT:
-            return self._leaf(subset)
-        sides = self.counter.costs.sides(subset, top)
+    def _shallow_tree(self, rows: bytes, top: int, left: int, right: int) -> PathTree:
         below = [
-            self._leaf(rows) if column == NO_SPLIT else self._stump(rows, column)
-            for rows, column in zip(sides, (left, right), strict=True)
+            self._leaf(side) if threshold == NO_SPLIT else self._stump(side, threshold)
+            for side, threshold in zip(self.ground.sides(rows, top), (left, right), strict=True)
         ]
-        return Branch(self._original(top), below[0], below[1])
+        return Branch(top, below[0], below[1])
 
-    def _stump(self, subset: np.ndarray, column: int) -> Branch:
-        left, right = self.counter.costs.sides(subset, column)
-        return Branch(self._original(column), self._leaf(left), self._leaf(right))
+    def _stump(self, rows: bytes, threshold: int) -> Branch:
+        left, right = self.ground.sides(rows, threshold)
+        return Branch(threshold, self._leaf(left), self._leaf(right))
 
-    def _leaf(self, subset: np.ndarray) -> Leaf:
+    def _leaf(self, rows: bytes) -> Leaf:
         """Leaf of the heaviest class, the first of equal ones."""
-        return Leaf(heaviest_class(self.instance, subset))
+        return Leaf(int(self.ground.weights(rows)[0].argmax()))
 
 
-def heaviest_class(instance: Instance, subset: np.ndarray) -> int:
-    """Class of a leaf on a subset; the first of equally heavy ones."""
-    rows = np.bincount(
-        instance.word_class, np.bitwise_count(subset), minlength=len(instance.weight)
-    )
-    return int(np.argmax(rows.astype(np.int64) * instance.weight))
+_NOTHING = np.zeros(0, np.int64)
+NO_PAIRS = _Pairs((_NOTHING, _NOTHING), (_NOTHING, _NOTHING), _NOTHING)
+
+
+def _expanded(pairs: _Pairs, k: int) -> np.ndarray:
+    """Thresholds left and right of every tree of some pairs, and k, shape ``(n_trees, 3)``."""
+    which = np.repeat(np.arange(len(pairs.count)), pairs.count)
+    within = np.arange(len(which)) - np.repeat(np.cumsum(pairs.count) - pairs.count, pairs.count)
+    (left, _), (right, n_right) = pairs.left, pairs.right
+    return np.column_stack(
+        [left[which] + within // n_right[which], right[which] + within % n_right[which],
+         np.full(len(which), k)]
+    )  # fmt: skip
 
 
 def used_exactly(avoiding: list[int]) -> list[int]:
@@ -365,41 +414,3 @@ def pick(options: list, counts: list[int], source: Random):
             return option
         rest -= count
     raise AssertionError("counts do not sum up")
-
-
-def _positions(sides: np.ndarray, errors: int, size: int) -> np.ndarray:
-    """Top column and option on either side of the trees with so many errors and leaves.
-
-    Parameters
-    ----------
-    sides : ndarray of shape (2, n, n + 1)
-        Errors of the options on both sides of a column; option 0 is the leaf.
-    errors, size : int
-        Two to four leaves.
-
-    Returns
-    -------
-    ndarray of shape (n_trees, 3)
-        Positions in the table's columns, in order.
-    """
-    left, right = sides
-    if size == 2:
-        top = np.flatnonzero(left[:, 0] + right[:, 0] == errors)
-        return np.column_stack([top + 1, np.zeros((len(top), 2), np.int64)])
-    found = []
-    if size == 3:
-        top, option = np.nonzero(left[:, :1] + right[:, 1:] == errors)
-        found.append(np.column_stack([top + 1, np.zeros_like(top), option + 1]))
-        top, option = np.nonzero(left[:, 1:] + right[:, :1] == errors)
-        found.append(np.column_stack([top + 1, option + 1, np.zeros_like(top)]))
-    else:
-        found.append(np.zeros((0, 3), np.int64))
-        least_right = right[:, 1:].min(axis=1, initial=IMPOSSIBLE)
-        least_left = left[:, 1:].min(axis=1, initial=IMPOSSIBLE)
-        for top in np.flatnonzero(least_left + least_right <= errors):
-            a = np.flatnonzero(left[top, 1:] + least_right[top] <= errors) + 1
-            b = np.flatnonzero(right[top, 1:] + least_left[top] <= errors) + 1
-            i, j = np.nonzero(left[top, a][:, None] + right[top, b] == errors)
-            found.append(np.column_stack([np.full(len(i), top + 1), a[i], b[j]]))
-    positions = np.concatenate(found)
-    return positions[np.lexsort(positions.T[::-1])]

@@ -12,19 +12,24 @@ from random import Random
 import numpy as np
 
 from octcore import kernels
-from octcore.search.near_optimal.counting import Counted, Counter, exact_budget
+from octcore.search.near_optimal.counting import Counted, Counter
 from octcore.search.near_optimal.disagreement import class_shares
-from octcore.search.near_optimal.graph import LeastCosts, build_levels
+from octcore.search.near_optimal.graph import build_levels
 from octcore.search.near_optimal.instance import BORDER, Instance
 from octcore.search.near_optimal.kernels import LARGE
+from octcore.search.near_optimal.lane_ground import LaneGround
 from octcore.search.near_optimal.listing import Cell, Listing, pick, used_exactly
+from octcore.search.near_optimal.pair_ground import PairGround
+from octcore.search.univariate.lane_search import integer_width
 from octcore.search.univariate.tree import PathTree
 
 COUNTING, SHARES = (
     "octcore.search.near_optimal.warm_up:counting",
     "octcore.search.near_optimal.warm_up:shares",
 )
-"""Sets of compiled kernels."""
+"""Sets of compiled kernels where pairs of columns are counted."""
+LANES = {width: f"octcore.search.near_optimal.warm_up:lanes-{width}" for width in (2, 4, 8)}
+"""The set along sorted columns, by bytes of the integers; sums beyond four are rare."""
 Phase = Callable[[str, int], None]
 """``report(phase, done)``: what the search is at, and how many subsets it scored."""
 
@@ -68,8 +73,8 @@ def find_trees(
     report : callable
         Receives the phase and the number of subsets scored.
     known_cost : Fraction or None
-        Cost of some tree that keeps the limit on leaves; needed when there is such a limit, as
-        least costs do not know it.
+        Cost of a tree that keeps the limits, near the optimum; needed where there is a limit on
+        leaves, which least costs do not know, and on thresholds in sorted order.
     stop : callable
         Asked while kernels are compiled, the first time on a machine.
 
@@ -78,7 +83,8 @@ def find_trees(
     TreeGraph or None
         None if no tree is allowed.
     """
-    kernels.require(COUNTING, stop=stop)
+    by_pairs = instance.class_weight is not None
+    kernels.require(COUNTING if by_pairs else LANES[integer_width(instance.table)], stop=stop)
     return find_trees_compiled(instance, guard, report, known_cost)
 
 
@@ -89,43 +95,34 @@ def find_trees_compiled(
     known_cost: Fraction | None = None,
 ) -> TreeGraph | None:
     """Find the trees as `find_trees` does, without a look at whether kernels are compiled."""
-    slack = 0 if instance.is_scaled_exactly else instance.most_leaves(instance.depth)
-    room = slack + floor(instance.reach * instance.unit) + 1
-    # A tree beyond the least cost of its rows by more than that is in no near-optimal tree.
-    costs = LeastCosts(instance, guard, room if known_cost is None else None)
-    report("optimum", 0)
-    roots = None if instance.leaf_allowed else instance.roots
-    if known_cost is None:
-        least = _least_scaled(costs, roots)
-        if least >= LARGE:
-            return None
-        budget = least + room
+    if instance.class_weight is None:
+        ground, budget = LaneGround(instance, guard), None
     else:
-        budget = exact_budget(instance, known_cost)
-    report("subsets", costs.scored)
-    levels = build_levels(costs, budget)
-    report("counting", costs.scored)
-    counter = Counter(costs, levels)
+        slack = 0 if instance.is_scaled_exactly else instance.most_leaves(instance.depth)
+        room = slack + floor(instance.reach * instance.unit) + 1
+        # A tree beyond the least cost of its rows by more than that is in no near-optimal tree.
+        ground = PairGround(instance, guard, room if known_cost is None else None)
+        budget = None
+        if known_cost is None:
+            report("optimum", 0)
+            least = ground.least_scaled(None if instance.leaf_allowed else instance.roots)
+            if least >= LARGE:
+                return None
+            budget = least + room
+    if budget is None:
+        assert known_cost is not None
+        budget = instance.budget(known_cost)
+    report("subsets", ground.scored)
+    ground.set_budget(budget)
+    levels = build_levels(ground, ground, budget)
+    report("counting", ground.scored)
+    counter = Counter(ground, levels)
     every = TreeQuery(TreeGraph(instance, counter, Fraction(0)), margin=None)
     if not every.cells:
         return None
-    costs.forget()
+    ground.forget()
     optimum = min(instance.cost(errors, leaves) for errors, leaves, _ in every.cells)
     return TreeGraph(instance, counter, optimum, every.counted)
-
-
-def _least_scaled(costs: LeastCosts, roots: np.ndarray | None) -> int:
-    """Least scaled cost of a tree whose root is allowed."""
-    instance = costs.instance
-    if instance.depth > 2 or roots is None:
-        return costs.least(instance.all_rows, instance.depth, LARGE - 1, roots)
-    n_active, _ = costs.scan(instance.all_rows, instance.depth)
-    work = costs.work
-    allowed = roots[work.active[:n_active]]
-    sides = instance.scaled(work.leaf[:, :n_active], 1)
-    if instance.depth == 2:
-        sides = np.minimum(sides, instance.scaled(work.stump[:, :n_active], 2))
-    return int(sides.sum(axis=0)[allowed].min(initial=LARGE))
 
 
 class TreeQuery:
@@ -137,10 +134,12 @@ class TreeQuery:
     margin : Fraction or None
         Largest cost beyond the optimum; None for all trees in the graph.
     max_leaves : int or None
-    groups : ndarray of shape (n_columns,)
-        Feature of every column.
+    groups : ndarray of shape (n_thresholds,)
+        Feature of every threshold.
     required, banned : tuple of int
         Features that every tree tests; features that none tests.
+    gain : bool
+        Whether every split lowers the errors.
     """
 
     def __init__(
@@ -151,23 +150,26 @@ class TreeQuery:
         groups: np.ndarray | None = None,
         required: tuple[int, ...] = (),
         banned: tuple[int, ...] = (),
+        gain: bool = False,
     ) -> None:
         self.graph = graph
         self.instance = graph.instance
         self.margin = margin
         limit = graph.instance.max_leaves
         self.max_leaves = limit if max_leaves is None else min(limit, max_leaves)
-        n_columns = len(graph.instance.bits)
-        self.groups = np.zeros(n_columns, np.int64) if groups is None else groups
+        n = graph.instance.n_thresholds
+        self.groups = np.zeros(n, np.int64) if groups is None else groups
         self.required = required
         self.banned = banned
+        self.gain = gain
 
     @cached_property
     def counted(self) -> Counted:
         """Counts by which of the required features a tree does without."""
-        if self.graph.everything is not None and not self.required and not self.banned:
+        conditions = self.required or self.banned or self.gain
+        if self.graph.everything is not None and not conditions:
             return self.graph.everything
-        return self.graph.counter.count(self._variants())
+        return self.graph.counter.count(self._variants(), self.gain)
 
     @cached_property
     def listing(self) -> Listing:
@@ -200,7 +202,7 @@ class TreeQuery:
         return counts[0], counts[1]
 
     def roots(self) -> dict[int, int]:
-        """Number of trees by root column; -1 is the single leaf."""
+        """Number of trees by column of the table at the root; -1 is the single leaf."""
         return {
             column: n
             for column, by_cell in self.counted.roots.items()
@@ -212,7 +214,7 @@ class TreeQuery:
         """Number of trees that test a feature anywhere."""
         base = self._variants()
         avoiding = [base & (self.groups != f)[:, None] for f in features]
-        counted = self.graph.counter.count(np.concatenate([base, *avoiding], axis=1))
+        counted = self.graph.counter.count(np.concatenate([base, *avoiding], axis=1), self.gain)
         width = base.shape[1]
         totals = [0] * (len(features) + 1)
         for by_cell in counted.roots.values():
@@ -238,21 +240,21 @@ class TreeQuery:
 
         Every row of the instance has one line, in the order of the rows.
         """
-        kernels.require(SHARES)
+        if self.instance.class_weight is not None:
+            kernels.require(SHARES)
         return self.count_shares()
 
     def count_shares(self) -> np.ndarray:
         """Class shares, without a look at whether kernels are compiled."""
         base, counter = self._variants(), self.graph.counter
-        total = np.zeros((len(self.instance.order), len(self.instance.weight)))
+        total = np.zeros((len(self.instance.question.y), self.instance.question.n_classes))
         for v in range(base.shape[1]):
-            counted = self.counted if base.shape[1] == 1 else counter.count(base[:, v : v + 1])
+            counted = (
+                self.counted if base.shape[1] == 1 else counter.count(base[:, v : v + 1], self.gain)
+            )
             sign = -1 if v.bit_count() % 2 else 1
             total += sign * class_shares(counter, counted, self._admits)
-        real = self.instance.order >= 0
-        shares = np.zeros((int(real.sum()), total.shape[1]))
-        shares[self.instance.order[real]] = total[real]
-        return shares / max(1, self.count)
+        return total / max(1, self.count)
 
     def _asked_cells(self) -> dict[Cell, int]:
         """Cells of the trees that meet the conditions, whatever the margin."""

@@ -7,10 +7,16 @@ from fractions import Fraction
 import numpy as np
 
 from octcore.search.near_optimal.instance import make_instance
-from octcore.search.near_optimal.tree_set import COUNTING, SHARES, TreeQuery, find_trees_compiled
+from octcore.search.near_optimal.tree_set import (
+    COUNTING,
+    LANES,
+    SHARES,
+    TreeQuery,
+    find_trees_compiled,
+)
 
-ALL = (COUNTING, SHARES)
-"""Every set, in the order in which a question needs them."""
+ALL = (COUNTING, SHARES, LANES[2], LANES[4])
+"""Every set that most questions need, in their order."""
 
 
 def warm_up() -> None:
@@ -23,9 +29,22 @@ def warm_up() -> None:
 def compile_part(part: str) -> None:
     """Run the kernels of one set on a tiny instance."""
     rng = np.random.default_rng(0)
-    X, y = rng.integers(0, 2, (24, 4)).astype(np.uint8), rng.integers(0, 3, 24)
-    instance = make_instance(X, y, 3, 3, Fraction(1, 50), Fraction(1, 10))
-    graph = find_trees_compiled(instance, lambda done: None, lambda phase, done: None)
-    assert graph is not None
-    if part == SHARES.partition(":")[2]:
-        TreeQuery(graph, instance.tolerance).count_shares()
+    n, kind, _, width = 24, *part.partition("-")
+    X, y = rng.integers(0, 2, (n, 4)).astype(np.uint8), rng.integers(0, 3, n)
+    weights = counts = None
+    if kind == "lanes":  # rows of different weight, and for the widest integers of many rows
+        weights = np.where(np.arange(n) < 2, {"2": 2.0, "4": 40_000.0, "8": 2.0}[width], 1.0)
+        counts = np.full(n, 2**27 if width == "8" else 1)
+    for n_classes in (2, 3) if kind == "lanes" else (3,):
+        codes = np.minimum(y, n_classes - 1)
+        instance = make_instance(
+            X, codes, n_classes, 3, Fraction(1, 50), Fraction(1, 10), weights, counts
+        )
+        leaf = instance.total - int(instance.table.class_weight.max())
+        known = instance.cost(leaf, 1) if kind == "lanes" else None
+        graph = find_trees_compiled(instance, lambda done: None, lambda phase, done: None, known)
+        assert graph is not None
+        found = TreeQuery(graph, instance.tolerance)
+        if kind != COUNTING.partition(":")[2]:
+            found.count_shares()
+            next(found.in_order())

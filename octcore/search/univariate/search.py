@@ -109,8 +109,12 @@ def suits_bits(question: Question, table: Table) -> bool:
 
     They show no split that parts rows of weight 0 alone from the others.
     """
-    most = min(MOST_BITS, BITS_EACH * table.n_columns)
-    return bool((table.weight > 0).all()) and table.n_thresholds <= most
+    return bool((table.weight > 0).all()) and has_few_thresholds(table)
+
+
+def has_few_thresholds(table: Table) -> bool:
+    """Whether pairs of thresholds are quicker to count than thresholds in sorted order."""
+    return table.n_thresholds <= min(MOST_BITS, BITS_EACH * table.n_columns)
 
 
 class _Search:

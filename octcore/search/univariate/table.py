@@ -111,9 +111,13 @@ class Table:
 
     def threshold(self, column: int, rank: int) -> float:
         """Value that separates the rows up to a rank from the others."""
-        low, high = float(self.values[column][rank]), float(self.values[column][rank + 1])
-        middle = low + (high - low) / 2
-        return middle if low <= middle < high else low
+        return midpoint(*self.values[column][rank : rank + 2].tolist())
+
+
+def midpoint(low: float, high: float) -> float:
+    """Number halfway between two, not the upper one itself where they are neighbours."""
+    middle = low + (high - low) / 2
+    return middle if low <= middle < high else low
 
 
 @dataclass(frozen=True, eq=False)

@@ -86,8 +86,13 @@ def leaf_sizes(tree: PathTree, X: np.ndarray) -> list[int]:
     return leaf_sizes(tree.left, X[~right]) + leaf_sizes(tree.right, X[right])
 
 
-def heap(nested: PathTree, n_features: int, n_classes: int) -> Tree:
-    """Number the nodes of a nested record as a heap."""
+def heap(
+    nested: PathTree,
+    n_features: int,
+    n_classes: int,
+    split: Callable[[int], Split] = Split.on_feature,
+) -> Tree:
+    """Number the nodes of a nested record as a heap; `split` says what a feature number tests."""
     splits: dict[int, Split] = {}
     labels: dict[int, int] = {}
     stack = [(nested, 1)]
@@ -96,7 +101,7 @@ def heap(nested: PathTree, n_features: int, n_classes: int) -> Tree:
         if isinstance(here, Leaf):
             labels[node] = here.label
         else:
-            splits[node] = Split.on_feature(here.feature)
+            splits[node] = split(here.feature)
             stack += [(here.left, 2 * node), (here.right, 2 * node + 1)]
     return Tree(splits, labels, n_features, n_classes)
 

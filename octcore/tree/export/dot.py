@@ -12,7 +12,7 @@ from octcore.tree.export.records import (
     MAX_NAME,
     MAX_TERMS,
     NodeRecord,
-    class_colour,
+    leaf_colour,
     node_records,
     yes_first,
 )
@@ -38,7 +38,7 @@ def to_graphviz(
     for record in records:
         name = str(record.node)
         if record.kind == "leaf":
-            colour = class_colour(tree.labels[record.node])
+            colour = leaf_colour(tree, record.node)
             graph.node(name, _label(record), style="filled,rounded", fillcolor=colour)
         else:
             graph.node(name, _label(record))

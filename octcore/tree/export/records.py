@@ -19,6 +19,8 @@ LEAF_COLOURS = (
     "#9fc9e8", "#f0b490", "#93d6c0", "#e6bcd3", "#f4d48c", "#bfe3f7", "#f7f1a1",
 )  # fmt: skip
 """Blue, vermilion, green, purple, orange, sky and yellow, light enough for black text."""
+COLOUR_OF_ASKING = "#d5d8dd"
+"""Of leaves that leave their rows to a person."""
 MAX_NAME, MAX_TERMS = 30, 6
 """Characters of a name, and terms of a hyperplane, in a box of a picture."""
 
@@ -119,6 +121,7 @@ def _counts(tree: Tree, summary: Any) -> dict[str, Any]:
     }
 
 
-def class_colour(label: int) -> str:
-    """Colour of a class index; colours repeat when there are more classes."""
-    return LEAF_COLOURS[label % len(LEAF_COLOURS)]
+def leaf_colour(tree: Tree, leaf: int) -> str:
+    """Colour of a leaf by its class; colours repeat when there are more classes."""
+    k = tree.class_of(tree.labels[leaf])
+    return COLOUR_OF_ASKING if k < 0 else LEAF_COLOURS[k % len(LEAF_COLOURS)]

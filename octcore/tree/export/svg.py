@@ -16,7 +16,7 @@ from octcore.tree.export.records import (
     MAX_NAME,
     MAX_TERMS,
     NodeRecord,
-    class_colour,
+    leaf_colour,
     node_records,
     yes_first,
 )
@@ -66,7 +66,7 @@ def to_svg(
     ]
     parts += [_edge(boxes[node // 2], box) for node, box in boxes.items() if node > 1]
     for node, box in boxes.items():
-        fill = class_colour(tree.labels[node]) if node in tree.labels else "#ffffff"
+        fill = leaf_colour(tree, node) if node in tree.labels else "#ffffff"
         parts.append(_box(box, fill))
     return "\n".join([*parts, "</svg>"]) + "\n"
 

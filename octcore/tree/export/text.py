@@ -26,7 +26,7 @@ def to_text(
     Parameters are those of `octcore.tree.export.records.node_records`.
     """
     records = {r.node: r for r in node_records(tree, encoding, X, y, MAX_NAME)}
-    classes = ", ".join(shorten(name, MAX_NAME) for name in tree.classes)
+    classes = ", ".join(shorten(name, MAX_NAME) for name in tree.classes[: tree.n_targets])
     lines = [f"classes: {classes}"] if classes and X is not None else []
     lines.append(("all rows" + _end(records[1])).strip())
     _below(1, "", records, lines)

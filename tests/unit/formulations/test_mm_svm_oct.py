@@ -106,7 +106,7 @@ def test_a_run_holds_the_recentred_tree_for_the_margins_view():
     run = octcore.solve(
         octcore.load_sample("xor"), "mm-svm-oct", time_limit=2, params={"start_seconds": 0.5}
     )
-    stored = Tree.from_dict(json.loads(json.dumps(run.values["recentred"])))
+    stored = Tree.from_dict(json.loads(json.dumps(run.extras["recentred"])))
     assert run.tree is not None
     assert run.train is not None
     rows = run.encoding.transform(run.train.frame)

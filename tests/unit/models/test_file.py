@@ -16,7 +16,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding import fit_encoding
 from octcore.errors import DataError, ModelFileError
 from octcore.models.file import MODEL_SCHEMA, load_model, model_to_dict
-from octcore.solving.run import Certificate
+from octcore.solving.run import COST_FIELDS, Certificate
 from octcore.tree.tree import Split, Tree
 
 
@@ -46,7 +46,7 @@ def run(table: Dataset) -> Any:
     tree = Tree(splits, {2: 0, 6: 1, 7: 0}, len(encoding.columns), 2)
     results = dict.fromkeys(
         ("objective", "bound", "gap", "accuracy", "balanced_accuracy", "test_accuracy",
-         "test_balanced_accuracy", "accuracy_ceiling", "majority_accuracy"), 0.5,
+         "test_balanced_accuracy", "accuracy_ceiling", "majority_accuracy", *COST_FIELDS), 0.5,
     )  # fmt: skip
     return SimpleNamespace(
         **results,
@@ -151,7 +151,7 @@ def _changed(record: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         ("tree.nodes.0.weights", [[99, 1.0]], "BROKEN_MODEL"),
         ("tree.nodes.0.threshold", float("nan"), "BROKEN_MODEL"),
         ("tree.nodes.0.node", 5, "BROKEN_TREE"),
-        ("tree.nodes.1.label", 7, "BROKEN_MODEL"),
+        ("tree.nodes.1.label", 7, "BROKEN_TREE"),
         ("tree", [], "BROKEN_MODEL"),
         ("tree.n_features", 2, "BROKEN_MODEL"),
     ],

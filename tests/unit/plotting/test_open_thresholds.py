@@ -63,7 +63,7 @@ def test_better_roots_are_open_and_spans_shrink(seed: int) -> None:
 def test_a_column_is_drawn_from_a_stored_run() -> None:
     data = octcore.load_sample("wine")
     run = octcore.solve(data, depth=3, params={"leaf_penalty": 0.01}, verify=False)
-    values = json.loads(json.dumps(dict(run.values)))
+    values = json.loads(json.dumps(dict(run.extras)))
     train = run.train
     assert train is not None
     columns = open_columns(values, run.encoding, train)

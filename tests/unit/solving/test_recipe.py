@@ -6,11 +6,12 @@ import pytest
 import octcore
 from octcore.cli import make_parser
 from octcore.cli.options import read_options, solve_settings
-from octcore.constraints import ACCEPTED
+from octcore.constraints import ACCEPTED, FAIRNESS
 from octcore.data.samples import load_sample, sample_info
-from octcore.formulations.base import get_formulation, list_formulations
+from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.solving.recipe import DataChoice, command_line, python_recipe
 from octcore.solving.settings import GENERAL, check_settings
+from octcore.tasks import TASK
 from tests.off_defaults import OTHER_REGULARISER, REGULARISER, constraints_off, params_off
 
 SETTINGS = {
@@ -27,6 +28,9 @@ SETTINGS = {
 def iris() -> DataChoice:
     info = sample_info("iris")
     return DataChoice(sample="iris", target=info.target, kinds=dict(info.kinds))
+
+
+ABOUT_SHARES = frozenset({"min_recall", *FAIRNESS})
 
 
 def test_python_recipe_is_valid_and_carries_the_settings(iris):
@@ -80,13 +84,24 @@ def off_defaults(formulation: str, without: str) -> dict:
     general = {
         "encoding": "QB-3", "depth": 1, "engine": info.engines[0], "time_limit": 7.5, "gap": 0.125,
         "node_limit": 50, "threads": 2, "seed": 9, "warm_start": "none", "test_size": 0.25,
+        "costs": {"0": {"1": 3.0}}, "refer": 0.25,
     }  # fmt: skip
     assert general.keys() == {p.name for p in GENERAL} - {"formulation"}
     assert all(general[p.name] != p.default for p in GENERAL if p.name != "formulation")
+    constraints = constraints_off(info)
+    if has_task(info, without):
+        constraints = {k: v for k, v in constraints.items() if k not in ABOUT_SHARES}
+    else:
+        general = {k: v for k, v in general.items() if k not in {p.name for p in TASK}}
     return {
         "formulation": formulation, **general,
-        "params": params_off(info, without), "constraints": constraints_off(info),
+        "params": params_off(info, without), "constraints": constraints,
     }  # fmt: skip
+
+
+def has_task(info: FormulationInfo, without: str) -> bool:
+    """Whether answers get costs: these cannot stand beside limits on shares of predictions."""
+    return bool(info.has_costs) and without == REGULARISER
 
 
 @pytest.mark.parametrize("without", [OTHER_REGULARISER, REGULARISER])
@@ -99,7 +114,8 @@ def test_every_setting_of_every_formulation_is_copied(
     info = get_formulation(formulation).info
     asked = check_settings(**settings)
     assert all(asked.params[p.name] != p.default for p in info.hyperparameters if p.name != without)
-    assert asked.constraints.active == info.constraints
+    left_out = ABOUT_SHARES if has_task(info, without) else frozenset()
+    assert asked.constraints.active == info.constraints - left_out
     choice = DataChoice(sample="monks-1", target=sample_info("monks-1").target)
     called = MagicMock()
     monkeypatch.setattr(octcore, "solve", called, raising=False)

@@ -99,7 +99,7 @@ def test_scaled_columns_are_drawn_in_raw_units() -> None:
 def buckets() -> tuple[Dataset, Encoding]:
     grid = np.array([[i, j] for i in range(8) for j in range(8)], dtype=float)
     data = Dataset.from_arrays(grid, feature_names=["x", "y"])
-    return data, fit_encoding("QB-4", data)
+    return data, fit_encoding("QB-4", data, few=0)
 
 
 def test_a_bucket_leaves_a_cell_in_two_pieces(buckets: tuple[Dataset, Encoding]) -> None:

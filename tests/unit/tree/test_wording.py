@@ -126,7 +126,7 @@ def table() -> Dataset:
 
 
 def test_rules_join_the_conditions_of_a_path(table: Dataset) -> None:
-    encoding = fit_encoding("QT-4", table)
+    encoding = fit_encoding("QT-4", table, few=0)
     assert encoding.names == ("age>2.5", "age>4.5", "age>6.5", "colour=b", "colour=g", "colour=r")
     splits = {1: 1, 2: 0, 3: 4, 6: 5}
     tree = Tree(
@@ -152,7 +152,7 @@ def test_rules_join_the_conditions_of_a_path(table: Dataset) -> None:
 
 
 def test_buckets_on_a_path_leave_what_remains(table: Dataset) -> None:
-    encoding = fit_encoding("QB-4", table)
+    encoding = fit_encoding("QB-4", table, few=0)
     tree = Tree(
         {1: Split.on_feature(1), 2: Split.on_feature(3)}, {3: 1, 4: 0, 5: 1}, 7, 2, ("no", "yes")
     )

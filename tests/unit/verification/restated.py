@@ -24,7 +24,7 @@ def restated(run: Run, *, tree: Tree, objective: float, bound: float, **changes:
         gap=relative_gap(objective, bound),
         accuracy=metrics.accuracy(tree, X, run.train.codes),
         balanced_accuracy=metrics.balanced_accuracy(tree, X, run.train.codes),
-        values={},
+        extras={},
         trace=Trace(),
         certificate=replace(run.certificate, statements=()),
         **changes,
@@ -44,7 +44,7 @@ def only_bound(run: Run, bound: float | None, status: str = "no_solution") -> Ru
         tree=None,
         accuracy=None,
         balanced_accuracy=None,
-        values={name: run.values[name] for name in ("chains",) if name in run.values},
+        extras={name: run.extras[name] for name in ("chains",) if name in run.extras},
         trace=Trace(),
         certificate=replace(run.certificate, proven=proven, statements=()),
     )

@@ -37,9 +37,9 @@ def test_a_bound_beyond_the_chains_is_not_verified(run):
 
 
 def _spoiled(run, **changes):
-    chains = [dict(chain) for chain in run.values["chains"]]
+    chains = [dict(chain) for chain in run.extras["chains"]]
     chains[0] |= {name: change(chains[0][name]) for name, change in changes.items()}
-    return replace(run, values={**run.values, "chains": chains}).verify()
+    return replace(run, extras={**run.extras, "chains": chains}).verify()
 
 
 def test_spoiled_chains_prove_nothing(run):

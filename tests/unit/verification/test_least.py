@@ -27,7 +27,7 @@ class Asked:
     X: np.ndarray
     y: np.ndarray
     weights: np.ndarray
-    n_classes: int
+    costs: np.ndarray
     depth: int
     price: float
     least: int
@@ -37,15 +37,17 @@ class Asked:
     group: np.ndarray | None
 
     @property
+    def of_rows(self) -> np.ndarray:
+        return self.weights[:, None] * self.costs[self.y]
+
+    @property
     def tolerance(self) -> float:
-        return ROUNDING * (float(self.weights.sum()) + self.price)
+        return ROUNDING * (float(self.of_rows.max(axis=1).sum()) + self.price)
 
     def found(self, cutoff: float) -> float:
         """What the verification derives below a cutoff."""
         group = np.zeros(self.X.shape[1]) if self.group is None else self.group
-        sheet, _ = make_sheet(
-            self.X, self.y, self.weights, self.n_classes, self.columns, group, Guard(60.0)
-        )
+        sheet, _ = make_sheet(self.X, self.of_rows, self.columns, group, Guard(60.0))
         task = Task(self.price, self.least, self.tolerance, Guard(60.0), self.group)
         if self.roots is None:
             return least_cost(task, sheet, self.depth, self.leaves, cutoff)
@@ -57,14 +59,13 @@ class Asked:
 
     def truth(self) -> float:
         """Least cost by enumeration."""
-        wrong = np.zeros((len(self.y), self.n_classes))
-        wrong[np.arange(len(self.y)), self.y] = self.weights
+        of_rows = self.of_rows
 
         @cache
         def best(rows: frozenset[int], depth: int, leaves: int, columns: tuple[int, ...]) -> float:
             here = sorted(rows)
-            shares = wrong[here].sum(axis=0)
-            found = shares.sum() - shares.max() + self.price if len(here) >= self.least else np.inf
+            answers = of_rows[here].sum(axis=0)
+            found = answers.min() + self.price if len(here) >= self.least else np.inf
             if depth and leaves > 1:
                 found = min(found, split(rows, depth, leaves, columns, columns))
             return found
@@ -93,7 +94,7 @@ class Asked:
 
 
 def draw(rng: np.random.Generator) -> Asked:
-    """0/1 columns, numbers, both; nested columns; weights of all kinds; every restriction."""
+    """0/1 columns, numbers, both; nested columns; weights and costs of all kinds; restrictions."""
     n, p = int(rng.integers(2, 15)), int(rng.integers(1, 4))
     n_classes, depth = int(rng.integers(1, 4)), int(rng.integers(1, 5))
     if depth > 2:
@@ -103,7 +104,10 @@ def draw(rng: np.random.Generator) -> Asked:
         X = np.column_stack([X[:, :1] > v for v in range(p)])
     if rng.random() < 0.5:
         X = np.column_stack([X] * 2)[:, : max(1, p)]
-    y = rng.integers(0, n_classes, n)
+    y, costs = rng.integers(0, n_classes, n), 1.0 - np.eye(n_classes)
+    if rng.random() < 0.3:  # of answers, of which one may be a person's
+        n_answers = n_classes + int(rng.integers(2))
+        costs = rng.integers(0, 6, (n_classes, n_answers)) / rng.integers(1, 3)
     weights = (
         np.ones(n), rng.integers(0, 4, n), rng.random(n), rng.integers(1, 5000, n),
         rng.integers(1, 10**9, n), rng.integers(1, 4, n) / 3.0,
@@ -115,7 +119,7 @@ def draw(rng: np.random.Generator) -> Asked:
     columns = np.flatnonzero(rng.random(X.shape[1]) < 0.9)
     least = int(rng.choice([1, 1, 2, 3]))
     return Asked(
-        X.astype(float), y, weights, n_classes, depth, price, least, leaves, columns, roots, group
+        X.astype(float), y, weights, costs, depth, price, least, leaves, columns, roots, group
     )
 
 
@@ -132,19 +136,20 @@ def test_costs_are_those_of_enumeration_and_shifted_ones_are_not_proven(
         assert asked.found(np.inf) == pytest.approx(truth, abs=room), asked
         if np.isinf(truth):
             continue
-        total = float(asked.weights.sum())
+        total = float(asked.of_rows.max(axis=1).sum())
         # The optimum is proven ...
         assert asked.found(truth) >= truth - room, asked
         assert asked.found(truth - 0.01 * total) == truth - 0.01 * total, asked
         # ... and nothing above it, whether by one row, one price or a millionth.
-        for apart in (float(asked.weights.max(initial=1.0)) or 1.0, asked.price, 1e-6 * total):
+        for apart in (float(asked.of_rows.max()) or 1.0, asked.price, 1e-6 * total):
             if apart > 2 * room:
                 assert asked.found(truth + apart) == pytest.approx(truth, abs=room), asked
 
 
 def sheet_of(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Sheet:
     every, one = np.arange(X.shape[1]), np.zeros(X.shape[1])
-    return make_sheet(X, y, weights, int(y.max()) + 1, every, one, Guard(60.0))[0]
+    of_rows = weights[:, None] * (y[:, None] != np.arange(y.max() + 1))
+    return make_sheet(X, of_rows, every, one, Guard(60.0))[0]
 
 
 def plain_split(X: np.ndarray, y: np.ndarray, weights: np.ndarray, least: int) -> float:
@@ -193,7 +198,7 @@ def test_nested_columns_are_one_chain() -> None:
     X = np.column_stack([x > 1, x > 4, x > 6, x % 2, x > 3]).astype(float)
     sheet = sheet_of(X, x % 2, np.ones(8))
     assert np.diff(sheet.cuts.chain).tolist() == [0, 0, 1, 1]
-    apart = make_sheet(X, x % 2, np.ones(8), 2, np.arange(5), np.arange(5), Guard(60.0))[0]
+    apart = make_sheet(X, np.ones((8, 2)), np.arange(5), np.arange(5), Guard(60.0))[0]
     assert np.diff(apart.cuts.chain).tolist() == [1, 1, 1, 1]
 
 

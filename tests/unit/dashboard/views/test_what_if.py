@@ -91,7 +91,7 @@ def test_conditions_in_words(constraints, words):
 
 
 def test_root_values_are_the_best_over_the_columns(base):
-    record = root_values_data(base.values, base.encoding)
+    record = root_values_data(base.extras, base.encoding)
     assert [entry.feature for entry in record][:2] == ["petal width (cm)", "petal length (cm)"]
     assert record[0].value == pytest.approx(base.objective)
     assert record[0].loss == 0.0
@@ -104,8 +104,8 @@ def test_root_values_are_the_best_over_the_columns(base):
 
 
 def test_an_upper_bound_is_never_called_exact(base):
-    flags = [False] * len(base.values["root_values"])
-    record = root_values_data({**base.values, "root_values_exact": flags}, base.encoding)
+    flags = [False] * len(base.extras["root_values"])
+    record = root_values_data({**base.extras, "root_values_exact": flags}, base.encoding)
     assert all(not entry.is_exact and entry.loss is None for entry in record)
     dots = next(t for t in root_values_figure(record, LIGHT).data if t.mode == "markers+text")
     assert all("at most" in words for words in dots.text)

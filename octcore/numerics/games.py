@@ -1,0 +1,27 @@
+"""Value of a matrix game."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linprog
+
+
+def game_value(costs: np.ndarray) -> float:
+    """Largest cost of a row in a group that gets its best answer, over all mixtures of classes.
+
+    It is ``max v`` with ``v <= sum_c p_c costs[c, a]`` for every answer a, over shares p.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n_classes, n_answers)
+    """
+    n_classes, n_answers = costs.shape
+    found = linprog(
+        np.append(np.zeros(n_classes), -1.0),
+        A_ub=np.column_stack([-costs.T, np.ones(n_answers)]),
+        b_ub=np.zeros(n_answers),
+        A_eq=[np.append(np.ones(n_classes), 0.0)],
+        b_eq=[1.0],
+        bounds=[(0, 1)] * n_classes + [(None, None)],
+    )
+    return float(-found.fun)

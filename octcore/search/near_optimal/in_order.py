@@ -1,0 +1,256 @@
+"""Any side constraint, by order: trees are looked at from the cheapest on, until one keeps it.
+
+What near-optimal sets list are the ways to part the rows, every leaf with the heaviest class of its
+rows.  A constraint may ask for other classes, or for another column that parts all rows alike, so
+every way stands for all trees that part the rows in it: none of them costs less than it does.  The
+least cost of an accepted tree is therefore the optimum as soon as no way that costs less is left.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from octcore.search.near_optimal.instance import Instance
+from octcore.search.near_optimal.tree_set import Phase, TreeQuery, find_trees
+from octcore.search.univariate.table import midpoint
+from octcore.search.univariate.tree import Leaf, PathTree
+from octcore.tree.tree import Split, Tree
+
+FIRST_TOLERANCE = Fraction(1, 200)
+"""In accuracy; doubled until the optimum is within it, so that the last set costs most."""
+MOST_VARIANTS = 20_000
+"""Trees that one way to part the rows may stand for."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What is known at a moment.
+
+    Parameters
+    ----------
+    lower : Fraction
+        No accepted tree costs less, in units of `Instance`.
+    tree : Tree or None
+        A new best accepted tree.
+    is_complete : bool
+        Whether the best tree so far is optimal, or none is accepted at all.
+    """
+
+    lower: Fraction
+    tree: Tree | None = None
+    is_complete: bool = False
+
+
+class TooManyVariantsError(Exception):
+    """A way to part the rows stands for more trees than can be looked at."""
+
+
+def first_accepted(
+    make: Callable[[Fraction], Instance],
+    known: Fraction,
+    accept: Callable[[Tree], bool],
+    by_labels: bool,
+    by_columns: bool,
+    guard: Callable[[int], None],
+    report: Phase,
+) -> Iterator[Stage]:
+    """Find the cheapest tree that is accepted.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the instance for a tolerance.
+    known : Fraction
+        Cost of a tree near the optimum without the constraint.
+    accept : callable
+    by_labels, by_columns : bool
+        Whether the constraint looks at predictions, and at which columns are tested.
+    guard, report : callable
+        As for `find_trees`.
+
+    Yields
+    ------
+    Stage
+        The last one is complete.
+
+    Raises
+    ------
+    TooManyVariantsError
+    """
+    tolerance, seen, best = FIRST_TOLERANCE, Fraction(-1), None
+    while True:
+        instance = make(tolerance)
+        graph = find_trees(instance, guard, report, known)
+        if graph is None:
+            yield Stage(Fraction(0), is_complete=True)
+            return
+        query = TreeQuery(graph, instance.tolerance)
+        variants = _Variants(instance, by_labels, by_columns)
+        for errors, leaves, asked in sorted(
+            query.cells, key=lambda cell: instance.cost(cell[0], cell[1])
+        ):
+            cost = instance.cost(errors, leaves)
+            if cost <= seen:
+                continue
+            if best is not None and cost >= best:
+                break
+            yield Stage(cost)
+            for nested in query.listing.trees((errors, leaves, asked)):
+                guard(0)
+                room = None if best is None else best - cost
+                for tree, extra in variants.of(nested, room):
+                    if accept(tree):
+                        best = cost + extra
+                        yield Stage(cost, tree)
+                        break
+                if best == cost:
+                    yield Stage(cost, is_complete=True)
+                    return
+        seen = graph.optimum + instance.tolerance
+        if best is not None and best <= seen:
+            yield Stage(best, is_complete=True)
+            return
+        yield Stage(seen)
+        if seen >= instance.total + instance.penalty * 2**instance.depth:
+            yield Stage(seen if best is None else best, is_complete=True)
+            return
+        tolerance *= 2
+
+
+class _Variants:
+    """The trees that a way to part the rows stands for, the cheapest first."""
+
+    def __init__(self, instance: Instance, by_labels: bool, by_columns: bool) -> None:
+        self.instance, self.by_labels, self.by_columns = instance, by_labels, by_columns
+        self.met: set[bytes] = set()
+        known = instance.thresholds
+        own = zip(known.column.tolist(), known.value.tolist(), strict=True)
+        self.same = [[(column, value, False)] for column, value in own]
+        if by_columns:
+            self.same = _same_thresholds(instance)
+
+    def of(self, nested: PathTree, room: Fraction | None) -> Iterator[tuple[Tree, int]]:
+        """Trees and what they cost more; less than `room`, if there is one."""
+        plain = list(self._trees(nested))
+        if not self.by_labels:
+            yield from ((tree, 0) for tree in plain)
+            return
+        leaf = plain[0].apply(self.X)
+        if not self.by_columns:  # trees that part the rows alike are as good as each other
+            order = np.zeros(leaf.max() + 1, np.int32)
+            first = np.sort(np.unique(leaf, return_index=True)[1])
+            order[leaf[first]] = np.arange(len(first))
+            parts = order[leaf].tobytes()
+            if parts in self.met:
+                return
+            self.met.add(parts)
+        for extra, labels in self._labels(plain[0], leaf):
+            if room is not None and extra >= room:
+                return
+            for tree in plain:
+                places = sorted(tree.labels)
+                if tree is not plain[0]:
+                    there = tree.apply(self.X)
+                    places = [int(there[np.argmax(leaf == at)]) for at in sorted(plain[0].labels)]
+                by_leaf = dict(zip(places, labels, strict=True))
+                yield Tree(tree.splits, by_leaf, tree.n_features, tree.n_classes), extra
+
+    @property
+    def X(self) -> np.ndarray:
+        """Rows of the question."""
+        return np.asarray(self.instance.question.X)
+
+    def _trees(self, nested: PathTree) -> Iterator[Tree]:
+        question = self.instance.question
+        tested = _tested(nested)
+        ways = [self.same[number] for number in tested]
+        if np.prod([len(way) for way in ways], dtype=float) > MOST_VARIANTS:
+            raise TooManyVariantsError
+        for chosen in itertools.product(*ways):
+            splits: dict[int, Split] = {}
+            labels: dict[int, int] = {}
+            choice = iter(chosen)
+            stack = [(nested, 1)]
+            while stack:
+                here, node = stack.pop()
+                if isinstance(here, Leaf):
+                    labels[node] = here.label
+                    continue
+                column, value, is_mirrored = next(choice)
+                splits[node] = Split.on_feature(column, value)
+                # The order of the stack is that of `_tested`.
+                stack += [
+                    (here.right, 2 * node + (not is_mirrored)),
+                    (here.left, 2 * node + is_mirrored),
+                ]
+            yield Tree(splits, labels, self.X.shape[1], question.n_classes)
+
+    def _labels(self, tree: Tree, leaf: np.ndarray) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Classes of the leaves, and what they cost more, in the order of that cost."""
+        question = self.instance.question
+        weights = np.asarray(question.weights).astype(np.int64)
+        size = (int(leaf.max()) + 1, question.n_classes)
+        held = np.bincount(leaf * size[1] + question.y, weights, size[0] * size[1]).reshape(size)
+        held = held[sorted(tree.labels)].astype(np.int64)
+        missing = held.max(axis=1, keepdims=True) - held
+        order = [np.argsort(row, kind="stable") for row in missing]
+        first = (0,) * len(order)
+        waiting, met = [(0, first)], {first}
+        for _ in range(MOST_VARIANTS):
+            if not waiting:
+                return
+            extra, places = heapq.heappop(waiting)
+            yield extra, tuple(int(o[p]) for o, p in zip(order, places, strict=True))
+            for k, place in enumerate(places):
+                if place + 1 < question.n_classes:
+                    more = missing[k][order[k][place + 1]] - missing[k][order[k][place]]
+                    further = (*places[:k], place + 1, *places[k + 1 :])
+                    if further not in met:
+                        met.add(further)
+                        heapq.heappush(waiting, (extra + int(more), further))
+        raise TooManyVariantsError
+
+
+def _tested(nested: PathTree) -> list[int]:
+    """Thresholds of a record, a split before those on its left before those on its right."""
+    found, stack = [], [nested]
+    while stack:
+        here = stack.pop()
+        if not isinstance(here, Leaf):
+            found.append(here.feature)
+            stack += [here.right, here.left]
+    return found
+
+
+def _same_thresholds(instance: Instance) -> list[list[tuple[int, float, bool]]]:
+    """All columns and values that part the rows as a threshold does; whether the other way round.
+
+    Sums of random numbers of the rows on the left tell thresholds apart.
+    """
+    question, known = instance.question, instance.thresholds
+    X = np.asarray(question.X, float)
+    key = np.random.default_rng(0).integers(0, 1 << 62, len(X), dtype=np.int64).astype(np.uint64)
+    everything = key.sum(dtype=np.uint64)
+    of_sum: dict[int, int] = {}
+    for number, (j, value) in enumerate(zip(known.column, known.value, strict=True)):
+        of_sum[int(key[X[:, j] <= value].sum(dtype=np.uint64))] = number
+    same: list[list[tuple[int, float, bool]]] = [[] for _ in known.column]
+    for j in range(X.shape[1]):
+        if question.forbidden is not None and question.forbidden[j]:
+            continue
+        values, rank = np.unique(X[:, j], return_inverse=True)
+        sums = np.zeros(len(values), np.uint64)
+        np.add.at(sums, rank, key)
+        left = np.cumsum(sums, dtype=np.uint64)[:-1]
+        for t, ends in enumerate(zip(left.tolist(), (everything - left).tolist(), strict=True)):
+            middle = midpoint(*values[t : t + 2].tolist())
+            for total, is_mirrored in zip(ends, (False, True), strict=True):
+                if total in of_sum:
+                    same[of_sum[total]].append((j, middle, is_mirrored))
+    return same

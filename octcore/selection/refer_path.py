@@ -1,0 +1,90 @@
+"""What asking a person costs: the optimal tree for every price of asking, from free to useless."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from octcore.data.dataset import Dataset
+from octcore.errors import CancelledError
+from octcore.numerics.games import game_value
+from octcore.solving.solve import solve
+from octcore.tasks import COSTS, task_of
+
+STEPS = 10
+
+
+@dataclass(frozen=True)
+class ReferPoint:
+    """The best tree at one price of asking."""
+
+    refer: float
+    """Cost of leaving a row to a person."""
+    referred: float
+    """Share of the rows that are, here and below of the held-out rows where there are some."""
+    accuracy: float | None
+    """Share that is right of the others; None where there are none."""
+    mean_cost: float
+    leaves: int
+    is_proven: bool
+
+
+def refer_path(
+    data: Dataset,
+    steps: int = STEPS,
+    on_point: Callable[[ReferPoint, int, int], None] | None = None,
+    cancel: Callable[[], bool] | None = None,
+    **settings: Any,
+) -> tuple[ReferPoint, ...]:
+    """Solve at evenly spaced prices of asking, up to the largest that any tree would pay.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows with a target.
+    steps : int
+        Prices above 0.
+    on_point : callable or None
+        ``(point, done, total)`` after every solve.
+    cancel : callable or None
+        Asked often; a true answer ends it.
+    **settings
+        Of `octcore.solve`; `refer` is what varies.
+
+    Raises
+    ------
+    SettingsError, DataError
+        As `octcore.solve`.
+    CancelledError
+        If it was stopped.
+    """
+    given: Mapping[str, Any] = {name: v for name, v in settings.items() if name != "refer"}
+    task = task_of(COSTS.check(given.get("costs")), None, data.classes)  # type: ignore[arg-type]
+    points: list[ReferPoint] = []
+    for refer in np.linspace(0.0, game_value(task.matrix), steps + 1).tolist():
+        run = solve(data, **given, refer=refer, cancel=cancel, verify=False)
+        if cancel is not None and cancel():
+            raise CancelledError("The curve was stopped.")
+        if run.tree is None:
+            continue
+        of_test = run.n_test > 0
+        referred = run.test_referred if of_test else run.referred
+        mean_cost = run.test_mean_cost if of_test else run.mean_cost
+        assert referred is not None
+        assert mean_cost is not None
+        points.append(
+            ReferPoint(
+                refer,
+                referred,
+                run.test_accuracy if of_test else run.accuracy,
+                mean_cost,
+                run.tree.n_leaves,
+                run.is_optimal,
+            )
+        )
+        if on_point is not None:
+            on_point(points[-1], len(points), steps + 1)
+    return tuple(points)

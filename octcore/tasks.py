@@ -1,0 +1,263 @@
+"""What an answer costs: errors, a table of costs, and "ask a person" as an answer of its own.
+
+A task is a table ``M[true class, answer]``.  With ``G[c, a] = max_a' M[c, a'] - M[c, a]`` a row of
+class c and weight w is worth ``w G[c, a]`` to a leaf that answers a; so it stands as one copy for
+every answer a, with label a and that weight.  The weight of the copies that a tree gets right is
+``sum w max_a' M[c, a'] - cost``, and whatever maximises it (weights, bounds, cuts, equal rows)
+needs to know nothing of costs.  Errors are ``M = 1 - I``, which changes no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from octcore.errors import SettingsError
+from octcore.parameters import FloatRange, Parameter, as_fraction, as_json, to_json
+
+ASK = "ask a person"
+"""The answer of a leaf that leaves its rows to a person."""
+ORDINAL = "ordinal"
+ORDINAL_WORDS = "a wrong class costs its distance from the right one in the order of the classes"
+LARGEST = 1e6
+"""Of a cost: beyond it one row would hide what a million others cost."""
+FEW_ROWS = 1000
+"""Costs are read as fractions of so many rows at least, however few there are."""
+
+
+@dataclass(frozen=True)
+class CostTable(Parameter):
+    """Costs by true class and answer, or the word "ordinal"; text is JSON or the word."""
+
+    def check(self, value: Any) -> dict[str, dict[str, float]] | str | None:
+        """Return the costs with labels as text; `task_of` holds them against the classes."""
+        if value is None or value == ORDINAL:
+            return value
+        if not isinstance(value, Mapping) or not all(
+            isinstance(row, Mapping) for row in value.values()
+        ):
+            raise self._refuse(value, "BAD_COSTS")
+        checked = {
+            str(true): {str(answer): self._cost(true, answer, cost) for answer, cost in row.items()}
+            for true, row in value.items()
+        }
+        return checked or None
+
+    def _cost(self, true: object, answer: object, cost: object) -> float:
+        between = FloatRange("cost", low=0.0, high=LARGEST)
+        try:
+            number = between.check(cost)
+        except SettingsError:
+            number = None
+        if number is None:
+            raise SettingsError(
+                "BAD_COSTS",
+                f"Answering {answer!r} where {true!r} is true costs {cost!r} in the table; "
+                f"give {between.describe_range()}.",
+                self.name,
+            )
+        return number
+
+    def parse(self, text: str) -> object:
+        """Read JSON or the word."""
+        return self.check(as_json(self, text)) if text[:1] == "{" else super().parse(text)
+
+    def to_text(self, value: object) -> str:
+        """Write JSON or the word."""
+        return to_json(value) if isinstance(value, Mapping) else super().to_text(value)
+
+    def describe_range(self) -> str:
+        """Say what is expected."""
+        return 'a table {true class: {answer: cost}}, or "ordinal"'
+
+
+COSTS = CostTable(
+    "costs",
+    help="What answering one class costs where another is true: 1 where nothing is said, 0 for the "
+    "right answer. ordinal: the distance of the classes in their order.",
+    label="Costs of errors",
+)
+REFER = FloatRange(
+    "refer",
+    help="Cost of leaving a row to a person, which leaves may then answer; 0.2 is a fifth of an "
+    "error.",
+    low=0.0,
+    high=LARGEST,
+    label="Cost of asking a person",
+)
+TASK: tuple[Parameter, ...] = (COSTS, REFER)
+"""What is asked of the answers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Rows of a task by answer.
+
+    Attributes
+    ----------
+    row, label, count : ndarray of shape (n_copies,), int64
+        Which row it is, for which answer, and 1 for the one copy of each row that leaf sizes count.
+    weight : ndarray of shape (n_copies,)
+    total : float
+        Weight of the rows themselves.
+    offset : float
+        ``total - cost = weight of the copies that are right + offset``.
+    """
+
+    row: np.ndarray
+    label: np.ndarray
+    weight: np.ndarray
+    count: np.ndarray
+    total: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class Task:
+    """What every answer costs where a class is true."""
+
+    costs: tuple[tuple[Fraction, ...], ...]
+    """By class and answer; the answers are the classes and, where one may ask, a person."""
+    classes: tuple[Any, ...]
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether leaves may answer `ASK`."""
+        return len(self.costs[0]) > len(self.classes)
+
+    @property
+    def answers(self) -> tuple[Any, ...]:
+        """The classes and, where one may ask, `ASK`."""
+        return (*self.classes, ASK) if self.can_ask else self.classes
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """Costs as doubles, shape ``(n_classes, n_answers)``."""
+        return np.array([[float(cost) for cost in row] for row in self.costs])
+
+    @property
+    def is_errors(self) -> bool:
+        """Whether every wrong answer costs 1 and nobody can be asked."""
+        return np.array_equal(self.matrix, 1.0 - np.eye(len(self.classes)))
+
+    def copies(self, y: np.ndarray, weights: np.ndarray) -> Copies:
+        """Write every row as copies by answer; its own class comes first and counts it.
+
+        Parameters
+        ----------
+        y, weights : ndarray of shape (n_samples,)
+            Class indices and weights of the rows.
+        """
+        gains = np.array([[float(max(row) - cost) for cost in row] for row in self.costs])
+        worth = gains[y] * weights[:, None]
+        own = np.zeros(worth.shape, bool)
+        own[np.arange(len(y)), y] = True
+        row, label = np.nonzero(own | (worth > 0))
+        total = float(weights.sum())
+        return Copies(
+            row,
+            label,
+            worth[row, label],
+            own[row, label].astype(np.int64),
+            total,
+            total - float(weights @ self.matrix.max(axis=1)[y]),
+        )
+
+    def mean_cost(self, y: np.ndarray, answers: np.ndarray) -> float:
+        """Mean cost of rows of some classes that got some answers (indices)."""
+        return float(self.matrix[y, answers].mean())
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Sentences about what is not an ordinary error."""
+        n, odd = len(self.classes), []
+        if n > 2 and [row[:n] for row in map(list, self.costs)] == ordinal(n):
+            return (ORDINAL_WORDS, *self._words_of_asking)
+        for c, row in enumerate(self.costs):
+            odd += [
+                f"a {self.classes[c]!s} called {self.classes[a]!s} costs {float(cost):g}"
+                for a, cost in enumerate(row[:n])
+                if a != c and cost != 1
+            ]
+        return (*odd, *self._words_of_asking)
+
+    @property
+    def _words_of_asking(self) -> tuple[str, ...]:
+        return (f"asking a person costs {float(self.costs[0][-1]):g}",) if self.can_ask else ()
+
+
+def errors(n_classes: int) -> list[list[Fraction]]:
+    """Every wrong answer costs 1."""
+    return [[Fraction(c != a) for a in range(n_classes)] for c in range(n_classes)]
+
+
+def ordinal(n_classes: int) -> list[list[Fraction]]:
+    """A wrong answer costs its distance from the true class, in the order of the classes."""
+    return [[Fraction(abs(c - a)) for a in range(n_classes)] for c in range(n_classes)]
+
+
+def cost_matrix(given: Mapping[str, Mapping[str, float]], classes: Sequence[Any]) -> list:
+    """Errors, but for the answers that a table names.
+
+    Raises
+    ------
+    SettingsError
+        For an unknown class, and for a right answer that costs something.
+    """
+    place = {str(label): k for k, label in enumerate(classes)}
+    for label in (str(name) for true, row in given.items() for name in (true, *row)):
+        if label not in place:
+            raise SettingsError(
+                "UNKNOWN_CLASS",
+                f"The costs name the class {label!r}; the classes are {list(classes)}.",
+                "costs",
+            )
+    table = errors(len(classes))
+    for true, row in given.items():
+        for answer, cost in row.items():
+            if true == answer and cost != 0:
+                raise SettingsError(
+                    "BAD_COSTS",
+                    f"The right answer {answer!r} costs {cost:g} in the table; it must cost 0.",
+                    "costs",
+                )
+            table[place[str(true)]][place[str(answer)]] = as_fraction(cost, FEW_ROWS)
+    return table
+
+
+def task_of(
+    costs: Mapping[str, Mapping[str, float]] | str | None,
+    refer: float | None,
+    classes: Sequence[Any],
+) -> Task:
+    """Make the task of checked settings.
+
+    Raises
+    ------
+    SettingsError
+        If a table names no class of these, all answers cost nothing, or a class has the name of
+        `ASK`.
+    """
+    if costs == ORDINAL:
+        table = ordinal(len(classes))
+    else:
+        table = cost_matrix(costs or {}, classes)  # type: ignore[arg-type]
+    if len(classes) > 1 and not any(map(any, table)):
+        raise SettingsError(
+            "BAD_COSTS", "No answer costs anything; give some wrong answer a cost.", "costs"
+        )
+    if refer is not None:
+        if ASK in map(str, classes):
+            raise SettingsError(
+                "BAD_COSTS",
+                f"A class is called {ASK!r}, as the answer of asking; rename the class, or leave "
+                "refer out.",
+                "refer",
+            )
+        table = [[*row, as_fraction(refer, FEW_ROWS)] for row in table]
+    return Task(tuple(map(tuple, table)), tuple(classes))

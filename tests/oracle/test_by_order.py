@@ -1,0 +1,128 @@
+"""Side constraints that tie subtrees together, on all thresholds, against every labelled tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import octcore
+from octcore.data.dataset import Dataset
+from tests.referee.by_order import best
+
+KINDS = (
+    "monotone", "monotone", "all monotone", "recall", "features", "pairs", "once", "parity",
+    "monotone and recall",
+)  # fmt: skip
+
+
+def draw(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, int, float, dict[str, Any]]:
+    """A few rows of whole numbers, now and then with a column that another one implies."""
+    n, width = int(rng.integers(4, 9)), int(rng.integers(2, 4))
+    X = rng.integers(0, int(rng.choice([2, 3])), (n, width)).astype(float)
+    if rng.random() < 0.4:
+        X[:, 1] = X[:, 0] * float(rng.choice([-1.0, 2.0]))
+    y = np.unique(rng.integers(0, int(rng.choice([2, 2, 3])), n), return_inverse=True)[1]
+    depth = 1 if width == 3 and n > 7 else int(rng.choice([1, 2, 2]))
+    names, kind, asked = [f"f{j}" for j in range(width)], str(rng.choice(KINDS)), {}
+    way = lambda: str(rng.choice(["up", "down"]))  # noqa: E731
+    if "monotone" in kind:
+        asked["monotone"] = {str(rng.choice(names)): way()}
+    if kind == "all monotone":
+        asked["monotone"] = {name: way() for name in names}
+    if "recall" in kind:
+        label = str(rng.integers(y.max() + 1))
+        asked["min_recall"] = {label: float(rng.choice([0.5, 0.75, 1.0]))}
+    if kind == "features":
+        asked["max_features"] = int(rng.integers(0, 2))
+    if kind == "pairs":
+        asked["forbidden_pairs"] = [(names[0], names[1])]
+    if kind == "once":
+        asked["feature_once_per_path"] = True
+    if kind == "parity" and y.max() == 1:
+        gap = float(rng.choice([0.0, 0.25, 0.5]))
+        asked["statistical_parity"] = {"attribute": names[-1], "max_gap": gap}
+    others = {"min_samples_leaf": 2, "max_leaves": int(rng.choice([2, 3])), "root_feature": "f0"}
+    asked |= {name: value for name, value in others.items() if rng.random() < 0.2}
+    return X, y, depth, float(rng.choice([0.0, 0.01, 1 / 7, 0.2])), asked
+
+
+def check(seed: int, number: int) -> None:
+    rng = np.random.default_rng((seed, number))
+    X, y, depth, price, asked = draw(rng)
+    if y.max() == 0:
+        return
+    names = [f"f{j}" for j in range(X.shape[1])]
+    truth = best(X, y, depth, price, names, asked)
+    data = Dataset.from_arrays(pd.DataFrame(X, columns=names), y.tolist())
+    run = octcore.solve(
+        data, "threshold-search", depth=depth, params={"leaf_penalty": price}, constraints=asked
+    )
+    case = (seed, number, asked)
+    assert run.certificate.verified is not False, (case, run.certificate)
+    if truth is None:
+        assert run.status == "infeasible", case
+        return
+    assert run.status == "optimal", case
+    assert run.objective == pytest.approx(truth, abs=1e-9), case
+    assert run.bound == pytest.approx(truth, abs=1e-9), case
+    for event in run.trace.events:
+        assert event.bound is None or event.bound >= truth - 1e-9, case
+        assert event.incumbent is None or event.incumbent <= truth + 1e-9, case
+
+
+@pytest.mark.parametrize("part", range(6))
+def test_the_first_tree_that_keeps_the_constraints_is_the_best(part: int) -> None:
+    for number in range(40):
+        check(part, number)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(20))
+def test_two_thousand_cases(part: int) -> None:
+    for number in range(100):
+        check(1000 + part, number)
+
+
+def test_a_direction_on_real_rows() -> None:
+    data = octcore.load_sample("iris")
+    asked = {"depth": 2, "params": {"leaf_penalty": 0.01}}
+    free = octcore.solve(data, "threshold-search", **asked)
+    run = octcore.solve(
+        data, "threshold-search", constraints={"monotone": {"petal width (cm)": "down"}}, **asked
+    )
+    assert run.is_optimal
+    assert run.objective < free.objective - 1e-9
+    refused = octcore.solve(
+        data, "threshold-search", constraints={"monotone": {"petal width (cm)": "up"}}, **asked
+    )
+    assert refused.objective == pytest.approx(free.objective)
+
+
+def test_levels_without_order_have_no_direction() -> None:
+    data = Dataset.from_arrays(pd.DataFrame({"a": ["x", "y", "z", "x"]}), [0, 1, 0, 1])
+    with pytest.raises(octcore.SettingsError, match="no order"):
+        octcore.solve(data, "threshold-search", constraints={"monotone": {"a": "up"}})
+    data = Dataset.from_arrays(pd.DataFrame({"a": [0.0, 1.0, 2.0]}), [0, 1, 0])
+    for wrong in ({"a": "sideways"}, "a:sideways", "a"):
+        with pytest.raises(octcore.SettingsError):
+            octcore.solve(data, "threshold-search", constraints={"monotone": wrong})
+
+
+@pytest.mark.parametrize("encoding", ["QT-5", "QB-5", "raw"])
+def test_a_direction_on_encoded_columns(encoding: str) -> None:
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"a": rng.random(60).round(2), "b": rng.random(60).round(2)})
+    y = (frame["a"] > 0.4) ^ (rng.random(60) < 0.15)
+    data = Dataset.from_arrays(frame, [int(v) for v in y])
+    run = octcore.solve(
+        data, "threshold-search", encoding=encoding, depth=2,
+        constraints={"monotone": {"a": "up"}}, params={"leaf_penalty": 0.001},
+    )  # fmt: skip
+    assert run.status == "optimal"
+    rows = pd.DataFrame({"a": np.linspace(-0.2, 1.2, 141), "b": 0.5})
+    for b in np.linspace(-0.1, 1.1, 13):
+        rows["b"] = b
+        assert (np.diff(run.predict(rows)) >= 0).all()

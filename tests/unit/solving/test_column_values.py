@@ -1,0 +1,87 @@
+"""What every column is worth at the root, against enumeration of single searches."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import octcore
+from octcore.data.dataset import Dataset
+
+PRICE = 0.02
+
+
+@pytest.fixture(scope="module")
+def table() -> Dataset:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "size": rng.integers(0, 6, 40).astype(float),
+            "weight": rng.random(40).round(2),
+            "colour": rng.choice(["red", "green", "blue"], 40),
+        }
+    )
+    y = (frame["size"] > 2) ^ (frame["colour"] == "red") ^ (rng.random(40) < 0.15)
+    return Dataset.from_arrays(frame, ["yes" if v else "no" for v in y])
+
+
+def best_stump(table: Dataset, name: str) -> tuple[float, set[tuple[float, float]]]:
+    """Best objective of one split on a column, and the intervals of thresholds that reach it."""
+    values, y = table.frame[name].to_numpy(), table.codes
+
+    def worth(left: np.ndarray) -> float:
+        right = sum(np.bincount(y[side], minlength=2).max() for side in (left, ~left))
+        return right / len(y) - 2 * PRICE
+
+    if values.dtype.kind != "f":
+        return max(worth(values == level) for level in set(values)), set()
+    steps = np.unique(values)
+    worths = {(low, high): worth(values <= low) for low, high in itertools.pairwise(steps)}
+    best = max(worths.values())
+    return best, {ends for ends, value in worths.items() if value > best - 1e-12}
+
+
+def test_values_of_depth_one_are_those_of_all_splits(table: Dataset) -> None:
+    run = octcore.solve(table, "threshold-search", depth=1, params={"leaf_penalty": PRICE})
+    found = run.values()
+    assert [entry.column for entry in found] == ["size", "weight", "colour"]
+    for entry in found:
+        value, intervals = best_stump(table, entry.column)
+        assert entry.is_exact
+        assert entry.value == pytest.approx(value, abs=1e-12)
+        assert (entry.interval in intervals) if intervals else entry.interval is None
+        if entry.interval is not None:
+            assert entry.interval[0] <= entry.threshold < entry.interval[1]
+
+
+@pytest.mark.parametrize("key", ["threshold-search", "path-search", "flow-oct"])
+def test_values_are_the_optima_with_the_column_required(table: Dataset, key: str) -> None:
+    asked = {"depth": 2, "params": {"leaf_penalty": PRICE}}
+    for limits in ({}, {"min_samples_leaf": 4, "forbidden_features": ["weight"]}):
+        run = octcore.solve(table, key, **asked, constraints=limits)
+        for entry in run.values():
+            if entry.column in limits.get("forbidden_features", ()):
+                assert entry.value is None
+                assert entry.is_exact
+                continue
+            required = {**limits, "root_feature": entry.column}
+            other = octcore.solve(table, key, **asked, constraints=required)
+            assert entry.value == pytest.approx(other.objective, abs=1e-9)
+            assert entry.tree.n_leaves >= 2
+        assert run.objective >= max(v.value for v in run.values() if v.value is not None) - 1e-9
+
+
+def test_time_that_is_over_leaves_bounds(table: Dataset) -> None:
+    run = octcore.solve(table, "threshold-search", depth=3, params={"leaf_penalty": 0.0})
+    exact = {entry.column: entry.value for entry in run.values()}
+    for entry in run.values(time_limit=0.0):
+        assert entry.is_exact or entry.value >= exact[entry.column] - 1e-9
+
+
+def test_other_objectives_have_no_values(table: Dataset) -> None:
+    run = octcore.solve(table, "oct", depth=1, time_limit=10)
+    with pytest.raises(octcore.SettingsError, match="threshold-search"):
+        run.values()
