@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from octcore.constraints import ConstraintContext, Constraints, violations
+from octcore.constraints import Constraints, violations
 from octcore.encoding.base import Encoding
 from octcore.selection.model_reliance import model_reliance
 from octcore.selection.near_optimal import NearOptimalTrees
 from octcore.serial import jsonable
+from octcore.solving.prepare import named_columns
+from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
 LISTED = 300
@@ -210,23 +212,12 @@ def meeting(found: NearOptimalTrees, constraints: Constraints, most: int = LISTE
     possible = narrow.count if root is None else narrow.roots[root]
     if constraints.active - {"class_weight"} <= COUNTABLE:
         return Meeting(possible, found.count, True, 0)
-    context = _context(found, constraints)
+    prepared = found.prepared
+    codes = named_columns(constraints, prepared.train)
+    context = replace(prepared.problem.context, attributes=codes)
     looked_at = list(islice(narrow.walk(), most))
     good = sum(not violations(constraints, tree, context) for tree in looked_at)
     return Meeting(good, found.count, len(looked_at) == narrow.count, len(looked_at))
-
-
-def _context(found: NearOptimalTrees, constraints: Constraints) -> ConstraintContext:
-    """What the constraints refer to, on the rows of the search."""
-    named = {
-        name
-        for _, limit in constraints.fairness
-        for name in (limit.attribute, limit.given)
-        if name is not None
-    }
-    frame = found.prepared.train.frame
-    codes = {n: np.unique(frame[n].to_numpy(), return_inverse=True)[1] for n in named}
-    return replace(found.prepared.problem.context, attributes=codes)
 
 
 class _Judge:
@@ -245,13 +236,13 @@ class _Judge:
         self.positive = prepared.problem.context.positive_class
 
     def __call__(self, tree: Tree) -> Alternative:
-        problem, found = self.problem, self.found
-        predicted = tree.predict_codes(problem.X)
-        hit = predicted == problem.y
+        context, found = self.problem.context, self.found
+        predicted = tree.predict_codes(context.X)
+        hit = predicted == context.y
         objective = found.objective(tree)
         test_accuracy = None
         if self.X_test is not None and self.test is not None:
-            test_accuracy = float((tree.predict_codes(self.X_test) == self.test.y).mean())
+            test_accuracy = metrics.accuracy(tree, self.X_test, self.test.codes)
         loss = found.optimum - objective
         used = sorted({int(found.encoding.groups[j]) for j in tree.used_features})
         rates = [float((predicted[rows] == self.positive).mean()) for rows in self.groups]
@@ -259,12 +250,12 @@ class _Judge:
             tree,
             objective,
             loss if loss > ROUNDING else 0.0,
-            float(hit.mean()),
+            metrics.accuracy(tree, context.X, context.y),
             test_accuracy,
             tuple(found.encoding.raw_features[f] for f in used),
             tuple(
-                float(hit[problem.y == k].mean()) if (problem.y == k).any() else 0.0
-                for k in range(problem.n_classes)
+                float(hit[context.y == k].mean()) if (context.y == k).any() else 0.0
+                for k in range(len(context.classes))
             ),
             max(rates) - min(rates) if rates else None,
         )

@@ -161,10 +161,12 @@ class NearOptimalTrees:
     def counts(self) -> dict[tuple[int | Fraction, int], int]:
         """Exact number of trees by errors and leaves.
 
-        Errors are weights of misclassified rows, whole numbers without class weights.
+        Errors are weights of misclassified rows, whole numbers without class weights; with costs,
+        what the answers cost.
         """
+        surplus = self.prepared.problem.fraction(self.prepared.problem.surplus)
         return {
-            (_plain(errors * self._instance.weight_unit), leaves): n
+            (_plain(errors * self._instance.weight_unit - surplus), leaves): n
             for (errors, leaves, _), n in self._query.cells.items()
         }
 
@@ -304,7 +306,7 @@ class NearOptimalTrees:
 
         From the counts, not from a sample: exact up to the rounding of a division.
         """
-        return self._query.class_shares()
+        return self._query.class_shares()[self.prepared.problem.counts > 0]
 
     def disagreement(self) -> np.ndarray:
         """Share of the trees that do not give a row its most frequent class, ``(n_samples,)``."""
@@ -321,7 +323,7 @@ class NearOptimalTrees:
                 "depth": self.depth,
                 "leaf_penalty": self.leaf_penalty,
                 "constraints": settings.constraints.to_dict(),
-                "n_samples": self.prepared.problem.n_samples,
+                "n_samples": len(self.prepared.problem.context.y),
                 "optimum": self.optimum,
                 "tolerance": self.tolerance,
                 "with_features": self._names(self._filter.required),
@@ -348,8 +350,8 @@ class NearOptimalTrees:
     @property
     def rows(self) -> Rows:
         """Training rows and columns, for exports."""
-        problem, classes = self.prepared.problem, self.prepared.train.classes
-        return Rows(problem.X, problem.y, self.encoding, tuple(classes))
+        context, classes = self.prepared.problem.context, self.prepared.train.classes
+        return Rows(context.X, context.y, self.encoding, tuple(classes))
 
     def listed(self, k: int) -> tuple[tuple[Tree, float], ...]:
         """The best `k` trees with their objectives."""
@@ -393,7 +395,7 @@ class NearOptimalTrees:
             return Split.on_feature(known.column[number], known.value[number])
 
         tree = heap(nested, problem.n_features, problem.n_classes, split)
-        return tree.named(self.prepared.train.classes, self.encoding.names)
+        return tree.named(self.prepared.task.answers, self.encoding.names)
 
     def _feature(self, name: str) -> int:
         features = self.encoding.raw_features
@@ -454,8 +456,7 @@ def near_optimal(
     test_size : float
         Share of the rows held out; the search never sees them, trees can be judged on them.
     costs, refer
-        As in `octcore.solve`, where what an error costs depends on the true class alone, as it does
-        with two classes; other tables, and asking a person, are refused.
+        As in `octcore.solve`.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from octcore.constraints import ConstraintContext
+from octcore.constraints import ConstraintContext, Constraints
 from octcore.data.dataset import Dataset
 from octcore.encoding import Encoding, fit_encoding
 from octcore.errors import SettingsError
@@ -226,19 +226,23 @@ def split_rows(
     return data.subset(~mask), data.subset(mask), findings
 
 
+def named_columns(constraints: Constraints, train: Dataset) -> dict[str, np.ndarray]:
+    """Codes of the raw columns that constraints name, ranks where a column has an order."""
+    named = {n for _, limit in constraints.fairness for n in (limit.attribute, limit.given)}
+    codes = {}
+    for column in train.columns:
+        if column.name in named | set(constraints.monotone or ()):
+            values = train.frame[column.name].to_numpy()
+            if column.kind == "ordinal" and not column.holds_numbers:
+                values = np.array([column.levels.index(value) for value in values])
+            codes[column.name] = np.unique(values, return_inverse=True)[1]
+    return codes
+
+
 def _context(
     settings: Settings, train: Dataset, encoding: Encoding, X: np.ndarray
 ) -> ConstraintContext:
-    attributes: dict[str, np.ndarray] = {}
-    for _, limit in settings.constraints.fairness:
-        for name in filter(None, (limit.attribute, limit.given)):
-            attributes[name] = np.unique(train.frame[name].to_numpy(), return_inverse=True)[1]
-    for column in train.columns:
-        if column.name in (settings.constraints.monotone or ()):
-            values = train.frame[column.name].to_numpy()
-            if not column.holds_numbers:
-                values = np.array([column.levels.index(value) for value in values])
-            attributes[column.name] = np.unique(values, return_inverse=True)[1]
+    attributes = named_columns(settings.constraints, train)
     positive = train.n_classes - 1
     if train.positive_class is not None:
         positive = train.classes.index(train.positive_class)

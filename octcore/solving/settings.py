@@ -247,12 +247,12 @@ def _check_task(
             f"{info.key} counts errors only, so it cannot take {asked[0]}; {', '.join(able)} can.",
             asked[0],
         )
-    about_errors = sorted(constraints.active & {"min_recall", *FAIRNESS})
+    about_errors = sorted(constraints.active & {"min_recall", "monotone", *FAIRNESS})
     if about_errors:
         raise SettingsError(
             "COSTS_WITH_SHARES",
-            f"{about_errors[0]} limits shares of predictions and cannot stand beside {asked[0]} "
-            "yet; leave one of them out.",
+            f"{about_errors[0]} is about predicted classes and cannot stand beside {asked[0]} yet; "
+            "leave one of them out.",
             about_errors[0],
         )
 

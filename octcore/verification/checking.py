@@ -280,7 +280,7 @@ def claim_of(run: Finished, guard: Guard) -> Claim:
         y=np.asarray(train.y),
         weights=_weights(limits.get("class_weight"), train.y, classes, run.sample_weight),
         n_classes=len(classes),
-        costs=_costs(settings, classes),
+        table=_costs(settings, classes),
         depth=int(settings["depth"]),
         params=dict(settings.get("params") or {}),
         limits=limits,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,6 @@ class Claim:
     n_classes: int
     depth: int
     """`n_classes`, `depth`: number of classes and largest depth."""
-    costs: Array
-    """What every answer costs where a class is true, shape ``(n_classes, n_answers)``: the answers
-    are the classes and perhaps a person's."""
     params: Mapping[str, Any]
     limits: Mapping[str, Any]
     """`params`, `limits`: hyperparameters and side constraints, as stored with the run."""
@@ -61,22 +59,45 @@ class Claim:
     """Results beside the tree, as stored with the run: among them what a proof is made of."""
     prove: Callable[[float, Callable[[], None]], Iterator[Any]] | None = None
     """``prove(bound, guard)``: seconds that it may take, then steps of a proof of a bound."""
+    table: Array | None = None
+    """What every answer costs where a class is true, ``(n_classes, n_answers)``: the answers are
+    the classes and perhaps a person's.  None where every wrong class costs 1."""
 
     @property
     def total(self) -> float:
         """Weight of all rows."""
         return float(self.weights.sum())
 
-    @property
+    @cached_property
+    def costs(self) -> Array:
+        """`table`, or that of errors."""
+        return 1.0 - np.eye(self.n_classes) if self.table is None else self.table
+
+    @cached_property
     def of_rows(self) -> Array:
         """Cost of every answer to every row, shape ``(n_samples, n_answers)``."""
         return self.weights[:, None] * self.costs[self.y]
 
-    @property
+    @cached_property
+    def gains(self) -> Array:
+        """What every answer to a row saves against the dearest, ``(n_samples, n_answers)``.
+
+        Without costs these are weights by class.
+        """
+        room = self.costs.max(axis=1, keepdims=True) - self.costs
+        return self.weights[:, None] * room[self.y]
+
+    @cached_property
     def span(self) -> float:
-        """Weight on which a search counts: the difference of each answer to the dearest, summed."""
-        room = (self.costs.max(axis=1, keepdims=True) - self.costs).sum(axis=1)
-        return float((self.weights * room[self.y]).sum())
+        """Sum of all gains, of which searches keep a share as their tolerance."""
+        return float(self.gains.sum())
+
+    @cached_property
+    def surplus(self) -> float:
+        """``gains that a tree misses = cost of its answers + surplus``."""
+        most = self.costs.max(axis=1)
+        apart = (most[:, None] - self.costs).sum(axis=1) - most
+        return float((self.weights * apart[self.y]).sum())
 
     @property
     def leaf_limit(self) -> int:

@@ -1,10 +1,10 @@
-"""Least cost of the trees on some rows: of their answers, plus a price for every leaf.
+"""Least cost of the trees on some rows: errors plus a price for every leaf.
 
 Every cut of a node has a lower bound for either side.  What is solved at one cut bounds the others
 of its chain, as the rows on the left of one contain those of all before it:
 
 - fewer rows cost no more:  c(S) <= c(S') for S inside S';
-- rows cost at most their dearest answers, w:  c(S') <= c(S) + w(S' minus S).
+- rows cost at most their weight:  c(S') <= c(S) + w(S' minus S).
 
 A node is *closed at* a cost when at every cut both sides together cost that much.  Cuts in the
 middle of what is open are solved until all are closed: the sides of many at once where a side is a
@@ -75,7 +75,7 @@ def least_cost(
     """
     task.guard()
     leaf = leaf_cost(task, sheet, relaxed)
-    depth, floor = min(depth, leaves - 1), float(sheet.floors.sum())
+    depth, floor = min(depth, leaves - 1), float(sheet.of_conflicts.sum())
     # A tree of some depth has more leaves than that, whatever else it does.
     while depth >= 0 and floor + (depth + 1) * task.price >= min(leaf, cutoff) - task.tolerance:
         depth -= 1
@@ -97,7 +97,7 @@ def leaf_cost(task: Task, sheet: Sheet, relaxed: bool = False) -> float:
     """Cost of a single leaf; infinite where there are too few rows."""
     if not relaxed and sheet.counts.sum() < task.least:
         return np.inf
-    return float(sheet.tops.sum() - sheet.rooms.sum(axis=0).max()) + task.price
+    return float(sheet.by_class.sum() - sheet.by_class.max()) + task.price
 
 
 def by_column(
@@ -166,15 +166,12 @@ class _Node:
         self.task, self.sheet, self.below, self.cuts = task, sheet, below, cuts
         self.depths = [min(share - 1, depth) for share in shares]
         self.shares, self.relaxed = shares, relaxed or task.least == 1
-        every = sheet.cuts
+        every, total = sheet.cuts, sheet.by_class
         self.column, self.chain = every.column[cuts], every.chain[cuts]
-        self.passed, rooms = every.tops[cuts], every.rooms[cuts]
-        self.total = float(sheet.tops.sum())
-        self.leaf = [
-            self.passed - rooms.max(axis=1) + task.price,
-            self.total - self.passed - (sheet.rooms.sum(axis=0) - rooms).max(axis=1) + task.price,
-        ]
-        floors = every.floors[cuts], sheet.floors.sum() - every.floors[cuts]
+        left, conflicts = every.left[cuts], every.conflicts[cuts]
+        self.passed = left.sum(axis=1)
+        self.leaf = [_errors(left) + task.price, _errors(total - left) + task.price]
+        floors = conflicts, sheet.of_conflicts.sum() - conflicts
         self.low = [
             leaf if depth < 1 else np.minimum(leaf, floor + 2 * task.price)
             for leaf, floor, depth in zip(self.leaf, floors, self.depths, strict=True)
@@ -192,7 +189,7 @@ class _Node:
                 self._keep(is_open)
             solve = self._solve_many if max(self.depths) <= 1 else self._solve_one
             target = solve(target)
-            most = self.total + 2 * self.task.price
+            most = float(self.sheet.by_class.sum()) + self.task.price
             self.low = swept(self.low, self.chain, self.passed, most)
 
     def _limit(self, target: Array) -> Array:
@@ -247,7 +244,7 @@ class _Node:
         The heavier side comes first; where it costs enough already, the other one is left out.
         """
         leaf = np.stack([own[chosen] for own in self.leaf])
-        heavy = np.asarray(2 * self.passed[chosen] < self.total).astype(int)
+        heavy = np.asarray(2 * self.passed[chosen] < self.sheet.by_class.sum()).astype(int)
         every = np.arange(len(chosen))
         for side in (heavy, 1 - heavy):
             may_split = np.array(self.depths)[side] >= 1
@@ -318,6 +315,10 @@ def swept(low: list[Array], chain: Array, passed: Array, most: float) -> list[Ar
     right = np.maximum(right, from_before(right + passed) - passed)
     rounding = float(apart[-1] + width) * 2.0**-51
     return [np.maximum(own, new - rounding) for own, new in zip(low, (left, right), strict=True)]
+
+
+def _errors(by_class: Array) -> Array:
+    return by_class.sum(axis=1) - by_class.max(axis=1)
 
 
 def expected_seconds(sheet: Sheet, depth: int) -> float:

@@ -13,7 +13,7 @@ from octcore.verification.claim import Array, Claim
 from octcore.verification.coupled import coupled_optimum, coupled_seconds, make_sums
 from octcore.verification.least import ROUNDING, Task, by_column, expected_seconds, least_cost
 from octcore.verification.sheet import Sheet, make_sheet, needed_bytes
-from octcore.verification.value import TOLERANCE, Value, value_of
+from octcore.verification.value import TOLERANCE, Value, value_of_gains
 
 CUTS, COUPLED = "all cuts by bounds from their neighbours", "all vectors of sums over leaves"
 MOST_PAIRS = 12
@@ -32,9 +32,7 @@ def derived(claim: Claim, guard: Guard) -> Proven:
         guard()
         if np.diff(np.unique(claim.X[:, j]).astype(float)).min(initial=np.inf) < SMALLEST_OCT_GAP:
             raise NotProvenError("values lie closer than the model of OCT tells apart")
-    if (claim.costs < 0).any():
-        raise NotProvenError("answers that cost less than nothing cannot be judged")
-    value = value_of(claim)
+    value = value_of_gains(claim)
     cutoff = np.inf
     if claim.bound is not None:
         cutoff = (claim.bound - value.constant) / value.per_error
@@ -94,7 +92,7 @@ def root_optima(claim: Claim, said: Array, guard: Guard) -> Array:
         What is stated about the columns.  Optima that are worse by more than the tolerance of a
         search are some value between.
     """
-    value = value_of(claim)
+    value = value_of_gains(claim)
     task, sheet = _task(claim, value, claim.columns, guard)
     guard.expects(guard.elapsed + expected_seconds(sheet, claim.depth))
     cutoff = (said - value.constant) / value.per_error
@@ -108,9 +106,9 @@ def root_optima(claim: Claim, said: Array, guard: Guard) -> Array:
 
 def _task(claim: Claim, value: Value, columns: Array, guard: Guard) -> tuple[Task, Sheet]:
     guard.needs(needed_bytes(claim.X, columns, claim.costs.shape[1], guard))
-    sheet, _ = make_sheet(claim.X, claim.of_rows, columns, claim.group, guard)
+    sheet, _ = make_sheet(claim.X, claim.gains, columns, claim.group, guard)
     guard.expects(expected_seconds(sheet, claim.depth))
-    tolerance = ROUNDING * (float(sheet.tops.sum()) + value.price)
+    tolerance = ROUNDING * (claim.span + value.price)
     once = claim.limits.get("feature_once_per_path")
     group = claim.group if once else None
     return Task(value.price, claim.least_rows, tolerance, guard, group), sheet

@@ -42,14 +42,12 @@ class Cuts:
     chain: Array
     """Number of the chain, ascending: a column of many values, or 0/1 columns one inside the other,
     as thresholds of one raw feature give them."""
-    rooms: Array
-    tops: Array
-    """`rooms`, `tops`: sums on the left of those of `Sheet`, shapes ``(n_cuts, n_answers)`` and
-    ``(n_cuts,)``."""
+    left: Array
+    """Weight on the left by class, shape ``(n_cuts, n_classes)``."""
     rows: Array
     """Original rows on the left, shape ``(n_cuts,)``."""
-    floors: Array
-    """What the rows on the left cost in every tree, shape ``(n_cuts,)``."""
+    conflicts: Array
+    """Weight on the left that errs in every tree, shape ``(n_cuts,)``."""
 
     def __len__(self) -> int:
         """Number of cuts."""
@@ -62,11 +60,8 @@ class Sheet:
 
     number: Array
     """Of the rows in the whole table, ascending, shape ``(n_rows,)``."""
-    tops: Array
-    """Cost of the dearest answer, shape ``(n_rows,)``: for errors the weight of a row."""
-    rooms: Array
-    """By how much each answer costs less, shape ``(n_rows, n_answers)``: for errors the weight of
-    a row at its class, else 0."""
+    weights: Array
+    """Weight by class, shape ``(n_rows, n_classes)``."""
     counts: Array
     """Original rows, whatever their weight, shape ``(n_rows,)``."""
     column: Array
@@ -83,9 +78,14 @@ class Sheet:
     """`bit_column`, `bit_code`, `bit_chain`: of these cuts as in `Cuts`, shape ``(n_bits,)``."""
 
     @cached_property
-    def floors(self) -> Array:
-        """Cost of every row in any tree."""
-        return self.tops - self.rooms.max(axis=1)
+    def by_class(self) -> Array:
+        """Weight of all rows by class."""
+        return self.weights.sum(axis=0)
+
+    @cached_property
+    def of_conflicts(self) -> Array:
+        """Weight of every row that errs in any tree."""
+        return self.weights.sum(axis=1) - self.weights.max(axis=1)
 
     @property
     def key(self) -> bytes:
@@ -103,7 +103,7 @@ class Sheet:
     @cached_property
     def cuts(self) -> Cuts:
         """All cuts, those of columns of few values first."""
-        each = np.column_stack([self.rooms, self.tops, self.counts, self.floors])
+        each = np.column_stack([self.weights, self.counts, self.of_conflicts])
         kind = np.float32 if _whole_sum(each) < EXACT_IN_SINGLE else np.float64
         left = each.sum(axis=0) - (each.T.astype(kind) @ self.bits).T.astype(float)
         place, at = np.nonzero(self.ends)
@@ -113,8 +113,9 @@ class Sheet:
             np.concatenate([self.bit_column, self.column[place]]),
             np.concatenate([self.bit_code, self.codes[place, self.order[place, at]]]),
             np.concatenate([self.bit_chain, self.bit_chain.max(initial=-1) + 1 + place]),
-            sums[:, :-3],
-            *sums[:, -3:].T,
+            sums[:, :-2],
+            sums[:, -2],
+            sums[:, -1],
         )
 
     def sides(self, chosen: Array) -> Array:
@@ -148,9 +149,9 @@ class Sheet:
         same = (self.bit_chain[1:] == self.bit_chain[:-1]) & (size[1:] == size[:-1])
         parts[1:] &= ~same
         return Sheet(
-            self.number[kept], self.tops[kept], self.rooms[kept], self.counts[kept],
-            self.column[varies], codes, order, bits[:, parts],
-            self.bit_column[parts], self.bit_code[parts], self.bit_chain[parts],
+            self.number[kept], self.weights[kept], self.counts[kept], self.column[varies], codes,
+            order, bits[:, parts], self.bit_column[parts], self.bit_code[parts],
+            self.bit_chain[parts],
         )  # fmt: skip
 
     def on(self, columns: Array) -> Sheet:
@@ -163,7 +164,7 @@ class Sheet:
         )  # fmt: skip
 
     def best_splits(self, lanes: Array, least: int) -> Array:
-        """Least cost of a single split of subsets of the rows, without prices.
+        """Least errors of a single split of subsets of the rows.
 
         Parameters
         ----------
@@ -177,25 +178,25 @@ class Sheet:
         numpy.ndarray
             Shape ``(n_lanes,)``; infinite where there is no such split.
         """
-        n_lanes, rooms = len(lanes), self.rooms.T
-        if len(rooms) == 2 and least <= 1:
-            each = [rooms[0] - rooms[1]]
+        n_lanes, weights = len(lanes), self.weights.T
+        if len(weights) == 2 and least <= 1:
+            each = [weights[0] - weights[1]]
         else:
-            each = [*rooms, *([self.counts] if least > 1 else [])]
+            each = [*weights, *([self.counts] if least > 1 else [])]
         of_lanes = lanes.astype(float)
-        top, size, *whole = (of_lanes @ own for own in (self.tops, rooms.sum(axis=0), *each))
-        saved, is_split = np.zeros(n_lanes), np.full(n_lanes, least <= 1)
+        size, *whole = (of_lanes @ own for own in (weights.sum(axis=0), *each))
+        correct, is_split = np.zeros(n_lanes), np.full(n_lanes, least <= 1)
         for sums in self._by_bits(lanes, each):
             right, enough = _right(sums, [w[:, None] for w in whole], size[:, None], least)
-            saved = np.maximum(saved, right.max(axis=1))
+            correct = np.maximum(correct, right.max(axis=1))
             is_split |= False if enough is None else enough.any(axis=1)
         for sums in self._by_passes(lanes, each):
             shape = len(sums[0]), 1, sums[0].shape[2]
             filled = [np.resize(w, shape).astype(sums[0].dtype) for w in (*whole, size)]
             right, enough = _right(sums, filled[:-1], filled[-1], least)
-            saved = np.maximum(saved, _folded(np.maximum, right).ravel()[:n_lanes])
+            correct = np.maximum(correct, _folded(np.maximum, right).ravel()[:n_lanes])
             is_split |= False if enough is None else enough.any(axis=1).ravel()[:n_lanes]
-        return np.where(is_split, top - saved, np.inf)
+        return np.where(is_split, size - correct, np.inf)
 
     def _by_bits(self, lanes: Array, each: list[Array]) -> Iterator[list[Array]]:
         """Yield sums right of every cut of few values, shape ``(n_lanes, n_bits)``."""
@@ -206,7 +207,7 @@ class Sheet:
     def _by_passes(self, lanes: Array, each: list[Array]) -> Iterator[list[Array]]:
         """Yield sums left of cuts of many values, ``(n_words, n_cuts, n_fields)``, in parts.
 
-        Of a difference of two answers only the largest and the smallest sum are of interest.
+        Of a difference of two classes only the largest and the smallest sum are of interest.
         """
         n_fields, kind = self._fields
         n_words, n_rows = -(-len(lanes) // n_fields), len(self.number)
@@ -238,8 +239,7 @@ class Sheet:
     @cached_property
     def _fields(self) -> tuple[int, type]:
         """How many sums one word holds, and their type."""
-        each = np.column_stack([self.tops, self.rooms])
-        total = np.inf if np.isinf(_whole_sum(each)) else max(self.tops.sum(), self.counts.sum())
+        total = max(_whole_sum(self.weights), self.counts.sum())
         fitting = [(n_fields, kind) for n_fields, kind, most in FIELDS if total < most]
         return fitting[0] if fitting else (1, np.float64)
 
@@ -262,7 +262,7 @@ def _packed(lanes: Array, own: Array, kind: type) -> Array:
 def _right(
     sums: list[Array], whole: list[Array], size: Array, least: int
 ) -> tuple[Array, Array | None]:
-    """What splits save of the dearest answers, and which leave enough rows on both sides."""
+    """Weight that splits get right at most, and which leave enough rows on both sides."""
     if len(sums) == 1:
         return (size + np.abs(2 * sums[0] - whole[0])) / 2, None
     classes = list(zip(sums, whole, strict=True))
@@ -287,14 +287,15 @@ def _folded(op: np.ufunc, values: Array) -> Array:
 
 
 def make_sheet(
-    X: Array, of_rows: Array, columns: Array, group: Array, guard: Guard
+    X: Array, gains: Array, columns: Array, group: Array, guard: Guard
 ) -> tuple[Sheet, Array]:
     """Merge equal rows and number the values of some columns.
 
     Parameters
     ----------
-    X, of_rows : numpy.ndarray
-        Shape ``(n_samples, n_features)``, and cost of every answer, ``(n_samples, n_answers)``.
+    X, gains : numpy.ndarray
+        Rows ``(n_samples, n_features)`` and their weight by class, or by answer what it saves,
+        ``(n_samples, n_classes)``.
     columns, group : numpy.ndarray
         Columns that may be tested, ascending, and the raw feature of every column.
 
@@ -307,11 +308,9 @@ def make_sheet(
         equal_rows(X[:, columns], guard), return_index=True, return_inverse=True
     )
     n_rows = len(first)
-    counts = np.bincount(merged, minlength=n_rows)
-    dearest = of_rows.max(axis=1)
-    rooms, tops = np.zeros((n_rows, of_rows.shape[1])), np.bincount(merged, dearest, n_rows)
-    np.add.at(rooms, merged, dearest[:, None] - of_rows)
-    is_exact = _whole_sum(np.column_stack([tops, rooms, counts])) < EXACT_IN_SINGLE
+    by_class, counts = np.zeros((n_rows, gains.shape[1])), np.bincount(merged, minlength=n_rows)
+    np.add.at(by_class, merged, gains)
+    is_exact = _whole_sum(np.column_stack([by_class, counts])) < EXACT_IN_SINGLE
     kind = np.float32 if is_exact else np.float64
     many, codes, order, bits, bit_column, bit_code = [], [], [], [], [], []
     for j in columns:
@@ -331,8 +330,7 @@ def make_sheet(
         begins[i] = not is_nested or group[bit_column[i]] != group[bit_column[i - 1]]
     sheet = Sheet(
         number=np.arange(n_rows),
-        tops=tops,
-        rooms=rooms,
+        weights=by_class,
         counts=counts.astype(float),
         column=np.array(many, int),
         codes=np.array(codes, np.int32).reshape(len(many), n_rows),
@@ -345,7 +343,7 @@ def make_sheet(
     return sheet, merged
 
 
-def needed_bytes(X: Array, columns: Array, n_answers: int, guard: Guard) -> float:
+def needed_bytes(X: Array, columns: Array, n_classes: int, guard: Guard) -> float:
     """Bytes that a sheet and the work on it take, from counts alone."""
     cells, cuts = 0.0, 0
     for j in columns:
@@ -353,4 +351,4 @@ def needed_bytes(X: Array, columns: Array, n_answers: int, guard: Guard) -> floa
         n_cuts = len(np.unique(X[:, j])) - 1
         cells += len(X) * (MANY_BYTES if n_cuts > FEW_CUTS else 8.0 * n_cuts)
         cuts += n_cuts
-    return 2 * cells + cuts * 8.0 * (n_answers + CUT_NUMBERS) + 8 * BLOCK_BYTES
+    return 2 * cells + cuts * 8.0 * (n_classes + CUT_NUMBERS) + 8 * BLOCK_BYTES

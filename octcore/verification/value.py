@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,12 @@ def value_of(claim: Claim) -> Value:
     if weight is None:
         return Value(1.0, -1.0 / total, -float(params["leaf_penalty"]))
     return Value((1 - weight) * total + weight, -(1.0 - weight), -float(weight))
+
+
+def value_of_gains(claim: Claim) -> Value:
+    """`value_of` as a function of the gains that a tree misses."""
+    value = value_of(claim)
+    return replace(value, constant=value.constant - value.per_error * claim.surplus)
 
 
 def slack(claim: Claim, objective: float) -> float:

@@ -258,8 +258,37 @@ def test_near_optimal_trees_take_costs_of_true_classes() -> None:
         worth = 1 - task.mean_cost(y, answers) - 0.01 * tree.n_leaves
         assert found.objective(tree) == pytest.approx(worth)
         assert found.optimum - 0.05 - 1e-9 <= worth <= found.optimum + 1e-9
-    with pytest.raises(octcore.SettingsError, match="true class alone"):
-        octcore.near_optimal(data, "QT-4", 2, refer=0.1)
+
+
+@pytest.mark.parametrize(
+    "given", [{"refer": 0.2}, {"costs": COSTS}, {"costs": COSTS, "refer": 0.1}]
+)
+def test_near_optimal_trees_are_those_of_enumeration(given: dict[str, Any]) -> None:
+    """Depth one: every cut of two columns with the best answer on both sides, and the leaf."""
+    data = rows(4)
+    found = octcore.near_optimal(data, "QT-4", 1, tolerance=0.03, **given)
+    task = task_of(given.get("costs"), given.get("refer"), CLASSES)
+    X, y = found.encoding.transform(data.frame), data.codes
+
+    def best(here: np.ndarray) -> float:
+        return float(task.matrix[y[here]].sum(axis=0).min()) if here.any() else np.inf
+
+    whole = np.ones(len(y), bool)
+    parts = {tuple(x) if x[0] else tuple(1 - x) for x in X.T.astype(int)}
+    right = [np.array(part) > 0 for part in parts]
+    worth = [1 - (best(r) + best(~r)) / len(y) - 0.02 for r in right if not r.all()]
+    worth.append(1 - best(whole) / len(y) - 0.01)
+    assert found.optimum == pytest.approx(max(worth))
+    assert found.count == sum(w >= max(worth) - 0.03 - 1e-12 for w in worth)
+    assert found.class_shares().shape == (len(y), len(task.answers))
+    for tree, objective in found.listed(5):
+        answers = tree.predict_codes(X)
+        mean_cost = task.mean_cost(y, answers)
+        assert objective == pytest.approx(1 - mean_cost - 0.01 * tree.n_leaves)
+        assert any(
+            float(cost) == pytest.approx(mean_cost * len(y)) and leaves == tree.n_leaves
+            for cost, leaves in found.counts
+        )
 
 
 def test_tuning_chooses_by_cost() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from octcore.engines.events import relative_gap
 from octcore.engines.trace import Trace
-from octcore.solving.run import Run
+from octcore.solving.run import COST_FIELDS, Run
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
@@ -24,6 +24,7 @@ def restated(run: Run, *, tree: Tree, objective: float, bound: float, **changes:
         gap=relative_gap(objective, bound),
         accuracy=metrics.accuracy(tree, X, run.train.codes),
         balanced_accuracy=metrics.balanced_accuracy(tree, X, run.train.codes),
+        **dict.fromkeys(COST_FIELDS),
         extras={},
         trace=Trace(),
         certificate=replace(run.certificate, statements=()),
@@ -44,6 +45,7 @@ def only_bound(run: Run, bound: float | None, status: str = "no_solution") -> Ru
         tree=None,
         accuracy=None,
         balanced_accuracy=None,
+        **dict.fromkeys(COST_FIELDS),
         extras={name: run.extras[name] for name in ("chains",) if name in run.extras},
         trace=Trace(),
         certificate=replace(run.certificate, proven=proven, statements=()),

@@ -78,7 +78,7 @@ def test_an_unknown_formulation(monkeypatch: pytest.MonkeyPatch) -> None:
     ("changes", "named"),
     [
         ({"settings": {"margin": 2}}, "margin"),
-        ({"values": {"mean_depth": 1.5}}, "mean_depth"),
+        ({"extras": {"mean_depth": 1.5}}, "mean_depth"),
         ({"statements": ("no tree is shorter",)}, "the statement 'no tree is shorter'"),
     ],
 )
@@ -87,7 +87,7 @@ def test_what_else_a_run_may_hold(changes: dict[str, Any], named: str) -> None:
     assert run.verify().status == "confirmed"
     fields: dict[str, Any] = {
         name: {**getattr(run, name), **changes[name]}
-        for name in ("settings", "values")
+        for name in ("settings", "extras")
         if name in changes
     }
     if "statements" in changes:

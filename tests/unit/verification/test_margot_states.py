@@ -252,6 +252,8 @@ def test_a_worse_tree_is_not_optimal(run):
         gap=0.0,
         accuracy=None,
         balanced_accuracy=None,
+        mean_cost=None,
+        referred=None,
         trace=Trace(),
     )
     found = octcore.verify(claimed)

@@ -29,7 +29,7 @@ def claim_of_case(case: Case, **claimed) -> Claim:
         y=case.codes,
         weights=case.row_weights,
         n_classes=len(case.classes),
-        costs=case.costs,
+        table=case.costs,
         depth=case.depth,
         params=case.params,
         limits=asked,
