@@ -50,7 +50,7 @@ class Finished(Protocol):
     @property
     def sample_weight(self) -> np.ndarray | None: ...  # noqa: D102
     @property
-    def values(self) -> Mapping[str, Any]: ...  # noqa: D102
+    def extras(self) -> Mapping[str, Any]: ...  # noqa: D102
     @property
     def prove(self) -> Any: ...  # noqa: D102
 

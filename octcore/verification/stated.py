@@ -223,7 +223,8 @@ def _scores(
     by_class = [right[y[told] == k].mean() for k in np.unique(y[told])]
     shares = (right.mean(), np.mean(by_class)) if told.any() else (None, None)
     found = (*shares, claim.costs[y, predicted].mean(), 1.0 - told.mean())
-    return dict(zip(names, found, strict=True))
+    numbers = (None if share is None else float(share) for share in found)
+    return dict(zip(names, numbers, strict=True))
 
 
 def _compare(name: str, said: Any, expected: Any) -> None:
