@@ -17,7 +17,7 @@ from octcore.serial import jsonable
 from octcore.solving.run import Run
 from octcore.verification import Verdict, Verification, verify
 
-AUTOMATIC_ESTIMATE = 2.0
+AUTOMATIC_ESTIMATE = 1.5
 """Seconds that a check may be expected to take to be done without being asked for."""
 AUTOMATIC_LIMIT, AUTOMATIC_MEMORY = 5.0, 300e6
 """Seconds of CPU and bytes that a check may take without being asked for."""

@@ -61,7 +61,7 @@ class Sums:
 
 def make_sums(claim: Claim, columns: Array, guard: Guard) -> Sums:
     """Count what the limits of a claim look at on merged rows, for tests of some columns."""
-    sheet, merged = make_sheet(claim.X, claim.gains, columns, guard)
+    sheet, merged = make_sheet(claim.X, claim.gains, columns, claim.group, guard)
     n_distinct, n_tests = len(sheet.number), len(sheet.cuts)
     guard.needs(float(n_distinct) * n_tests)
     wrong = sheet.weights.sum(axis=1)[None] - sheet.weights.T
@@ -69,7 +69,7 @@ def make_sums(claim: Claim, columns: Array, guard: Guard) -> Sums:
     floors, gaps = [], []
 
     def add(counted: Array, label: int) -> int:
-        block = np.zeros((claim.n_classes, n_distinct))
+        block = np.zeros(wrong.shape)
         block[label] = np.bincount(merged, counted, n_distinct)
         blocks.append(block)
         return len(blocks) - 2
@@ -86,7 +86,7 @@ def make_sums(claim: Claim, columns: Array, guard: Guard) -> Sums:
         for group in (a, b):
             key = group.tobytes()
             if key not in known:
-                guard.needs(8.0 * claim.n_classes * n_distinct * (len(known) + 1))
+                guard.needs(8.0 * wrong.size * (len(known) + 1))
                 known[key] = add(group, claim.positive_class)
             at += [known[key], float(group.sum())]
         gaps.append((int(at[0]), at[1], int(at[2]), at[3], gap))

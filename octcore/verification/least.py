@@ -26,15 +26,17 @@ from octcore.verification.sheet import Array, Sheet
 
 ROUNDING = 1e-12
 """Share of all weight and prices by which costs may differ and count as equal."""
-LANE_CELLS, MOST_LANES = 400_000, 128
-"""Rows times columns times lanes of one pass, and lanes at most."""
-PASS_SECONDS, CALL_SECONDS = 1.5e-9, 1.5e-3
+LANE_CELLS, FEWEST_LANES, MOST_LANES = 400_000, 24, 128
+"""Rows times columns times lanes of one pass about, and fewest and most lanes."""
+PASS_SECONDS, CALL_SECONDS = 1e-9, 1.5e-3
 """Measured: of a row, column and lane; and of a node."""
-RUNS = 4.0
-"""Sides that are solved of a column, in square roots of the number of its cuts; measured."""
-ROOM = 0.5
-"""How much farther than needed a side is solved, as a share of the weight of the open run: its
-bound serves the neighbours too."""
+LANES_EACH, SIDES_EACH = 3.0, 1.2
+"""Sides that are solved of a chain, in square roots of the number of its cuts: single splits, and
+trees; measured."""
+PRODUCTS = 20
+"""Cells of 0/1 columns that cost as much as one of a column of many values."""
+LONG_RUN = 8
+"""Open cuts next to each other from which on a side is solved farther than its own cut needs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +189,8 @@ class _Node:
                 self._keep(is_open)
             solve = self._solve_many if max(self.depths) <= 1 else self._solve_one
             target = solve(target)
-            self.low = _swept(self.low, self.chain, self.passed, self.task.price)
+            most = float(self.sheet.by_class.sum()) + self.task.price
+            self.low = swept(self.low, self.chain, self.passed, most)
 
     def _limit(self, target: Array) -> Array:
         """Cost at which cuts are closed."""
@@ -218,8 +221,9 @@ class _Node:
 
     def _solve_many(self, target: Array) -> Array:
         """Solve cuts whose sides are a leaf or a single split."""
-        cells = self.below.order.size + self.below.bits.size
-        n_open, room = len(self.cuts), max(2, min(MOST_LANES, LANE_CELLS // max(1, cells)))
+        cells = self.below.order.size + self.below.bits.size // PRODUCTS
+        n_open, room = len(self.cuts), LANE_CELLS // max(1, cells)
+        room = min(max(room, FEWEST_LANES), MOST_LANES)
         n = min(n_open, room)
         chosen = (2 * np.arange(n) + 1) * n_open // (2 * n)
         left, limit = self.sheet.sides(self.cuts[chosen]), self._limit(target)
@@ -235,7 +239,7 @@ class _Node:
     def _split_sides(
         self, cost: Array, chosen: Array, left: Array, limit: Array, least: int
     ) -> None:
-        """Raise costs of both sides, ``(2, n)``, where a split of one may cost less than a leaf.
+        """Raise the costs of both sides, ``(2, n)``, where a split may cost less than a leaf.
 
         The heavier side comes first; where it costs enough already, the other one is left out.
         """
@@ -261,12 +265,12 @@ class _Node:
         left = self.sheet.sides(self.cuts[[j]])[0]
         parts = [self.below.at(left), self.below.at(~left)]
         first = int(len(parts[1].number) > len(parts[0].number))
-        room = ROOM * float(passed[-1] - passed[0])
+        # So far that all to one end of the run is closed, where it is long enough to pay.
+        end = [len(passed) - 1, 0] if len(passed) >= LONG_RUN else [j, j]
         for side in (first, 1 - first):
-            reach = limit + self.task.tolerance - self.low[1 - side][j] + room
+            reach = limit + self.task.tolerance - self.low[1 - side][end[side]]
             cost = self._side(parts, side, reach, True)
             self.low[side][j] = max(self.low[side][j], cost)
-            room = 0.0
             if self.low[0][j] + self.low[1][j] >= limit:
                 return target
         costs = [float(low[j]) for low in self.low]
@@ -281,12 +285,22 @@ class _Node:
         return least_cost(self.task, parts[side], depth, leaves, reach, is_relaxed)
 
 
-def _swept(low: list[Array], chain: Array, passed: Array, price: float) -> list[Array]:
-    """Bounds of both sides of some cuts, raised by what those of other cuts of a chain say."""
-    if not (chain[1:] == chain[:-1]).any():
+def swept(low: list[Array], chain: Array, passed: Array, most: float) -> list[Array]:
+    """Bounds of both sides of some cuts, raised by what those of other cuts of a chain say.
+
+    Parameters
+    ----------
+    low : list of numpy.ndarray
+        Lower bounds left and right, shape ``(n_cuts,)``.
+    chain, passed : numpy.ndarray
+        Chain of every cut, and weight on its left, ascending in a chain.
+    most : float
+        Bounds and weights are not larger.
+    """
+    if not (chain[1:] == chain[:-1]).any() or most <= 0:
         return low
     # Chains are told apart by numbers so large that no bound reaches into the next one.
-    width = 2.0 ** np.ceil(np.log2(8 * (float(passed.max()) + price + 1.0)))
+    width = 2.0 ** np.ceil(np.log2(4 * most))
     apart = np.cumsum(np.diff(chain, prepend=chain[:1]) != 0) * width
 
     def from_before(values: Array) -> Array:
@@ -300,9 +314,7 @@ def _swept(low: list[Array], chain: Array, passed: Array, price: float) -> list[
     right = from_behind(low[1])
     right = np.maximum(right, from_before(right + passed) - passed)
     rounding = float(apart[-1] + width) * 2.0**-51
-    return [
-        np.maximum(own, swept - rounding) for own, swept in zip(low, (left, right), strict=True)
-    ]
+    return [np.maximum(own, new - rounding) for own, new in zip(low, (left, right), strict=True)]
 
 
 def _errors(by_class: Array) -> Array:
@@ -315,10 +327,11 @@ def expected_seconds(sheet: Sheet, depth: int) -> float:
     n_bits, n_many = sheet.bits.shape[1], len(sheet.column)
 
     def expected(n_rows: float, sizes: Array, depth: int) -> float:
-        sides = float(np.minimum(2 * sizes, RUNS * np.sqrt(sizes)).sum())
+        each = LANES_EACH if depth == 2 else SIDES_EACH
+        sides = float(np.minimum(2 * sizes, each * np.sqrt(sizes)).sum())
         if depth <= 2:
             lanes = sides if depth == 2 else 0.0
-            return CALL_SECONDS + PASS_SECONDS * lanes * n_rows * (n_bits / 20 + n_many)
+            return CALL_SECONDS + PASS_SECONDS * lanes * n_rows * (n_bits / PRODUCTS + n_many)
         again = 0.5 if depth > 3 else 1.0  # the same rows are met in another order
         return again * sides * expected(n_rows / 2, np.maximum(1.0, sizes / 2), depth - 1)
 

@@ -36,7 +36,7 @@ def derived(claim: Claim, guard: Guard) -> Proven:
     cutoff = np.inf
     if claim.bound is not None:
         cutoff = (claim.bound - value.constant) / value.per_error
-    is_coupled = bool(claim.recalls or claim.parities)
+    is_coupled = bool(claim.recalls or claim.parities or claim.limits.get("monotone"))
     found, method = 0.0, CUTS
     if cutoff < np.inf or not is_coupled:
         found, method = _uncoupled(claim, value, cutoff, guard)
@@ -96,6 +96,7 @@ def root_optima(claim: Claim, said: Array, guard: Guard) -> Array:
     """
     value = value_of_gains(claim)
     task, sheet = _task(claim, value, claim.columns, guard)
+    guard.expects(guard.elapsed + expected_seconds(sheet, claim.depth))
     cutoff = (said - value.constant) / value.per_error
     cutoff += 4 * TOLERANCE * (claim.span + np.abs(said / value.per_error))
     found = _by_root(claim, task, sheet, np.where(np.isfinite(cutoff), cutoff, 0.0), None)
@@ -107,7 +108,7 @@ def root_optima(claim: Claim, said: Array, guard: Guard) -> Array:
 
 def _task(claim: Claim, value: Value, columns: Array, guard: Guard) -> tuple[Task, Sheet]:
     guard.needs(needed_bytes(claim.X, columns, claim.costs.shape[1], guard))
-    sheet, _ = make_sheet(claim.X, claim.gains, columns, guard)
+    sheet, _ = make_sheet(claim.X, claim.gains, columns, claim.group, guard)
     guard.expects(expected_seconds(sheet, claim.depth))
     tolerance = ROUNDING * (claim.span + value.price)
     once = claim.limits.get("feature_once_per_path")
@@ -117,6 +118,8 @@ def _task(claim: Claim, value: Value, columns: Array, guard: Guard) -> tuple[Tas
 
 def _coupled(claim: Claim, value: Value, guard: Guard) -> tuple[float, str]:
     """Least cost where limits look at the predictions of all leaves together."""
+    if claim.limits.get("monotone"):
+        raise NotProvenError("trees that rise along a column only are not searched again")
     n_sets, _ = next(_feature_sets(claim))
     best, method = np.inf, COUPLED
     if n_sets > 1:

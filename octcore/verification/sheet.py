@@ -7,7 +7,6 @@ for many subsets (*lanes*) at once, whose sums stand in fields of one machine wo
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -34,15 +33,15 @@ FOLDED = 16
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Ways to part some rows by one column, in chains: on the left are the rows of all before."""
+    """All ways to part some rows by one column, in chains: left of one is left of the next."""
 
     column: Array
     code: Array
     """`column`, `code`: encoded column, and number of the largest value on the left among all its
     values in the whole table; shape ``(n_cuts,)``."""
     chain: Array
-    """Number of the chain, ascending: a column of many values, or 0/1 columns of one inside the
-    other, as thresholds of one number give them."""
+    """Number of the chain, ascending: a column of many values, or 0/1 columns one inside the other,
+    as thresholds of one raw feature give them."""
     left: Array
     """Weight on the left by class, shape ``(n_cuts, n_classes)``."""
     rows: Array
@@ -91,7 +90,7 @@ class Sheet:
     @property
     def key(self) -> bytes:
         """Tells subsets of one table apart."""
-        return self.number.tobytes()
+        return np.packbits(np.bincount(self.number).astype(bool)).tobytes()
 
     @cached_property
     def ends(self) -> Array:
@@ -105,7 +104,7 @@ class Sheet:
     def cuts(self) -> Cuts:
         """All cuts, those of columns of few values first."""
         each = np.column_stack([self.weights, self.counts, self.of_conflicts])
-        kind = self.bits.dtype if _is_whole(each) else np.float64
+        kind = np.float32 if _whole_sum(each) < EXACT_IN_SINGLE else np.float64
         left = each.sum(axis=0) - (each.T.astype(kind) @ self.bits).T.astype(float)
         place, at = np.nonzero(self.ends)
         passed = np.stack([np.cumsum(own[self.order], axis=1)[place, at] for own in each.T], axis=1)
@@ -240,16 +239,14 @@ class Sheet:
     @cached_property
     def _fields(self) -> tuple[int, type]:
         """How many sums one word holds, and their type."""
-        if _is_whole(self.weights):
-            total = max(self.weights.sum(), self.counts.sum())
-            for n_fields, kind, most in FIELDS:
-                if total < most:
-                    return n_fields, kind
-        return 1, np.float64
+        total = max(_whole_sum(self.weights), self.counts.sum())
+        fitting = [(n_fields, kind) for n_fields, kind, most in FIELDS if total < most]
+        return fitting[0] if fitting else (1, np.float64)
 
 
-def _is_whole(weights: Array) -> bool:
-    return bool((weights == np.round(weights)).all()) and weights.sum() < EXACT_IN_SINGLE
+def _whole_sum(numbers: Array) -> float:
+    """Sum of whole numbers, infinite where some are not whole."""
+    return float(numbers.sum()) if (numbers == np.round(numbers)).all() else np.inf
 
 
 def _packed(lanes: Array, own: Array, kind: type) -> Array:
@@ -289,48 +286,59 @@ def _folded(op: np.ufunc, values: Array) -> Array:
     return op.reduce(flat.reshape(n_words, n, n_fields), axis=1)
 
 
-def make_sheet(X: Array, gains: Array, columns: Array, guard: Guard) -> tuple[Sheet, Array]:
+def make_sheet(
+    X: Array, gains: Array, columns: Array, group: Array, guard: Guard
+) -> tuple[Sheet, Array]:
     """Merge equal rows and number the values of some columns.
-
-    The merged row of every row comes with them, shape ``(n_samples,)``.
 
     Parameters
     ----------
     X, gains : numpy.ndarray
         Rows ``(n_samples, n_features)`` and their weight by class, or by answer what it saves,
         ``(n_samples, n_classes)``.
+    columns, group : numpy.ndarray
+        Columns that may be tested, ascending, and the raw feature of every column.
+
+    Returns
+    -------
+    tuple of (Sheet, numpy.ndarray)
+        The sheet, and the merged row of every row, shape ``(n_samples,)``.
     """
     _, first, merged = np.unique(
         equal_rows(X[:, columns], guard), return_index=True, return_inverse=True
     )
-    by_class = np.zeros((len(first), gains.shape[1]))
+    n_rows = len(first)
+    by_class, counts = np.zeros((n_rows, gains.shape[1])), np.bincount(merged, minlength=n_rows)
     np.add.at(by_class, merged, gains)
-    kind = np.float32 if _is_whole(by_class) else np.float64
-    many, codes, bits, bit_column, bit_code = [], [], [], [], []
+    is_exact = _whole_sum(np.column_stack([by_class, counts])) < EXACT_IN_SINGLE
+    kind = np.float32 if is_exact else np.float64
+    many, codes, order, bits, bit_column, bit_code = [], [], [], [], [], []
     for j in columns:
         guard()
         values, code = np.unique(X[first, j], return_inverse=True)
         if len(values) - 1 > FEW_CUTS:
             many.append(j)
             codes.append(code.astype(np.int32))
+            order.append(np.argsort(code, kind="stable"))
         else:
             bit_column += [j] * (len(values) - 1)
             bit_code += range(len(values) - 1)
             bits += [(code > at).astype(kind) for at in range(len(values) - 1)]
-    n_rows = len(first)
-    inside = [(new <= old).all() for old, new in itertools.pairwise(bits)]
-    places = np.array(codes, np.int32).reshape(len(many), n_rows)
+    begins = np.ones(len(bits), bool)
+    for i in range(1, len(bits)):
+        is_nested = (bits[i] <= bits[i - 1]).all()
+        begins[i] = not is_nested or group[bit_column[i]] != group[bit_column[i - 1]]
     sheet = Sheet(
         number=np.arange(n_rows),
         weights=by_class,
-        counts=np.bincount(merged, minlength=n_rows).astype(float),
+        counts=counts.astype(float),
         column=np.array(many, int),
-        codes=places,
-        order=np.argsort(places, axis=1, kind="stable"),
+        codes=np.array(codes, np.int32).reshape(len(many), n_rows),
+        order=np.array(order, int).reshape(len(many), n_rows),
         bits=np.ascontiguousarray(np.array(bits, kind).reshape(len(bits), n_rows).T),
         bit_column=np.array(bit_column, int),
         bit_code=np.array(bit_code, int),
-        bit_chain=np.cumsum(~np.array([True, *inside][: len(bits)], bool)),
+        bit_chain=np.cumsum(begins),
     )
     return sheet, merged
 

@@ -81,8 +81,8 @@ def _sheet(folder, name: str, encoding: object) -> Sheet:
     table = pd.read_csv(path)
     y = pd.factorize(table["target"], sort=True)[0]
     X = table.drop(columns="target").to_numpy()
-    gains = (y[:, None] == np.arange(y.max() + 1)).astype(float)
-    return make_sheet(X, gains, np.arange(X.shape[1]), Guard(np.inf))[0]
+    gains, columns = (y[:, None] == np.arange(y.max() + 1)).astype(float), np.arange(X.shape[1])
+    return make_sheet(X, gains, columns, columns, Guard(np.inf))[0]
 
 
 if __name__ == "__main__":

@@ -192,6 +192,20 @@ def test_s_oct_is_confirmed_by_conflicting_rows_and_gaps() -> None:
     assert "gap" in found.statement
 
 
+@pytest.mark.parametrize(
+    "limits", [{"max_features": 1}, {"min_recall": {"1": 0.9}}, {"feature_once_per_path": True}]
+)
+def test_what_side_constraints_cost_is_derived(limits: dict) -> None:
+    train = case(0).train
+    assert train is not None
+    run = octcore.solve(train, "path-columns", "none", 2, constraints=limits, verify=False)
+    assert "price" in run.extras
+    assert run.verify().status == "confirmed"
+    for name in ("price", "unconstrained_objective"):
+        forged = replace(run, extras={**run.extras, name: run.extras[name] + 0.001})
+        assert forged.verify().status != "confirmed"
+
+
 def test_what_cannot_be_checked_says_why() -> None:
     iris = octcore.load_sample("iris")
     assert "heuristic" in octcore.solve(iris, "cart", depth=2).verify().statement
