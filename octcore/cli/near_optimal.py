@@ -25,6 +25,7 @@ from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import IntRange
 from octcore.selection.near_optimal import (
+    FORMULATION,
     TOLERANCE,
     NearOptimalEvent,
     NearOptimalTrees,
@@ -51,6 +52,8 @@ def add_commands(commands: Any) -> None:
     add_many(parser, "--with", "COL", "keep the trees that test this feature", "with_features")
     without = "keep the trees that do not test this feature"
     add_many(parser, "--without", "COL", without, "without_features")
+    gain = "keep the trees in which every split lowers the errors"
+    parser.add_argument("--gain", action="store_true", help=gain)
     parser.add_argument("--json", metavar="FILE|-", help="write counts and trees as JSON")
     parser.add_argument("--timbertrek", metavar="FILE", help="write the trees for TimberTrek")
     parser.add_argument("--rules", metavar="FILE.csv", help="write the trees as rules")
@@ -59,7 +62,7 @@ def add_commands(commands: Any) -> None:
 
 def run_near_optimal(arguments: argparse.Namespace) -> int:
     """Count, then print or write what was asked for."""
-    info = get_formulation("path-search").info
+    info = get_formulation(FORMULATION).info
     params = pairs_of(arguments.param, "--param", "NAME=VALUE")
     settings = given(arguments, SETTINGS)
     shown = given(arguments, (TREES,)).get("trees", TREES.default)
@@ -79,7 +82,7 @@ def run_near_optimal(arguments: argparse.Namespace) -> int:
     finally:
         if sys.stderr.isatty():
             sys.stderr.write(CLEAR)
-    found = found.restrict(arguments.with_features, arguments.without_features)
+    found = found.restrict(arguments.with_features, arguments.without_features, gain=arguments.gain)
     _write(arguments, found, shown)
     if arguments.json != "-":
         print(_report(found, shown))

@@ -133,18 +133,19 @@ def alternatives(
     max_leaves: int | None = None,
     tolerance: float | None = None,
     attribute: str | None = None,
+    gain: bool = False,
     listed: int = LISTED,
 ) -> Alternatives:
     """Describe the near-optimal trees that meet some conditions.
 
     Parameters
     ----------
-    with_features, without_features, max_leaves, tolerance
+    with_features, without_features, max_leaves, tolerance, gain
         As in `NearOptimalTrees.restrict`.
     attribute : str or None
         Raw column of the groups whose positive predictions are compared.
     """
-    narrow = found.restrict(with_features, without_features, max_leaves, tolerance)
+    narrow = found.restrict(with_features, without_features, max_leaves, tolerance, gain)
     judge = _Judge(found, attribute)
     shares = narrow.class_shares()
     smallest = narrow.smallest()

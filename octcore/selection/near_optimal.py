@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -78,6 +78,19 @@ class _Filter:
     gain: bool = False
 
 
+@dataclass(frozen=True)
+class First:
+    """The first tree, in order of cost, that passes a test."""
+
+    tree: Tree | None
+    """None where no tree that was looked at passes."""
+    bound: float
+    """No tree of the set that passes has a larger objective; that of `tree` where there is one."""
+    looked_at: int
+    is_exact: bool
+    """Whether every better tree was looked at, without a tree all; else the limit came first."""
+
+
 @dataclass(frozen=True, eq=False)
 class NearOptimalTrees:
     """Every tree whose objective is at least the optimum minus the tolerance.
@@ -134,8 +147,7 @@ class NearOptimalTrees:
 
     def _in_rows(self, cost: Fraction | int) -> Fraction:
         """A cost in units of the instance as a share of the weight of all rows."""
-        share = Fraction(cost) / self._instance.total
-        return share / in_copies(self.prepared.problem, Fraction(1))
+        return Fraction(cost) / self._instance.total / in_copies(self.prepared.problem, Fraction(1))
 
     @property
     def statements(self) -> tuple[str, ...]:
@@ -229,6 +241,42 @@ class NearOptimalTrees:
         """All trees, in the order of `trees`."""
         for _, tree in self._query.in_order():
             yield self._tree(tree)
+
+    def first(
+        self,
+        test: Callable[[Tree], bool],
+        most: int = 100_000,
+        distinct: Literal["tree", "partition"] = "tree",
+    ) -> First:
+        """Find the first tree in order of cost that passes a test: exact for any test.
+
+        Parameters
+        ----------
+        test : callable
+            ``test(tree)`` says whether a tree will do.
+        most : int
+            Trees to look at before it is given up.
+        distinct : {"tree", "partition"}
+            With ``"partition"`` only the first tree of those that part the training rows alike is
+            tested, which is enough where the test depends on the rows alone.
+        """
+        seen: set[bytes] = set()
+        bound, n = self.optimum, 0
+        for tree in self.walk():
+            bound = self.objective(tree)
+            if n == most:
+                return First(None, bound, n, False)
+            n += 1
+            if distinct == "partition":
+                leaves = tree.apply(self.prepared.problem.context.X)
+                first = np.unique(leaves, return_index=True, return_inverse=True)
+                key = first[1][first[2]].tobytes()
+                if key in seen:
+                    continue
+                seen.add(key)
+            if test(tree):
+                return First(tree, bound, n, True)
+        return First(None, self.optimum - self.tolerance, n, True)
 
     def sample(self, k: int, seed: int = 0) -> tuple[Tree, ...]:
         """Draw `k` trees with replacement, every tree equally likely."""
@@ -592,6 +640,7 @@ class _Clock:
 def _graph(prepared: Prepared, instance: Instance, clock: _Clock) -> TreeGraph | None:
     """Graph of the near-optimal trees; None if no tree keeps the constraints."""
     known = None
+    clock.report("optimum", 0)
     if instance.class_weight is None or prepared.problem.constraints.leaf_limit is not None:
         known = _known_cost(instance, clock)
         if known is None:

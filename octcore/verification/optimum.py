@@ -32,8 +32,6 @@ def derived(claim: Claim, guard: Guard) -> Proven:
         guard()
         if np.diff(np.unique(claim.X[:, j]).astype(float)).min(initial=np.inf) < SMALLEST_OCT_GAP:
             raise NotProvenError("values lie closer than the model of OCT tells apart")
-    if claim.limits.get("monotone"):
-        raise NotProvenError("trees that rise along a column only are not searched again")
     value = value_of_gains(claim)
     cutoff = np.inf
     if claim.bound is not None:
@@ -42,6 +40,8 @@ def derived(claim: Claim, guard: Guard) -> Proven:
     found, method = 0.0, CUTS
     if cutoff < np.inf or not is_coupled:
         found, method = _uncoupled(claim, value, cutoff, guard)
+    if claim.limits.get("monotone") and found < cutoff:
+        raise NotProvenError("trees that go one way along a column only are not searched again")
     if is_coupled and found < cutoff:  # more than the trees that are allowed cost less
         found, method = _coupled(claim, value, guard)
     if np.isinf(found):

@@ -259,7 +259,7 @@ def _packed(lanes: Array, own: Array, kind: type) -> Array:
         return lanes[:, 0] * own
     width = 64 // n_fields
     whole = own.astype(np.int64)
-    return sum((lanes[:, i] * whole << (width * i) for i in range(n_fields)), np.int64(0))
+    return np.sum([lanes[:, i] * whole << (width * i) for i in range(n_fields)], axis=0)
 
 
 def _right(

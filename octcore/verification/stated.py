@@ -223,7 +223,7 @@ def _scores(
     by_class = [right[y[told] == k].mean() for k in np.unique(y[told])]
     shares = (right.mean(), np.mean(by_class)) if told.any() else (None, None)
     found = (*shares, claim.costs[y, predicted].mean(), 1.0 - told.mean())
-    numbers = (None if value is None else float(value) for value in found)
+    numbers = (None if share is None else float(share) for share in found)
     return dict(zip(names, numbers, strict=True))
 
 
@@ -360,7 +360,7 @@ def _check_free(stated: Stated, proven: Proven, said: float) -> None:
 
 def _check_price(stated: Stated, proven: Proven, said: float) -> None:
     """What the side constraints cost, by the optimum without them as it is stated."""
-    free = stated.run.extras.get("unconstrained_objective")
+    free = stated.run.values.get("unconstrained_objective")
     expected = None if free is None else max(0.0, free - stated.run.objective)
     _compare("price", said, expected)
 

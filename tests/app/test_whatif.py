@@ -73,7 +73,7 @@ def test_good_trees_that_meet_the_condition_are_counted_before_anything_is_solve
         m.value for m in app.markdown if "trees on QT-5 features within 2 points" in m.value
     )
     number, total = (int(n.replace(",", "")) for n in re.findall(r"([\d,]+)(?:\*\*| trees)", said))
-    found = near_optimal(load_sample("iris"), depth=2, tolerance=0.02)
+    found = near_optimal(load_sample("iris"), "QT-5", depth=2, tolerance=0.02)
     assert (number, total) == (found.restrict(max_leaves=4).count, found.count)
     next(n for n in app.number_input if n.label == "Most leaves").set_value(1).run()
     assert "it costs more than that" in shown(app)

@@ -8,10 +8,12 @@ from dataclasses import replace
 from fractions import Fraction
 from math import lcm
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 import octcore
+from octcore.search.near_optimal import instance
 from octcore.selection.near_optimal import NearOptimalTrees
 from tests.fuzz import univariate
 from tests.fuzz.case import SECONDS, Case
@@ -24,6 +26,7 @@ from tests.referee.near_optimal import (
     Question,
     Shape,
     class_shares,
+    lowers_errors,
     near_optimal,
     read_number,
     read_weight,
@@ -33,6 +36,10 @@ from tests.referee.near_optimal import (
 from tests.referee.routing import RoutedTree, route
 
 KEYS = ("near-optimal",)
+NUMBERS = "numbers"
+"""Kind of rows with more than two values a column."""
+SORTED = "sorted"
+"""Setting of a case: whether thresholds are counted along sorted columns, however few they are."""
 MOST_WRITTEN = 12_000
 """Trees that a question may have; drawn again with less depth otherwise."""
 LEVELS = 24
@@ -48,7 +55,7 @@ MOST_UNITS = 1 << 24
 
 def draw(rng: np.random.Generator, key: str) -> Case:
     """Draw rows, prices that make ties, a tolerance on or next to the border, and conditions."""
-    kind = str(rng.choice((*KINDS, "levels", "levels")))
+    kind = str(rng.choice((*KINDS, "levels", "levels", *4 * (NUMBERS,))))
     n = int(rng.integers(2, 15) if rng.random() < 0.8 else rng.integers(33, 120))
     if kind == "levels":
         columns, y = draw_levels(rng, n)
@@ -67,7 +74,7 @@ def draw(rng: np.random.Generator, key: str) -> Case:
         columns,
         tuple(y.tolist()),
         int(rng.choice([3, 4, 4, 4, 5] if kind == "levels" else [1, 2, 2, 3, 3, 3, 4, 4, 5])),
-        "one-hot" if kind in {"categories", "levels"} else "none",
+        "auto" if kind == NUMBERS else "one-hot" if kind in {"categories", "levels"} else "none",
         constraints=constraints,
         kind=kind,
     )
@@ -78,9 +85,9 @@ def draw(rng: np.random.Generator, key: str) -> Case:
     price = draw_price(rng, case)
     case = replace(case, params={"leaf_penalty": float(price)})
     tolerance = draw_tolerance(rng, case)
-    return replace(
-        case, settings={"tolerance": tolerance, "restrict": draw_narrower(rng, case, tolerance)}
-    )
+    narrower = draw_narrower(rng, case, tolerance)
+    settings = {"tolerance": tolerance, "restrict": narrower, SORTED: bool(rng.random() < 0.5)}
+    return replace(case, settings=settings)
 
 
 def draw_levels(rng: np.random.Generator, n: int) -> tuple[dict[str, tuple[str, ...]], np.ndarray]:
@@ -135,6 +142,8 @@ def draw_narrower(rng: np.random.Generator, case: Case, tolerance: float) -> dic
         narrower["max_leaves"] = int(rng.integers(0, 7))
     if rng.random() < 0.5:
         narrower["tolerance"] = tolerance * float(rng.choice([0.0, 0.5, 1 / 3, 1.0]))
+    if rng.random() < 0.4:
+        narrower["gain"] = True
     return narrower
 
 
@@ -151,10 +160,10 @@ def question(case: Case) -> Question:
 
     def of(features: Any) -> frozenset[int]:
         wanted = {names.index(name) for name in features}
-        return frozenset(j for j, raw in enumerate(encoded.groups.tolist()) if raw in wanted)
+        return frozenset(j for j, raw in enumerate(encoded.cut_groups.tolist()) if raw in wanted)
 
     return Question(
-        encoded.X,
+        encoded.cuts,
         case.codes,
         case.depth,
         read_number(case.params.get("leaf_penalty", 0.01), rows),
@@ -174,16 +183,19 @@ def check(case: Case) -> None:
     """Count, list, draw and narrow; compare with the list of all trees; raises Failure."""
     asked = question(case)
     truth = near_optimal(asked)
+    few = instance.has_few_thresholds
+    chosen = (lambda table: False) if case.settings.get(SORTED) else few
     try:
-        found = octcore.near_optimal(
-            case.data(),
-            case.encoding,
-            case.depth,
-            dict(case.params),
-            dict(case.constraints),
-            case.settings.get("tolerance", 0.02),
-            time_limit=SECONDS,
-        )
+        with patch.object(instance, "has_few_thresholds", chosen):
+            found = octcore.near_optimal(
+                case.data(),
+                case.encoding,
+                case.depth,
+                dict(case.params),
+                dict(case.constraints),
+                case.settings.get("tolerance", 0.02),
+                time_limit=SECONDS,
+            )
     except octcore.SettingsError as refusal:
         if refusal.code == "TOO_MANY_DIGITS":
             units = lcm(*(w.denominator for w in asked.class_weight))
@@ -211,11 +223,12 @@ def compare_narrower(case: Case, found: NearOptimalTrees, truth: NearOptimal) ->
     banned = {names.index(name) for name in narrower.get("without_features", ())}
     if len(wanted) > 6:
         return
-    groups = case.encoded.groups.tolist()
+    groups = case.encoded.cut_groups.tolist()
 
     def meets(shape: Shape) -> bool:
         used = {groups[j] for j in tested(shape)}
-        return wanted <= used and not banned & used
+        gains = "gain" not in narrower or lowers_errors(asked, shape)
+        return wanted <= used and not banned & used and gains
 
     inside = [
         tree
@@ -273,7 +286,7 @@ def compare(case: Case, found: NearOptimalTrees, truth: NearOptimal) -> None:
 
 def compare_features(case: Case, found: NearOptimalTrees, trees: list[Any]) -> None:
     """Compare how many trees test a raw feature at the root, and anywhere."""
-    names, groups = list(case.columns), case.encoded.groups.tolist()
+    names, groups = list(case.columns), case.encoded.cut_groups.tolist()
     roots = Counter(names[groups[tree.shape[0]]] for tree in trees if tree.shape != LEAF)
     used: Counter[str] = Counter()
     for tree in trees:
@@ -291,12 +304,16 @@ def compare_run(found: NearOptimalTrees, tree: octcore.Tree) -> None:
 
 def nested(case: Case, record: Mapping[str, Any]) -> tuple[Shape, RoutedTree]:
     """Shape of a tree, and where it sends the rows."""
-    tree = route(record, case.encoded.X)
+    encoded = case.encoded
+    tree = route(record, encoded.X)
 
     def below(node: int) -> Shape:
         if node in tree.labels:
             return LEAF
         (column,) = tree.columns(node)
-        return (column, below(2 * node), below(2 * node + 1))
+        right = encoded.X[:, column] > tree.splits[node][1]
+        own = (encoded.cuts > 0) == right[:, None]
+        (cut,) = np.flatnonzero((encoded.cut_columns == column) & own.all(axis=0))
+        return (int(cut), below(2 * node), below(2 * node + 1))
 
     return below(1), tree

@@ -166,6 +166,22 @@ def tested(shape: Shape) -> frozenset[int]:
     return frozenset().union({shape[0]}, *map(tested, shape[1:])) - {-1}
 
 
+def lowers_errors(question: Question, shape: Shape) -> bool:
+    """Whether every split of a tree lowers the errors of a leaf in its place."""
+
+    def errors(shape: Shape, rows: np.ndarray) -> tuple[Fraction, bool]:
+        weights = [sum((question.y[rows] == k) * w) for k, w in enumerate(question.class_weight)]
+        leaf = sum(weights, Fraction(0)) - max(weights)
+        if shape == LEAF:
+            return leaf, True
+        right = question.X[rows, shape[0]] > 0
+        sides = errors(shape[1], rows[~right]), errors(shape[2], rows[right])
+        total = sides[0][0] + sides[1][0]
+        return total, total < leaf and sides[0][1] and sides[1][1]
+
+    return errors(shape, np.arange(len(question.y)))[1]
+
+
 def class_shares(trees: list[Written], n_rows: int, n_classes: int) -> np.ndarray:
     """Share of some trees that give a row a class, shape ``(n_rows, n_classes)``."""
     total = np.zeros(n_rows * n_classes)

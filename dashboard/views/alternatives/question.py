@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dashboard.views.what_if.questions import FALLBACK_ENCODING, base_settings
+from dashboard.views.what_if.questions import ALL_THRESHOLDS, base_settings
 from octcore.data.dataset import Dataset
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
-from octcore.selection.near_optimal import run_of_tree
+from octcore.selection.near_optimal import FORMULATION, run_of_tree
 from octcore.solving.prepare import prepare
 from octcore.solving.run import Run
 from octcore.solving.settings import Asked, check_settings
 from octcore.tree.tree import Tree
 
-SEARCHED = (0.005, 0.01, 0.02, 0.03, 0.05)
-"""Distances that are searched: the next one beyond what is asked, so that the curve goes on."""
 MOST_DEPTH = 5
 
 
@@ -30,6 +28,7 @@ class Conditions:
     without_features: tuple[str, ...] = ()
     max_leaves: int | None = None
     attribute: str | None = None
+    gain: bool = False
 
 
 def search_settings(run: Run, data: Dataset, tolerance: float) -> dict[str, Any]:
@@ -48,13 +47,12 @@ def search_settings(run: Run, data: Dataset, tolerance: float) -> dict[str, Any]
     asked = Asked.of(settings)
     return {
         **settings,
-        "encoding": asked.encoding if run.encoding.is_binary else FALLBACK_ENCODING,
         "params": {"leaf_penalty": _penalty(asked.params, run.n_train)},
         "depth": min(asked.depth, MOST_DEPTH),
         "constraints": {
             name: value for name, value in run.constraints.items() if name in BY_SUBTREE
         },
-        "tolerance": min((step for step in SEARCHED if step > tolerance), default=SEARCHED[-1]),
+        "tolerance": tolerance,
     }
 
 
@@ -64,6 +62,11 @@ def _penalty(params: Mapping[str, Any], n_rows: int) -> float:
     if weight:
         return float(weight) / (n_rows * (1 - float(weight)))
     return float(params.get("leaf_penalty", 0.01))
+
+
+def columns_words(encoding: str) -> str:
+    """What the trees of a search may ask about."""
+    return "all thresholds" if encoding == ALL_THRESHOLDS else f"{encoding} features"
 
 
 def left_out(run: Run) -> tuple[str, ...]:
@@ -90,5 +93,5 @@ def chosen_run(
         "refer",
     )  # fmt: skip
     given = {name: search[name] for name in names if name in search}
-    settings = check_settings(formulation="path-search", **given)
+    settings = check_settings(formulation=FORMULATION, **given)
     return run_of_tree(prepare(data, settings), tree, optimum, seconds)

@@ -13,6 +13,7 @@ from dashboard.server.job_view import JobView
 from dashboard.views.alternatives import pictures, trees
 from dashboard.views.alternatives.question import (
     Conditions,
+    columns_words,
     key_of,
     left_out,
     search_settings,
@@ -101,12 +102,22 @@ def _form(run: Run, data: Dataset) -> Conditions:
         placeholder="none",
         help="Shows how far the shares of positive predictions are apart between its groups.",
     )
+    reaches = points / 100 >= float(search_settings(run, data, 0.0)["params"]["leaf_penalty"])
+    gain = st.toggle(
+        "Every split lowers the errors",
+        value=reaches,
+        key=f"alternatives_gain_{reaches}",
+        persist_state="session",
+        help="Within the price of a leaf of the optimum any tree may have a split that changes no "
+        "answer; such trees are left out.",
+    )
     return Conditions(
         points / 100,
         tuple(required),
         tuple(banned),
         None if most is None else int(most),
         groups,
+        gain,
     )
 
 
@@ -175,7 +186,7 @@ def _headline(run_id: str, record: Alternatives, search: dict[str, Any]) -> None
     if run.encoding.key != search["encoding"]:
         notes.append(
             f"The run tests {run.encoding.key} columns; near-optimal trees are counted on "
-            f"{search['encoding']} features, and their optimum is that of these features."
+            f"{columns_words(search['encoding'])}, and their optimum is that of these."
         )
     missing = left_out(run)
     if missing:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.views.alternatives.question import key_of, search_settings
+from dashboard.views.alternatives.question import columns_words, key_of, search_settings
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
@@ -39,7 +39,7 @@ def draw(run_id: str, run: Run, data: Dataset, asked: Mapping[str, Any]) -> None
     """
     if not Constraints.parse(asked).active - {"class_weight"}:
         return
-    search = {**search_settings(run, data, TOLERANCE), "tolerance": TOLERANCE}
+    search = search_settings(run, data, TOLERANCE)
     settings = {"search": search, "constraints": dict(asked)}
     key = (f"{TASK}:{key_of(settings)}", run_id)
     if message := jobs.failure(key):
@@ -75,8 +75,8 @@ def meeting_words(found: Meeting, encoding: str) -> str:
         Of the good trees.
     """
     trees = (
-        f"{found.total:,} trees on {encoding} features within {points_words(TOLERANCE)} of their "
-        "optimum"
+        f"{found.total:,} trees on {columns_words(encoding)} within {points_words(TOLERANCE)} of "
+        "their optimum"
     )
     verb = "meets" if found.count == 1 else "meet"
     if found.is_exact and found.count:

@@ -86,11 +86,11 @@ def instance_of(problem: Problem, objective: UnivariateObjective, tolerance: Fra
     if objective.split_weight is not None:
         price = price / (1 - price) / Fraction(objective.total_weight)
     counts = None if problem.copies is None else problem.counts
+    limits: dict[str, Any] = _limits(problem) | {"forbidden": problem.forbidden_columns}
     return make_instance(
         problem.X, problem.y, problem.n_classes, problem.depth,
         in_copies(problem, price), in_copies(problem, tolerance),
-        weights=problem.weights, counts=counts,
-        **_limits(problem) | {"forbidden": problem.forbidden_columns},
+        weights=problem.weights, counts=counts, **limits,
     )  # fmt: skip
 
 

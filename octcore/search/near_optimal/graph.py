@@ -88,6 +88,10 @@ class Tops(Protocol):
         """Splits on both sides of a top that some tree within the budget has."""
         ...
 
+    def tally(self, cell: tuple[int, int], share: np.ndarray, gain: bool) -> np.ndarray:
+        """Trees with some errors and leaves by top and variant, shape ``(n, n_variants)``."""
+        ...
+
 
 class Ground(Protocol):
     """Subsets of rows: what parts them, and their trees of depth two or less.

@@ -201,7 +201,8 @@ class _Variants:
         missing = held.max(axis=1, keepdims=True) - held
         order = [np.argsort(row, kind="stable") for row in missing]
         first = (0,) * len(order)
-        waiting, met = [(0, first)], {first}
+        waiting: list[tuple[int, tuple[int, ...]]] = [(0, first)]
+        met: set[tuple[int, ...]] = {first}
         for _ in range(MOST_VARIANTS):
             if not waiting:
                 return

@@ -15,11 +15,14 @@ from octcore.search.near_optimal.lane_kernels import (
     FAR,
     LEAST,
     SHARES,
+    TALLY,
     Scratch,
     Splits,
     Terms,
     choose,
+    keep_bounds,
     least_of_columns,
+    let_go,
     list_below,
     list_splits,
     make_scratch,
@@ -35,6 +38,7 @@ SHORT = 8
 """Runs of so many open splits are not halved further, but solved one by one."""
 NO_GRID = np.zeros((1, 1, 1, 1))
 NO_SHARES = np.zeros((1, 1))
+NO_TABLE = np.zeros((2, 1, 1), np.int64)
 
 
 class _Found(NamedTuple):
@@ -120,18 +124,33 @@ class LaneGround(Held):
         """
         inside, own = self.mask(rows), self._rows(rows)
         terms = self._terms(depth, self.every)
-        splits, _, _ = list_splits(own, terms, self.usable_roots if is_root else self.usable, 1)
+        splits, _, _ = list_splits(
+            own, terms, self.usable_roots if is_root else self.usable, 1, NO_TABLE
+        )
         self._close(inside, depth, splits, budget, FAR, SHORT)
         found, cost = [], splits.cost
+        # What bounds the sides of one split's children bounds those of the next one's, which have
+        # more rows on the left; on the right they have fewer, each worth its weight at most.
+        shape = (2, self.n_columns, self.instance.thresholds.number.shape[1])
         for h in range(self.n_columns):
-            a, z = int(splits.first[h]), int(splits.first[h + 1])
+            a, z, before = int(splits.first[h]), int(splits.first[h + 1]), -1
+            tables = [NO_TABLE, NO_TABLE]
             for j in range(a, z):
                 if cost[0, j] + cost[1, j] > budget:
                     continue
-                sides = self._sides(inside, h, splits.low[j])
+                low = int(splits.low[j])
+                if before < 0:
+                    tables = [
+                        np.zeros(shape, np.int64) if s or terms.smallest == 1 else NO_TABLE
+                        for s in range(2)
+                    ]
+                else:
+                    let_go(tables[1], own, h, before, low, terms.unit)
+                sides, before = self._sides(inside, h, low), low
                 for s in (0, 1):
                     room = budget - int(cost[1 - s, j])
-                    cost[s, j] = max(cost[s, j], self._least_within(sides[s], depth - 1, room))
+                    least = self._least_within(sides[s], depth - 1, room, tables[s])
+                    cost[s, j] = max(cost[s, j], least)
                     if cost[s, j] > room:
                         break
                 sweep(splits, terms.unit, terms.smallest, a, z)
@@ -143,14 +162,17 @@ class LaneGround(Held):
                         self._found.pop(side, None)
         return found
 
-    def _least_within(self, rows: bytes, depth: int, room: int) -> int:
-        """Least cost of a subset, exact if it is at most the room; depth two is counted at once."""
+    def _least_within(self, rows: bytes, depth: int, room: int, table: np.ndarray) -> int:
+        """Least cost of a subset, exact if it is at most the room; depth two is counted at once.
+
+        The table has bounds of the splits' sides, and takes better ones.
+        """
         if depth > BOTTOM:
             return self.least(rows, depth, room)
         known = self._found.get(rows)
         if known is None or (room > known.budget and known.least <= room):
             node = Node(rows, depth, room, False, None)
-            known = self._count(node, self.every, False, self._grid())
+            known = self._count(node, self.every, False, self._grid(), table=table)
             if known.least <= room:
                 self._found[rows] = known
         return known.least
@@ -171,7 +193,7 @@ class LaneGround(Held):
             return value
         own, inside = self._rows(rows), self.mask(rows)
         terms = self._terms(depth, self.every)
-        splits, leaf, stump = list_splits(own, terms, self.usable, 1)
+        splits, leaf, stump = list_splits(own, terms, self.usable, 1, NO_TABLE)
         best = terms.unit * leaf + terms.price if leaf >= 0 else FAR
         if depth <= BOTTOM:
             best = min(best, terms.unit * stump + 2 * terms.price if stump < FAR else FAR)
@@ -208,7 +230,7 @@ class LaneGround(Held):
                 if j == -1:
                     lowest, bounds[h] = min(lowest, int(bounds[h])), FAR
                 continue
-            sides = self._sides(inside, h, splits.low[j])
+            sides = self._sides(inside, h, int(splits.low[j]))
             half = unit * half // 2
             larger = int(2 * splits.passed[j] < self._weight(inside))
             for s in (larger, 1 - larger):
@@ -249,13 +271,21 @@ class LaneGround(Held):
         return np.zeros((1, self.instance.most_leaves(BOTTOM), len(self.values), 1))
 
     def _count(
-        self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray, by_column: bool = False
+        self,
+        node: Node,
+        share: np.ndarray,
+        gain: bool,
+        grid: np.ndarray,
+        by_column: bool = False,
+        table: np.ndarray = NO_TABLE,
     ) -> _Found:
         own, terms = self._rows(node.rows), self._terms(node.depth, share, gain)
-        splits, leaf = self._open(node, own, terms)
+        splits, leaf = self._open(node, own, terms, table)
         scratch = make_scratch(own, splits, terms, FAR)
         asked = ADD_BY_COLUMN if by_column else ADD
         self._walk(own, splits, terms, node.budget, scratch, asked, grid, NO_SHARES)
+        if table is not NO_TABLE:
+            keep_bounds(splits, table)
         total = splits.cost.sum(axis=0)
         own_leaf = terms.unit * leaf + terms.price if leaf >= 0 else FAR
         cells = np.nonzero(grid[0, :, :, 0])
@@ -266,10 +296,12 @@ class LaneGround(Held):
             (*cells, grid[0, :, :, 0][cells]),
         )
 
-    def _open(self, node: Node, own: Rows, terms: Terms) -> tuple[Splits, int]:
+    def _open(
+        self, node: Node, own: Rows, terms: Terms, table: np.ndarray = NO_TABLE
+    ) -> tuple[Splits, int]:
         """The splits of a bottom node that may be within its budget, open, and errors of a leaf."""
         usable = self.usable_roots if node.is_root else self.usable
-        splits, leaf, _ = list_splits(own, terms, usable, int(node.hint is None))
+        splits, leaf, _ = list_splits(own, terms, usable, int(node.hint is None), table)
         if node.hint is not None:
             splits.open[node.hint] = 1
         return splits, leaf
@@ -362,6 +394,18 @@ class LaneTops:
             Stumps(found[:left, 1], found[:left, 2], found[:left, 3]),
             Stumps(found[left:, 1], found[left:, 2], found[left:, 3]),
         )
+
+    def tally(self, cell: tuple[int, int], share: np.ndarray, gain: bool) -> np.ndarray:
+        """Trees of a cell by top and variant; see `Tops`."""
+        ground, node = self.ground, self.node
+        terms = ground._terms(node.depth, share, gain)
+        splits, _ = ground._open(node, self.own, terms)
+        scratch = make_scratch(self.own, splits, terms, FAR)
+        scratch.state[3:] = cell[1] - 1, ground.number[cell[0]]
+        counts, n_variants = np.zeros((len(splits.column), share.shape[1])), share.shape[1]
+        grid = np.zeros((1, ground.instance.most_leaves(BOTTOM), len(ground.values), n_variants))
+        ground._walk(self.own, splits, terms, node.budget, scratch, TALLY, grid, counts)
+        return counts[self.inside]
 
 
 def _pack(mask: np.ndarray) -> bytes:

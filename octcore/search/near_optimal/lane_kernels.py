@@ -32,15 +32,16 @@ EACH = 4
 """Lanes of a pack for one column, while there are others."""
 FAR = 1 << 60
 """Cost of what cannot be."""
-ADD, ADD_BY_COLUMN, LEAST, SHARES = 0, 1, 2, 3
-"""What is asked: counts, counts by root column, the least cost alone, or predictions."""
+ADD, ADD_BY_COLUMN, LEAST, SHARES, TALLY = range(5)
+"""What is asked: counts, counts by root column, the least cost alone, predictions, or how many
+trees of one cell every split has at its top."""
 
 
 class Splits(NamedTuple):
     """Thresholds that part a subset, column after column; neighbours that part it alike are one.
 
     first : (n_columns + 1,) first split of every column
-    column, low : (n,) column of the table, and the last rank on the left
+    column, low, high : (n,) column of the table, the last rank on the left, the first on the right
     number, many : (n,) first threshold of the table, and how many the split stands for
     passed, size : (n,) weight and rows on the left
     leaf : (2, n) errors of a leaf on both sides
@@ -51,6 +52,7 @@ class Splits(NamedTuple):
     first: np.ndarray
     column: np.ndarray
     low: np.ndarray
+    high: np.ndarray
     number: np.ndarray
     many: np.ndarray
     passed: np.ndarray
@@ -83,7 +85,8 @@ class Terms(NamedTuple):
 class Scratch(NamedTuple):
     """Room for packs of thresholds, and how far they are.
 
-    state : (3,) least cost found, next column in `order`, packs done
+    state : (5,) least cost found, next column in `order`, packs done; leaves less one and number
+        of the errors of the cell of a tally
     order : (n_columns,) columns by their best single split
     active : (places,) columns at work, -1 for an empty place
     pick, waiting : lanes and open splits of a column
@@ -108,8 +111,10 @@ class Scratch(NamedTuple):
 
 
 @kernel()
-def list_splits(rows, terms, usable, n_open):
-    """List the splits of a subset, all but the unusable columns' open if `n_open` is not 0.
+def list_splits(rows, terms, usable, is_open, table):
+    """List the splits of a subset that test a usable column, open or not.
+
+    ``table`` (2, n_columns, n_ranks), if it is longer than one, has bounds of their sides by rank.
 
     Returns
     -------
@@ -128,8 +133,8 @@ def list_splits(rows, terms, usable, n_open):
     splits = Splits(
         np.zeros(n_columns + 1, np.int64), np.empty(size, np.int64), np.empty(size, np.int64),
         np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64),
-        np.empty(size, np.int64), np.empty((2, size), np.int64), np.empty((2, size), np.int64),
-        np.empty(size, np.uint8),
+        np.empty(size, np.int64), np.empty(size, np.int64), np.empty((2, size), np.int64),
+        np.empty((2, size), np.int64), np.empty(size, np.uint8),
     )  # fmt: skip
     n, least = 0, FAR
     counts = np.zeros(n_classes, np.int64)
@@ -146,32 +151,57 @@ def list_splits(rows, terms, usable, n_open):
             if not code & 1 or passed < smallest or n_rows - passed < smallest:
                 continue
             low = rows.rank[h, row]
+            high = rows.rank[h, rows.sequence[h, k + 1] >> 1]
             number = numbers[h, low]
-            many = numbers[h, rows.rank[h, rows.sequence[h, k + 1] >> 1]] - number
+            many = numbers[h, high] - number
             if many == 0:
                 continue
             left, right = 0, 0
             for c in range(n_classes):
                 left, right = max(left, counts[c]), max(right, total[c] - counts[c])
-            splits.column[n], splits.low[n] = h, low
+            splits.column[n], splits.low[n], splits.high[n] = h, low, high
             splits.number[n], splits.many[n] = number, many
             splits.passed[n], splits.size[n] = weight, passed
             splits.leaf[0, n], splits.leaf[1, n] = weight - left, all_weight - weight - right
             splits.cost[0, n], splits.cost[1, n] = terms.price, terms.price
-            splits.open[n] = n_open
+            if table.shape[2] > 1:
+                splits.cost[0, n] = max(terms.price, table[0, h, low])
+                splits.cost[1, n] = max(terms.price, table[1, h, low])
+            splits.open[n] = is_open
             least = min(least, splits.leaf[0, n] + splits.leaf[1, n])
             n += 1
         splits.first[h + 1] = n
     leaf = all_weight - total.max() if n_rows >= smallest else -1
     return (
         Splits(
-            splits.first, splits.column[:n], splits.low[:n], splits.number[:n], splits.many[:n],
-            splits.passed[:n], splits.size[:n], splits.leaf[:, :n], splits.cost[:, :n],
-            splits.open[:n],
+            splits.first, splits.column[:n], splits.low[:n], splits.high[:n], splits.number[:n],
+            splits.many[:n], splits.passed[:n], splits.size[:n], splits.leaf[:, :n],
+            splits.cost[:, :n], splits.open[:n],
         ),
         leaf,
         least,
     )  # fmt: skip
+
+
+@kernel()
+def keep_bounds(splits, table):
+    """Write the bounds of the splits of a subset into a table by rank, see `list_splits`."""
+    for j in range(len(splits.column)):
+        for t in range(splits.low[j], splits.high[j]):
+            table[0, splits.column[j], t] = splits.cost[0, j]
+            table[1, splits.column[j], t] = splits.cost[1, j]
+
+
+@kernel()
+def let_go(table, rows, g, after, until, unit):
+    """Lower a table so that it holds without the rows of ranks above `after` up to `until`."""
+    for r in range(len(rows.y)):
+        if after < rows.rank[g, r] <= until:
+            step = unit * np.int64(rows.weight[r])
+            for h in range(table.shape[1]):
+                rank = rows.rank[h, r]
+                table[0, h, rank:] -= step
+                table[1, h, :rank] -= step
 
 
 @kernel()
@@ -245,7 +275,7 @@ def make_scratch(rows, splits, terms, best):
         for j in range(splits.first[h], splits.first[h + 1]):
             score[h] = min(score[h], splits.leaf[0, j] + splits.leaf[1, j])
     n_counters, n_prefix = (1, 1) if terms.n_classes == 2 else (terms.n_classes, m)
-    state = np.zeros(3, np.int64)
+    state = np.zeros(5, np.int64)
     state[0] = best
     return Scratch(
         state, np.argsort(score, kind="mergesort"), np.full(max(1, lanes // EACH), -1),
@@ -360,7 +390,7 @@ def walk_packs(rows, splits, terms, budget, scratch, asked, n_packs, grid, share
         `ADD` counts into ``grid[0, leaves - 1, errors, variant]``, `ADD_BY_COLUMN` into that of the
         split's column, `LEAST` finds the least cost alone (``scratch.state[0]``), and `SHARES` adds
         to ``shares[row, class]`` what trees predict, each as often as ``grid[0, leaves - 1, errors,
-        0]`` says.
+        0]`` says.  `TALLY` fills ``shares[split, variant]``, with the grid as scratch.
     """
     unit, price, n_columns = terms.unit, terms.price, rows.sequence.shape[0]
     lanes = len(scratch.pick)
@@ -430,6 +460,8 @@ def _take_split(
                  scratch, grid[0, :, :, 0], shares)  # fmt: skip
     else:
         target = grid[splits.column[j] if asked == ADD_BY_COLUMN else 0]
+        if asked == TALLY:
+            target[:] = 0.0
         both = leaf[0, j] + leaf[1, j]
         if unit * both + 2 * price <= budget and not (terms.gain and both >= all_errors):
             target[1, terms.of_errors[both]] += ways
@@ -452,6 +484,8 @@ def _take_split(
                     line = target[3, terms.of_errors[errors]]
                     for v in range(len(ways)):
                         line[v] += ways[v] * found[0, e, v] * found[1, f, v]
+        if asked == TALLY:
+            shares[j] = target[scratch.state[3], scratch.state[4]]
     for s in range(2):
         found[s, : high[s]] = 0.0
 

@@ -72,7 +72,7 @@ class _Pairs(NamedTuple):
 
     left: tuple[np.ndarray, np.ndarray]
     right: tuple[np.ndarray, np.ndarray]
-    count: np.ndarray
+    trees: np.ndarray
 
 
 class Listing:
@@ -95,9 +95,11 @@ class Listing:
         self.counted = counted
         self.required = required
         self.usable = counted.allow[:, 0]
+        self._share = np.ascontiguousarray(counted.allow, float)
         self._cells: dict[tuple[int, int], dict[Cell, int]] = {}
         self._tops: dict[tuple[int, int], Tops] = {}
         self._sides: dict[tuple[int, int, int], tuple[_Side, _Side]] = {}
+        self._kept_pairs: dict[tuple[int, int, int, Cell], _Pairs] = {}
         self._tallies: dict[tuple[int, int, Cell], tuple[list[int], list[int]]] = {}
         self._options: dict[tuple[int, int, Cell], list[Option]] = {}
         self._kept_bytes = 0
@@ -260,7 +262,8 @@ class Listing:
             return self._leaf(rows)
         top = pick(*self._tally(level, node, cell), source)
         tops, pairs = self._tops_of(level, node), self._pairs(level, node, top, cell)
-        k = pick(list(range(len(pairs.count))), pairs.count.tolist(), source)
+        totals = np.cumsum(pairs.trees)
+        k = int(np.searchsorted(totals, source.randrange(int(totals[-1])), side="right"))
         left, right = (int(first[k]) + source.randrange(int(many[k])) for first, many in pairs[:2])
         threshold = int(tops.first[top]) + source.randrange(int(tops.many[top]))
         return self._shallow_tree(rows, threshold, left, right)
@@ -270,12 +273,10 @@ class Listing:
         key = (level, node, cell)
         known = self._tallies.get(key)
         if known is None:
-            tops, known = self._tops_of(level, node), ([], [])
-            for top in np.flatnonzero(tops.low <= self._cost(cell)).tolist():
-                n = int(tops.many[top]) * sum(self._pairs(level, node, top, cell).count.tolist())
-                if n:
-                    known[0].append(top)
-                    known[1].append(n)
+            counts = self._tops_of(level, node).tally(cell[:2], self._share, self.counted.gain)
+            exactly = [used_exactly([int(n) for n in vector])[cell[2]] for vector in counts]
+            inside = [top for top, n in enumerate(exactly) if n]
+            known = inside, [exactly[top] for top in inside]
             self._tallies[key] = known
         return known
 
@@ -292,6 +293,15 @@ class Listing:
 
     def _pairs(self, level: int, node: int, top: int, cell: Cell) -> _Pairs:
         """What stands on the sides of a top in the trees of a cell."""
+        key = (level, node, top, cell)
+        known = self._kept_pairs.get(key)
+        if known is None:
+            known = self._find_pairs(level, node, top, cell)
+            self._keep(5 * known.trees.nbytes)
+            self._kept_pairs[key] = known
+        return known
+
+    def _find_pairs(self, level: int, node: int, top: int, cell: Cell) -> _Pairs:
         errors, size, mask = cell
         tops = self._tops_of(level, node)
         own, first = int(self.required[tops.first[top]]), int(tops.first[top])
@@ -341,6 +351,7 @@ class Listing:
             self._kept_bytes = size
             self._tops.clear()
             self._sides.clear()
+            self._kept_pairs.clear()
 
     def _shallow_tree(self, rows: bytes, top: int, left: int, right: int) -> PathTree:
         below = [
@@ -364,8 +375,8 @@ NO_PAIRS = _Pairs((_NOTHING, _NOTHING), (_NOTHING, _NOTHING), _NOTHING)
 
 def _expanded(pairs: _Pairs, k: int) -> np.ndarray:
     """Thresholds left and right of every tree of some pairs, and k, shape ``(n_trees, 3)``."""
-    which = np.repeat(np.arange(len(pairs.count)), pairs.count)
-    within = np.arange(len(which)) - np.repeat(np.cumsum(pairs.count) - pairs.count, pairs.count)
+    which = np.repeat(np.arange(len(pairs.trees)), pairs.trees)
+    within = np.arange(len(which)) - np.repeat(np.cumsum(pairs.trees) - pairs.trees, pairs.trees)
     (left, _), (right, n_right) = pairs.left, pairs.right
     return np.column_stack(
         [left[which] + within // n_right[which], right[which] + within % n_right[which],

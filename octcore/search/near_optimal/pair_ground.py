@@ -209,20 +209,27 @@ class PairGround(Held):
         self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray, by_column: bool = False
     ) -> None:
         """Add the trees with a split at the top; see `Ground`."""
+        everything = np.zeros(self.instance.n_thresholds, np.int64)
+        places = self.instance.thresholds.place if by_column else everything
+        self.count_tops(node, share, gain, grid, places)
+
+    def count_tops(
+        self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray, places: np.ndarray
+    ) -> None:
+        """Add the trees with a threshold at the top to the part of the grid at its place."""
         n_active, leaf = self._scan_node(node)
-        spans, places = [(0, n_active)], [0]
-        if by_column or node.is_root:
-            chosen = self._chosen(node, n_active)
-            spans = [(int(i), int(i) + 1) for i in chosen]
-            places = self.instance.thresholds.place[self.work.active[chosen]].tolist()
+        spans = [(0, n_active)]
+        if node.is_root or places.any():
+            spans = [(int(i), int(i) + 1) for i in self._chosen(node, n_active)]
         i, n, n_variants = self.instance, len(self.values), share.shape[1]
         work = self.work._replace(
             options=np.zeros((2, n, n_variants)), seen=np.zeros((2, n), np.int64)
         )
-        for (first, last), place in zip(spans, places, strict=True):
+        for first, last in spans:
+            target = grid[places[self.work.active[first]] if first < n_active else 0]
             count_below(
                 work, n_active, leaf, i.unit, i.price, node.depth, node.budget, self.values,
-                self.number, share, gain, first, last, grid[place if by_column else 0],
+                self.number, share, gain, first, last, target,
             )  # fmt: skip
 
     def _scan_node(self, node: Node) -> tuple[int, int]:
@@ -242,7 +249,7 @@ class PairGround(Held):
         self, node: Node, share: np.ndarray, gain: bool, weights: np.ndarray, shares: np.ndarray
     ) -> None:
         """Add what the trees with a split at the top predict; see `Ground`."""
-        n_active, leaf = self._scan_node(node)
+        n_active, leaf = self.scan(_subset(node.rows), node.depth, True)
         i, n = self.instance, len(self.values)
         chosen = np.zeros(n_active, bool)
         chosen[self._chosen(node, n_active)] = True
@@ -430,6 +437,7 @@ class PairTops:
     """The splits at the top of a bottom node, scored; see `Tops`."""
 
     def __init__(self, ground: PairGround, node: Node) -> None:
+        self.ground, self.node = ground, node
         n, _ = ground.scan(_subset(node.rows), node.depth, True)
         i, work = ground.instance, ground.work
         top = ground._chosen(node, n)
@@ -453,6 +461,14 @@ class PairTops:
     def stumps(self, top: int) -> tuple[Stumps, Stumps]:
         """Splits on both sides of a top that some tree within the budget has."""
         return self._side(0, top), self._side(1, top)
+
+    def tally(self, cell: tuple[int, int], share: np.ndarray, gain: bool) -> np.ndarray:
+        """Trees of a cell by top and variant; see `Tops`."""
+        ground, (errors, leaves) = self.ground, cell
+        shape = (ground.instance.most_leaves(BOTTOM), len(ground.values), share.shape[1])
+        grid = np.zeros((ground.instance.n_thresholds, *shape))
+        ground.count_tops(self.node, share, gain, grid, np.arange(len(grid)))
+        return grid[self.first, leaves - 1, ground.number[errors]]
 
     def _side(self, side: int, top: int) -> Stumps:
         errors = self.table[side, top]

@@ -104,7 +104,6 @@ def find_trees_compiled(
         ground = PairGround(instance, guard, room if known_cost is None else None)
         budget = None
         if known_cost is None:
-            report("optimum", 0)
             least = ground.least_scaled(None if instance.leaf_allowed else instance.roots)
             if least >= LARGE:
                 return None

@@ -69,7 +69,7 @@ def test_no_scaled_cost_wraps() -> None:
     for depth in (1, 4, 20):
         for price in (Fraction(1, 3), Fraction(0.1234567890123), Fraction(10**15 - 1, 10**15)):
             weights = np.array([40_000.0, 1.0])
-            instance = make_instance(X, y, 2, depth, price, Fraction(1, 7 * 400), weights)
+            instance = make_instance(X, y, 2, depth, price, Fraction(1, 7 * 400), weights[y])
             leaves = instance.most_leaves(depth)
             largest = instance.unit * instance.total + instance.price * leaves
             assert 0 < largest < 2**58
