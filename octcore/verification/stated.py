@@ -360,7 +360,7 @@ def _check_free(stated: Stated, proven: Proven, said: float) -> None:
 
 def _check_price(stated: Stated, proven: Proven, said: float) -> None:
     """What the side constraints cost, by the optimum without them as it is stated."""
-    free = stated.run.values.get("unconstrained_objective")
+    free = stated.run.extras.get("unconstrained_objective")
     expected = None if free is None else max(0.0, free - stated.run.objective)
     _compare("price", said, expected)
 
