@@ -24,4 +24,4 @@ def game_value(costs: np.ndarray) -> float:
         b_eq=[1.0],
         bounds=[(0, 1)] * n_classes + [(None, None)],
     )
-    return float(-found.fun)
+    return max(0.0, float(-found.fun))
