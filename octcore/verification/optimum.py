@@ -118,8 +118,6 @@ def _task(claim: Claim, value: Value, columns: Array, guard: Guard) -> tuple[Tas
 
 def _coupled(claim: Claim, value: Value, guard: Guard) -> tuple[float, str]:
     """Least cost where limits look at the predictions of all leaves together."""
-    if claim.limits.get("monotone"):
-        raise NotProvenError("trees that rise along a column only are not searched again")
     n_sets, _ = next(_feature_sets(claim))
     best, method = np.inf, COUPLED
     if n_sets > 1:
