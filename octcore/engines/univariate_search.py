@@ -79,7 +79,8 @@ class PathSearchEngine:
             program.method,
             seconds={"solve": found.search_seconds},
             claims=claims,
-            values=_by_root(program, found) | open_thresholds(program, found),
+            # Where its tree was refused, what was open was open among trees that are refused too.
+            values=_by_root(program, found) | ({} if refused else open_thresholds(program, found)),
         )
 
 

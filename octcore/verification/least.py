@@ -31,8 +31,8 @@ LANE_CELLS, FEWEST_LANES, MOST_LANES = 400_000, 24, 128
 PASS_SECONDS, CALL_SECONDS = 1e-9, 1.5e-3
 """Measured: of a row, column and lane; and of a node."""
 LANES_EACH, SIDES_EACH = 3.0, 1.2
-"""Sides that are solved of a chain, in square roots of the number of its cuts: single splits, and
-trees; measured."""
+"""Sides that are solved of a chain beyond two, in square roots of the number of its cuts: single
+splits, and trees; measured."""
 PRODUCTS = 20
 """Cells of 0/1 columns that cost as much as one of a column of many values."""
 LONG_RUN = 8
@@ -328,7 +328,7 @@ def expected_seconds(sheet: Sheet, depth: int) -> float:
 
     def expected(n_rows: float, sizes: Array, depth: int) -> float:
         each = LANES_EACH if depth == 2 else SIDES_EACH
-        sides = float(np.minimum(2 * sizes, each * np.sqrt(sizes)).sum())
+        sides = float(np.minimum(2 * sizes, 2 + each * np.sqrt(sizes)).sum())
         if depth <= 2:
             lanes = sides if depth == 2 else 0.0
             return CALL_SECONDS + PASS_SECONDS * lanes * n_rows * (n_bits / PRODUCTS + n_many)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -37,38 +38,41 @@ def derived(claim: Claim, guard: Guard) -> Proven:
     if claim.bound is not None:
         cutoff = (claim.bound - value.constant) / value.per_error
     is_coupled = bool(claim.recalls or claim.parities or claim.limits.get("monotone"))
+    task, sheet = _task(claim, value, claim.columns, guard)
     found, method = 0.0, CUTS
     if cutoff < np.inf or not is_coupled:
-        found, method = _uncoupled(claim, value, cutoff, guard)
+        found, method = _uncoupled(claim, value, task, sheet, cutoff)
     if claim.limits.get("monotone") and found < cutoff:
         raise NotProvenError("trees that go one way along a column only are not searched again")
     if is_coupled and found < cutoff:  # more than the trees that are allowed cost less
         found, method = _coupled(claim, value, guard)
     if np.isinf(found):
         return Proven(None, method)
+    by_root = partial(_root_optima, claim, value, task, sheet)
     if found >= cutoff:
-        return Proven(claim.bound, method)
-    return Proven(float(value.of(found, 0)), method, is_optimum=True)
+        return Proven(claim.bound, method, by_root=by_root)
+    return Proven(float(value.of(found, 0)), method, is_optimum=True, by_root=by_root)
 
 
-def _uncoupled(claim: Claim, value: Value, cutoff: float, guard: Guard) -> tuple[float, str]:
-    """Least cost, or the cutoff, and how it was found."""
-    n_sets, first = next(_feature_sets(claim))
+def _uncoupled(
+    claim: Claim, value: Value, task: Task, sheet: Sheet, cutoff: float
+) -> tuple[float, str]:
+    """Least cost, or the cutoff, and how it was found; the task is that on all columns."""
+    n_sets, _ = next(_feature_sets(claim))
     if n_sets == 1:
-        found = _least_on(claim, value, _columns(claim, first), cutoff, guard)
-        return found, CUTS
+        return _least_on(claim, task, sheet, cutoff), CUTS
     # Where features are limited: first as if they were not.
-    if cutoff < np.inf and _least_on(claim, value, claim.columns, cutoff, guard) >= cutoff:
+    if cutoff < np.inf and _least_on(claim, task, sheet, cutoff) >= cutoff:
         return cutoff, CUTS
-    guard.expects(n_sets * guard.elapsed)
+    task.guard.expects(n_sets * task.guard.elapsed)
     for _, chosen in _feature_sets(claim):
-        cutoff = _least_on(claim, value, _columns(claim, chosen), cutoff, guard)
+        own = _task(claim, value, _columns(claim, chosen), task.guard)
+        cutoff = _least_on(claim, *own, cutoff)
     return cutoff, f"{CUTS} for each of {n_sets:,} sets of features"
 
 
-def _least_on(claim: Claim, value: Value, columns: Array, cutoff: float, guard: Guard) -> float:
+def _least_on(claim: Claim, task: Task, sheet: Sheet, cutoff: float) -> float:
     """Least cost of the trees on some columns, or the cutoff."""
-    task, sheet = _task(claim, value, columns, guard)
     root = claim.limits.get("root_feature")
     if root is None:
         return least_cost(task, sheet, claim.depth, claim.leaf_limit, cutoff)
@@ -85,18 +89,9 @@ def _by_root(
     return by_column(task, sheet, depth, min(claim.leaf_limit, 2**depth), cutoff, roots)
 
 
-def root_optima(claim: Claim, said: Array, guard: Guard) -> Array:
-    """Optimum with each encoded column at the root; NaN where there is no such tree.
-
-    Parameters
-    ----------
-    said : numpy.ndarray
-        What is stated about the columns.  Optima that are worse by more than the tolerance of a
-        search are some value between.
-    """
-    value = value_of_gains(claim)
-    task, sheet = _task(claim, value, claim.columns, guard)
-    guard.expects(guard.elapsed + expected_seconds(sheet, claim.depth))
+def _root_optima(claim: Claim, value: Value, task: Task, sheet: Sheet, said: Array) -> Array:
+    """`Proven.by_root`, with what the task knows already."""
+    task.guard.expects(task.guard.elapsed + expected_seconds(sheet, claim.depth))
     cutoff = (said - value.constant) / value.per_error
     cutoff += 4 * TOLERANCE * (claim.span + np.abs(said / value.per_error))
     found = _by_root(claim, task, sheet, np.where(np.isfinite(cutoff), cutoff, 0.0), None)
@@ -118,8 +113,6 @@ def _task(claim: Claim, value: Value, columns: Array, guard: Guard) -> tuple[Tas
 
 def _coupled(claim: Claim, value: Value, guard: Guard) -> tuple[float, str]:
     """Least cost where limits look at the predictions of all leaves together."""
-    if claim.limits.get("monotone"):
-        raise NotProvenError("trees that rise along a column only are not searched again")
     n_sets, _ = next(_feature_sets(claim))
     best, method = np.inf, COUPLED
     if n_sets > 1:

@@ -17,7 +17,7 @@ import numpy as np
 from octcore.verification.base import Guard, NotProvenError, Proven, WrongError
 from octcore.verification.claim import Array, Claim, Routed, route
 from octcore.verification.known import Known
-from octcore.verification.optimum import derived, root_optima
+from octcore.verification.optimum import derived
 from octcore.verification.table import encode
 from octcore.verification.value import (
     conflict_errors,
@@ -331,10 +331,10 @@ def _check_roots(stated: Stated, proven: Proven, said: Any) -> None:
     exact = stated.run.extras.get("root_values_exact") if of_search else [False] * len(said)
     if len(said) != stated.claim.X.shape[1]:
         raise WrongError("values of other root columns are stated")
+    if proven.by_root is None:
+        raise NotProvenError("it cannot judge root_values")
     try:
-        optima = root_optima(
-            stated.claim, np.array([np.nan if v is None else v for v in said]), stated.guard
-        )
+        optima = proven.by_root(np.array([np.nan if v is None else v for v in said]))
     except NotProvenError as error:
         raise NotProvenError("the values by root column are not verified") from error
     for j, (value, is_exact, found) in enumerate(zip(said, exact, optima, strict=True)):

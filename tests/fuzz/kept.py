@@ -540,6 +540,16 @@ CASES = {
         params={"leaf_penalty": 0.0},
         constraints={"min_samples_leaf": 2},
     ),
+    "open-among-trees-that-are-refused": Case(
+        key="threshold-search",
+        columns={"a": (1.0, 1.0, 3.0, 2.0)},
+        y=(2, 0, 3, 0),
+        depth=3,
+        encoding="raw",
+        params={"leaf_penalty": 0.03},
+        constraints={"max_features": 0},
+        weights=(1.0, 1.0, 1.0, 0.0),
+    ),
     "one-test-of-a-feature": Case(
         key="path-columns",
         columns={"a": ("p", "q", "r", "r")},
