@@ -27,10 +27,12 @@ from octcore.formulations.shared.question import in_copies, instance_of
 from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.parameters import FloatRange, check_all, fraction_in_words, unknown_name
 from octcore.search.near_optimal.instance import BORDER, Instance
+from octcore.search.near_optimal.shapes import Group, Shape, Shapes
 from octcore.search.near_optimal.tree_set import TreeGraph, TreeQuery, find_trees
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.tree import PathTree, heap
 from octcore.selection.near_optimal_export import Rows
+from octcore.selection.shapes import ThresholdRange, TreeShape, shape_words
 from octcore.serial import jsonable
 from octcore.solving.finish import finish
 from octcore.solving.prepare import Prepared, prepare
@@ -278,6 +280,52 @@ class NearOptimalTrees:
             if test(tree):
                 return First(tree, bound, n, True)
         return First(None, self.optimum - self.tolerance, n, True)
+
+    def shapes(self) -> tuple[TreeShape, ...]:
+        """The trees by shape: the columns asked at each place, whatever the thresholds.
+
+        The shape of the best tree comes first; of shapes that are as good that with most trees.
+
+        Raises
+        ------
+        TooLargeError
+            If there are more trees, or shapes, than can be told apart.
+        """
+        chosen, table, known = self._filter, self._instance.table, self._instance.thresholds
+        names = [self.encoding.names[j] for j in table.original]
+        group_of = self.encoding.groups[table.original]
+        found = []
+        for shape, group in self._shapes.groups(self._query.admits).items():
+            used = {int(group_of[column]) for column in shape.columns}
+            if not set(chosen.required) <= used or used & set(chosen.banned):
+                continue
+
+            def tree(group: Group = group) -> Tree:
+                return self._tree(self._shapes.tree(group))
+
+            def ranges(shape: Shape = shape, group: Group = group) -> tuple[ThresholdRange, ...]:
+                counted = self._shapes.by_threshold(group, self._query.admits)
+                parts = []
+                for place in shape.places():
+                    numbers = np.array(sorted(counted[place]))
+                    column, where = int(table.original[place[-1]]), ", ".join(place[:-1])
+                    counts = np.array([counted[place][n] for n in numbers.tolist()], object)
+                    name = self.encoding.names[column]
+                    values = known.value[numbers]
+                    parts.append(ThresholdRange(where, column, name, values, counts))
+                return tuple(parts)
+
+            columns = tuple(names[column] for column in sorted(shape.columns))
+            cost = self._instance.cost(*group.best[:2])
+            objective = self.optimum - float(self._in_rows(cost - self.graph.optimum))
+            words = shape_words(shape, names)
+            found.append(TreeShape(words, columns, group.count, objective, tree, ranges))
+        return tuple(sorted(found, key=lambda shape: (-shape.objective, -shape.count)))
+
+    @cached_property
+    def _shapes(self) -> Shapes:
+        free = TreeQuery(self.graph, None, gain=self._filter.gain)
+        return Shapes(self.graph.counter, free.listing, self._filter.gain)
 
     def sample(self, k: int, seed: int = 0) -> tuple[Tree, ...]:
         """Draw `k` trees with replacement, every tree equally likely."""

@@ -179,6 +179,10 @@ class Ground(Protocol):
         """
         ...
 
+    def shapes(self, node: Node, gain: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Trees with a split at the top by shape and errors: keys (see `walk_shapes`), counts."""
+        ...
+
     def mask(self, rows: bytes) -> np.ndarray:
         """Which of the lines of `shares` a subset is, boolean."""
         ...

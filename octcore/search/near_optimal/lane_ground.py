@@ -28,6 +28,7 @@ from octcore.search.near_optimal.lane_kernels import (
     make_scratch,
     sweep,
     walk_packs,
+    walk_shapes,
 )
 from octcore.search.univariate.lane_rows import Rows, restrict
 from octcore.search.univariate.lane_search import kernel_rows
@@ -318,13 +319,16 @@ class LaneGround(Held):
         shares: np.ndarray,
     ) -> None:
         """Solve packs until none is open."""
-        n_packs = 1 + PIECE // (len(scratch.pick) * max(1, own.rank.size))
-        goes_on = True
+        n_packs, goes_on = self._n_packs(own, scratch), True
         while goes_on:
             self.look_at_clock()
             goes_on = walk_packs(own, splits, terms, budget, scratch, asked, n_packs, grid, shares)
             if goes_on:
                 self.guard(self.scored)
+
+    def _n_packs(self, own: Rows, scratch: Scratch) -> int:
+        """Packs between two looks at the clock."""
+        return 1 + PIECE // (len(scratch.pick) * max(1, own.rank.size))
 
     def tops(self, node: Node) -> LaneTops:
         """The splits at the top of a node."""
@@ -342,6 +346,21 @@ class LaneGround(Held):
         grid = np.ascontiguousarray(weights)[None, :, :, None]
         self._walk(own, splits, terms, node.budget, scratch, SHARES, grid, part)
         shares[inside] += part
+
+    def shapes(self, node: Node, gain: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Trees with a split at the top by shape and errors; see `Ground`."""
+        own, terms = self._rows(node.rows), self._terms(node.depth, self.every, gain)
+        splits, _ = self._open(node, own, terms)
+        scratch = make_scratch(own, splits, terms, FAR)
+        keys, counts, goes_on = [], [], True
+        while goes_on:
+            n_packs = self._n_packs(own, scratch)
+            goes_on, tally = walk_shapes(own, splits, terms, node.budget, scratch, n_packs)
+            self.guard(self.scored)
+            keys.append(tally.key[tally.key >= 0])
+            counts.append(tally.amount[tally.key >= 0])
+        found, which = np.unique(np.concatenate(keys), return_inverse=True)
+        return found, np.bincount(which.ravel(), np.concatenate(counts), len(found))
 
     def _rows(self, rows: bytes) -> Rows:
         inside = self.mask(rows)

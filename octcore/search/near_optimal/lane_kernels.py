@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from octcore.kernels import inner, kernel
+from octcore.search.near_optimal.tally import add, ample, new_tally
 from octcore.search.univariate.lanes import (
     VECTOR_BYTES,
     more_classes,
@@ -392,8 +393,7 @@ def walk_packs(rows, splits, terms, budget, scratch, asked, n_packs, grid, share
         to ``shares[row, class]`` what trees predict, each as often as ``grid[0, leaves - 1, errors,
         0]`` says.  `TALLY` fills ``shares[split, variant]``, with the grid as scratch.
     """
-    unit, price, n_columns = terms.unit, terms.price, rows.sequence.shape[0]
-    lanes = len(scratch.pick)
+    n_columns, lanes = rows.sequence.shape[0], len(scratch.pick)
     totals = np.zeros((lanes, 2, terms.n_classes), np.int64)
     sizes, cost = np.zeros((lanes, 2), np.int64), np.zeros(2, np.int64)
     for _ in range(n_packs):
@@ -409,11 +409,8 @@ def walk_packs(rows, splits, terms, budget, scratch, asked, n_packs, grid, share
         for i in range(n_pick):
             j = scratch.pick[i]
             splits.open[j] = 0
+            _side_costs(splits, terms, scratch, i, j, cost)
             for s in range(2):
-                cost[s] = unit * splits.leaf[s, j] + price
-                for h in range(n_columns if terms.depth > 1 else 0):
-                    if scratch.errors[s, i, h] < FAR:
-                        cost[s] = min(cost[s], unit * scratch.errors[s, i, h] + 2 * price)
                 splits.cost[s, j] = cost[s]
             scratch.state[0] = min(scratch.state[0], cost[0] + cost[1])
             if asked == LEAST or cost[0] + cost[1] > budget:
@@ -423,6 +420,93 @@ def walk_packs(rows, splits, terms, budget, scratch, asked, n_packs, grid, share
                 _take_split(rows, splits, j, i, terms, budget, cost, totals[i], sizes[i], scratch,
                             asked, grid, shares)  # fmt: skip
     return True
+
+
+@kernel()
+def walk_shapes(rows, splits, terms, budget, scratch, n_packs):
+    """Count the trees with a split at the top by shape and errors, as far as some packs go.
+
+    A shape is the columns at the top and on both sides, n_columns for a leaf, in one number:
+    ``(top * (n_columns + 1) + left) * (n_columns + 1) + right``.
+
+    Returns
+    -------
+    tuple of (bool, Tally)
+        Whether packs are left, and trees by ``shape * n_errors + number of the errors``.
+    """
+    n_columns, n_errors = rows.sequence.shape[0], len(terms.values)
+    lanes, price = len(scratch.pick), terms.price
+    totals = np.zeros((lanes, 2, terms.n_classes), np.int64)
+    sizes, cost = np.zeros((lanes, 2), np.int64), np.zeros(2, np.int64)
+    most, high = np.zeros(2, np.int64), np.zeros(2, np.int64)
+    column = np.zeros((2, n_columns * n_errors + 1), np.int64)
+    number = np.zeros((2, n_columns * n_errors + 1), np.int64)
+    count = np.zeros((2, n_columns * n_errors + 1))
+    n_found, walked = np.zeros(2, np.int64), np.zeros(2, np.bool_)
+    tally = new_tally()
+    for _ in range(n_packs):
+        n_pick = _pick_pack(splits, terms, scratch, budget)
+        if n_pick == 0:
+            return False, tally
+        _mark_left(rows, splits, scratch, n_pick, totals, sizes)
+        for h in range(n_columns if terms.depth > 1 else 0):
+            _pass_column(rows, terms, h, n_pick, totals, sizes, scratch)
+        for i in range(n_pick):
+            j, bit = scratch.pick[i], np.uint16(1 << i)
+            splits.open[j] = 0
+            _side_costs(splits, terms, scratch, i, j, cost)
+            for s in range(2):
+                splits.cost[s, j] = cost[s]
+            if cost[0] + cost[1] > budget:
+                continue
+            for s in range(2):
+                most[s] = _most_errors(terms, splits, j, s, budget, cost) if terms.depth > 1 else -1
+                high[s] = 0 if most[s] < 0 else np.searchsorted(terms.values, most[s], side="right")
+                n_found[s] = 0
+                if terms.unit * splits.leaf[s, j] + price + cost[1 - s] <= budget:
+                    column[s, 0], number[s, 0] = n_columns, terms.of_errors[splits.leaf[s, j]]
+                    count[s, 0], n_found[s] = 1.0, 1
+            for h in range(n_columns):
+                for s in range(2):
+                    walked[s] = most[s] >= 0 and scratch.errors[s, i, h] <= most[s]
+                if not (walked[0] or walked[1]):
+                    continue
+                _add_stumps(
+                    rows, h, terms, scratch.masks, bit, totals[i], sizes[i], most, walked,
+                    scratch.found,
+                )  # fmt: skip
+                for s in range(2):
+                    for e in range(high[s] if walked[s] else 0):
+                        if scratch.found[s, e, 0] > 0.0:
+                            k = n_found[s]
+                            column[s, k], number[s, k] = h, e
+                            count[s, k] = scratch.found[s, e, 0]
+                            scratch.found[s, e, 0] = 0.0
+                            n_found[s] += 1
+            tally = ample(tally, min(n_found[0] * n_found[1], (n_columns + 1) ** 2 * n_errors))
+            all_errors = totals[i].sum() - max_sum(totals[i])
+            for a in range(n_found[0]):
+                for b in range(n_found[1]):
+                    errors = terms.values[number[0, a]] + terms.values[number[1, b]]
+                    leaves = 2 + (column[0, a] < n_columns) + (column[1, b] < n_columns)
+                    if terms.unit * errors + price * leaves > budget:
+                        continue
+                    if terms.gain and leaves == 2 and errors >= all_errors:
+                        continue
+                    shape = (splits.column[j] * (n_columns + 1) + column[0, a]) * (n_columns + 1)
+                    key = (shape + column[1, b]) * n_errors + terms.of_errors[errors]
+                    add(tally, key, splits.many[j] * count[0, a] * count[1, b])
+    return True, tally
+
+
+@inner()
+def _side_costs(splits, terms, scratch, i, j, cost):
+    """Least cost of both sides of split j in lane i."""
+    for s in range(2):
+        cost[s] = terms.unit * splits.leaf[s, j] + terms.price
+        for h in range(len(scratch.order) if terms.depth > 1 else 0):
+            if scratch.errors[s, i, h] < FAR:
+                cost[s] = min(cost[s], terms.unit * scratch.errors[s, i, h] + 2 * terms.price)
 
 
 @inner()

@@ -149,7 +149,7 @@ class Listing:
         for first in sorted(options):
             ways = options[first]
             if first == NO_SPLIT:
-                yield self._leaf(self.levels[level].nodes[node].rows), ways[0][0]
+                yield self.leaf(self.levels[level].nodes[node].rows), ways[0][0]
                 continue
             for threshold in range(first, first + ways[0][1].many):
                 yield from self._branches(threshold, ways)
@@ -177,7 +177,7 @@ class Listing:
         options = self.options(level, node, cell)
         option = pick(options, [o.count for o in options], source)
         if option.first == NO_SPLIT:
-            return self._leaf(self.levels[level].nodes[node].rows)
+            return self.leaf(self.levels[level].nodes[node].rows)
         left, right, _ = pick(option.pairs, [n for _, _, n in option.pairs], source)
         return Branch(
             option.first + source.randrange(option.many),
@@ -244,9 +244,9 @@ class Listing:
         rows, cells = self.levels[level].nodes[node].rows, list(wanted)
         for cell in cells:
             if cell[1] == 1 and self._is_leaf(level, node, cell):
-                yield self._leaf(rows), cell
+                yield self.leaf(rows), cell
         most = max(self._cost(cell) for cell in cells)
-        tops = self._tops_of(level, node)
+        tops = self.tops_of(level, node)
         for top in np.flatnonzero(tops.low <= most).tolist():
             found = [self._pairs(level, node, top, cell) for cell in cells]
             triples = np.concatenate([_expanded(pairs, k) for k, pairs in enumerate(found)])
@@ -254,26 +254,26 @@ class Listing:
             first = int(tops.first[top])
             for threshold in range(first, first + int(tops.many[top])) if len(triples) else ():
                 for left, right, k in triples.tolist():
-                    yield self._shallow_tree(rows, threshold, left, right), cells[k]
+                    yield self.shallow_tree(rows, threshold, left, right), cells[k]
 
     def _draw_bottom(self, level: int, node: int, cell: Cell, source: Random) -> PathTree:
         rows = self.levels[level].nodes[node].rows
         if cell[1] == 1:
-            return self._leaf(rows)
+            return self.leaf(rows)
         top = pick(*self._tally(level, node, cell), source)
-        tops, pairs = self._tops_of(level, node), self._pairs(level, node, top, cell)
+        tops, pairs = self.tops_of(level, node), self._pairs(level, node, top, cell)
         totals = np.cumsum(pairs.trees)
         k = int(np.searchsorted(totals, source.randrange(int(totals[-1])), side="right"))
         left, right = (int(first[k]) + source.randrange(int(many[k])) for first, many in pairs[:2])
         threshold = int(tops.first[top]) + source.randrange(int(tops.many[top]))
-        return self._shallow_tree(rows, threshold, left, right)
+        return self.shallow_tree(rows, threshold, left, right)
 
     def _tally(self, level: int, node: int, cell: Cell) -> tuple[list[int], list[int]]:
         """Tops of a bottom node with trees of a cell, and how many trees."""
         key = (level, node, cell)
         known = self._tallies.get(key)
         if known is None:
-            counts = self._tops_of(level, node).tally(cell[:2], self._share, self.counted.gain)
+            counts = self.tops_of(level, node).tally(cell[:2], self._share, self.counted.gain)
             exactly = [used_exactly([int(n) for n in vector])[cell[2]] for vector in counts]
             inside = [top for top, n in enumerate(exactly) if n]
             known = inside, [exactly[top] for top in inside]
@@ -283,7 +283,8 @@ class Listing:
     def _cost(self, cell: Cell) -> int:
         return self.instance.unit * cell[0] + self.instance.price * cell[1]
 
-    def _tops_of(self, level: int, node: int) -> Tops:
+    def tops_of(self, level: int, node: int) -> Tops:
+        """The splits at the top of a bottom node."""
         known = self._tops.get((level, node))
         if known is None:
             known = self.ground.tops(self.levels[level].nodes[node])
@@ -303,7 +304,7 @@ class Listing:
 
     def _find_pairs(self, level: int, node: int, top: int, cell: Cell) -> _Pairs:
         errors, size, mask = cell
-        tops = self._tops_of(level, node)
+        tops = self.tops_of(level, node)
         own, first = int(self.required[tops.first[top]]), int(tops.first[top])
         gains = errors < self.levels[level].leaf_errors[node] or not self.counted.gain or size > 2
         if own & ~mask or not self.usable[first] or not gains:
@@ -323,7 +324,7 @@ class Listing:
         key = (level, node, top)
         known = self._sides.get(key)
         if known is None:
-            tops = self._tops_of(level, node)
+            tops = self.tops_of(level, node)
             left, right = tops.stumps(top)
             leaf = tops.leaf[:, top].tolist()
             known = self._side(left, leaf[0]), self._side(right, leaf[1])
@@ -353,18 +354,19 @@ class Listing:
             self._sides.clear()
             self._kept_pairs.clear()
 
-    def _shallow_tree(self, rows: bytes, top: int, left: int, right: int) -> PathTree:
+    def shallow_tree(self, rows: bytes, top: int, left: int, right: int) -> PathTree:
+        """Tree of a threshold and those on its sides, `NO_SPLIT` for a leaf."""
         below = [
-            self._leaf(side) if threshold == NO_SPLIT else self._stump(side, threshold)
+            self.leaf(side) if threshold == NO_SPLIT else self._stump(side, threshold)
             for side, threshold in zip(self.ground.sides(rows, top), (left, right), strict=True)
         ]
         return Branch(top, below[0], below[1])
 
     def _stump(self, rows: bytes, threshold: int) -> Branch:
         left, right = self.ground.sides(rows, threshold)
-        return Branch(threshold, self._leaf(left), self._leaf(right))
+        return Branch(threshold, self.leaf(left), self.leaf(right))
 
-    def _leaf(self, rows: bytes) -> Leaf:
+    def leaf(self, rows: bytes) -> Leaf:
         """Leaf of the heaviest class, the first of equal ones."""
         return Leaf(int(self.ground.weights(rows)[0].argmax()))
 

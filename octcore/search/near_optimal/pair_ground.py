@@ -260,6 +260,32 @@ class PairGround(Held):
             chosen, weights, np.zeros((2, 2, n)), np.zeros(len(self.weight), np.int64), shares,
         )  # fmt: skip
 
+    def shapes(self, node: Node, gain: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Trees with a split at the top by shape and errors; see `Ground`."""
+        tops, i = self.tops(node), self.instance
+        place, base = i.thresholds.place, i.table.n_columns + 1
+        weight, _ = self.weights(node.rows)
+        all_errors = int(weight.sum() - weight.max())
+        keys = [np.zeros(0, np.int64)]
+        for k, first in enumerate(tops.first):
+            sides = []
+            for s, stumps in enumerate(tops.stumps(k)):
+                leaf = tops.leaf[s, k]
+                keep = stumps.errors < leaf if gain else np.ones(len(stumps.errors), bool)
+                columns = np.append(place[stumps.first[keep]], base - 1)
+                sides.append((columns, np.append(stumps.errors[keep], leaf)))
+            (left, e), (right, f) = sides
+            errors = e[:, None] + f
+            leaves = 2 + (left < base - 1)[:, None] + (right < base - 1)
+            inside = i.unit * errors + i.price * leaves <= node.budget
+            if gain:
+                inside &= (leaves > 2) | (errors < all_errors)
+            a, b = np.nonzero(inside)
+            shape = (place[first] * base + left[a]) * base + right[b]
+            keys.append(shape * len(self.values) + self.number[errors[a, b]])
+        found, counts = np.unique(np.concatenate(keys), return_counts=True)
+        return found, counts.astype(float)
+
     def scan(
         self,
         subset: np.ndarray,

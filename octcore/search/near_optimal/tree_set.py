@@ -182,7 +182,7 @@ class TreeQuery:
     def cells(self) -> dict[Cell, int]:
         """Number of trees by errors, leaves and required features tested (all of them)."""
         asked = self._asked_cells().items()
-        return {cell: n for cell, n in sorted(asked) if self._admits(cell[0], cell[1])}
+        return {cell: n for cell, n in sorted(asked) if self.admits(cell[0], cell[1])}
 
     @property
     def count(self) -> int:
@@ -206,7 +206,7 @@ class TreeQuery:
             column: n
             for column, by_cell in self.counted.roots.items()
             if (n := sum(self._used(vector) for cell, vector in by_cell.items()
-                         if self._admits(*cell)))
+                         if self.admits(*cell)))
         }  # fmt: skip
 
     def features(self, features: list[int]) -> dict[int, int]:
@@ -218,7 +218,7 @@ class TreeQuery:
         totals = [0] * (len(features) + 1)
         for by_cell in counted.roots.values():
             for cell, vector in by_cell.items():
-                if self._admits(*cell):
+                if self.admits(*cell):
                     for k in range(len(totals)):
                         totals[k] += self._used(vector[k * width : (k + 1) * width])
         return {f: totals[0] - totals[k + 1] for k, f in enumerate(features)}
@@ -252,7 +252,7 @@ class TreeQuery:
                 self.counted if base.shape[1] == 1 else counter.count(base[:, v : v + 1], self.gain)
             )
             sign = -1 if v.bit_count() % 2 else 1
-            total += sign * class_shares(counter, counted, self._admits)
+            total += sign * class_shares(counter, counted, self.admits)
         return total / max(1, self.count)
 
     def _asked_cells(self) -> dict[Cell, int]:
@@ -275,7 +275,8 @@ class TreeQuery:
     def _used(self, vector: list[int]) -> int:
         return used_exactly(vector)[-1]
 
-    def _admits(self, errors: int, leaves: int) -> bool:
+    def admits(self, errors: int, leaves: int) -> bool:
+        """Whether trees with so many errors and leaves are in."""
         if leaves > self.max_leaves:
             return False
         if self.margin is None:

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from octcore.search.near_optimal.instance import make_instance
+from octcore.search.near_optimal.shapes import Shapes
 from octcore.search.near_optimal.tree_set import (
     COUNTING,
     LANES,
@@ -48,3 +49,4 @@ def compile_part(part: str) -> None:
         if kind != COUNTING.partition(":")[2]:
             found.count_shares()
             next(found.in_order())
+            Shapes(graph.counter, found.listing, False)

@@ -1,0 +1,93 @@
+"""Near-optimal trees by shape: which columns are asked where, and how far thresholds may move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from octcore.search.near_optimal.shapes import Shape
+from octcore.serial import jsonable
+from octcore.tree.tree import Tree
+
+LEAF = "leaf"
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdRange:
+    """The thresholds that the trees of a shape have for one column at one place."""
+
+    where: str
+    """Turns from the root down to it, as "left, right"; empty at the root."""
+    column: int
+    name: str
+    """`column`, `name`: of the encoding."""
+    thresholds: np.ndarray
+    """Those that some tree uses, ascending, shape ``(n,)``."""
+    counts: np.ndarray
+    """Trees with each of them, shape ``(n,)``."""
+
+    @property
+    def low(self) -> float:
+        """Smallest threshold."""
+        return float(self.thresholds[0])
+
+    @property
+    def high(self) -> float:
+        """Largest threshold."""
+        return float(self.thresholds[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class TreeShape:
+    """All good trees that ask the same columns at the same places, whatever the thresholds.
+
+    Splits one after the other, each but the last with a leaf beside it, are one shape in whatever
+    order they are asked: they ask for a conjunction.
+    """
+
+    words: str
+    """The columns: ``a + b`` one after the other, ``a (b | c)`` with more on both sides."""
+    columns: tuple[str, ...]
+    """Encoded columns that it asks, in the order of the encoding."""
+    count: int
+    """Exact number of trees."""
+    objective: float
+    """Of the best one."""
+    _tree: Callable[[], Tree]
+    _ranges: Callable[[], tuple[ThresholdRange, ...]]
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The best of its trees."""
+        return self._tree()
+
+    @cached_property
+    def ranges(self) -> tuple[ThresholdRange, ...]:
+        """Thresholds of every column at every place, from the root down; found when asked for."""
+        return self._ranges()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        return jsonable(
+            {
+                "words": self.words,
+                "columns": self.columns,
+                "count": self.count,
+                "objective": self.objective,
+                "tree": self.tree.to_dict(),
+                "ranges": [vars(part) for part in self.ranges],
+            }
+        )
+
+
+def shape_words(shape: Shape, names: list[str]) -> str:
+    """Say which columns a shape asks; `names` are those of the columns of the table."""
+    if not shape.chain:
+        return LEAF
+    chain = " + ".join(names[column] for column in shape.chain)
+    parts = " | ".join(shape_words(part, names) for part in shape.below)
+    return f"{chain} ({parts})" if parts else chain
