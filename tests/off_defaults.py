@@ -15,6 +15,7 @@ BY_NAME: dict[str, Any] = {
     "forbidden_features": ("smiling",),
     "root_feature": "head shape",
     "forbidden_pairs": (("head shape", "holding"),),
+    "monotone": {"head shape": "up"},
     "min_recall": {1: 0.1},
     "class_weight": {0: 2.0, 1: 1.0},
 }

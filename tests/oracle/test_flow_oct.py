@@ -79,7 +79,7 @@ def test_value_row_closes_the_root():
     strong, recorder, _ = run(make_problem(X, y, 3, 2, {"leaf_penalty": 0.02, "value_row": True}))
     assert strong.root_bound == pytest.approx(recorder.objective, abs=1e-6)
     assert plain.root_bound > strong.root_bound
-    assert len(strong.extras["root_values"]) == 6
+    assert len(strong.values["root_values"]) == 6
 
 
 def test_worked_example():

@@ -10,7 +10,7 @@ import octcore
 @pytest.mark.parametrize("name", ["iris", "monks-1"])
 def test_every_step_is_the_optimum_of_its_penalties(name: str) -> None:
     data = octcore.load_sample(name)
-    path = octcore.penalty_path(data, depth=2)
+    path = octcore.penalty_path(data, "QT-5", depth=2)
     on_path = [step for step in path.steps if step.low is not None]
     assert on_path[0].high is None
     assert on_path[-1].low == 0.0
