@@ -476,7 +476,9 @@ def draw(rng: np.random.Generator, key: str) -> Case:
     constraints = draw_constraints(rng, allowed, columns, y)
     settings = draw_settings(rng, key)
     labels = sorted(set(y.tolist()))
-    if key not in {"penalty-path"} and not set(constraints) & ABOUT_SHARES and rng.random() < 0.4:
+    # The plain search takes no rows that leaf sizes do not count, as those of costs.
+    takes_costs = key not in {"penalty-path", "plain-search"}
+    if takes_costs and not set(constraints) & ABOUT_SHARES and rng.random() < 0.4:
         settings |= draw_task(rng, labels)
     total = float(n if weights is None else sum(weights))
     unit = 1.0 if weights is None else min((w for w in weights if w > 0), default=1.0)
