@@ -58,8 +58,8 @@ def _uncoupled(
     claim: Claim, value: Value, task: Task, sheet: Sheet, cutoff: float
 ) -> tuple[float, str]:
     """Least cost, or the cutoff, and how it was found; the task is that on all columns."""
-    n_sets, _ = next(_feature_sets(claim))
-    if n_sets == 1:
+    n_sets, first = next(_feature_sets(claim))
+    if n_sets == 1 and len(_columns(claim, first)) == len(claim.columns):
         return _least_on(claim, task, sheet, cutoff), CUTS
     # Where features are limited: first as if they were not.
     if cutoff < np.inf and _least_on(claim, task, sheet, cutoff) >= cutoff:

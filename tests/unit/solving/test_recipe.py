@@ -30,7 +30,7 @@ def iris() -> DataChoice:
     return DataChoice(sample="iris", target=info.target, kinds=dict(info.kinds))
 
 
-ABOUT_SHARES = frozenset({"min_recall", *FAIRNESS})
+ABOUT_SHARES = frozenset({"min_recall", "monotone", *FAIRNESS})
 
 
 def test_python_recipe_is_valid_and_carries_the_settings(iris):
