@@ -61,7 +61,7 @@ class Group(NamedTuple):
     """The trees of a shape: the orders in which its columns are asked, by number, and counts."""
 
     members: tuple[int, ...]
-    count: int
+    count: int  # pyright: ignore[reportIncompatibleMethodOverride]
     best: tuple[int, int, int]
     """Errors and leaves of the best tree, and the member that it belongs to."""
 

@@ -68,7 +68,7 @@ class Entries(NamedTuple):
     errors: np.ndarray
     leaves: np.ndarray
     cost: np.ndarray
-    count: np.ndarray
+    count: np.ndarray  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 @kernel()
