@@ -1,0 +1,97 @@
+"""Good trees by shape, and the first that passes a test, against the list of all good trees."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import octcore
+from octcore.selection.near_optimal import NearOptimalTrees
+from octcore.tree.tree import Tree
+
+Shape = tuple[tuple[int, ...], tuple["Shape", ...]]
+
+
+@pytest.fixture(scope="module", params=[("raw", 2), ("QT-3", 3)], ids=str)
+def good(request: pytest.FixtureRequest) -> NearOptimalTrees:
+    encoding, depth = request.param
+    data = octcore.load_sample("iris")
+    params = {"leaf_penalty": 0.01}
+    return octcore.near_optimal(data, encoding, depth, params=params, tolerance=0.02)
+
+
+def shape_of(tree: Tree, node: int = 1) -> Shape:
+    """Columns asked one after the other, and what is asked where both sides go on."""
+    if node in tree.labels:
+        return (), ()
+    column, sides = tree.splits[node].features[0], (2 * node, 2 * node + 1)
+    inner = [side for side in sides if side not in tree.labels]
+    if len(inner) == 2:
+        return (column,), tuple(shape_of(tree, side) for side in sides)
+    if not inner:
+        return (column,), ()
+    chain, below = shape_of(tree, inner[0])
+    return tuple(sorted((column, *chain))), below
+
+
+def test_every_tree_has_one_shape(good: NearOptimalTrees) -> None:
+    trees = list(good.walk())
+    told = Counter(shape_of(tree) for tree in trees)
+    shapes = good.shapes()
+    assert sum(shape.count for shape in shapes) == good.count == len(trees)
+    assert sorted(shape.count for shape in shapes) == sorted(told.values())
+    best: dict[Shape, float] = {}
+    for tree in trees:
+        best.setdefault(shape_of(tree), good.objective(tree))
+    for shape in shapes:
+        own = shape_of(shape.tree)
+        assert shape.count == told[own]
+        assert shape.objective == pytest.approx(best[own], abs=1e-12)
+        assert good.objective(shape.tree) == pytest.approx(shape.objective, abs=1e-12)
+
+
+def test_thresholds_of_a_shape_are_those_of_its_trees(good: NearOptimalTrees) -> None:
+    shape = good.shapes()[0]
+    own = shape_of(shape.tree)
+    used = Counter(
+        (split.features[0], split.threshold)
+        for tree in good.walk()
+        if shape_of(tree) == own
+        for split in tree.splits.values()
+    )
+    told: Counter[tuple[int, float]] = Counter()
+    for part in shape.ranges:
+        assert (np.diff(part.thresholds) > 0).all()
+        assert part.low == part.thresholds[0]
+        assert part.high == part.thresholds[-1]
+        for threshold, count in zip(part.thresholds, part.counts, strict=True):
+            told[part.column, float(threshold)] += int(count)
+    assert told == used
+
+
+def test_the_first_that_passes(good: NearOptimalTrees) -> None:
+    def passes(tree: Tree) -> bool:
+        return len(tree.used_features) > 2
+
+    trees = list(good.walk())
+    truth = next((tree for tree in trees if passes(tree)), None)
+    found = good.first(passes)
+    assert found.tree == truth
+    if truth is not None:
+        assert found.bound == pytest.approx(good.objective(truth))
+    none = good.first(lambda tree: False)
+    assert none.tree is None
+    assert none.bound == pytest.approx(good.optimum - good.tolerance)
+    short = good.first(lambda tree: False, most=3)
+    assert short.tree is None
+    assert short.bound == pytest.approx(good.objective(trees[3]))
+    apart = {tree.predict_codes(good.prepared.problem.X).tobytes() for tree in trees}
+    seen: list[bytes] = []
+    good.first(
+        lambda tree: seen.append(tree.predict_codes(good.prepared.problem.X).tobytes()) or False,
+        distinct="partition",
+    )
+    assert set(seen) == apart
+    assert len(seen) <= len(trees)
