@@ -14,7 +14,7 @@ from typing import Any
 from octcore.errors import OctError
 from octcore.tree.tree import Tree
 from octcore.verification.base import Guard, NotProvenError, WrongError
-from octcore.verification.claim import Claim, Routed, route
+from octcore.verification.claim import Claim, Routed, broken_rules, route
 
 SHARE = 1e-6
 """Relative distance of two objectives that count as one."""
@@ -51,7 +51,13 @@ def _checked(claim: Claim, guard: Guard, worth: Callable[[Claim, Routed], float]
     guard.expects(estimate)
     for step in steps:
         if isinstance(step, Tree):
-            value = worth(replace(claim, tree=step), route(step, claim.X))
+            other, routed = replace(claim, tree=step), route(step, claim.X)
+            try:
+                value = worth(other, routed)
+            except WrongError as error:  # a tree that may not be refutes nothing
+                raise NotProvenError(f"its search meets a tree that is none: {error}") from error
+            if broken := broken_rules(other, routed, guard):
+                raise NotProvenError(f"its search meets a tree that is none: {broken[0]}")
             if value < claim.bound - SHARE * abs(claim.bound):
                 raise WrongError(
                     f"the bound {claim.bound:.9g} is claimed, a tree of objective {value:.9g} "
