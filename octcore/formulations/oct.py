@@ -37,8 +37,8 @@ from octcore.formulations.shared.error_weights import (
 from octcore.formulations.shared.rows import linear
 from octcore.formulations.shared.tree_sets import TreeSets
 from octcore.formulations.shared.univariate import (
+    drop_idle_splits,
     smallest_step,
-    tidy,
     weight_unit,
     with_best_labels,
 )
@@ -320,7 +320,7 @@ class OCT:
                 terminal = terminals.rightmost_terminal(node, sets.depth)
                 labels[node] = int(c[terminal - len(sets.L)].argmax())
         tree = Tree(splits, labels, problem.n_features, problem.n_classes)
-        tree = tidy(with_best_labels(tree, problem), problem)
+        tree = drop_idle_splits(with_best_labels(tree, problem), problem)
         return metrics.centre_thresholds(tree, problem.X)
 
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:

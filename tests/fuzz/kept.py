@@ -371,6 +371,16 @@ CASES = {
         depth=1,
         params={"split_weight": 0.6},
     ),
+    "a-split-of-the-solver-that-parts-nothing": Case(
+        key="flow-oct",
+        columns={"f0": ("b", "a", "a"), "f1": ("b", "a", "b")},
+        y=(0, 1, 2),
+        depth=3,
+        encoding="one-hot",
+        params={"leaf_penalty": 0.0031889895938234307},
+        constraints={"root_feature": "f1"},
+        settings={"warm_start": "none"},
+    ),
     "three-leaves": Case(
         key="flow-oct",
         columns={"a": (0, 0, 1, 1), "b": (0, 1, 0, 1)},

@@ -259,8 +259,9 @@ def with_best_labels(tree: Tree, problem: Problem) -> Tree:
 def read_splits(
     feature_of: Callable[[int], int | None], label_of: Callable[[int], int], problem: Problem
 ) -> Tree:
-    """Decode a tree, relabel its leaves where that is allowed, and tidy it."""
-    return tidy(with_best_labels(decode(feature_of, label_of, problem), problem), problem)
+    """Decode a tree and relabel its leaves where that is allowed, without idle splits."""
+    tree = decode(feature_of, label_of, problem)
+    return drop_idle_splits(with_best_labels(tree, problem), problem)
 
 
 def drop_idle_splits(tree: Tree, problem: Problem) -> Tree:

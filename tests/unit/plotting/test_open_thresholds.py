@@ -79,7 +79,7 @@ def test_those_that_watch_are_told_what_is_open(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Recorder, "PROGRESS_SECONDS", 0.0)
     monkeypatch.setattr(engine, "LIVE_SECONDS", 0.0)
     monkeypatch.setattr(engine, "LIVE_SHARE", 0.0)
-    data = octcore.load_sample("wine")
+    data = octcore.load_sample("wdbc")  # takes long enough to be looked at
     run = octcore.solve(data, depth=3, params={"leaf_penalty": 0.01}, verify=False)
     events = [Event.from_dict(json.loads(json.dumps(e.to_dict()))) for e in run.trace.events]
     told = [e.details["open"] for e in events if "open" in e.details]
