@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
 from unittest import mock
 
 from octcore import kernels
+from octcore.search.univariate import search
 
 
 @contextmanager
@@ -22,4 +24,23 @@ def without_kernels() -> Iterator[None]:
         prepare_later=lambda *names: None,
         require=require,
     ):
+        yield
+
+
+@contextmanager
+def answered_by(kind: str) -> Iterator[None]:
+    """Let one kind of kernels answer wherever it can; "auto" leaves the choice to the search."""
+    most = {"bits": 10**9, "lanes": -1}.get(kind)
+    with ExitStack() as stack:
+        for name in () if most is None else ("BITS_EACH", "MOST_BITS"):
+            stack.enter_context(mock.patch.object(search, name, most))
+        if kind == "plain":
+            nothing_compiled = SimpleNamespace(
+                are_ready=lambda *names: False,
+                prepare_later=lambda *names: None,
+                require=kernels.require,
+            )
+            stack.enter_context(mock.patch.object(search, "kernels", nothing_compiled))
+        elif kind != "auto":
+            stack.enter_context(mock.patch.object(search.plain, "suits", return_value=False))
         yield

@@ -19,6 +19,8 @@ SECONDS = 300.0
 """Far beyond what a tiny case needs, so that a busy machine fails none."""
 STOPPED = "stopped"
 """Setting of a case: how often the solve may ask whether it was stopped before it was."""
+KERNELS = "kernels"
+"""Setting of a case: which kind of kernels of the exact search answers wherever it can."""
 NEIGHBOURS = "neighbours"
 """Kind of cases that come out of a file."""
 
@@ -131,6 +133,7 @@ class Case:
             **self.settings,
             **others,
         }
+        asked.pop(KERNELS, None)
         if STOPPED in asked:
             asked["cancel"] = Countdown(asked.pop(STOPPED))
         return octcore.solve(self.data(), **asked)

@@ -303,6 +303,7 @@ CASES = {
         params={"leaf_penalty": 0.005066424560546875},
         constraints={"min_samples_leaf": 4},
         weights=(2368.0, 83.0, 10077.0, 3148.0, 8979.0, 346.0, 1363.0, 5722.0, 682.0),
+        settings={"kernels": "lanes"},
     ),
     "sums-of-fifty-bits": Case(
         key="threshold-search",
@@ -313,6 +314,7 @@ CASES = {
         params={"leaf_penalty": 0.1},
         constraints={"root_feature": "f1"},
         weights=(2.99999, 1.00002, 3.00001, 2.00002, 2.99999),
+        settings={"kernels": "lanes"},
     ),
     "the-chosen-root-of-a-tie-is-lost": Case(
         key="path-search",
@@ -445,6 +447,7 @@ CASES = {
         encoding="raw",
         params={"leaf_penalty": 0.01},
         constraints={"min_samples_leaf": 2},
+        settings={"kernels": "lanes"},
     ),
     "two-columns-share-a-pack": Case(
         key="threshold-search",
@@ -457,6 +460,7 @@ CASES = {
         encoding="raw",
         params={"leaf_penalty": 0.1},
         kind="numbers",
+        settings={"kernels": "lanes"},
     ),
     "more-thresholds-than-lanes": Case(
         key="threshold-search",
@@ -549,6 +553,7 @@ CASES = {
         encoding="raw",
         params={"leaf_penalty": 0.0},
         constraints={"min_samples_leaf": 2},
+        settings={"kernels": "lanes"},
     ),
     "open-among-trees-that-are-refused": Case(
         key="threshold-search",

@@ -6,22 +6,18 @@ not at all or twice where leaf sizes are counted, and every number of leaves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
-from octcore import kernels
 from octcore.search.univariate import search
 from octcore.search.univariate.by_leaves import optimal_by_leaves
 from octcore.search.univariate.question import Answer, Question, Report
 from octcore.tasks import COSTS, task_of
 from octcore.tree.tree import Tree
+from tests.fuzz.adapter import answered_by
 from tests.fuzz.case import Case
 from tests.fuzz.failure import must
 from tests.fuzz.rows import KINDS, LABELS, WEIGHTS, draw_binary, draw_labels, draw_weights
@@ -166,25 +162,6 @@ class Truth:
 
 
 # What it has to be
-
-
-@contextmanager
-def answered_by(kind: str) -> Iterator[None]:
-    """Let one kind of kernels answer wherever it can; "auto" leaves the choice to the search."""
-    most = {"bits": 10**9, "lanes": -1}.get(kind)
-    with ExitStack() as stack:
-        for name in () if most is None else ("BITS_EACH", "MOST_BITS"):
-            stack.enter_context(mock.patch.object(search, name, most))
-        if kind == "plain":
-            nothing_compiled = SimpleNamespace(
-                are_ready=lambda *names: False,
-                prepare_later=lambda *names: None,
-                require=kernels.require,
-            )
-            stack.enter_context(mock.patch.object(search, "kernels", nothing_compiled))
-        elif kind != "auto":
-            stack.enter_context(mock.patch.object(search.plain, "suits", return_value=False))
-        yield
 
 
 def check(case: Case) -> None:

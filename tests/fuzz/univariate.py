@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import octcore
-from tests.fuzz.adapter import without_kernels
-from tests.fuzz.case import NEIGHBOURS, STOPPED, Case
+from tests.fuzz.adapter import answered_by, without_kernels
+from tests.fuzz.case import KERNELS, NEIGHBOURS, STOPPED, Case
 from tests.fuzz.claims import check_verification
 from tests.fuzz.failure import Failure, must
 from tests.fuzz.rows import (
@@ -386,6 +386,11 @@ def check_root_values(case: Case, values: Mapping[str, Any], truth: Expected) ->
 
 def check(case: Case) -> None:
     """Solve a case and compare everything with the referee; raises Failure."""
+    with answered_by(case.settings.get(KERNELS, "auto")):
+        _check(case)
+
+
+def _check(case: Case) -> None:
     if case.key == "penalty-path":
         check_path(case)
         return
@@ -571,9 +576,13 @@ def draw_task(rng: np.random.Generator, classes: list[int]) -> dict[str, Any]:
 
 def draw_settings(rng: np.random.Generator, key: str) -> dict[str, Any]:
     """Draw whether there are starts, and what ends a solve before its proof, if anything."""
+    settings: dict[str, Any] = {}
+    if key in {"path-search", "threshold-search", "penalty-path"} and rng.random() < 0.6:
+        settings[KERNELS] = str(rng.choice(["lanes", "bits"]))
     if key == "penalty-path":
-        return {}
-    settings: dict[str, Any] = {"warm_start": "none"} if rng.random() < 0.3 else {}
+        return settings
+    if rng.random() < 0.3:
+        settings["warm_start"] = "none"
     if key == "plain-search":
         settings["formulation"] = "threshold-search"
     if rng.random() < 0.15:
