@@ -20,9 +20,10 @@ from octcore.errors import SettingsError
 from octcore.selection.binarization import binarization_path
 from octcore.selection.penalty_path import penalty_path
 from octcore.solving.settings import DEPTH, ENCODING, SEED, TEST_SIZE, TIME_LIMIT
+from octcore.tasks import TASK
 
 BINARIZATION = (replace(DEPTH, default=3), TIME_LIMIT, replace(TEST_SIZE, default=0.25), SEED)
-SETTINGS = (ENCODING, replace(DEPTH, default=3), TIME_LIMIT, TEST_SIZE, SEED)
+SETTINGS = (ENCODING, replace(DEPTH, default=3), TIME_LIMIT, TEST_SIZE, SEED, *TASK)
 
 
 def add_commands(commands: Any) -> None:

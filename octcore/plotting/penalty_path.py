@@ -19,8 +19,10 @@ class PathPoint:
 
     leaves: int
     accuracy: float
+    """Or 1 minus the mean cost, where answers have costs."""
     test_accuracy: float | None
-    """On the held-out rows."""
+    """The same on the held-out rows."""
+    has_costs: bool
     low: float | None
     high: float | None
     """`low`, `high`: range of the leaf penalty for which this tree is optimal; both None when for
@@ -57,7 +59,9 @@ def penalty_path_data(paths: Mapping[str, PenaltyPath]) -> PathRecord:
 
 
 def _point(step: PathStep) -> PathPoint:
-    return PathPoint(step.leaves, step.accuracy, step.test_accuracy, step.low, step.high)
+    has_costs = step.mean_cost is not None
+    tested = 1 - step.test_mean_cost if step.test_mean_cost is not None else step.test_accuracy
+    return PathPoint(step.leaves, step.accuracy, tested, has_costs, step.low, step.high)
 
 
 def penalty_path_figure(
@@ -89,7 +93,8 @@ def penalty_path_figure(
             )
     _ring(figure, record, selected, palette)
     figure.update_xaxes(title_text="leaves", dtick=1)
-    figure.update_yaxes(title_text="accuracy", tickformat=".0%")
+    has_costs = any(p.has_costs for points in record.values() for p in points)
+    figure.update_yaxes(title_text="1 - mean cost" if has_costs else "accuracy", tickformat=".0%")
     return figure
 
 

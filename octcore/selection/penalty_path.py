@@ -20,7 +20,7 @@ from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.search.univariate.by_leaves import optimal_by_leaves, penalty_breakpoints
 from octcore.serial import jsonable
 from octcore.solving.prepare import Prepared, prepare
-from octcore.solving.settings import check_settings
+from octcore.solving.settings import check_settings, class_weights
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
@@ -34,15 +34,28 @@ class PathStep:
 
     leaves: int
     """Number of leaves of the tree."""
-    accuracy: float
-    """Weighted training accuracy, by routing."""
+    accuracy: float | None
+    """Weighted share of the training rows with a class that have the right one, by routing; None
+    where all are left to a person."""
     test_accuracy: float | None
-    """Accuracy on the held-out rows."""
+    """The same of the held-out rows."""
     low: float | None
     high: float | None
     """`low`, `high`: the tree is optimal for leaf penalties in ``[low, high]``; both None when
     another tree is at least as good for every penalty.  `high` None alone means no upper end."""
     tree: Tree
+    mean_cost: float | None = None
+    """Weighted mean cost of a training row, where answers have costs."""
+    test_mean_cost: float | None = None
+    """Mean cost of a held-out row."""
+
+    @property
+    def worth(self) -> float:
+        """What a leaf's price is taken from: 1 minus the mean cost, which is the accuracy."""
+        if self.mean_cost is not None:
+            return 1.0 - self.mean_cost
+        assert self.accuracy is not None
+        return self.accuracy
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +87,14 @@ class PenaltyPath:
                     "leaves": step.leaves,
                     "accuracy": step.accuracy,
                     "test_accuracy": step.test_accuracy,
+                    "mean_cost": step.mean_cost,
+                    "test_mean_cost": step.test_mean_cost,
                     "penalty_from": step.low,
                     "penalty_to": step.high,
                 }
                 for step in self.steps
             ]
-        )
+        ).dropna(axis="columns", how="all")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -115,6 +130,8 @@ def penalty_path(
     test_size: float = 0.0,
     seed: int = 0,
     cancel: Callable[[], bool] | None = None,
+    costs: Mapping[Any, Mapping[Any, float]] | str | None = None,
+    refer: float | None = None,
 ) -> PenaltyPath:
     """Find the optimal tree for every number of leaves and the breakpoints of the penalty.
 
@@ -136,6 +153,8 @@ def penalty_path(
         Of the split.
     cancel : callable or None
         Asked often; a true answer ends the search.
+    costs, refer
+        What answers cost, as for `octcore.solve`; the trees are those of least mean cost.
 
     Raises
     ------
@@ -152,11 +171,14 @@ def penalty_path(
         time_limit=time_limit,
         test_size=test_size,
         seed=seed,
+        costs=costs,
+        refer=refer,
     )
     refuse_coupled(settings.constraints.active, "The best tree of every size cannot be searched")
     start = time.perf_counter() - kernels.spent()
     prepared = prepare(data, settings)
-    asked = question_of(prepared.problem, UnivariateObjective(prepared.problem))
+    objective = UnivariateObjective(prepared.problem)
+    asked = question_of(prepared.problem, objective)
     optima = optimal_by_leaves(asked, cancel, settings.time_limit)
     if not optima:
         raise SettingsError(
@@ -166,28 +188,34 @@ def penalty_path(
     steps: list[PathStep] = []
     for optimum in optima:
         span = ranges.get(optimum.leaves)
-        step = _step(prepared, optimum.tree)
-        if steps and step.accuracy <= steps[-1].accuracy + TIE:
+        step = _step(prepared, objective, optimum.tree)
+        if steps and step.worth <= steps[-1].worth + TIE:
             continue
         if span is not None:
-            high = None if np.isinf(span.high) else span.high
-            step = replace(step, low=span.low, high=high)
+            # the search takes shares of the weight with all copies
+            share = objective.weight_right / objective.total_weight
+            high = None if np.isinf(span.high) else share * span.high
+            step = replace(step, low=share * span.low, high=high)
         steps.append(step)
     seconds = time.perf_counter() - kernels.spent() - start
     return PenaltyPath(tuple(steps), prepared.encoding, settings.depth, seconds)
 
 
-def _step(prepared: Prepared, tree: Tree) -> PathStep:
-    problem, test = prepared.problem, prepared.test
-    test_accuracy = None
+def _step(prepared: Prepared, objective: UnivariateObjective, tree: Tree) -> PathStep:
+    tree = tree.named(prepared.task.answers, prepared.encoding.names)
+    train, test = prepared.train, prepared.test
+    weights = class_weights(prepared.settings.constraints, train.codes, train.classes)
+    mean_cost = test_accuracy = test_cost = None
+    if not prepared.task.is_errors:
+        mean_cost = 1.0 - objective.of(tree) - float(objective.price) * tree.n_leaves
     if test is not None and test.y is not None:
         X = prepared.encoding.transform(test.frame)
-        test_accuracy = metrics.accuracy(tree, X, test.y)
-    return PathStep(
-        tree.n_leaves,
-        metrics.accuracy(tree, problem.X, problem.y, problem.weights),
-        test_accuracy,
-        None,
-        None,
-        tree.named(prepared.train.classes, prepared.encoding.names),
+        test_accuracy = metrics.accuracy(tree, X, test.codes)
+        if mean_cost is not None:
+            test_cost = prepared.task.mean_cost(test.codes, tree.predict_codes(X))
+    accuracy = metrics.accuracy(
+        tree, prepared.encoding.transform(train.frame), train.codes, weights
     )
+    step = PathStep(tree.n_leaves, accuracy, test_accuracy, None, None, tree, mean_cost, test_cost)
+    nobody = [name for name in ("accuracy", "test_accuracy") if getattr(step, name) is not None]
+    return replace(step, **{name: None for name in nobody if np.isnan(getattr(step, name))})

@@ -112,6 +112,12 @@ def make_problem(
     task = task_of(settings.costs, settings.refer, train.classes)
     _refuse_dear(task)
     copies = None if task.is_errors else task.copies(train.codes, weights)
+    if copies is not None and not copies.weight.any():
+        raise SettingsError(
+            "BAD_COSTS",
+            "No row of any weight has an answer that costs more than another; give one a cost.",
+            "costs",
+        )
     rows = X.astype(np.uint8, copy=False) if is_binary else X
     return Problem(
         X=rows if copies is None else rows[copies.row],

@@ -325,6 +325,32 @@ def test_near_optimal_trees_are_those_of_enumeration(seed: int) -> None:
         assert objective == pytest.approx(1 - mean_cost - 0.01 * tree.n_leaves)
 
 
+@pytest.mark.parametrize("asked", [{"costs": COSTS}, {"costs": COSTS, "refer": 0.1}])
+def test_the_penalty_path_is_that_of_the_costs(asked: dict[str, Any]) -> None:
+    data = rows(4)
+    path = octcore.penalty_path(data, depth=2, constraints={"class_weight": "balanced"}, **asked)
+    common: dict[str, Any] = {"depth": 2, "constraints": {"class_weight": "balanced"}, **asked}
+    for leaves in range(1, 5):
+        limits = {**common["constraints"], "max_leaves": leaves}
+        run = octcore.solve(
+            data, **{**common, "constraints": limits, "params": {"leaf_penalty": 0.0}}
+        )
+        reached = max(step.worth for step in path.steps if step.leaves <= leaves)
+        assert reached == pytest.approx(run.objective)
+    for penalty in (0.0, 0.01, 0.03, 0.1, *(p + 1e-6 for p in path.breakpoints)):
+        run = octcore.solve(data, params={"leaf_penalty": penalty}, **common)
+        step = path.at(penalty)
+        assert step.worth - penalty * step.leaves == pytest.approx(run.objective)
+    assert path.from_dict(json.loads(json.dumps(path.to_dict()))).steps == path.steps
+
+
+def test_costs_of_rows_without_weight_alone_are_refused() -> None:
+    data = Dataset.from_arrays(pd.DataFrame({"x": [0.0, 1.0, 2.0]}), ["a", "b", "b"])
+    costs = {"a": {"b": 0.5}, "b": {"a": 0.0}}
+    with pytest.raises(octcore.SettingsError, match="costs more than another"):
+        octcore.solve(data, costs=costs, sample_weight=np.array([0.0, 1.0, 1.0]))
+
+
 def test_tuning_chooses_by_cost() -> None:
     result = octcore.tune(
         rows(2), "threshold-search", {"leaf_penalty": [0.0, 0.4]}, "2-fold", refer=0.1,
