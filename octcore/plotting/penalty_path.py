@@ -61,7 +61,7 @@ def penalty_path_data(paths: Mapping[str, PenaltyPath]) -> PathRecord:
 def _point(step: PathStep) -> PathPoint:
     has_costs = step.mean_cost is not None
     tested = 1 - step.test_mean_cost if step.test_mean_cost is not None else step.test_accuracy
-    return PathPoint(step.leaves, step.accuracy, tested, has_costs, step.low, step.high)
+    return PathPoint(step.leaves, step.worth, tested, has_costs, step.low, step.high)
 
 
 def penalty_path_figure(
