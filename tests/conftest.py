@@ -13,8 +13,8 @@ from octcore.search.univariate import warm_up
 
 _SEARCHES = (
     *warm_up.lane_sets(2, True),
-    *warm_up.bit_sets(1, 4, True),
-    *warm_up.bit_sets(warm_up.LARGEST_NARROW, 4, True),
+    *warm_up.bit_sets(1, 4),
+    *warm_up.bit_sets(warm_up.LARGEST_NARROW, 4),
 )
 
 settings.register_profile(

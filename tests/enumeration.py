@@ -16,9 +16,7 @@ from octcore.search.univariate.tree import (
     Branch,
     Leaf,
     PathTree,
-    canonical_key,
     count_leaves,
-    leaf_sizes,
     predict,
 )
 
@@ -45,6 +43,21 @@ def tree_value(
     """Return the weight classified correctly minus ``penalty`` per leaf (count scale)."""
     share = np.ones(len(y)) if weights is None else np.asarray(weights, float)
     return float(share[predict(tree, X) == y].sum()) - penalty * count_leaves(tree)
+
+
+def leaf_sizes(tree: PathTree, X: np.ndarray) -> list[int]:
+    """Number of rows in every leaf, left to right."""
+    if isinstance(tree, Leaf):
+        return [len(X)]
+    right = X[:, tree.feature] > 0
+    return leaf_sizes(tree.left, X[~right]) + leaf_sizes(tree.right, X[right])
+
+
+def canonical_key(tree: PathTree) -> tuple[object, ...]:
+    """Sort key: leaf before branch, label or feature, then left, then right."""
+    if isinstance(tree, Leaf):
+        return (0, tree.label)
+    return (1, tree.feature, canonical_key(tree.left), canonical_key(tree.right))
 
 
 def best_tree(

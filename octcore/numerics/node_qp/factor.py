@@ -27,18 +27,11 @@ DEPENDENT = 1e-12
 FAST = {"reassoc", "contract", "nsz"}
 
 
-def kernel(function: Any) -> Any:
-    """Compile a function that makes no arrays, once; the machine code is kept beside the source.
-
-    Views that it makes are not counted: counting took a third of a search.  So no array may leave
-    it towards Python.
-    """
-    return kernels.kernel(fastmath=FAST, _nrt=False)(function)
-
-
-def allocating_kernel(function: Any) -> Any:
-    """Compile a function that makes arrays of its own."""
-    return kernels.kernel(fastmath=FAST)(function)
+kernel = kernels.kernel(fastmath=FAST, _nrt=False)
+"""Decorates a kernel that makes no arrays: views that it makes are not counted, which took a third
+of a search.  So no array may leave it towards Python."""
+allocating_kernel = kernels.kernel(fastmath=FAST)
+"""Decorates a kernel that makes arrays of its own."""
 
 
 class NodeData(NamedTuple):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from octcore.search.univariate.bit_rows import Rows
-from octcore.search.univariate.table import Table
+from octcore.search.univariate.table import Table, distinct_columns
 
 _COUNTER_LIMIT = 2**28
 """Largest total weight for 32-bit counters (sums of two cells and the ban stay inside)."""
@@ -26,13 +26,10 @@ class Columns:
         Original index of every remaining column, ascending.
     position : ndarray of shape (n_features,)
         Position among the kept columns, -1 for a constant or excluded column.
-    flipped : ndarray of shape (n_features,), bool
-        Whether the column is the complement of the kept one.
     """
 
     kept: np.ndarray
     position: np.ndarray
-    flipped: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,27 +125,18 @@ def reduce_columns(
         Columns that may not be used.
     preferred : ndarray of shape (n_features,), bool, optional
     """
-    n_features = X.shape[1]
-    order = range(n_features) if preferred is None else np.argsort(~preferred, kind="stable")
-    position = np.full(n_features, -1, np.int64)
-    flipped = np.zeros(n_features, bool)
-    kept: list[int] = []
-    seen: dict[bytes, tuple[int, bool]] = {}
-    for f in order:
-        column = np.ascontiguousarray(X[:, f], bool)
-        if column.all() or not column.any() or (excluded is not None and excluded[f]):
-            continue
-        packed = np.packbits(column).tobytes()
-        found = seen.get(packed)
-        if found is None:
-            seen[packed] = (len(kept), False)
-            seen[np.packbits(~column).tobytes()] = (len(kept), True)
-            position[f] = len(kept)
-            kept.append(f)
-        else:
-            position[f], flipped[f] = found
-    ranked = np.append(np.argsort(np.argsort(kept)), -1)  # the last one is of excluded columns
-    return Columns(np.sort(np.array(kept, np.int64)), ranked[position], flipped)
+    columns = np.ascontiguousarray(X.T, np.uint8)
+    usable = np.zeros(len(columns), bool)
+    if len(X):
+        usable = (columns != columns[:, :1]).any(axis=1)
+    if excluded is not None:
+        usable &= ~np.asarray(excluded, bool)
+    own = np.flatnonzero(usable)
+    wanted = np.ones(len(own), bool) if preferred is None else preferred[own]
+    chosen, place = distinct_columns(columns[own], wanted)
+    position = np.full(len(columns), -1, np.int64)
+    position[own] = place
+    return Columns(own[chosen], position)
 
 
 def make_rows(

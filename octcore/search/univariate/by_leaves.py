@@ -13,20 +13,8 @@ from dataclasses import dataclass, replace
 
 from octcore import kernels
 from octcore.errors import CancelledError
-from octcore.search.univariate import warm_up
-from octcore.search.univariate.bit_search import BitSearch
-from octcore.search.univariate.question import Question
-from octcore.search.univariate.runner import run_watched
-from octcore.search.univariate.search import (
-    SAME,
-    answer,
-    is_feasible,
-    make_inquiry,
-    suits_bits,
-    to_tree,
-)
-from octcore.search.univariate.table import Inquiry
-from octcore.search.univariate.tree import PathTree
+from octcore.search.univariate.question import Answer, Question
+from octcore.search.univariate.search import SAME, answer
 from octcore.tree.tree import Tree
 
 _HALF = "The search over all numbers of leaves was stopped before its end."
@@ -93,51 +81,33 @@ def optimal_by_leaves(
     DataError, SettingsError
         If the question makes no sense.
     """
-    question.check()
-    bare = replace(question, leaf_penalty=0.0)
-    inquiry = make_inquiry(bare)
-    if not is_feasible(inquiry):
+    deadline = None if time_limit is None else _now() + time_limit
+    bare = replace(question, leaf_penalty=0.0, by_leaves=True)
+    free = _proven(bare, cancel, deadline)
+    if free is None:
         return ()
-    if inquiry.table.n_columns and question.depth > 0 and suits_bits(bare, inquiry.table):
-        return tuple(_at_once(inquiry, cancel, time_limit))
-    return tuple(_one_by_one(bare, cancel, time_limit))
-
-
-def _at_once(
-    inquiry: Inquiry, cancel: Callable[[], bool] | None, time_limit: float | None
-) -> Iterator[LeavesOptimum]:
-    """All numbers of leaves in one search over 0/1 columns."""
-    table, question = inquiry.table, inquiry.question
-    begin = time.perf_counter()
-    needed = warm_up.bit_sets(table.total, 2, True)
-    begin += kernels.require(*needed, stop=cancel or (lambda: False))
-    search = BitSearch(inquiry, lambda state: None)
-    found: list[tuple[int, float, PathTree]] = []
-
-    def work(post: Callable[[object], None]) -> None:
-        found.extend(search.by_leaves())
-
-    deadline = None if time_limit is None else begin + time_limit
-    reason = run_watched(work, inquiry.stop, lambda event: None, cancel, deadline)
-    if reason != "finished" and not found:
-        raise CancelledError(_HALF)
-    for leaves, errors, nested in found:
-        tree = to_tree(search.nest(nested), table, question)
-        yield LeavesOptimum(leaves, 1.0 - errors / table.total, tree)
+    if free.by_leaves:
+        return tuple(LeavesOptimum(*optimum) for optimum in free.by_leaves)
+    return tuple(_one_by_one(bare, _optimum(free, 0).accuracy, cancel, deadline))
 
 
 def _one_by_one(
-    question: Question, cancel: Callable[[], bool] | None, time_limit: float | None
+    question: Question, most: float, cancel: Callable[[], bool] | None, deadline: float | None
 ) -> Iterator[LeavesOptimum]:
     """One search for every number of leaves, until more of them change nothing."""
-    deadline = None if time_limit is None else _now() + time_limit
-    free, known = _proven(question, cancel, deadline), None
-    assert free is not None
+    known: LeavesOptimum | None = None
     for limit in range(1, question.leaf_limit + 1):
-        if known is None or known.accuracy < free.accuracy - SAME:
-            known = _proven(replace(question, max_leaves=limit), cancel, deadline) or known
+        if known is None or known.accuracy < most - SAME:
+            found = _proven(replace(question, max_leaves=limit), cancel, deadline)
+            known = known if found is None else _optimum(found, limit)
         if known is not None:
             yield replace(known, max_leaves=limit)
+
+
+def _optimum(found: Answer, limit: int) -> LeavesOptimum:
+    assert found.objective is not None
+    assert found.tree is not None
+    return LeavesOptimum(limit, found.objective, found.tree)
 
 
 def _now() -> float:
@@ -147,15 +117,15 @@ def _now() -> float:
 
 def _proven(
     question: Question, cancel: Callable[[], bool] | None, deadline: float | None
-) -> LeavesOptimum | None:
-    """The most accurate tree; None if there is no tree."""
+) -> Answer | None:
+    """The answer; None if there is no tree."""
     remaining = None if deadline is None else max(0.0, deadline - _now())
     found = answer(question, None, cancel, remaining)
     if found.status == "infeasible":
         return None
-    if found.status != "optimal" or found.tree is None or found.objective is None:
+    if found.status != "optimal":
         raise CancelledError(_HALF)
-    return LeavesOptimum(question.leaf_limit, found.objective, found.tree)
+    return found
 
 
 def penalty_breakpoints(optima: tuple[LeavesOptimum, ...]) -> tuple[PenaltyRange, ...]:

@@ -38,21 +38,20 @@ class DepthTwoResult:
         Weight classified correctly minus ``leaf_penalty`` per leaf.
     tree : Leaf or Branch
         In the features of the caller.
-    correct, wrong : ndarray of int64
-        Rows of the set that the tree classifies correctly (J+) and incorrectly (J-).
+    wrong : ndarray of int64
+        Rows of the set that the tree misclassifies (J-).
     best_by_leaves : tuple of float
         Most weight classified correctly by 1, 2, 3, 4 leaves (minus infinity if impossible).
     """
 
     value: float
     tree: PathTree
-    correct: np.ndarray
     wrong: np.ndarray
     best_by_leaves: tuple[float, ...]
 
 
 class DepthTwo:
-    """Optimal depth-two trees on row subsets of one data set, with a cache.
+    """Optimal depth-two trees on row subsets of one data set.
 
     Parameters
     ----------
@@ -92,8 +91,6 @@ class DepthTwo:
         self._rows = rows._replace(shape=np.array([n_classes, 1], np.int64))
         self._pairs = make_pairs(self._rows)
         self._slack = TIE * max(1.0, float(self._weights.sum()))
-        self._cache: dict[bytes, DepthTwoResult] = {}
-        self.calls = 0
 
     def _layout(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows and integer scales of the kernel: one row per sample, or one per weight bit."""
@@ -102,30 +99,26 @@ class DepthTwo:
             return own, weight
         return binary_planes(own, weight)
 
-    def solve(self, rows: np.ndarray) -> DepthTwoResult:
-        """Return the canonical optimum on ``rows``.
+    def solve(self, mask: np.ndarray) -> DepthTwoResult:
+        """Return the canonical optimum on the rows of a boolean mask of shape (n_samples,)."""
+        subset = np.flatnonzero(mask[self._order])
+        penalty = self.leaf_penalty / self._unit
+        value, reduced, scores = canonical_tree(
+            self._rows, self._pairs, subset, penalty, self._slack, self.max_depth
+        )
+        kept = self._columns.kept
+        tree = map_features(reduced, lambda f: int(kept[f]))
+        rows = np.flatnonzero(mask)
+        wrong = rows[predict(tree, self.X[rows]) != self.y[rows]]
+        shown = tuple(s * self._unit if s >= 0 else -np.inf for s in scores)
+        return DepthTwoResult(value * self._unit, tree, wrong, shown)
 
-        Parameters
-        ----------
-        rows : ndarray
-            Row numbers, or a boolean mask of shape (n_samples,).
-        """
-        mask = self._mask(rows)
-        key = np.packbits(mask).tobytes()
-        result = self._cache.get(key)
-        if result is None:
-            result = self._solve(mask)
-            self._cache[key] = result
-            self.calls += 1
-        return result
-
-    def values_by_root(self, rows: np.ndarray) -> np.ndarray:
+    def values_by_root(self, mask: np.ndarray) -> np.ndarray:
         """Return the best value with every feature at the root.
 
         Parameters
         ----------
-        rows : ndarray
-            Row numbers, or a boolean mask of shape (n_samples,).
+        mask : ndarray of shape (n_samples,), bool
 
         Returns
         -------
@@ -134,8 +127,10 @@ class DepthTwo:
         """
         if self.max_depth == 0:
             return np.full(self.X.shape[1], -np.inf)
-        mask = self._mask(rows)
-        totals, active = self._score(mask)
+        subset = np.flatnonzero(mask[self._order])
+        count = pair_scores(self._rows, subset, len(subset), self._pairs)
+        totals = self._pairs.totals[: self.n_classes].astype(np.int64)
+        active = self._pairs.active[:count].copy()
         leaf, stump = self._pairs.leaf * self._unit, self._pairs.stump * self._unit
         a = self.leaf_penalty
         side = leaf - a if self.max_depth == 1 else np.maximum(leaf - a, stump - 2 * a)
@@ -151,36 +146,6 @@ class DepthTwo:
         used = (position >= 0) & np.append(varying, False)[position]
         values[used] = kept[position[used]]
         return values
-
-    def _mask(self, rows: np.ndarray) -> np.ndarray:
-        rows = np.asarray(rows)
-        if rows.dtype == bool:
-            return rows
-        mask = np.zeros(len(self.y), bool)
-        mask[rows] = True
-        return mask
-
-    def _score(self, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Run the kernel; return class totals (integer units) and the varying features."""
-        subset = np.flatnonzero(mask[self._order])
-        count = pair_scores(self._rows, subset, len(subset), self._pairs)
-        totals = self._pairs.totals[: self.n_classes].astype(np.int64)
-        return totals, self._pairs.active[:count].copy()
-
-    def _solve(self, mask: np.ndarray) -> DepthTwoResult:
-        subset = np.flatnonzero(mask[self._order])
-        penalty = self.leaf_penalty / self._unit
-        value, reduced, scores = canonical_tree(
-            self._rows, self._pairs, subset, penalty, self._slack, self.max_depth
-        )
-        kept = self._columns.kept
-        tree = map_features(reduced, lambda f: int(kept[f]))
-        hit = np.zeros(len(mask), bool)
-        hit[mask] = predict(tree, self.X[mask]) == self.y[mask]
-        shown = tuple(s * self._unit if s >= 0 else -np.inf for s in scores)
-        return DepthTwoResult(
-            value * self._unit, tree, np.flatnonzero(hit), np.flatnonzero(mask & ~hit), shown
-        )
 
 
 def canonical_tree(
@@ -231,7 +196,7 @@ def canonical_tree(
     feature = int(active[root])
     on = rows.columns[feature, subset] > 0
     sides = [
-        _leaf(rows, part) if scored is leaf else _stump(rows, part)
+        _leaf(rows, part) if scored is leaf else _stump(rows, pairs, part)
         for scored, part in zip(chosen, (subset[~on], subset[on]), strict=True)
     ]
     return best, Branch(feature, sides[0], sides[1]), scores
@@ -239,32 +204,19 @@ def canonical_tree(
 
 def _tally(rows: Rows, subset: np.ndarray) -> np.ndarray:
     """Weight per class."""
-    block = rows.block[subset]
-    tally = np.zeros(int(rows.block_channel.max(initial=0)) + 1, np.int64)
-    np.add.at(tally, rows.block_channel[block], rows.block_scale[block])
-    n_classes = int(rows.shape[0])
-    return np.resize(tally, n_classes) if len(tally) > n_classes else tally
+    block, n_classes = rows.block[subset], int(rows.shape[0])
+    return np.bincount(rows.block_channel[block], rows.block_scale[block], n_classes)[:n_classes]
 
 
 def _leaf(rows: Rows, subset: np.ndarray) -> Leaf:
     return Leaf(int(_tally(rows, subset).argmax()))
 
 
-def _stump(rows: Rows, subset: np.ndarray) -> PathTree:
+def _stump(rows: Rows, pairs: Pairs, subset: np.ndarray) -> PathTree:
     """Return the best single split of the rows, the smallest feature on ties."""
-    n_classes, min_leaf = (int(v) for v in rows.shape)
-    block = rows.block[subset]
-    channel, scale = rows.block_channel[block], rows.block_scale[block].astype(np.int64)
-    values = rows.columns[:, subset].astype(np.int64)
-    n_channels = max(int(rows.block_channel.max(initial=0)) + 1, n_classes)
-    right = np.stack([values[:, channel == c] @ scale[channel == c] for c in range(n_channels)])
-    left = np.bincount(channel, scale, minlength=n_channels).astype(np.int64)[:, None] - right
-    score = left[:n_classes].max(axis=0) + right[:n_classes].max(axis=0)
-    if min_leaf > 1:
-        counted = slice(n_classes, None) if n_channels > n_classes else slice(0, n_classes)
-        small = np.minimum(left[counted].sum(axis=0), right[counted].sum(axis=0)) < min_leaf
-        score[small] = -1
-    feature = int(score.argmax())
+    pair_scores(rows, subset, len(subset), pairs)
+    splits = (pairs.leaf >= 0).all(axis=0)
+    feature = int(np.where(splits, pairs.leaf.sum(axis=0), -1).argmax())
     on = rows.columns[feature, subset] > 0
     return Branch(feature, _leaf(rows, subset[~on]), _leaf(rows, subset[on]))
 

@@ -15,8 +15,7 @@ import numpy as np
 from octcore.search.univariate.bit_rows import Rows
 
 if TYPE_CHECKING:
-    from octcore.search.univariate.leaves import LeavesNode
-    from octcore.search.univariate.literal_node import LiteralNode
+    from octcore.search.univariate.literal_node import LiteralNode, SearchState
 
 VARIABLE = "OCTCORE_CHECK"
 _PAIRS = 2
@@ -40,8 +39,8 @@ class BoundCheck:
     def __init__(self) -> None:
         self._random = np.random.default_rng(0)
 
-    def costs(self, node: LiteralNode, literal: int) -> None:
-        """Look at a literal of a node that `LiteralNode` has just worked on.
+    def look(self, node: LiteralNode, literal: int) -> None:
+        """Look at a literal of a node that has just been worked on.
 
         Raises
         ------
@@ -52,56 +51,33 @@ class BoundCheck:
         if node.depth == 4:
             for other in self._partners(node.n_features, literal):
                 rows = _both(state.rows, node.subset, literal, other)
-                exact = self._cost(state.rows, rows, 2, state.penalty)
+                exact = self._costs(state, rows, 2)
                 known = bool(node.known[literal, other])
-                self._compare(float(node.table[literal, other]), exact, known, state.slack)
+                self._compare(node.table[literal, other], exact, known, state.slack)
         if self._random.random() < _SHARE:
-            rows = node.literal_rows(literal)
-            exact = self._cost(state.rows, rows, node.depth - 1, state.penalty)
-            self._compare(float(node.lower[literal]), exact, False, state.slack)
-            self._compare(exact, float(node.upper[literal]), False, state.slack)
-
-    def errors(self, node: LeavesNode, literal: int) -> None:
-        """Look at a literal of a node that `LeavesNode` has just worked on.
-
-        Raises
-        ------
-        AssertionError
-            As in `costs`, for any number of leaves.
-        """
-        rows = node.state.rows
-        if node.depth == 4:
-            for other in self._partners(len(node.two) // 2, literal):
-                here = _both(rows, node.subset, literal, other)
-                exact = self._errors(rows, here, 2)
-                known = bool(node.known[literal, other])
-                for bound, value in zip(node.table[literal, other], exact, strict=True):
-                    self._compare(float(bound), float(value), known, 0.5)
-        if self._random.random() < _SHARE:
-            column = rows.columns[literal >> 1, node.subset]
-            here = node.subset[column == (literal & 1)]
-            exact = self._errors(rows, here, node.depth - 1)[: node.child_length]
-            for k, value in enumerate(exact.tolist()):
-                self._compare(float(node.lower[literal, k]), value, False, 0.5)
-                self._compare(value, float(node.upper[literal, k]), False, 0.5)
+            exact = self._costs(state, node.literal_rows(literal), node.depth - 1)
+            exact = exact[: node.child_length]
+            self._compare(node.lower[literal], exact, False, state.slack)
+            self._compare(exact, node.upper[literal], False, state.slack)
 
     def _partners(self, n_features: int, literal: int) -> list[int]:
         """Some literals of other features."""
         chosen = self._random.integers(0, 2 * n_features, _PAIRS).tolist()
         return [other for other in chosen if other >> 1 != literal >> 1]
 
-    def _compare(self, bound: float, exact: float, is_known: bool, slack: float) -> None:
-        """Assert ``bound <= exact``, with equality for what counts as known; NaN says nothing."""
-        if np.isnan(bound) or np.isnan(exact):
-            return
-        bound, exact = min(bound, _IMPOSSIBLE), min(exact, _IMPOSSIBLE)
-        assert bound <= exact + 2 * slack, f"a bound of {bound!r} on a cost of {exact!r}"
-        assert not is_known or exact <= bound + 2 * slack, f"{exact!r} is known as {bound!r}"
+    def _compare(self, bounds: np.ndarray, exact: np.ndarray, is_known: bool, slack: float) -> None:
+        """Assert ``bounds <= exact``, with equality for what counts as known; NaN says nothing."""
+        bounds, exact = np.minimum(bounds, _IMPOSSIBLE), np.minimum(exact, _IMPOSSIBLE)
+        assert not (bounds > exact + 2 * slack).any(), f"a bound of {bounds} on costs of {exact}"
+        is_wrong = is_known and (exact > bounds + 2 * slack).any()
+        assert not is_wrong, f"{exact} is known as {bounds}"
 
-    def _cost(self, rows: Rows, subset: np.ndarray, depth: int, penalty: float) -> float:
-        """Least errors plus penalties; NaN if that is too much work."""
-        vector = self._errors(rows, subset, depth)
-        return float((vector + penalty * np.arange(1, len(vector) + 1)).min())
+    def _costs(self, state: SearchState, subset: np.ndarray, depth: int) -> np.ndarray:
+        """Least costs in the form of the search; NaN if that is too much work."""
+        errors = self._errors(state.rows, subset, depth)
+        if state.by_leaves:
+            return errors
+        return (errors + state.penalty * np.arange(1, len(errors) + 1)).min(keepdims=True)
 
     def _errors(self, rows: Rows, subset: np.ndarray, depth: int) -> np.ndarray:
         """Least errors with at most 1, 2, ... leaves; NaN if that is too much work."""

@@ -17,14 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octcore.search.univariate.lane_rows import (
-    class_weights,
-    count_rows,
-    inner,
-    outer,
-    sum_and_most,
-    zeros,
-)
+from octcore.kernels import inner, kernel
+from octcore.search.univariate.bounds import INFINITE, sweep
+from octcore.search.univariate.lane_rows import class_weights, count_rows, sum_and_most, zeros
 from octcore.search.univariate.lanes import (
     VECTOR_BYTES,
     more_classes,
@@ -32,7 +27,6 @@ from octcore.search.univariate.lanes import (
     two_classes,
     two_classes_counted,
 )
-from octcore.search.univariate.question import INFINITE
 
 NO_ROOT = -1
 LANES_EACH = 4
@@ -101,7 +95,7 @@ class Terms(NamedTuple):
     work: np.ndarray
 
 
-@inner
+@inner()
 def shallow(rows, terms, total, leaves, smallest, roots, free, errors, places, plan):
     """Cost of the best leaf (if `free`) or single split, the latter written into ``plan[1]``.
 
@@ -154,7 +148,7 @@ def shallow(rows, terms, total, leaves, smallest, roots, free, errors, places, p
     return cost
 
 
-@inner
+@inner()
 def two_class_stump(rows, h, total, n_rows, smallest, errors, places):
     """The same for one column and two classes: extremes of the running signed weight."""
     sequence = rows.sequence[h]
@@ -183,7 +177,7 @@ def two_class_stump(rows, h, total, n_rows, smallest, errors, places):
         errors[h] = 2**62
 
 
-@inner
+@inner()
 def make_columns(m, n_places):
     """Room for the thresholds of some columns of m rows."""
     columns = Columns(
@@ -198,7 +192,7 @@ def make_columns(m, n_places):
     return columns
 
 
-@inner
+@inner()
 def make_lanes(rows, n_classes, n_places):
     """Room for a pack of thresholds."""
     kind, n, m = rows.weight.dtype, VECTOR_BYTES // rows.weight.itemsize, len(rows.y)
@@ -210,7 +204,7 @@ def make_lanes(rows, n_classes, n_places):
     )  # fmt: skip
 
 
-@inner
+@inner()
 def open_column(rows, g, smallest, total, price, columns, s):
     """List the thresholds of a column in a place."""
     m = rows.sequence.shape[1]
@@ -249,7 +243,7 @@ def open_column(rows, g, smallest, total, price, columns, s):
         leaf_errors_right(rows, g, len(total), columns.rank[s], columns.leaf[s, 1], n)
 
 
-@inner
+@inner()
 def leaf_errors_right(rows, g, n_classes, rank, errors, n):
     """Errors of a leaf right of every threshold of a column, for more than two classes."""
     counts = zeros(n_classes)
@@ -265,24 +259,7 @@ def leaf_errors_right(rows, g, n_classes, rank, errors, n):
             j -= 1
 
 
-@inner
-def sweep(left, right, passed, n):
-    """Carry lower bounds of both sides to the neighbouring thresholds."""
-    for j in range(1, n):
-        if left[j] < left[j - 1]:
-            left[j] = left[j - 1]
-        bound = right[j - 1] - (passed[j] - passed[j - 1])
-        if right[j] < bound:
-            right[j] = bound
-    for j in range(n - 2, -1, -1):
-        if right[j] < right[j + 1]:
-            right[j] = right[j + 1]
-        bound = left[j + 1] - (passed[j + 1] - passed[j])
-        if left[j] < bound:
-            left[j] = bound
-
-
-@inner
+@inner()
 def pass_over_columns(rows, n_classes, usable, counted, smallest, lanes):
     """Best split of every side of every threshold of a pack, over all columns."""
     far, out = np.int64(1), lanes.out
@@ -319,7 +296,7 @@ def pass_over_columns(rows, n_classes, usable, counted, smallest, lanes):
             )
 
 
-@inner
+@inner()
 def split_errors(columns, s, j, i, total, n_classes, out):
     """Errors of the best single split left and right of a threshold, from a finished pass."""
     left = columns.passed[s, j]
@@ -333,7 +310,7 @@ def split_errors(columns, s, j, i, total, n_classes, out):
     return left, right - max(b + np.int64(out[3, i]), a - np.int64(out[2, i]))
 
 
-@inner
+@inner()
 def choose_pack(rows, columns, lanes):
     """Share the lanes out among the columns, each spreading its own evenly over what is open."""
     n_places, waiting, lane = len(columns.g), 0, 0
@@ -357,7 +334,7 @@ def choose_pack(rows, columns, lanes):
             mark_left(rows.rank[columns.g[s]], columns.rank[s], lanes, i, lanes.first[s + 1])
 
 
-@inner
+@inner()
 def mark_left(rank, ranks, lanes, i, end):
     """Mark the rows left of four lanes, which is eight times as fast as one after the other."""
     kind = rank.dtype.type
@@ -372,12 +349,12 @@ def mark_left(rank, ranks, lanes, i, end):
         lanes.masks[k] |= np.uint16(bits) << shift
 
 
-@inner
+@inner()
 def still_open(columns, s, target, lanes):
     """Bound the open thresholds of a place by the lanes just solved, their nearest."""
     left, right, passed = columns.left[s], columns.right[s], columns.passed[s]
     lane, end, n_left, i = lanes.first[s], lanes.first[s + 1], 0, 0
-    # What the solved threshold before says of both sides, and the one behind; no branches.
+    # `bounds.sweep` from the solved threshold before and the one behind, without branches.
     left_before = right_before = left_behind = right_behind = -INFINITE
     while i < columns.n_open[s]:
         until = columns.n_open[s]
@@ -405,7 +382,7 @@ def still_open(columns, s, target, lanes):
     columns.n_open[s] = n_left
 
 
-@inner
+@inner()
 def solve_pack(rows, terms, total, usable, leaves, smallest, columns, lanes, best, cutoff, plan):
     """Solve a pack of thresholds.
 
@@ -447,7 +424,7 @@ def solve_pack(rows, terms, total, usable, leaves, smallest, columns, lanes, bes
     return best
 
 
-@inner
+@inner()
 def fill_sizes(columns, lanes, n_rows):
     """Rows on both sides of the threshold of every lane."""
     for s in range(len(columns.g)):
@@ -458,7 +435,7 @@ def fill_sizes(columns, lanes, n_rows):
         lanes.sizes[0, i], lanes.sizes[1, i] = 0, 0
 
 
-@inner
+@inner()
 def close_column(columns, s):
     """Empty a place; returns the lower bound on every tree with its column at the root."""
     n = columns.n[s]
@@ -471,7 +448,7 @@ def close_column(columns, s):
     return bound
 
 
-@inner
+@inner()
 def ascending(values):
     """Stable order of some values; sorting by insertion compiles ten times faster than numpy's."""
     order = np.empty(len(values), np.int64)
@@ -484,7 +461,7 @@ def ascending(values):
     return order
 
 
-@outer
+@kernel()
 def depth_two(rows, terms, leaves, smallest, cutoff, roots, free, score, plan):
     """Best tree of depth two at most, if it costs less than `cutoff`.
 

@@ -31,31 +31,16 @@ def _insert_bit(typing_context: Any, word: Any, bit: Any, position: Any) -> Any:
     return word(word, bit, position), code
 
 
-def _plus(typing_context: Any, left: Any, right: Any) -> Any:
-    """Sum in the operands' own width."""
+def _own_width(instruction: str) -> Any:
+    """One instruction on two integers of the same width, which the result has too."""
 
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.add(arguments[0], arguments[1])
+    def typed(typing_context: Any, left: Any, right: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return getattr(builder, instruction)(*arguments)
 
-    return left(left, right), code
+        return left(left, right), code
 
-
-def _minus(typing_context: Any, left: Any, right: Any) -> Any:
-    """Difference in the operands' own width."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.sub(arguments[0], arguments[1])
-
-    return left(left, right), code
-
-
-def _times(typing_context: Any, left: Any, right: Any) -> Any:
-    """Product in the operands' own width."""
-
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.mul(arguments[0], arguments[1])
-
-    return left(left, right), code
+    return intrinsic(typed)
 
 
 def _larger(typing_context: Any, left: Any, right: Any) -> Any:
@@ -70,7 +55,5 @@ def _larger(typing_context: Any, left: Any, right: Any) -> Any:
 
 shared_bits: Any = intrinsic(_shared_bits)
 insert_bit: Any = intrinsic(_insert_bit)
-plus: Any = intrinsic(_plus)
-minus: Any = intrinsic(_minus)
-times: Any = intrinsic(_times)
+plus, minus, times = _own_width("add"), _own_width("sub"), _own_width("mul")
 larger: Any = intrinsic(_larger)

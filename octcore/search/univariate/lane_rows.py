@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octcore import kernels
-
-outer, inner = kernels.kernel(), kernels.inner()
+from octcore.kernels import inner, kernel
 
 
 class Rows(NamedTuple):
@@ -29,7 +27,7 @@ class Rows(NamedTuple):
     copies: np.ndarray
 
 
-@inner
+@inner()
 def filled(n, value):
     """Array of one number."""
     array = np.empty(n)
@@ -38,7 +36,7 @@ def filled(n, value):
     return array
 
 
-@inner
+@inner()
 def zeros(n):
     """Array of whole zeros."""
     array = np.empty(n, np.int64)
@@ -47,7 +45,7 @@ def zeros(n):
     return array
 
 
-@inner
+@inner()
 def sum_and_most(counts):
     """Sum and largest of some whole numbers."""
     total, most = np.int64(0), np.int64(0)
@@ -57,7 +55,7 @@ def sum_and_most(counts):
     return total, most
 
 
-@inner
+@inner()
 def class_weights(rows, n_classes):
     """Weight of every class."""
     total = zeros(n_classes)
@@ -66,7 +64,7 @@ def class_weights(rows, n_classes):
     return total
 
 
-@inner
+@inner()
 def count_rows(rows):
     """Number of original rows."""
     n_rows = np.int64(0)
@@ -75,7 +73,7 @@ def count_rows(rows):
     return n_rows
 
 
-@outer
+@kernel()
 def restrict(rows, keep, m):
     """The m rows that are kept, renumbered.
 

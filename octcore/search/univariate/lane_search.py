@@ -16,12 +16,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from octcore.search.univariate.bounds import INFINITE
 from octcore.search.univariate.depth_two import NO_ROOT, Terms, depth_two
-from octcore.search.univariate.lane_rows import Rows
+from octcore.search.univariate.lane_rows import Rows, restrict
 from octcore.search.univariate.moments import Moments
 from octcore.search.univariate.node import Node, open_node, search
-from octcore.search.univariate.plan import nested
-from octcore.search.univariate.question import INFINITE, Moment, State
+from octcore.search.univariate.question import Moment, Nested, State
 from octcore.search.univariate.table import Inquiry, Table
 
 ROUND = 4
@@ -64,6 +64,39 @@ def kernel_rows(table: Table) -> Rows:
     )
 
 
+def nested(
+    rows: Rows, terms: Terms, leaves: int, smallest: int, plan: np.ndarray, node: int = 1
+) -> Nested:
+    """Nested splits of a plan; the last ones, which no plan tells, are found again.
+
+    Parameters
+    ----------
+    rows : Rows
+        Those of the node.
+    terms : Terms
+    leaves, smallest : int
+        Most leaves of the tree, and rows that every leaf must have.
+    plan : ndarray of shape (2^depth, 4)
+        Column, rank, leaves left, leaves right by node, numbered as a heap; column -1 stands for a
+        leaf or a single split, whichever is better.
+    """
+    split = plan[node].tolist() if node < len(plan) else [NO_ROOT]
+    if split[0] < 0 and leaves > 1:
+        n_columns, last = len(rows.sequence), np.full((4, 4), NO_ROOT, np.int32)
+        every = np.ones(n_columns, np.uint8)
+        depth_two(rows, terms, 2, smallest, INFINITE, every, 1, np.empty(n_columns), last)
+        split = last[1].tolist()
+    if split[0] < 0:
+        return int(np.bincount(rows.y, rows.weight).argmax())
+    column, rank, *shares = split
+    is_left = (rows.rank[column] <= rank).astype(np.uint8)
+    left, right = (
+        nested(restrict(rows, keep, int(keep.sum())), terms, most, smallest, plan, 2 * node + side)
+        for side, (keep, most) in enumerate(zip((is_left, 1 - is_left), shares, strict=True))
+    )
+    return column, rank, left, right
+
+
 class LaneSearch:
     """One run on all thresholds.
 
@@ -71,12 +104,10 @@ class LaneSearch:
     ----------
     inquiry : Inquiry
         At least one column.
-    report : callable
-        Receives every `State`.
     """
 
-    def __init__(self, inquiry: Inquiry, report: Callable[[State], None]) -> None:
-        self.inquiry, self.report = inquiry, report
+    def __init__(self, inquiry: Inquiry) -> None:
+        self.inquiry = inquiry
         question, table = inquiry.question, inquiry.table
         self.rows = kernel_rows(table)
         self.depth = question.depth
@@ -96,11 +127,11 @@ class LaneSearch:
         self.steps = 1
         self._pool: ThreadPoolExecutor | None = None
 
-    def pieces(self) -> Iterator[None]:
+    def pieces(self) -> Iterator[State]:
         """Search to the end, or until asked to stop; every step is a piece of the work."""
         try:
             self._depth_one()
-            yield
+            yield self._now()
             if self.leaves > 2:
                 yield from self._depth_two()
             wants_all = self.inquiry.question.all_roots
@@ -112,7 +143,7 @@ class LaneSearch:
             if self._pool is not None:
                 self._pool.shutdown()
         if not self.inquiry.stop[0]:
-            self._tell(finished=True)
+            yield self._now(finished=True)
 
     def _side_by_side(self, jobs: list[Callable[[], Result]]) -> list[Result]:
         """Answers of some jobs, in their order, computed by as many threads as were asked for."""
@@ -150,15 +181,13 @@ class LaneSearch:
         self.best, self.score = self._two(leaves, self.is_root, self.plan[:4], self.work)
         if self.leaves <= 2:
             self.lower, self.reached = self.score.copy(), self.score.copy()
-        elif self._is_wide():
-            self._tell()
 
     def _is_wide(self) -> bool:
         """Whether depth two takes so long that it goes column by column."""
         n_columns, n = self.rows.sequence.shape
         return n * n_columns**2 >= WIDE_WORK
 
-    def _depth_two(self) -> Iterator[None]:
+    def _depth_two(self) -> Iterator[State]:
         """Depth two at once, or in rounds of a few columns where that takes long enough."""
         is_last = min(self.depth, self.leaves - 1) == 2
         if self._is_wide():
@@ -171,8 +200,7 @@ class LaneSearch:
                     return
                 if is_last:
                     self.lower[batch] = self.score[batch]
-                self._tell()
-                yield
+                yield self._now()
         else:
             self.best, self.score = self._two(self.leaves, self.is_root, self.plan[:4], self.work)
         if is_last and not self.inquiry.stop[0]:
@@ -180,8 +208,7 @@ class LaneSearch:
             self.lower = self.score.copy()
             if self.plan[1, 0] >= 0:
                 self.reached[self.plan[1, 0]] = self.best
-        self._tell()
-        yield
+        yield self._now()
 
     def _columns(self, batch: np.ndarray) -> None:
         """Depth two with each of a few columns at the root, side by side."""
@@ -204,7 +231,7 @@ class LaneSearch:
             self.plan[:] = NO_ROOT
             self.plan[: len(plan)] = plan
 
-    def _deep(self) -> Iterator[None]:
+    def _deep(self) -> Iterator[State]:
         """Search the root of full depth."""
         inquiry = self.inquiry
         node = open_node(self.rows, inquiry.price, self.depth, self.leaves, self.smallest)
@@ -224,10 +251,9 @@ class LaneSearch:
                 return
             self._take_over(node)
             self._remember(node)
-            self._tell()
+            yield self._now()
             if not going:
                 return
-            yield
 
     def _piece(self, node: Node, steps: int) -> bool:
         """Let the kernel choose what to solve next; returns whether there is more to do.
@@ -265,7 +291,7 @@ class LaneSearch:
         self.work += works.sum(axis=0)
         return True
 
-    def _close_roots(self) -> Iterator[None]:
+    def _close_roots(self) -> Iterator[State]:
         """Find the best tree with every column at the root."""
         slack = self.inquiry.slack
         for g in np.flatnonzero(self.is_root & (self.lower < INFINITE)):
@@ -273,8 +299,7 @@ class LaneSearch:
             best = float(self.reached[g])
             while best > self.lower[g] + slack and not self.inquiry.stop[0]:
                 best = self._close_root(int(g), best, plan)
-                self._tell()
-                yield
+                yield self._now()
 
     def _close_root(self, g: int, best: float, plan: np.ndarray) -> float:
         """Work on one column; returns the least cost found with it at the root."""
@@ -317,13 +342,14 @@ class LaneSearch:
         """What was open at some moments."""
         return () if self.moments is None else self.moments.of_columns()
 
-    def _tell(self, finished: bool = False) -> None:
-        """Report the state, with the tree if it is a new one."""
+    def _now(self, finished: bool = False) -> State:
+        """The state, with the tree if it is a new one."""
         tree = None
         if self.best < self.known - self.inquiry.slack:
             self.known = self.best
-            tree = nested(self.rows, self.terms, self.leaves, self.smallest, self.plan)
+            terms = self._terms(np.zeros(2, np.int64))
+            tree = nested(self.rows, terms, self.leaves, self.smallest, self.plan)
         lower = min(self.best, float(self.lower.min(initial=INFINITE)))
         if finished and lower >= self.best - 4 * self.inquiry.slack:
             lower = self.best
-        self.report(State(self.best, lower, self.lower, self.reached, tree, int(self.work[0])))
+        return State(self.best, lower, self.lower, self.reached, tree, int(self.work[0]))

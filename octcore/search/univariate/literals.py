@@ -1,11 +1,12 @@
 """Compiled search for optimal trees of depth three below one literal, with a table over pairs.
 
 A *literal* ``2 f + s`` stands for "feature f has value s". The table holds, for a pair of
-literals, a lower bound on the cost of the best depth-two tree on the rows that satisfy both, and
-whether it is the exact cost. A pair is reached from either of its literals, so the table serves
-the whole node.
+literals, lower bounds on the costs of the best depth-two trees on the rows that satisfy both, and
+whether they are exact. A pair is reached from either of its literals, so the table serves the
+whole node.
 
-Costs are errors plus penalty per leaf, in integer weight units.
+Costs are vectors.  By number of leaves, entry k is the least errors of a tree with at most k + 1
+leaves; else the one entry is errors plus penalty per leaf.  Both are in integer weight units.
 """
 
 from __future__ import annotations
@@ -16,7 +17,26 @@ import numpy as np
 
 from octcore.kernels import inner, kernel
 from octcore.search.univariate.bit_rows import filter_rows
-from octcore.search.univariate.pairs import INFEASIBLE, pair_scores
+from octcore.search.univariate.bounds import INFINITE, deeper, similar
+from octcore.search.univariate.pairs import pair_scores
+
+WIDTH = 4
+"""Leaves of a tree of depth two, and entries of its vector."""
+
+
+class Terms(NamedTuple):
+    """What is minimised, and when to stop.
+
+    penalty, slack : float; costs closer than `slack` tie
+    step : int; 1 by number of leaves: sides of i + 1 and j + 1 leaves make entry i + j + 1; else 0
+    stop : (1,) uint8; runs : (1,) int64, passes over pairs so far
+    """
+
+    penalty: float
+    slack: float
+    step: int
+    stop: np.ndarray
+    runs: np.ndarray
 
 
 class Literals(NamedTuple):
@@ -24,15 +44,15 @@ class Literals(NamedTuple):
 
     Attributes
     ----------
-    side_cost : ndarray of shape (n_literals, 2, n_features)
-        Cost of the best depth-one tree on either side of a feature, below the literal;
-        `INFEASIBLE` for features that do not split these rows.
+    side_cost : ndarray of shape (n_literals, 2, n_features, 1 or 2)
+        Costs of the best depth-one tree on either side of a feature, below the literal;
+        `INFINITE` for features that do not split these rows.
     ones : ndarray of shape (n_literals, n_features), int64
         Weight of the literal's rows with the feature at 1.
-    depth_two, leaf, outvoted, weight : ndarray of shape (n_literals,)
-        Best cost at depth two and of a single leaf, equivalent-point errors, weight of the rows.
-    samples : ndarray of shape (n_literals,), int64
-        Number of kernel rows.
+    depth_two : ndarray of shape (n_literals, 1 or 4)
+        Best costs at depth two.
+    outvoted, weight : ndarray of shape (n_literals,)
+        Equivalent-point errors, and weight of the rows.
     order : ndarray of shape (n_literals, n_features), int32
         Features by increasing cost as the root of a depth-two tree.
     usable : ndarray of shape (n_literals,), int64
@@ -42,25 +62,21 @@ class Literals(NamedTuple):
     side_cost: np.ndarray
     ones: np.ndarray
     depth_two: np.ndarray
-    leaf: np.ndarray
     outvoted: np.ndarray
     weight: np.ndarray
-    samples: np.ndarray
     order: np.ndarray
     usable: np.ndarray
 
 
-def make_literals(n_features: int) -> Literals:
+def make_literals(n_features: int, step: int) -> Literals:
     """Allocate the arrays of `Literals`."""
     n_literals = 2 * n_features
     return Literals(
-        side_cost=np.full((n_literals, 2, n_features), INFEASIBLE),
+        side_cost=np.full((n_literals, 2, n_features, 1 + step), INFINITE),
         ones=np.zeros((n_literals, n_features), np.int64),
-        depth_two=np.full(n_literals, INFEASIBLE),
-        leaf=np.full(n_literals, INFEASIBLE),
+        depth_two=np.full((n_literals, WIDTH if step else 1), INFINITE),
         outvoted=np.zeros(n_literals),
         weight=np.zeros(n_literals, np.int64),
-        samples=np.zeros(n_literals, np.int64),
         order=np.zeros((n_literals, n_features), np.int32),
         usable=np.zeros(n_literals, np.int64),
     )
@@ -86,47 +102,42 @@ def leaf_and_outvoted(rows, subset, n_subset, totals):
 
 
 @kernel()
-def side_costs(rows, pairs, weight, penalty, side_cost):
-    """Turn the scores of `pair_scores` into costs; return the best cost with a root split."""
-    best = INFEASIBLE
-    for f in range(rows.bits.shape[1]):
-        side_cost[0, f] = INFEASIBLE
-        side_cost[1, f] = INFEASIBLE
-        if pairs.leaf[0, f] < 0 or pairs.leaf[1, f] < 0:
-            continue
-        right = pairs.ones[f]
-        for side in range(2):
-            size = right if side == 1 else weight - right
-            cost = size - pairs.leaf[side, f] + penalty
-            if pairs.stump[side, f] >= 0:
-                cost = min(cost, size - pairs.stump[side, f] + 2 * penalty)
-            side_cost[side, f] = cost
-        best = min(best, side_cost[0, f] + side_cost[1, f])
-    return best
-
-
-@inner()
-def depth_two_cost(rows, pairs, subset, n_subset, penalty, side_cost):
-    """Best cost at depth two on a subset, given that splitting can pay; fills ``side_cost``."""
-    pair_scores(rows, subset, n_subset, pairs)
+def split_costs(rows, pairs, terms, side_cost, costs):
+    """Turn the scores of `pair_scores` into costs of both sides, and lower ``costs`` to them."""
     weight = 0
-    largest = 0
     for c in range(rows.shape[0]):
         weight += pairs.totals[c]
-        largest = max(largest, pairs.totals[c])
-    return min(weight - largest + penalty, side_costs(rows, pairs, weight, penalty, side_cost))
+    for f in range(rows.bits.shape[1]):
+        splits = pairs.leaf[0, f] >= 0 and pairs.leaf[1, f] >= 0
+        for side in range(2):
+            size = pairs.ones[f] if side == 1 else weight - pairs.ones[f]
+            least = INFINITE
+            for k in range(2):
+                score = pairs.stump[side, f] if k else pairs.leaf[side, f]
+                if splits and score >= 0:
+                    least = min(least, size - score + (k + 1) * terms.penalty)
+                side_cost[side, f, k * terms.step] = least
+        for i in range(side_cost.shape[2] if splits else 0):
+            for j in range(side_cost.shape[2]):
+                k = i + j + terms.step
+                costs[k] = min(costs[k], side_cost[0, f, i] + side_cost[1, f, j])
+    for k in range(1, len(costs)):
+        costs[k] = min(costs[k], costs[k - 1])
 
 
 @inner()
 def _rank(side_cost, order):
     """Write the features that split to ``order`` by increasing cost; return their number."""
-    usable = 0
+    usable, last = 0, side_cost.shape[2] - 1
     for f in range(side_cost.shape[1]):
-        cost = side_cost[0, f] + side_cost[1, f]
-        if cost < INFEASIBLE:
+        cost = side_cost[0, f, last] + side_cost[1, f, last]
+        if cost < INFINITE:
             k = usable
-            while k > 0 and side_cost[0, order[k - 1]] + side_cost[1, order[k - 1]] > cost:
-                order[k] = order[k - 1]
+            while k > 0:
+                before = order[k - 1]
+                if side_cost[0, before, last] + side_cost[1, before, last] <= cost:
+                    break
+                order[k] = before
                 k -= 1
             order[k] = f
             usable += 1
@@ -134,117 +145,154 @@ def _rank(side_cost, order):
 
 
 @kernel()
-def score_literals(rows, pairs, subset, child, penalty, literals, stop, first, last):
+def score_literals(rows, pairs, subset, child, terms, literals, first, last):
     """Run D2S below the literals of a node from `first` to `last`; False when stopped early.
 
     What it writes for a literal no other literal needs: threads may share the literals out, each
     with `pairs` and `child` of its own.
     """
-    n_features = rows.bits.shape[1]
-    min_leaf = rows.shape[1]
     totals = np.zeros(len(pairs.totals), np.int64)
     for a in range(first, last):
-        if stop[0]:
+        if terms.stop[0]:
             return False
         n = filter_rows(subset, len(subset), rows.columns[a >> 1], a & 1, child)
         weight, largest, outvoted, samples = leaf_and_outvoted(rows, child, n, totals)
         literals.weight[a] = weight
         literals.outvoted[a] = outvoted
-        literals.samples[a] = samples
-        literals.usable[a] = 0
-        literals.side_cost[a] = INFEASIBLE
-        literals.leaf[a] = INFEASIBLE
-        literals.depth_two[a] = INFEASIBLE
-        if samples < min_leaf or n == 0 or n == len(subset):
+        if samples < rows.shape[1] or n == 0 or n == len(subset):
             continue
-        literals.leaf[a] = weight - largest + penalty
-        literals.depth_two[a] = depth_two_cost(
-            rows, pairs, child, n, penalty, literals.side_cost[a]
-        )
-        # Loops: copying and sorting arrays by one statement compiles for seconds.
-        for f in range(n_features):
+        pair_scores(rows, child, n, pairs)
+        literals.depth_two[a] = weight - largest + terms.penalty
+        split_costs(rows, pairs, terms, literals.side_cost[a], literals.depth_two[a])
+        # A loop: copying arrays by one statement compiles for seconds.
+        for f in range(rows.bits.shape[1]):
             literals.ones[a, f] = pairs.ones[f]
         literals.usable[a] = _rank(literals.side_cost[a], literals.order[a])
     return True
 
 
 @inner()
-def _raise_similar(rows, pairs, lower, known, a, b, cost, weight):
-    """Spread an exact pair cost: removing rows saves at most their weight."""
-    for q in range(rows.bits.shape[1]):
-        on = 2 * q + 1
-        for literal, missing in ((on, weight - pairs.ones[q]), (on - 1, pairs.ones[q])):
-            bound = cost - missing
-            if bound > lower[a, literal] and not known[a, literal]:
-                lower[a, literal] = bound
-                lower[literal, a] = bound
-            if bound > lower[b, literal] and not known[b, literal]:
-                lower[b, literal] = bound
-                lower[literal, b] = bound
+def add_sides(values, a, left, right, step, sums):
+    """(min, +) convolution of ``values[a, left]`` and ``values[a, right]``, cut to ``sums``."""
+    n, length = values.shape[2], len(sums)
+    for k in range(length):
+        sums[k] = INFINITE
+    for i in range(n):
+        for j in range(min(n, length - i - step)):
+            cost = values[a, left, i] + values[a, right, j]
+            sums[i + j + step] = min(sums[i + j + step], cost)
+    for k in range(1, length):
+        sums[k] = min(sums[k], sums[k - 1])
+
+
+@kernel()
+def feature_sums(values, step, allowed, sums):
+    """Fill (n_features, n_leaves) costs with every allowed feature at the root.
+
+    ``values`` (1, n_literals, .) are those of the sides.
+    """
+    for f in range(len(allowed)):
+        if allowed[f]:
+            add_sides(values, 0, 2 * f, 2 * f + 1, step, sums[f])
+        else:
+            for k in range(sums.shape[1]):
+                sums[f, k] = INFINITE
 
 
 @inner()
-def _solve_pair(rows, pairs, parent, n_parent, child, a, b, penalty, lower, known, scratch, totals):
-    """Make the cost of the pair (a, b) exact; return the number of D2S runs (0 or 1)."""
+def _raise_similar(rows, pairs, table, known, a, b, weight):
+    """Spread exact pair costs to the pairs that share a literal."""
+    for q in range(rows.bits.shape[1]):
+        for literal, missing in ((2 * q + 1, weight - pairs.ones[q]), (2 * q, pairs.ones[q])):
+            for base in (a, b):
+                if known[base, literal]:
+                    continue
+                for k in range(table.shape[2]):
+                    bound = similar(table[a, b, k], missing)
+                    if bound > table[base, literal, k]:
+                        table[base, literal, k] = bound
+                        table[literal, base, k] = bound
+
+
+@inner()
+def _solve_pair(rows, pairs, parent, n_parent, child, a, b, terms, table, known, scratch, totals):
+    """Make the costs of the pair (a, b) exact."""
     n = filter_rows(parent, n_parent, rows.columns[b >> 1], b & 1, child)
     weight, largest, outvoted, samples = leaf_and_outvoted(rows, child, n, totals)
     known[a, b] = 1
     known[b, a] = 1
-    cost = weight - largest + penalty
-    runs = 0
-    if samples < rows.shape[1]:
-        cost = INFEASIBLE
-    elif cost > outvoted + 2 * penalty:
-        cost = depth_two_cost(rows, pairs, child, n, penalty, scratch)
-        runs = 1
+    leaf = weight - largest + terms.penalty
+    costs = table[a, b]
+    costs[:] = INFINITE if samples < rows.shape[1] else leaf
+    if samples >= rows.shape[1] and leaf > deeper(outvoted, terms.penalty, 2):
+        pair_scores(rows, child, n, pairs)
+        split_costs(rows, pairs, terms, scratch, costs)
+        terms.runs[0] += 1
         if rows.shape[1] <= 1:
-            _raise_similar(rows, pairs, lower, known, a, b, cost, weight)
-    lower[a, b] = cost
-    lower[b, a] = cost
-    return runs
+            _raise_similar(rows, pairs, table, known, a, b, weight)
+    for k in range(len(costs)):
+        table[b, a, k] = costs[k]
 
 
 @kernel()
 def close_depth_three(
-    rows, pairs, subset, parent, child, a, limit, penalty, slack, literals, lower, known, stop, runs
+    rows, pairs, subset, parent, child, a, limit, terms, literals, table, known, best, roots, proven
 ):
-    """Find the best depth-three tree below literal ``a``, or prove that it costs ``limit`` or more.
+    """Find the best depth-three trees below literal ``a``, or prove that they cost ``limit``.
+
+    Parameters
+    ----------
+    rows, pairs : Rows, Pairs
+    subset : ndarray of int64
+        Rows of the node; ``parent`` and ``child`` have room for as many.
+    a : int
+        The literal.
+    limit : ndarray of shape (n_entries,)
+        Trees of this cost or more are of no interest.
+    terms, literals : Terms, Literals
+    table, known : ndarray of shape (n_literals, n_literals, .) and (n_literals, n_literals)
+        Bounds on the pairs, changed.
+    best, roots, proven : ndarray of shape (n_entries,)
+        Least costs found and their root features, improved; lower bounds, filled.
 
     Returns
     -------
-    tuple of (float, float, int)
-        Lower bound, best cost found, and the root feature of that tree (-1: depth two or less).
-        The two costs agree when the literal is solved.
+    bool
+        False when stopped early: then nothing is proven.
     """
-    best = min(literals.depth_two[a], literals.leaf[a])
-    feature = -1
-    proven = INFEASIBLE
     n_parent = filter_rows(subset, len(subset), rows.columns[a >> 1], a & 1, parent)
-    side_cost = literals.side_cost[a]
-    scratch = np.empty_like(side_cost)
+    last = literals.side_cost.shape[3] - 1
+    scratch = np.empty_like(literals.side_cost[a])
     totals = np.zeros(len(pairs.totals), np.int64)
+    sums = np.empty(len(best))
+    proven[:] = INFINITE
     for t in range(literals.usable[a]):
         f = literals.order[a, t]
         left, right = 2 * f, 2 * f + 1
         while True:
-            bound = lower[a, left] + lower[a, right]
-            target = min(best, limit)
-            if bound >= target - slack:
-                proven = min(proven, bound)
+            add_sides(table, a, left, right, terms.step, sums)
+            is_solved = known[a, left] and known[a, right]
+            is_open = False
+            for k in range(len(best)):
+                if is_solved and sums[k] < best[k] - terms.slack:
+                    best[k], roots[k] = sums[k], f
+                is_open = is_open or sums[k] < min(best[k], limit[k]) - terms.slack
+            if is_solved or not is_open:
                 break
-            if known[a, left] and known[a, right]:
-                best = bound
-                feature = f
-                break
-            if stop[0]:
-                return -1.0, best, feature
+            if terms.stop[0]:
+                return False
             if known[a, left]:
                 b = right
             elif known[a, right]:
                 b = left
             else:
-                b = left if side_cost[0, f] >= side_cost[1, f] else right
-            runs[0] += _solve_pair(
-                rows, pairs, parent, n_parent, child, a, b, penalty, lower, known, scratch, totals
+                sides = literals.side_cost[a]
+                b = left if sides[0, f, last] >= sides[1, f, last] else right
+            _solve_pair(
+                rows, pairs, parent, n_parent, child, a, b, terms, table, known, scratch, totals
             )
-    return min(best, proven), best, feature
+        for k in range(len(best)):
+            proven[k] = min(proven[k], sums[k])
+    for k in range(len(best)):
+        proven[k] = min(proven[k], best[k])
+    return True

@@ -64,7 +64,7 @@ class Moments:
     def _spans(self, target: float) -> tuple[np.ndarray, np.ndarray]:
         """First and last thresholds of all runs of open ones; a run lies within one way."""
         node, way = self.node, self._way
-        bound = np.maximum(node.left, node.own_left) + np.maximum(node.right, node.own_right)
+        bound = node.sides.max(axis=0).sum(axis=0)
         is_open = np.flatnonzero((bound < target) & (node.bound < target)[way])
         ends = (is_open[1:] != is_open[:-1] + 1) | (way[is_open[1:]] != way[is_open[:-1]])
         edge = np.ones(min(1, len(is_open)), bool)

@@ -3,13 +3,12 @@
 A node keeps, for every way to use its root (a column, and how many leaves each side may have), a
 lower bound on the cost of both sides of every threshold.  The search takes the way with the lowest
 bound, the run of open thresholds around its best one, and solves the threshold in the middle of
-that run by weight: then the two sweeps of `depth_two.sweep` close most of the run at once.  A child
+that run by weight: then `bounds.sweep` closes most of the run at once.  A child
 is solved somewhat beyond what its own threshold needs (half of the run's half weight), because its
 bound serves the neighbours as well.
 
-With a smallest leaf, fewer rows may cost more.  Then ``left`` and ``right`` are bounds without that
-limit, for which both sweeps hold, and ``own_left`` and ``own_right`` bounds with it, which only
-carry over from more rows to fewer.
+With a smallest leaf, fewer rows may cost more.  Then there are two kinds of bounds, those without
+that limit, which `sweep` carries on, and those with it, for which `carry_similar` holds.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from octcore.search.univariate.depth_two import NO_ROOT, depth_two, sweep
-from octcore.search.univariate.lane_rows import filled, inner, outer, restrict, zeros
-from octcore.search.univariate.question import INFINITE
+from octcore.kernels import inner, kernel
+from octcore.search.univariate.bounds import INFINITE, carry_similar, sweep
+from octcore.search.univariate.depth_two import NO_ROOT, depth_two
+from octcore.search.univariate.lane_rows import count_rows, filled, restrict, zeros
 
 SLACK_SHARE = 0.5
 """How far beyond its cutoff a child is solved, as a share of half the weight of the open run."""
@@ -33,7 +33,7 @@ class Node(NamedTuple):
     column, leaves : (ways,), (ways, 2) root column; most leaves left and right
     bound : (ways,) lower bound on every tree of the way
     reached : (ways,) least cost of a tree found
-    left, right, own_left, own_right : (thresholds,) lower bounds of the sides
+    sides : (1 or 2, 2, thresholds) lower bounds left and right, without and with a smallest leaf
     passed, rank : (thresholds,) weight and last rank on the left
     """
 
@@ -42,24 +42,18 @@ class Node(NamedTuple):
     leaves: np.ndarray
     bound: np.ndarray
     reached: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    own_left: np.ndarray
-    own_right: np.ndarray
+    sides: np.ndarray
     passed: np.ndarray
     rank: np.ndarray
 
 
-@inner
+@inner()
 def count_thresholds(rows, g, smallest, passed, rank, first):
     """Write the thresholds of a column from position `first` on; returns how many there are.
 
     With ``first < 0`` they are only counted.
     """
-    m = rows.sequence.shape[1]
-    n_rows = np.int64(0)
-    for i in range(m):
-        n_rows += rows.copies[i]
+    m, n_rows = rows.sequence.shape[1], count_rows(rows)
     weight, size = np.int64(0), np.int64(0)
     n = 0
     for k in range(m - 1):
@@ -74,7 +68,7 @@ def count_thresholds(rows, g, smallest, passed, rank, first):
     return n
 
 
-@outer
+@kernel()
 def open_node(rows, price, depth, leaves, smallest):
     """State of a node of which nothing is known yet.
 
@@ -115,16 +109,13 @@ def open_node(rows, price, depth, leaves, smallest):
     for way in range(n_columns * n_ways):
         if start[way + 1] > start[way]:
             bound[way] = 2 * price
-    left, right = filled(n_all, price), filled(n_all, price)
-    own_left = left if smallest == 1 else filled(n_all, price)
-    own_right = right if smallest == 1 else filled(n_all, price)
+    sides = np.empty((1 + (smallest > 1), 2, n_all))
+    sides[:] = price
     reached = filled(n_columns * n_ways, INFINITE)
-    return Node(
-        start, column, shares, bound, reached, left, right, own_left, own_right, passed, rank
-    )
+    return Node(start, column, shares, bound, reached, sides, passed, rank)
 
 
-@inner
+@inner()
 def graft(plan, part, side):
     """Copy the plan of a child below row 1 of a plan."""
     first = 1
@@ -135,7 +126,7 @@ def graft(plan, part, side):
         first *= 2
 
 
-@inner
+@inner()
 def choose_way(node, target, score):
     """The way with the lowest bound below the target, by score of its column on ties; or -1."""
     best = -1
@@ -150,31 +141,19 @@ def choose_way(node, target, score):
     return best
 
 
-@inner
+@inner()
 def side_bound(node, side, j):
     """Lower bound on the cost of one side of a threshold."""
-    if side == 0:
-        return max(node.own_left[j], node.left[j])
-    return max(node.own_right[j], node.right[j])
+    return max(node.sides[0, side, j], node.sides[-1, side, j])
 
 
-@inner
+@inner()
 def bound_at(node, j):
     """Lower bound on every tree with a threshold at the root."""
-    return max(node.own_left[j], node.left[j]) + max(node.own_right[j], node.right[j])
+    return side_bound(node, 0, j) + side_bound(node, 1, j)
 
 
-@inner
-def raise_bound(node, side, j, low, own):
-    """Take over a lower bound of a side, with the smallest leaf (`own`) or without it."""
-    if side == 0:
-        bounds = node.own_left if own else node.left
-    else:
-        bounds = node.own_right if own else node.right
-    bounds[j] = max(bounds[j], low)
-
-
-@inner
+@inner()
 def proven(node, best, cutoff, slack):
     """Lower bound of a finished node: the cost of its best tree if that is below the cutoff."""
     low = best
@@ -183,7 +162,7 @@ def proven(node, best, cutoff, slack):
     return best if best <= cutoff and low >= best - 2 * slack else low
 
 
-@inner
+@inner()
 def choose_threshold(node, way, target):
     """Middle of the open run around the best threshold of a way, and half the run's weight.
 
@@ -209,24 +188,21 @@ def choose_threshold(node, way, target):
     return j, half
 
 
-@inner
-def carry_over(node, way, smallest):
+@inner()
+def carry_over(node, way):
     """Sweep the bounds of a way, and take over its lowest."""
     a, z = node.start[way], node.start[way + 1]
-    sweep(node.left[a:z], node.right[a:z], node.passed[a:z], z - a)
-    if smallest > 1:
-        left, right, passed = node.own_left, node.own_right, node.passed
-        for j in range(a + 1, z):
-            right[j] = max(right[j], right[j - 1] - (passed[j] - passed[j - 1]))
-        for j in range(z - 2, a - 1, -1):
-            left[j] = max(left[j], left[j + 1] - (passed[j + 1] - passed[j]))
+    sides, passed = node.sides, node.passed[a:z]
+    sweep(sides[0, 0, a:z], sides[0, 1, a:z], passed, z - a)
+    if len(sides) > 1:
+        carry_similar(sides[1, 0, a:z], sides[1, 1, a:z], passed, z - a)
     low = INFINITE
     for j in range(a, z):
         low = min(low, bound_at(node, j))
     node.bound[way] = max(node.bound[way], low)
 
 
-@outer
+@kernel()
 def search(rows, terms, node, depth, smallest, best, cutoff, score, only, steps, plan):
     """Solve thresholds of a node until no tree can beat the best one and the cutoff.
 
@@ -305,7 +281,7 @@ def search(rows, terms, node, depth, smallest, best, cutoff, score, only, steps,
                     low = proven(inside, got[side], reach, slack)
                 if terms.stop[0]:
                     return best
-                raise_bound(node, side, j, low, counted == 1)
+                node.sides[counted, side, j] = max(node.sides[counted, side, j], low)
             cost = got[0] + got[1] if counted or smallest == 1 else INFINITE
             node.reached[way] = min(node.reached[way], cost)
             if cost < best - slack:
@@ -316,5 +292,5 @@ def search(rows, terms, node, depth, smallest, best, cutoff, score, only, steps,
                 plan[1, 2], plan[1, 3] = node.leaves[way, 0], node.leaves[way, 1]
                 for side in range(2):
                     graft(plan, part[side], side)
-        carry_over(node, way, smallest)
+        carry_over(node, way)
     return best

@@ -12,9 +12,6 @@ from octcore.search.univariate.bit_rows import compact_columns, count_columns, c
 from octcore.search.univariate.intrinsics import larger, minus, plus
 from octcore.search.univariate.screening import score_screened, screening_pays
 
-INFEASIBLE = 1e18
-"""Cost of a subtree that cannot respect the minimum leaf size."""
-
 
 @inner()
 def _score_two_classes(pairs, f, n_active):

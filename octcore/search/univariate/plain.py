@@ -2,10 +2,8 @@
 
 It answers while the kernels of an installation are not compiled yet.  One matrix product per class
 counts what every pair of thresholds selects, which gives the best subtree of depth two below every
-threshold at once; above, thresholds of a column are bounded from their solved neighbours:
-
-- fewer rows cost no more:  c(S) <= c(S') for S inside S';
-- rows cost at most their weight:  c(S) >= c(S') - weight(S' minus S).
+threshold at once; above, thresholds of a column are bounded from their solved neighbours as by
+`bounds.sweep`.
 
 It knows weights, forbidden columns and forced roots, but no limits on leaves.
 
@@ -24,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from octcore.search.univariate.bounds import similar_cost
 from octcore.search.univariate.table import Inquiry
 
 MOST_WORK = 4e9
@@ -42,6 +41,7 @@ def suits(inquiry: Inquiry) -> bool:
         and inquiry.smallest == 1
         and question.leaf_limit == 2**question.depth
         and not question.all_roots
+        and not question.by_leaves
         and table.n_thresholds <= MOST_THRESHOLDS
         and work * (1 if question.depth < MOST_DEPTH else 4) <= MOST_WORK
     )
@@ -254,5 +254,5 @@ class _Bounds:
         after = np.arange(len(bound)) >= j
         step = np.abs(self.passed - self.passed[j])
         grows = ~after if side else after
-        np.maximum(bound, np.where(grows, cost, cost - step), out=bound, where=same)
+        np.maximum(bound, np.where(grows, cost, similar_cost(cost, step)), out=bound, where=same)
         bound[j] = max(bound[j], cost)

@@ -15,8 +15,6 @@ from octcore.tree.tree import Tree
 Status = Literal["optimal", "time_limit", "cancelled", "infeasible"]
 Nested = tuple[int, int, "Nested", "Nested"] | int
 """``(column, rank, left, right)`` of a table: ranks up to this one go left; or a leaf's label."""
-INFINITE = 1e300
-"""Cost of a tree that cannot be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +51,9 @@ class Question:
         the question and leaves are limited, bounds are all there is.
     threads : int
         Threads that compute; they change no result.
+    by_leaves : bool
+        Whether the best tree of every number of leaves is wanted, at no price, if one search can
+        find them all: on 0/1 columns.
     """
 
     X: np.ndarray
@@ -68,6 +69,7 @@ class Question:
     roots: tuple[int, ...] | None = None
     all_roots: bool = False
     threads: int = 1
+    by_leaves: bool = False
 
     def check(self) -> None:
         """Refuse a question that makes no sense.
@@ -192,6 +194,9 @@ class Answer:
         Whether plain array operations did the search, without compiled kernels.
     recorded : callable
         Makes `moments`.
+    by_leaves : tuple of (int, float, Tree)
+        Most leaves, accuracy and the best tree, where it was asked for and found; numbers of leaves
+        for which there is no tree are left out.
     """
 
     status: Status
@@ -206,6 +211,7 @@ class Answer:
     search_seconds: float = 0.0
     plain: bool = False
     recorded: Callable[[], tuple[Moment, ...]] = tuple
+    by_leaves: tuple[tuple[int, float, Tree], ...] = ()
 
     @property
     def moments(self) -> tuple[Moment, ...]:

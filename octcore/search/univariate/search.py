@@ -18,9 +18,9 @@ import numpy as np
 from octcore import kernels
 from octcore.search.univariate import plain, warm_up
 from octcore.search.univariate.bit_search import BitSearch
+from octcore.search.univariate.bounds import INFINITE
 from octcore.search.univariate.lane_search import LaneSearch, integer_width
 from octcore.search.univariate.question import (
-    INFINITE,
     Answer,
     Moment,
     Nested,
@@ -134,6 +134,7 @@ class _Search:
         self.subtrees = 0
         self.plain = False
         self.recorded: Callable[[], tuple[Moment, ...]] = tuple
+        self.by_leaves: tuple[tuple[int, float, Tree], ...] = ()
         self.last_report = time.perf_counter()
         self.compile_seconds = self.search_seconds = 0.0
 
@@ -162,11 +163,10 @@ class _Search:
         question, table, inquiry = self.question, self.table, self.inquiry
         if not table.n_columns or question.depth == 0:
             return self._single_leaf()
-        has_limit = question.leaf_limit < 2**question.depth
         deep = min(question.depth, question.leaf_limit - 1)
         by_bits = suits_bits(question, table)
         needed = (
-            warm_up.bit_sets(table.total, question.depth, has_limit)
+            warm_up.bit_sets(table.total, question.depth)
             if by_bits
             else warm_up.lane_sets(integer_width(table), deep > 2)
         )
@@ -175,11 +175,7 @@ class _Search:
             kernels.prepare_later(*needed)
             return self._plain()
         self.compile_seconds = kernels.require(*needed, stop=stop)
-        if by_bits:
-            return BitSearch(inquiry, self._take_over).pieces()
-        search = LaneSearch(inquiry, self._take_over)
-        self.recorded = search.recorded
-        return search.pieces()
+        return self._compiled(by_bits)
 
     def _at_once(
         self, pieces: Iterator[None], cancel: Callable[[], bool] | None, deadline: float | None
@@ -224,6 +220,20 @@ class _Search:
         self._offer(float(self.total - counts.max()) + self.price, int(counts.argmax()))
         self._bound(self.cost)
         yield
+
+    def _compiled(self, by_bits: bool) -> Iterator[None]:
+        """The search by kernels."""
+        search = BitSearch(self.inquiry) if by_bits else LaneSearch(self.inquiry)
+        if isinstance(search, LaneSearch):
+            self.recorded = search.recorded
+        for state in search.pieces():
+            self._take_over(state)
+            yield
+        if isinstance(search, BitSearch):
+            self.by_leaves = tuple(
+                (leaves, 1.0 - errors / self.total, to_tree(nested, self.table, self.question))
+                for leaves, errors, nested in search.by_leaves
+            )
 
     def _take_over(self, state: State) -> None:
         """Take over what a search knows."""
@@ -317,6 +327,7 @@ class _Search:
             self.search_seconds,
             self.plain,
             self.recorded,
+            self.by_leaves,
         )
 
 

@@ -166,15 +166,18 @@ def make_table(question: Question) -> Table:
     kept, cells = _usable_columns(X, question)
     is_binary = cells.dtype == np.uint8
     group = equal_groups(cells.T) if is_binary else _groups(cells)
-    merged = _merged_rows(group, y, whole, counts, question.n_classes)
-    if len(merged.first) < len(y):
-        cells, y = np.take(cells, merged.first, axis=1), y[merged.first]
+    first, weight, count, outvoted = _merged_rows(group, y, whole, counts, question.n_classes)
+    if len(first) < len(y):
+        cells, y = np.take(cells, first, axis=1), y[first]
     in_order = None
     if is_binary:
         rank, values = cells.astype(np.int32), (np.arange(2.0),) * len(cells)
     else:
         rank, values, in_order = _ranks(cells)
-    chosen, twin = _distinct_columns(rank, kept, question)
+    is_wanted = np.isin(kept, kept if question.roots is None else question.roots)
+    chosen, place = distinct_columns(rank, is_wanted)
+    twin = np.full(X.shape[1], -1, np.int64)
+    twin[kept] = place
     if not np.array_equal(chosen, np.arange(len(rank))):
         rank, values = rank[chosen], tuple(values[h] for h in chosen)
         in_order = None if in_order is None else in_order[chosen]
@@ -182,9 +185,9 @@ def make_table(question: Question) -> Table:
         rank=rank,
         values=values,
         y=y,
-        weight=merged.weight,
-        count=merged.count,
-        outvoted=merged.outvoted,
+        weight=weight,
+        count=count,
+        outvoted=outvoted,
         unit=unit,
         original=kept[chosen],
         twin=twin,
@@ -275,60 +278,46 @@ def _usable_columns(X: np.ndarray, question: Question) -> tuple[np.ndarray, np.n
     return (kept, cells) if varies.all() else (kept[varies], cells[varies])
 
 
-def _distinct_columns(
-    rank: np.ndarray, kept: np.ndarray, question: Question
-) -> tuple[np.ndarray, np.ndarray]:
-    """First of all columns that part the rows alike, and `Table.twin`."""
-    twin = np.full(np.asarray(question.X).shape[1], -1, np.int64)
+def distinct_columns(rank: np.ndarray, is_wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One of all columns that part the rows alike, also with the sides swapped.
+
+    Parameters
+    ----------
+    rank : ndarray of shape (n_columns, n_rows)
+        Every column has a cell of rank 0 and at least two ranks.
+    is_wanted : ndarray of shape (n_columns,), bool
+        Of equal columns a wanted one stays, and of several the first.
+
+    Returns
+    -------
+    tuple of ndarray
+        The columns that stay, ascending; and for every column the place of the one like it.
+    """
+    place = np.zeros(len(rank), np.int64)
     if not len(rank):
-        return np.zeros(0, np.int64), twin
-    top = rank.max(axis=1)
+        return place, place
+    top = rank.max(axis=1).astype(np.int64)
     factors = _factors(rank.shape[1], HASH_FACTOR)
     key = np.einsum("i,hi->h", factors, rank)
     key = np.minimum(key, top * factors.sum() - key)
     known: dict[tuple[int, int], list[int]] = {}
-    chosen: list[int] = []
-    place = {}
-    wanted = set(kept.tolist() if question.roots is None else question.roots)
-    # A forced root comes first, so that it is the one that stays.
-    for h in sorted(range(len(kept)), key=lambda h: (int(kept[h]) not in wanted, h)):
+    like = np.arange(len(rank))
+    for h in np.argsort(~is_wanted, kind="stable").tolist():
         alike = known.setdefault((int(top[h]), int(key[h])), [])
         for other in alike:
             if (rank[h] == rank[other]).all() or (rank[h] + rank[other] == top[h]).all():
-                place[h] = place[other]
+                like[h] = other
                 break
         else:
-            place[h] = len(chosen)
-            chosen.append(h)
             alike.append(h)
-        twin[kept[h]] = place[h]
-    return np.array(chosen, np.int64), twin
+    chosen, place = np.unique(like, return_inverse=True)
+    return chosen, place
 
 
 @functools.lru_cache(maxsize=4)
 def _factors(n: int, below: int) -> np.ndarray:
     """Random factors of a hash; drawing them takes longer than a small search."""
     return np.random.default_rng(0).integers(1, below, n)
-
-
-@dataclass(frozen=True, eq=False)
-class _Merged:
-    """Equal rows as one.
-
-    Attributes
-    ----------
-    first : ndarray of shape (n_rows,)
-        One of the rows of every number.
-    weight, count : ndarray of shape (n_rows,), int64
-        Sums over the rows of every number.
-    outvoted : ndarray of shape (n_rows,), bool
-        Whether another class has more weight among the equal rows.
-    """
-
-    first: np.ndarray
-    weight: np.ndarray
-    count: np.ndarray
-    outvoted: np.ndarray
 
 
 def equal_groups(X: np.ndarray) -> np.ndarray:
@@ -369,17 +358,24 @@ def _groups(cells: np.ndarray) -> np.ndarray:
 
 def _merged_rows(
     group: np.ndarray, y: np.ndarray, whole: np.ndarray, counts: np.ndarray, n_classes: int
-) -> _Merged:
-    """Join the rows of a group that have the same class."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Join the rows of a group that have the same class.
+
+    Returns
+    -------
+    tuple of ndarray of shape (n_rows,)
+        One of the rows of every number; sums of weights and counts over all of them; whether
+        another class has more weight in the group.
+    """
     label, size = group * n_classes + y, (int(group.max(initial=0)) + 1) * n_classes
     weight = np.bincount(label, whole, size).astype(np.int64)  # exact, see FLOAT_BITS
     there = np.bincount(label, minlength=size) > 0
     by_class = weight.reshape(-1, n_classes)
     loses = np.arange(n_classes) != by_class.argmax(axis=1)[:, None]
     if np.count_nonzero(there) == len(y):
-        return _Merged(np.arange(len(y)), whole, counts, loses.ravel()[label])
+        return np.arange(len(y)), whole, counts, loses.ravel()[label]
     place = (np.cumsum(there) - 1)[label]
     first = np.empty(int(there.sum()), np.int64)
     first[place[::-1]] = np.arange(len(y))[::-1]
     count = np.bincount(label, counts, size).astype(np.int64)
-    return _Merged(first, weight[there], count[there], loses.ravel()[there])
+    return first, weight[there], count[there], loses.ravel()[there]

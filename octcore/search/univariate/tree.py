@@ -36,13 +36,6 @@ def count_leaves(tree: PathTree) -> int:
     return count_leaves(tree.left) + count_leaves(tree.right)
 
 
-def tree_depth(tree: PathTree) -> int:
-    """Return the number of splits on the longest path."""
-    if isinstance(tree, Leaf):
-        return 0
-    return 1 + max(tree_depth(tree.left), tree_depth(tree.right))
-
-
 def predict(tree: PathTree, X: np.ndarray) -> np.ndarray:
     """Route rows and return their labels.
 
@@ -68,22 +61,6 @@ def _fill(tree: PathTree, X: np.ndarray, rows: np.ndarray, labels: np.ndarray) -
     right = X[rows, tree.feature] > 0
     _fill(tree.left, X, rows[~right], labels)
     _fill(tree.right, X, rows[right], labels)
-
-
-def leaf_sizes(tree: PathTree, X: np.ndarray) -> list[int]:
-    """Return the number of rows in every leaf, left to right.
-
-    Parameters
-    ----------
-    tree : PathTree
-        The tree.
-    X : numpy.ndarray
-        Zeros and ones, shape ``(n_samples, n_features)``.
-    """
-    if isinstance(tree, Leaf):
-        return [len(X)]
-    right = X[:, tree.feature] > 0
-    return leaf_sizes(tree.left, X[~right]) + leaf_sizes(tree.right, X[right])
 
 
 def heap(
@@ -112,10 +89,3 @@ def map_features(tree: PathTree, rename: Callable[[int], int]) -> PathTree:
         return tree
     left, right = map_features(tree.left, rename), map_features(tree.right, rename)
     return Branch(rename(tree.feature), left, right)
-
-
-def canonical_key(tree: PathTree) -> tuple[object, ...]:
-    """Return a sort key: leaf before branch, label or feature, then left, then right."""
-    if isinstance(tree, Leaf):
-        return (0, tree.label)
-    return (1, tree.feature, canonical_key(tree.left), canonical_key(tree.right))

@@ -22,7 +22,7 @@ def lane_sets(width: int, deep: bool) -> tuple[str, ...]:
     return tuple(f"{__name__}:lanes-{width}-{part}" for part in ("two", "deeper")[: 1 + deep])
 
 
-def bit_sets(total: int, depth: int, by_leaves: bool) -> tuple[str, ...]:
+def bit_sets(total: int, depth: int) -> tuple[str, ...]:
     """Names of the sets of a search over 0/1 columns.
 
     Parameters
@@ -31,17 +31,15 @@ def bit_sets(total: int, depth: int, by_leaves: bool) -> tuple[str, ...]:
         Sum of the weights.
     depth : int
         Largest depth of a tree.
-    by_leaves : bool
-        Whether the number of leaves is limited, or asked for one by one.
     """
-    parts = ["two"] + ["three"] * (depth > 2) + ["deeper"] * (depth > 3) + ["leaves"] * by_leaves
+    parts = ("two", "three", "deeper")[: 1 + (depth > 2) + (depth > 3)]
     width = 4 if total < LARGEST_NARROW else 8
     return tuple(f"{__name__}:bits-{width}-{part}" for part in parts)
 
 
 ALL = tuple(
     [name for width in _KINDS for name in lane_sets(width, True)]
-    + [name for total in (1, LARGEST_NARROW) for name in bit_sets(total, 4, True)]
+    + [name for total in (1, LARGEST_NARROW) for name in bit_sets(total, 4)]
 )
 """Every set, those that most searches need first."""
 
@@ -64,9 +62,8 @@ def compile_part(part: str) -> None:
 
 def _compile_lanes(width: int, name: str) -> None:
     from octcore.search.univariate.depth_two import Terms, depth_two
-    from octcore.search.univariate.lane_rows import Rows
+    from octcore.search.univariate.lane_rows import Rows, restrict
     from octcore.search.univariate.node import open_node, search
-    from octcore.search.univariate.plan import grow
 
     kind = _KINDS[width]
     sequence = np.array([[1, 3, 5, 6]], np.int32)
@@ -79,7 +76,7 @@ def _compile_lanes(width: int, name: str) -> None:
     plan, score = np.zeros((8, 4), np.int32), np.zeros(1)
     if name == "two":
         depth_two(rows, terms, 4, 1, 1e300, np.ones(1, np.uint8), 1, score, plan[:4])
-        grow(rows, terms, 4, 1, plan, np.empty((16, 3), np.int64))
+        restrict(rows, np.ones(4, np.uint8), 4)
     else:
         node = open_node(rows, 0.1, 3, 8, 1)
         search(rows, terms, node, 3, 1, 1e300, 1e300, score, -1, -1, plan)
@@ -87,8 +84,7 @@ def _compile_lanes(width: int, name: str) -> None:
 
 def _compile_bits(width: int, name: str) -> None:
     from octcore.search.univariate.bit_table import make_bits
-    from octcore.search.univariate.leaves import LeavesNode
-    from octcore.search.univariate.literal_node import LiteralNode, SearchState, ShallowNode
+    from octcore.search.univariate.literal_node import LiteralNode, SearchState
     from octcore.search.univariate.question import Question
     from octcore.search.univariate.table import make_table
 
@@ -98,11 +94,5 @@ def _compile_bits(width: int, name: str) -> None:
     weights[0] = 1.0 if width == 4 else float(LARGEST_NARROW)
     table = make_table(Question(X, rng.integers(0, 3, 24), 3, 4, weights=weights))
     bits = make_bits(table, np.ones(table.n_columns, bool), 1)
-    subset = np.arange(len(bits.rows.block))
-    state = SearchState(bits.rows, 0.5, 1e-6)
-    if name == "two":
-        ShallowNode(state, subset, 2).tree()
-    elif name == "leaves":
-        LeavesNode(state, subset, 4, 16).search()
-    else:
-        LiteralNode(state, subset, 3 if name == "three" else 4).search()
+    state, depth = SearchState(bits.rows, 0.5, 1e-6), {"two": 2, "three": 3, "deeper": 4}[name]
+    LiteralNode(state, np.arange(len(bits.rows.block)), depth).search()

@@ -5,14 +5,13 @@ Wrong ones rarely change an optimum, since other features cost less: here all ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
 import pytest
 
 from octcore.search.univariate.bit_table import make_bits, reduce_columns
-from octcore.search.univariate.leaves import LeavesNode
 from octcore.search.univariate.literal_node import LiteralNode, SearchState
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.table import make_table
@@ -29,6 +28,11 @@ class Small:
     X: np.ndarray
     y: np.ndarray
     smallest: int
+
+    def below(self, depth: int, literal: int) -> np.ndarray | None:
+        """Least errors below a literal of a node; up to depth two it tells of splits alone."""
+        lone = depth <= 2 and self.errors(depth - 1, literal ^ 1) is None
+        return None if lone else self.errors(depth - 1, literal)
 
     @cache  # noqa: B019
     def errors(self, depth: int, *literals: int) -> np.ndarray | None:
@@ -49,6 +53,11 @@ class Small:
         table = make_table(Question(self.X, self.y, int(self.y.max()) + 1, 3))
         every = np.ones(table.n_columns, bool)
         return SearchState(make_bits(table, every, self.smallest).rows, 0.0, SLACK)
+
+    @property
+    def by_leaves(self) -> SearchState:
+        """The same for errors by number of leaves."""
+        return replace(self.state, by_leaves=True)
 
     @property
     def subset(self) -> np.ndarray:
@@ -92,7 +101,7 @@ def check_costs(node: LiteralNode, case: Small) -> None:
     assert node.bound <= least_cost(whole, price) + 1e-9
     assert node.best >= least_cost(whole, price) - 1e-9
     for a in case.literals:
-        errors = case.errors(node.depth - 1, a)
+        errors = case.below(node.depth, a)
         if errors is None:
             continue
         cost = least_cost(errors, price)
@@ -108,7 +117,7 @@ def check_costs(node: LiteralNode, case: Small) -> None:
 
 @pytest.mark.parametrize("smallest", [1, 7])
 @pytest.mark.parametrize("price", [0.0, 0.15, 0.3, 1.2])
-@pytest.mark.parametrize("depth", [3, 4, 5])
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
 def test_costs_below_every_literal(depth: int, price: float, smallest: int) -> None:
     for seed in SEEDS if depth == 4 else SEEDS[:2]:
         case = small(seed, smallest)
@@ -119,7 +128,7 @@ def test_costs_below_every_literal(depth: int, price: float, smallest: int) -> N
         for _ in alone.tightenings():
             check_costs(alone, case)
         node: LiteralNode | None = None
-        for level in range(3, depth + 1):
+        for level in range(min(3, depth), depth + 1):
             node = LiteralNode(state, subset, level, node)
             check_costs(node, case)
             node.search()
@@ -149,15 +158,15 @@ def test_no_similarity_by_leaves_under_a_leaf_size() -> None:
         "01101101100000111",
         smallest=4,
     )
-    node = LeavesNode(case.state, case.subset, 4, 16)
+    node = LiteralNode(case.by_leaves, case.subset, 4)
     node.search()
     check_errors(node, case)
 
 
-def check_errors(node: LeavesNode, case: Small) -> None:
+def check_errors(node: LiteralNode, case: Small) -> None:
     """Compare bounds on errors for every number of leaves, and the table of pairs."""
     for a in case.literals:
-        errors = case.errors(node.depth - 1, a)
+        errors = case.below(node.depth, a)
         if errors is None:
             continue
         errors = errors[: node.child_length]
@@ -171,11 +180,13 @@ def check_errors(node: LeavesNode, case: Small) -> None:
 
 
 @pytest.mark.parametrize("smallest", [1, 7])
-@pytest.mark.parametrize(("depth", "most"), [(3, 8), (4, 16), (4, 5), (4, 7), (5, 32)])
+@pytest.mark.parametrize(
+    ("depth", "most"), [(1, 2), (2, 3), (2, 4), (3, 8), (4, 16), (4, 5), (4, 7), (5, 32)]
+)
 def test_errors_below_every_literal(depth: int, most: int, smallest: int) -> None:
     for seed in SEEDS if depth == 4 else SEEDS[:2]:
         case = small(seed, smallest)
-        node = LeavesNode(case.state, case.subset, depth, most)
+        node = LiteralNode(case.by_leaves, case.subset, depth, most=most)
         check_errors(node, case)
         _, best = node.search()
         check_errors(node, case)
