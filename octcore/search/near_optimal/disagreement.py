@@ -58,7 +58,7 @@ def class_shares(
     """
     ground, levels = counter.ground, counter.levels
     instance, number = ground.instance, ground.number
-    shares = np.zeros((ground.n_lines, instance.question.n_classes))
+    shares = np.zeros((ground.n_rows, instance.question.n_classes))
     weights = np.zeros((max(4, instance.most_leaves(instance.depth)), len(ground.values)))
     for errors, leaves in {cell for by_cell in counted.roots.values() for cell in by_cell}:
         weights[leaves - 1, number[errors]] = float(admits(errors, leaves))
@@ -76,7 +76,7 @@ def class_shares(
             if weights.any():
                 pusher.node(level, v, weights)
         outside = following
-    return ground.of_samples(shares)
+    return shares[ground.lines]
 
 
 class _Pusher:

@@ -1,8 +1,13 @@
-"""Subsets of rows that are parted by thresholds of sorted columns; see `lane_kernels`."""
+"""Subsets of rows: what parts them, their least costs, and their trees of depth two or less.
+
+Everything is found along sorted columns (`lane_kernels`).  Where columns have few thresholds,
+`pair_ground` counts trees and finds least costs of depth two by pairs of 0/1 columns instead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +16,6 @@ from octcore.search.near_optimal.graph import BOTTOM, BYTES_PER_SUBSET, Edge, He
 from octcore.search.near_optimal.instance import Instance, error_numbers
 from octcore.search.near_optimal.lane_kernels import (
     ADD,
-    ADD_BY_COLUMN,
     FAR,
     LEAST,
     SHARES,
@@ -42,7 +46,7 @@ NO_SHARES = np.zeros((1, 1))
 NO_TABLE = np.zeros((2, 1, 1), np.int64)
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """Trees of a subset of depth two within a budget: the grid, what was open, the least cost."""
 
     budget: int
@@ -51,14 +55,19 @@ class _Found(NamedTuple):
     cells: tuple[np.ndarray, ...]
 
 
-class LaneGround(Held):
-    """Subsets of rows along sorted columns; see `Ground`.
+class Ground(Held):
+    """Subsets of the rows of a table, each as the packed bits of its rows.
 
     Parameters
     ----------
     instance : Instance
     guard : callable
         ``guard(done)`` is called often and raises when the search must stop.
+
+    Attributes
+    ----------
+    values, number : ndarray
+        Errors by number, and number by errors; see `error_numbers`.
     """
 
     def __init__(self, instance: Instance, guard: Callable[[int], None]) -> None:
@@ -71,7 +80,7 @@ class LaneGround(Held):
         self.usable_roots, self.usable = usable, np.ones(self.n_columns, np.uint8)
         self.every = np.ones((instance.n_thresholds, 1))
         self.set_budget(0)
-        self._found: dict[bytes, _Found] = {}
+        self._found: dict[bytes, Found] = {}
         self._least: dict[tuple[bytes, int], tuple[int, int]] = {}
 
     def set_budget(self, budget: int) -> None:
@@ -82,11 +91,6 @@ class LaneGround(Held):
     def all_rows(self) -> bytes:
         """The subset of all rows."""
         return _pack(np.ones(self.n_rows, bool))
-
-    @property
-    def n_lines(self) -> int:
-        """Lines of shares."""
-        return self.n_rows
 
     def mask(self, rows: bytes) -> np.ndarray:
         """Which rows of the table a subset has."""
@@ -107,15 +111,16 @@ class LaneGround(Held):
         left = self.table.rank[column] <= rank
         return _pack(inside & left), _pack(inside & ~left)
 
-    def of_samples(self, shares: np.ndarray) -> np.ndarray:
-        """Lines of shares by training row: those of a table row with its values."""
+    @cached_property
+    def lines(self) -> np.ndarray:
+        """A row of the table with its values for every training row."""
         t, X = self.table, np.asarray(self.instance.question.X)
         ranks = [np.searchsorted(v, X[:, j]) for v, j in zip(t.values, t.original, strict=True)]
         rows = np.concatenate([t.rank.T, np.array(ranks, np.int32).reshape(-1, len(X)).T])
         group = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
         line = np.zeros(int(group.max()) + 1, np.int64)
         line[group[: self.n_rows]] = np.arange(self.n_rows)
-        return shares[line[group[self.n_rows :]]]
+        return line[group[self.n_rows :]]
 
     def edges(self, rows: bytes, depth: int, budget: int, is_root: bool) -> list[Edge]:
         """Splits, with subtrees of depth two or more on both sides, within a budget, in order.
@@ -125,14 +130,14 @@ class LaneGround(Held):
         """
         inside, own = self.mask(rows), self._rows(rows)
         terms = self._terms(depth, self.every)
-        splits, _, _ = list_splits(
-            own, terms, self.usable_roots if is_root else self.usable, 1, NO_TABLE
-        )
-        self._close(inside, depth, splits, budget, FAR, SHORT)
+        usable = self.usable_roots if is_root else self.usable
+        splits, _, _ = list_splits(own, terms, usable, 1, NO_TABLE)
+        self._bound_sides(rows, splits)
+        if (np.diff(splits.first) > SHORT).any():
+            self._close(inside, depth, splits, budget, FAR, SHORT)
         found, cost = [], splits.cost
         # What bounds the sides of one split's children bounds those of the next one's, which have
         # more rows on the left; on the right they have fewer, each worth its weight at most.
-        shape = (2, self.n_columns, self.instance.thresholds.number.shape[1])
         for h in range(self.n_columns):
             a, z, before = int(splits.first[h]), int(splits.first[h + 1]), -1
             tables = [NO_TABLE, NO_TABLE]
@@ -141,14 +146,12 @@ class LaneGround(Held):
                     continue
                 low = int(splits.low[j])
                 if before < 0:
-                    tables = [
-                        np.zeros(shape, np.int64) if s or terms.smallest == 1 else NO_TABLE
-                        for s in range(2)
-                    ]
-                else:
+                    tables = [self._table() if terms.smallest == 1 else NO_TABLE, self._table()]
+                elif tables[1] is not NO_TABLE:
                     let_go(tables[1], own, h, before, low, terms.unit)
                 sides, before = self._sides(inside, h, low), low
-                for s in (0, 1):
+                is_out = self._bound(sides, depth - 1, cost[:, j], budget)
+                for s in () if is_out else (0, 1):
                     room = budget - int(cost[1 - s, j])
                     least = self._least_within(sides[s], depth - 1, room, tables[s])
                     cost[s, j] = max(cost[s, j], least)
@@ -163,6 +166,13 @@ class LaneGround(Held):
                         self._found.pop(side, None)
         return found
 
+    def _table(self) -> np.ndarray:
+        """Bounds of the splits of a subset by side, column and rank, for its neighbours."""
+        return np.zeros((2, *self.instance.thresholds.number.shape), np.int64)
+
+    def _bound_sides(self, rows: bytes, splits: Splits) -> None:
+        """Bound the costs of the sides of splits with subtrees of depth two or more."""
+
     def _least_within(self, rows: bytes, depth: int, room: int, table: np.ndarray) -> int:
         """Least cost of a subset, exact if it is at most the room; depth two is counted at once.
 
@@ -173,7 +183,7 @@ class LaneGround(Held):
         known = self._found.get(rows)
         if known is None or (room > known.budget and known.least <= room):
             node = Node(rows, depth, room, False, None)
-            known = self._count(node, self.every, False, self._grid(), table=table)
+            known = self._count(node, self.every, False, self._grid(), table)
             if known.least <= room:
                 self._found[rows] = known
         return known.least
@@ -192,23 +202,48 @@ class LaneGround(Held):
         value, exact_to = self._least.get((rows, depth), (0, -1))
         if value > cutoff or value <= exact_to:
             return value
-        own, inside = self._rows(rows), self.mask(rows)
-        terms = self._terms(depth, self.every)
-        splits, leaf, stump = list_splits(own, terms, self.usable, 1, NO_TABLE)
-        best = terms.unit * leaf + terms.price if leaf >= 0 else FAR
-        if depth <= BOTTOM:
-            best = min(best, terms.unit * stump + 2 * terms.price if stump < FAR else FAR)
-            scratch = make_scratch(own, splits, terms, best)
-            self._walk(own, splits, terms, cutoff, scratch, LEAST, NO_GRID, NO_SHARES)
-            best = int(scratch.state[0])
-            lower = int(splits.cost.sum(axis=0).min(initial=best))
-        else:
-            best = min(best, self.least(rows, depth - 1, cutoff))
-            lower = best = self._close(inside, depth, splits, cutoff, best, 0)
-        value = best if best <= cutoff else max(cutoff + 1, lower)
+        search = self._least_at_bottom if depth <= BOTTOM else self._least_above
+        value = search(rows, depth, cutoff)
         self._least[rows, depth] = (value, cutoff)
         self.hold(len(rows) + BYTES_PER_SUBSET)
         return value
+
+    def _least_at_bottom(self, rows: bytes, depth: int, cutoff: int) -> int:
+        own, terms = self._rows(rows), self._terms(depth, self.every)
+        splits, leaf, stump = list_splits(own, terms, self.usable, 1, NO_TABLE)
+        best = terms.unit * leaf + terms.price if leaf >= 0 else FAR
+        best = min(best, terms.unit * stump + 2 * terms.price if stump < FAR else FAR)
+        scratch = make_scratch(own, splits, terms, best)
+        self._walk(own, splits, terms, cutoff, scratch, LEAST, NO_GRID, NO_SHARES)
+        best = int(scratch.state[0])
+        lower = int(splits.cost.sum(axis=0).min(initial=best))
+        return best if best <= cutoff else max(cutoff + 1, lower)
+
+    def _least_above(self, rows: bytes, depth: int, cutoff: int) -> int:
+        best, deeper = self.least(rows, depth - 1, cutoff), self._full_depth(rows, depth)
+        if deeper >= min(best, cutoff + 1):
+            return best if best <= cutoff else min(best, deeper)
+        inside = self.mask(rows)
+        own, terms = self._rows(rows), self._terms(depth, self.every)
+        splits, _, _ = list_splits(own, terms, self.usable, 1, NO_TABLE)
+        self._bound_sides(rows, splits)
+        best = self._close(inside, depth, splits, cutoff, best, 0)
+        return best if best <= cutoff else max(cutoff + 1, best)
+
+    def _full_depth(self, rows: bytes, depth: int) -> int:
+        """Bound on a tree of full depth: it has a leaf more than that, and errs on the outvoted."""
+        outvoted = int(self.table.weight[self.mask(rows) & self.table.outvoted].sum())
+        return self.instance.unit * outvoted + (depth + 1) * self.instance.price
+
+    def _bound(self, sides: tuple[bytes, bytes], depth: int, cost: np.ndarray, limit: int) -> bool:
+        """Raise the costs of sides of a depth by what is shallower; whether beyond the limit."""
+        for below in range(BOTTOM, depth):
+            for s in (0, 1):
+                if cost[0] + cost[1] > limit:
+                    return True
+                least = self.least(sides[s], below, limit - int(cost[1 - s]))
+                cost[s] = max(cost[s], min(least, self._full_depth(sides[s], below + 1)))
+        return bool(cost[0] + cost[1] > limit)
 
     def _close(
         self, inside: np.ndarray, depth: int, splits: Splits, cutoff: int, best: int, short: int
@@ -234,7 +269,8 @@ class LaneGround(Held):
             sides = self._sides(inside, h, int(splits.low[j]))
             half = unit * half // 2
             larger = int(2 * splits.passed[j] < self._weight(inside))
-            for s in (larger, 1 - larger):
+            is_out = self._bound(sides, depth - 1, cost[:, j], limit)
+            for s in () if is_out else (larger, 1 - larger):
                 room = limit - int(cost[1 - s, j])
                 if cost[s, j] > room + half:
                     break
@@ -251,14 +287,24 @@ class LaneGround(Held):
         return int(self.table.weight[inside].sum())
 
     def hint(self, rows: bytes) -> np.ndarray | None:
-        """Splits of a bottom node within its budget; None where it was not looked at."""
+        """First thresholds of what may be at the top of a bottom node; None if not known."""
         known = self._found.get(rows)
         return None if known is None else known.hint
 
-    def count(
-        self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray, by_column: bool = False
-    ) -> None:
-        """Add the trees with a split at the top; see `Ground`."""
+    def count(self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray) -> None:
+        """Add the trees with a split at the top to ``grid[0, leaves - 1, errors, variant]``.
+
+        Parameters
+        ----------
+        node : Node
+            Of depth two or less.
+        share : ndarray of shape (n_thresholds, n_variants), float64
+            1 where a variant may use a threshold; what variant 0 may not use, none may.
+        gain : bool
+            Whether every split has to lower the errors.
+        grid : ndarray of shape (places, leaves, n_errors, n_variants)
+            With more than one place, trees are told apart by the column of the table at their root.
+        """
         known = self._found.get(node.rows)
         if known is not None and not gain and share.shape[1] == 1 and share.all():
             leaves, errors, counts = known.cells
@@ -266,34 +312,32 @@ class LaneGround(Held):
             inside = cost <= node.budget
             grid[0, leaves[inside], errors[inside], 0] += counts[inside]
             return
-        self._count(node, share, gain, grid, by_column)
+        self._count(node, share, gain, grid, NO_TABLE)
 
     def _grid(self) -> np.ndarray:
         return np.zeros((1, self.instance.most_leaves(BOTTOM), len(self.values), 1))
 
     def _count(
-        self,
-        node: Node,
-        share: np.ndarray,
-        gain: bool,
-        grid: np.ndarray,
-        by_column: bool = False,
-        table: np.ndarray = NO_TABLE,
-    ) -> _Found:
+        self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray, table: np.ndarray
+    ) -> Found:
         own, terms = self._rows(node.rows), self._terms(node.depth, share, gain)
         splits, leaf = self._open(node, own, terms, table)
         scratch = make_scratch(own, splits, terms, FAR)
-        asked = ADD_BY_COLUMN if by_column else ADD
-        self._walk(own, splits, terms, node.budget, scratch, asked, grid, NO_SHARES)
+        self._walk(own, splits, terms, node.budget, scratch, ADD, grid, NO_SHARES)
         if table is not NO_TABLE:
             keep_bounds(splits, table)
-        total = splits.cost.sum(axis=0)
         own_leaf = terms.unit * leaf + terms.price if leaf >= 0 else FAR
+        return self._keep(node, own_leaf, splits.number, splits.cost.sum(axis=0), grid)
+
+    def _keep(
+        self, node: Node, leaf: int, first: np.ndarray, total: np.ndarray, grid: np.ndarray
+    ) -> Found:
+        """What was found of a node: costs of a leaf and of trees by the first threshold on top."""
         cells = np.nonzero(grid[0, :, :, 0])
-        return _Found(
+        return Found(
             node.budget,
-            min(own_leaf, int(total.min(initial=FAR))),
-            np.flatnonzero(total <= node.budget).astype(np.int32),
+            min(leaf, int(total.min(initial=FAR))),
+            first[total <= node.budget],
             (*cells, grid[0, :, :, 0][cells]),
         )
 
@@ -304,7 +348,7 @@ class LaneGround(Held):
         usable = self.usable_roots if node.is_root else self.usable
         splits, leaf, _ = list_splits(own, terms, usable, int(node.hint is None), table)
         if node.hint is not None:
-            splits.open[node.hint] = 1
+            splits.open[np.isin(splits.number, node.hint)] = 1
         return splits, leaf
 
     def _walk(
@@ -330,14 +374,16 @@ class LaneGround(Held):
         """Packs between two looks at the clock."""
         return 1 + PIECE // (len(scratch.pick) * max(1, own.rank.size))
 
-    def tops(self, node: Node) -> LaneTops:
-        """The splits at the top of a node."""
-        return LaneTops(self, node)
-
     def add_shares(
         self, node: Node, share: np.ndarray, gain: bool, weights: np.ndarray, shares: np.ndarray
     ) -> None:
-        """Add what the trees with a split at the top predict; see `Ground`."""
+        """Add to ``shares[row, class]`` what the trees with a split at the top predict.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (leaves, n_errors)
+            How often every tree of a cell counts.
+        """
         own, terms = self._rows(node.rows), self._terms(node.depth, share, gain)
         splits, _ = self._open(node, own, terms)
         scratch = make_scratch(own, splits, terms, FAR)
@@ -348,7 +394,7 @@ class LaneGround(Held):
         shares[inside] += part
 
     def shapes(self, node: Node, gain: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Trees with a split at the top by shape and errors; see `Ground`."""
+        """Trees with a split at the top by shape and errors: keys (see `walk_shapes`), counts."""
         own, terms = self._rows(node.rows), self._terms(node.depth, self.every, gain)
         splits, _ = self._open(node, own, terms)
         scratch = make_scratch(own, splits, terms, FAR)
@@ -381,20 +427,29 @@ class LaneGround(Held):
         self._least.clear()
 
 
-class LaneTops:
-    """The splits at the top of a bottom node; see `Tops`."""
+class Tops:
+    """The splits at the top of a bottom node, in order.
 
-    def __init__(self, ground: LaneGround, node: Node) -> None:
+    Attributes
+    ----------
+    first, many : ndarray of shape (n,)
+        Thresholds, as those of an `Edge`.
+    leaf : ndarray of shape (2, n)
+        Errors of a leaf on both sides.
+    low : ndarray of shape (n,)
+        Least scaled cost of a tree.
+    """
+
+    def __init__(self, ground: Ground, node: Node) -> None:
         self.ground, self.node = ground, node
         self.own, self.terms = ground._rows(node.rows), ground._terms(node.depth, ground.every)
         splits, _ = ground._open(node, self.own, self.terms)
-        scratch = make_scratch(self.own, splits, self.terms, FAR)
+        scratch, was_open = make_scratch(self.own, splits, self.terms, FAR), splits.open.copy()
         ground._walk(
             self.own, splits, self.terms, node.budget, scratch, ADD, ground._grid(), NO_SHARES
         )
         total = splits.cost.sum(axis=0)
-        inside = np.flatnonzero(total <= node.budget)
-        self.inside = inside if node.hint is None else np.intersect1d(inside, node.hint)
+        self.inside = np.flatnonzero((was_open > 0) & (total <= node.budget))
         self.splits, self.low = splits, total[self.inside]
         self.first, self.many = splits.number[self.inside], splits.many[self.inside]
         self.leaf = splits.leaf[:, self.inside]
@@ -415,7 +470,7 @@ class LaneTops:
         )
 
     def tally(self, cell: tuple[int, int], share: np.ndarray, gain: bool) -> np.ndarray:
-        """Trees of a cell by top and variant; see `Tops`."""
+        """Trees with some errors and leaves by top and variant, shape ``(n, n_variants)``."""
         ground, node = self.ground, self.node
         terms = ground._terms(node.depth, share, gain)
         splits, _ = ground._open(node, self.own, terms)
