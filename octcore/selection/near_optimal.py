@@ -689,10 +689,12 @@ class _Clock:
 
 def _graph(prepared: Prepared, instance: Instance, clock: _Clock) -> TreeGraph | None:
     """Graph of the near-optimal trees; None if no tree keeps the constraints."""
+    known = None
     clock.report("optimum", 0)
-    known = _known_cost(instance, clock)
-    if known is None:
-        return None
+    if instance.class_weight is None or prepared.problem.constraints.leaf_limit is not None:
+        known = _known_cost(instance, clock)
+        if known is None:
+            return None
     return find_trees(instance, clock.guard, clock.report, known, clock.stopped)
 
 

@@ -46,7 +46,7 @@ NO_SHARES = np.zeros((1, 1))
 NO_TABLE = np.zeros((2, 1, 1), np.int64)
 
 
-class Found(NamedTuple):
+class _Found(NamedTuple):
     """Trees of a subset of depth two within a budget: the grid, what was open, the least cost."""
 
     budget: int
@@ -73,15 +73,19 @@ class Ground(Held):
     def __init__(self, instance: Instance, guard: Callable[[int], None]) -> None:
         super().__init__(guard)
         self.instance, self.table = instance, instance.table
-        self.rows: Rows = kernel_rows(instance.table)
         self.n_rows, self.n_columns = len(instance.table.y), instance.table.n_columns
         usable = np.zeros(self.n_columns, np.uint8)
         usable[instance.thresholds.place[instance.roots]] = 1
         self.usable_roots, self.usable = usable, np.ones(self.n_columns, np.uint8)
         self.every = np.ones((instance.n_thresholds, 1))
         self.set_budget(0)
-        self._found: dict[bytes, Found] = {}
+        self._found: dict[bytes, _Found] = {}
         self._least: dict[tuple[bytes, int], tuple[int, int]] = {}
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The table as kernels see it."""
+        return kernel_rows(self.table)
 
     def set_budget(self, budget: int) -> None:
         """Take over the largest scaled cost of a tree."""
@@ -130,14 +134,14 @@ class Ground(Held):
         """
         inside, own = self.mask(rows), self._rows(rows)
         terms = self._terms(depth, self.every)
-        usable = self.usable_roots if is_root else self.usable
-        splits, _, _ = list_splits(own, terms, usable, 1, NO_TABLE)
-        self._bound_sides(rows, splits)
-        if (np.diff(splits.first) > SHORT).any():
-            self._close(inside, depth, splits, budget, FAR, SHORT)
+        splits, _, _ = list_splits(
+            own, terms, self.usable_roots if is_root else self.usable, 1, NO_TABLE
+        )
+        self._close(inside, depth, splits, budget, FAR, SHORT)
         found, cost = [], splits.cost
         # What bounds the sides of one split's children bounds those of the next one's, which have
         # more rows on the left; on the right they have fewer, each worth its weight at most.
+        shape = (2, self.n_columns, self.instance.thresholds.number.shape[1])
         for h in range(self.n_columns):
             a, z, before = int(splits.first[h]), int(splits.first[h + 1]), -1
             tables = [NO_TABLE, NO_TABLE]
@@ -146,12 +150,14 @@ class Ground(Held):
                     continue
                 low = int(splits.low[j])
                 if before < 0:
-                    tables = [self._table() if terms.smallest == 1 else NO_TABLE, self._table()]
-                elif tables[1] is not NO_TABLE:
+                    tables = [
+                        np.zeros(shape, np.int64) if s or terms.smallest == 1 else NO_TABLE
+                        for s in range(2)
+                    ]
+                else:
                     let_go(tables[1], own, h, before, low, terms.unit)
                 sides, before = self._sides(inside, h, low), low
-                is_out = self._bound(sides, depth - 1, cost[:, j], budget)
-                for s in () if is_out else (0, 1):
+                for s in (0, 1):
                     room = budget - int(cost[1 - s, j])
                     least = self._least_within(sides[s], depth - 1, room, tables[s])
                     cost[s, j] = max(cost[s, j], least)
@@ -165,13 +171,6 @@ class Ground(Held):
                     for side in sides:
                         self._found.pop(side, None)
         return found
-
-    def _table(self) -> np.ndarray:
-        """Bounds of the splits of a subset by side, column and rank, for its neighbours."""
-        return np.zeros((2, *self.instance.thresholds.number.shape), np.int64)
-
-    def _bound_sides(self, rows: bytes, splits: Splits) -> None:
-        """Bound the costs of the sides of splits with subtrees of depth two or more."""
 
     def _least_within(self, rows: bytes, depth: int, room: int, table: np.ndarray) -> int:
         """Least cost of a subset, exact if it is at most the room; depth two is counted at once.
@@ -202,48 +201,23 @@ class Ground(Held):
         value, exact_to = self._least.get((rows, depth), (0, -1))
         if value > cutoff or value <= exact_to:
             return value
-        search = self._least_at_bottom if depth <= BOTTOM else self._least_above
-        value = search(rows, depth, cutoff)
+        own, inside = self._rows(rows), self.mask(rows)
+        terms = self._terms(depth, self.every)
+        splits, leaf, stump = list_splits(own, terms, self.usable, 1, NO_TABLE)
+        best = terms.unit * leaf + terms.price if leaf >= 0 else FAR
+        if depth <= BOTTOM:
+            best = min(best, terms.unit * stump + 2 * terms.price if stump < FAR else FAR)
+            scratch = make_scratch(own, splits, terms, best)
+            self._walk(own, splits, terms, cutoff, scratch, LEAST, NO_GRID, NO_SHARES)
+            best = int(scratch.state[0])
+            lower = int(splits.cost.sum(axis=0).min(initial=best))
+        else:
+            best = min(best, self.least(rows, depth - 1, cutoff))
+            lower = best = self._close(inside, depth, splits, cutoff, best, 0)
+        value = best if best <= cutoff else max(cutoff + 1, lower)
         self._least[rows, depth] = (value, cutoff)
         self.hold(len(rows) + BYTES_PER_SUBSET)
         return value
-
-    def _least_at_bottom(self, rows: bytes, depth: int, cutoff: int) -> int:
-        own, terms = self._rows(rows), self._terms(depth, self.every)
-        splits, leaf, stump = list_splits(own, terms, self.usable, 1, NO_TABLE)
-        best = terms.unit * leaf + terms.price if leaf >= 0 else FAR
-        best = min(best, terms.unit * stump + 2 * terms.price if stump < FAR else FAR)
-        scratch = make_scratch(own, splits, terms, best)
-        self._walk(own, splits, terms, cutoff, scratch, LEAST, NO_GRID, NO_SHARES)
-        best = int(scratch.state[0])
-        lower = int(splits.cost.sum(axis=0).min(initial=best))
-        return best if best <= cutoff else max(cutoff + 1, lower)
-
-    def _least_above(self, rows: bytes, depth: int, cutoff: int) -> int:
-        best, deeper = self.least(rows, depth - 1, cutoff), self._full_depth(rows, depth)
-        if deeper >= min(best, cutoff + 1):
-            return best if best <= cutoff else min(best, deeper)
-        inside = self.mask(rows)
-        own, terms = self._rows(rows), self._terms(depth, self.every)
-        splits, _, _ = list_splits(own, terms, self.usable, 1, NO_TABLE)
-        self._bound_sides(rows, splits)
-        best = self._close(inside, depth, splits, cutoff, best, 0)
-        return best if best <= cutoff else max(cutoff + 1, best)
-
-    def _full_depth(self, rows: bytes, depth: int) -> int:
-        """Bound on a tree of full depth: it has a leaf more than that, and errs on the outvoted."""
-        outvoted = int(self.table.weight[self.mask(rows) & self.table.outvoted].sum())
-        return self.instance.unit * outvoted + (depth + 1) * self.instance.price
-
-    def _bound(self, sides: tuple[bytes, bytes], depth: int, cost: np.ndarray, limit: int) -> bool:
-        """Raise the costs of sides of a depth by what is shallower; whether beyond the limit."""
-        for below in range(BOTTOM, depth):
-            for s in (0, 1):
-                if cost[0] + cost[1] > limit:
-                    return True
-                least = self.least(sides[s], below, limit - int(cost[1 - s]))
-                cost[s] = max(cost[s], min(least, self._full_depth(sides[s], below + 1)))
-        return bool(cost[0] + cost[1] > limit)
 
     def _close(
         self, inside: np.ndarray, depth: int, splits: Splits, cutoff: int, best: int, short: int
@@ -269,8 +243,7 @@ class Ground(Held):
             sides = self._sides(inside, h, int(splits.low[j]))
             half = unit * half // 2
             larger = int(2 * splits.passed[j] < self._weight(inside))
-            is_out = self._bound(sides, depth - 1, cost[:, j], limit)
-            for s in () if is_out else (larger, 1 - larger):
+            for s in (larger, 1 - larger):
                 room = limit - int(cost[1 - s, j])
                 if cost[s, j] > room + half:
                     break
@@ -319,25 +292,20 @@ class Ground(Held):
 
     def _count(
         self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray, table: np.ndarray
-    ) -> Found:
+    ) -> _Found:
         own, terms = self._rows(node.rows), self._terms(node.depth, share, gain)
         splits, leaf = self._open(node, own, terms, table)
         scratch = make_scratch(own, splits, terms, FAR)
         self._walk(own, splits, terms, node.budget, scratch, ADD, grid, NO_SHARES)
         if table is not NO_TABLE:
             keep_bounds(splits, table)
+        total = splits.cost.sum(axis=0)
         own_leaf = terms.unit * leaf + terms.price if leaf >= 0 else FAR
-        return self._keep(node, own_leaf, splits.number, splits.cost.sum(axis=0), grid)
-
-    def _keep(
-        self, node: Node, leaf: int, first: np.ndarray, total: np.ndarray, grid: np.ndarray
-    ) -> Found:
-        """What was found of a node: costs of a leaf and of trees by the first threshold on top."""
         cells = np.nonzero(grid[0, :, :, 0])
-        return Found(
+        return _Found(
             node.budget,
-            min(leaf, int(total.min(initial=FAR))),
-            first[total <= node.budget],
+            min(own_leaf, int(total.min(initial=FAR))),
+            splits.number[total <= node.budget],
             (*cells, grid[0, :, :, 0][cells]),
         )
 

@@ -43,7 +43,6 @@ class Work(NamedTuple):
     ones: np.ndarray
     active: np.ndarray
     promising: np.ndarray
-    cost: np.ndarray
     leaf: np.ndarray
     outvoted: np.ndarray
     stump: np.ndarray
@@ -75,7 +74,6 @@ def make_work(bits: np.ndarray, n_classes: int) -> Work:
         ones=whole(n_classes, n_columns),
         active=whole(n_columns),
         promising=whole(n_columns),
-        cost=np.zeros(n_columns, np.int64),
         leaf=whole(2, n_columns),
         outvoted=whole(2, n_columns),
         stump=whole(2, n_columns),
@@ -347,35 +345,10 @@ def _mirror(work, s, i, begin, n_active, keep):
         work.table[s, i, i] = IMPOSSIBLE
 
 
-@kernel()
-def score(
-    columns, word_class, weight, minority, least, subset, work, unit, price, depth, limit, keep
-):
-    """Score a subset of rows: columns, and with `depth` 2 the stumps below them.
-
-    Parameters
-    ----------
-    columns, word_class, weight, minority, least, subset, work
-        As for `score_columns`.
-    unit, price : int
-        Cost = unit * errors + price * leaves.
-    limit : int
-        Stumps are left out below columns of which all trees cost more: such columns seem to cost
-        more than the limit.
-    keep : bool
-        See `score_stumps`; without it, all that is asked for is the least cost, so that trees
-        dearer than the best split are left out, too.
-
-    Returns
-    -------
-    tuple of (int, int, int)
-        Number of active columns, errors of a leaf (`IMPOSSIBLE` if it has too few rows), and the
-        least cost, which only says that it is more where it is more than the limit.
-        ``work.cost`` has the least cost by active column.
-    """
+@inner()
+def _score_sides(columns, word_class, weight, minority, least, subset, work):
+    """Score the columns and weigh their ones; number of active columns and errors of a leaf."""
     n_active = score_columns(columns, word_class, weight, minority, least, subset, work)
-    leaf = _errors(work.totals, weight, least)
-    best = LARGE if leaf >= IMPOSSIBLE else unit * leaf + price
     for i in range(n_active):
         rows, total = 0, 0
         for k in range(len(weight)):
@@ -383,32 +356,84 @@ def score(
             total += work.weighted[k, i]
             rows += work.ones[k, i]
         work.weight_ones[i], work.n_ones[i] = total, rows
-        work.cost[i] = unit * (np.int64(work.leaf[0, i]) + work.leaf[1, i]) + 2 * price
-        best = min(best, work.cost[i])
+    return n_active, _errors(work.totals, weight, least)
+
+
+@kernel()
+def score(columns, word_class, weight, minority, least, subset, work, depth, keep, wanted):
+    """Score a subset of rows: columns, and with `depth` 2 the stumps below them.
+
+    For `keep` and `wanted` see `score_stumps`.
+
+    Returns
+    -------
+    tuple of (int, int)
+        Number of active columns, and errors of a leaf (`IMPOSSIBLE` if it has too few rows).
+    """
+    n_active, leaf = _score_sides(columns, word_class, weight, minority, least, subset, work)
+    if depth >= 2:
+        score_stumps(columns, word_class, weight, least, subset, n_active, work, keep, wanted)
+    return n_active, leaf
+
+
+@kernel()
+def least_cost(
+    columns, word_class, weight, minority, least, subset, work, unit, price, depth, limit, margin,
+    costs,
+):  # fmt: skip
+    """Score a subset and find its least cost with a tree of depth two or less.
+
+    Parameters
+    ----------
+    columns, word_class, weight, minority, least, subset, work, depth
+        As for `score`.
+    unit, price : int
+        Cost = unit * errors + price * leaves.
+    limit, margin : int
+        Columns whose trees all cost more than `limit`, or than the best tree of depth one and
+        `margin`, are passed over.
+    costs : ndarray of shape (n_columns,), int64
+        Receives the least cost with a column at the top, by active column; `LARGE` where it was
+        passed over.
+
+    Returns
+    -------
+    tuple of (int, int, int)
+        Number of active columns, the least cost found, and the limit: the given one, or `LARGE` if
+        no column was passed over.  If the cost is above the limit, all are.
+    """
+    n_active, leaf = _score_sides(columns, word_class, weight, minority, least, subset, work)
+    best = LARGE if leaf >= IMPOSSIBLE else unit * leaf + price
+    for i in range(n_active):
+        costs[i] = unit * (np.int64(work.leaf[0, i]) + work.leaf[1, i]) + 2 * price
+        best = min(best, costs[i])
     if depth < 2:
-        return n_active, leaf, best
-    most, found = limit if keep else min(limit, best), 0
+        return n_active, best, LARGE
+    most, found = min(limit, best + margin), 0
     for i in range(n_active):
         # A side has one leaf, or two and errs on the outvoted rows.
         low = 0
         for s in range(2):
             split = unit * work.outvoted[s, i] + 2 * price
             low += min(unit * work.leaf[s, i] + price, split)
+        costs[i] = low
         if low <= most:
             work.promising[found] = work.active[i]
             found += 1
-    if found:
+    if 2 * found >= n_active:
         # Every pair serves both of its columns unless some are passed over: this costs no more.
-        found = 0 if 2 * found >= n_active else found
+        found, most, limit = 0, LARGE - 1, LARGE
+    if found or limit == LARGE:
         wanted = work.promising[:found]
-        score_stumps(columns, word_class, weight, least, subset, n_active, work, keep, wanted)
-    else:
-        work.stump[:, :n_active] = IMPOSSIBLE
+        score_stumps(columns, word_class, weight, least, subset, n_active, work, False, wanted)
     for i in range(n_active):
-        work.cost[i] = cheapest_side(work, 0, i, unit, price, depth)
-        work.cost[i] += cheapest_side(work, 1, i, unit, price, depth)
-        best = min(best, work.cost[i])
-    return n_active, leaf, best
+        if costs[i] > most:
+            costs[i] = LARGE
+            continue
+        costs[i] = cheapest_side(work, 0, i, unit, price, depth)
+        costs[i] += cheapest_side(work, 1, i, unit, price, depth)
+        best = min(best, costs[i])
+    return n_active, best, limit
 
 
 @inner()
@@ -456,7 +481,7 @@ def count_below(
     Parameters
     ----------
     work : Work
-        After `score` with `keep` and the budget as limit.
+        After `score` with `keep`; columns that were not wanted are beyond the budget.
     n_active, leaf : int
         What `score` returned.
     unit, price, budget : int

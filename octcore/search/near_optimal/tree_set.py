@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import floor
 from random import Random
 
 import numpy as np
@@ -16,10 +17,10 @@ from octcore.search.near_optimal.disagreement import class_shares
 from octcore.search.near_optimal.graph import build_levels
 from octcore.search.near_optimal.ground import Ground
 from octcore.search.near_optimal.instance import BORDER, Instance
+from octcore.search.near_optimal.kernels import LARGE
 from octcore.search.near_optimal.listing import Cell, Listing, pick, used_exactly
 from octcore.search.near_optimal.pair_ground import PairGround
 from octcore.search.univariate.lane_search import integer_width
-from octcore.search.univariate.search import answer
 from octcore.search.univariate.tree import PathTree
 
 PAIRS = "octcore.search.near_optimal.warm_up:pairs"
@@ -69,7 +70,8 @@ def find_trees(
     report : callable
         Receives the phase and the number of subsets scored.
     known_cost : Fraction or None
-        Cost of a tree that keeps the limits, near the optimum; it is searched where it is None.
+        Cost of a tree that keeps the limits, near the optimum; needed where there is a limit on
+        leaves, which least costs do not know, and on thresholds in sorted order.
     stop : callable
         Asked while kernels are compiled, the first time on a machine.
 
@@ -78,22 +80,34 @@ def find_trees(
     TreeGraph or None
         None if no tree is allowed.
     """
-    if known_cost is None:
-        best = answer(instance.question, cancel=stop).tree
-        if best is None:
-            return None
-        known_cost = instance.cost_of(best)
     pairs = () if instance.class_weight is None else (PAIRS,)
     kernels.require(LANES[integer_width(instance.table)], *pairs, stop=stop)
     return find_trees_compiled(instance, guard, report, known_cost)
 
 
 def find_trees_compiled(
-    instance: Instance, guard: Callable[[int], None], report: Phase, known_cost: Fraction
+    instance: Instance,
+    guard: Callable[[int], None],
+    report: Phase,
+    known_cost: Fraction | None = None,
 ) -> TreeGraph | None:
     """Find the trees as `find_trees` does, without a look at whether kernels are compiled."""
-    ground = (Ground if instance.class_weight is None else PairGround)(instance, guard)
-    budget = instance.budget(known_cost)
+    if instance.class_weight is None:
+        ground, budget = Ground(instance, guard), None
+    else:
+        slack = 0 if instance.is_scaled_exactly else instance.most_leaves(instance.depth)
+        room = slack + floor(instance.reach * instance.unit) + 1
+        # A tree beyond the least cost of its rows by more than that is in no near-optimal tree.
+        ground = PairGround(instance, guard, room if known_cost is None else None)
+        budget = None
+        if known_cost is None:
+            least = ground.least_scaled(None if instance.leaf_allowed else instance.roots)
+            if least >= LARGE:
+                return None
+            budget = least + room
+    if budget is None:
+        assert known_cost is not None
+        budget = instance.budget(known_cost)
     report("subsets", ground.scored)
     ground.set_budget(budget)
     levels = build_levels(ground, budget)
