@@ -136,9 +136,9 @@ class PairGround(Ground):
     def edges(self, rows: bytes, depth: int, budget: int, is_root: bool) -> list[Edge]:
         """Splits, with subtrees of depth two or more on both sides, within a budget, in order."""
         subset, found = _subset(rows), []
-        splits, _ = self.splits(subset, budget, self.instance.roots if is_root else None)
+        splits, _ = self._splits(subset, budget, self.instance.roots if is_root else None)
         for split in sorted(splits):
-            left_cost, right_cost = self.split(subset, depth - 1, split, budget)
+            left_cost, right_cost = self._costs_of(subset, depth - 1, split, budget)
             if left_cost + right_cost <= budget:
                 left, right = self._parts(subset, split.column)
                 found.append(
@@ -154,7 +154,7 @@ class PairGround(Ground):
     def count(self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray) -> None:
         """Add the trees with a split at the top; see `Ground`."""
         wanted = EVERY_COLUMN if node.hint is None else node.hint
-        n_active, leaf = self.scan(_subset(node.rows), node.depth, True, wanted)
+        n_active, leaf = self._scan(_subset(node.rows), node.depth, True, wanted)
         i, n, n_variants = self.instance, len(self.values), share.shape[1]
         active, spans, by_column = self.work.active[:n_active], [(0, n_active)], len(grid) > 1
         if node.is_root or by_column:
@@ -170,7 +170,7 @@ class PairGround(Ground):
                 self.number, share, gain, first, last, target,
             )  # fmt: skip
 
-    def scan(
+    def _scan(
         self,
         subset: np.ndarray,
         depth: int,
@@ -185,26 +185,15 @@ class PairGround(Ground):
         )  # fmt: skip
         return int(n_active), int(leaf)
 
-    def splits(
+    def _splits(
         self, subset: np.ndarray, limit: int, roots: np.ndarray | None = None
     ) -> tuple[list[_Split], int]:
-        """Splits of a subset with subtrees of depth two or more, most promising first.
+        """Splits with subtrees of depth two or more, most promising first, bounded by a limit.
 
-        Parameters
-        ----------
-        subset : ndarray of shape (n_words,)
-        limit : int
-            Splits whose lower bound is larger are left out.
-        roots : ndarray of bool or None
-            Columns to look at.
-
-        Returns
-        -------
-        tuple of (list of _Split, int)
-            Splits, and the least lower bound of those left out.
+        And the least lower bound of those left out.
         """
         i, work = self.instance, self.work
-        n_active, _ = self.scan(subset, BOTTOM)
+        n_active, _ = self._scan(subset, BOTTOM)
         active = work.active[:n_active]
         chosen = np.arange(n_active) if roots is None else np.flatnonzero(roots[active])
         part = np.index_exp[:, chosen]
@@ -216,18 +205,13 @@ class PairGround(Ground):
         left_out = int(total[total > limit].min(initial=LARGE))
         order = order[total[order] <= limit]
         columns = active[chosen]
-        splits = [
-            _Split(
-                int(columns[p]),
-                int(low[0, p]),
-                int(low[1, p]),
-                (int(outvoted[0, p]), int(outvoted[1, p])),
-            )
-            for p in order
-        ]
-        return splits, left_out
+        parts = (columns[order], *low[:, order], outvoted[:, order].T)
+        return [
+            _Split(c, a, b, (o, p))
+            for c, a, b, (o, p) in zip(*(part.tolist() for part in parts), strict=True)
+        ], left_out
 
-    def shallow(self, subset: np.ndarray, depth: int, cutoff: int = LARGE) -> int:
+    def _shallow_cost(self, subset: np.ndarray, depth: int, cutoff: int = LARGE) -> int:
         """Least cost at depth one or two, or a lower bound above the cutoff."""
         key = subset.tobytes()
         known = self._shallow.get(key)
@@ -249,36 +233,28 @@ class PairGround(Ground):
             self.hold(len(key) + len(good) + BYTES_PER_SUBSET // 2)
         return cost
 
-    def least_of(
+    def _least_of(
         self, subset: np.ndarray, depth: int, cutoff: int, roots: np.ndarray | None = None
     ) -> int:
-        """Least cost of a tree up to a depth, or a lower bound above the cutoff.
+        """Least cost of a tree up to a depth of two or more, or a lower bound above the cutoff.
 
-        Parameters
-        ----------
-        subset : ndarray of shape (n_words,)
-        depth : int
-            Two or more.
-        cutoff : int
-            Costs above it need not be exact.
-        roots : ndarray of bool or None
-            Columns the root must be one of; such a cost is not remembered.
+        With columns that the root must be one of, it is not remembered.
         """
         if depth <= BOTTOM and roots is None:
-            return self.shallow(subset, depth, cutoff)
+            return self._shallow_cost(subset, depth, cutoff)
         key = (subset.tobytes(), depth)
         value, is_exact = self._deep.get(key, (0, False))
         if roots is None and (is_exact or value > cutoff):
             return value
-        best = LARGE if roots is not None else self.least_of(subset, depth - 1, cutoff)
-        splits, lower = self.splits(subset, min(best - 1, cutoff), roots)
+        best = LARGE if roots is not None else self._least_of(subset, depth - 1, cutoff)
+        splits, lower = self._splits(subset, min(best - 1, cutoff), roots)
         lower = min(lower, best)
         for split in splits:
             limit = min(best - 1, cutoff)
             if split.low_left + split.low_right > limit:
                 lower = min(lower, split.low_left + split.low_right)
                 break
-            left, right = self.split(subset, depth - 1, split, limit)
+            left, right = self._costs_of(subset, depth - 1, split, limit)
             lower = min(lower, left + right)
             if left + right <= limit:
                 best = left + right
@@ -289,22 +265,12 @@ class PairGround(Ground):
             self.hold(len(key[0]) + BYTES_PER_SUBSET // 2)
         return value
 
-    def split(self, subset: np.ndarray, depth: int, split: _Split, limit: int) -> tuple[int, int]:
-        """Least costs of both sides of a split, at least one of them a bound above the limit.
+    def _costs_of(
+        self, subset: np.ndarray, depth: int, split: _Split, limit: int
+    ) -> tuple[int, int]:
+        """Least costs of both sides, of trees of a depth of two or more.
 
-        Parameters
-        ----------
-        subset : ndarray of shape (n_words,)
-        depth : int
-            Of the subtrees on the sides, two or more.
-        split : _Split
-        limit : int
-            If the costs sum up to more, they are only lower bounds.
-
-        Returns
-        -------
-        tuple of (int, int)
-            Left and right; exact when their sum is within the limit.
+        They are exact when their sum is within the limit, else lower bounds with a sum above it.
         """
         left, right = self._parts(subset, split.column)
         low = [split.low_left, split.low_right]
@@ -312,14 +278,14 @@ class PairGround(Ground):
         # A subtree of full depth d has d + 1 leaves at least and errs on the outvoted rows.
         for below in range(BOTTOM, depth):
             for s in (0, 1):
-                shallower = self.least_of(parts[s], below, limit - low[1 - s])
+                shallower = self._least_of(parts[s], below, limit - low[1 - s])
                 deeper = split.outvoted[s] + (below + 2) * self.instance.price
                 low[s] = max(low[s], min(shallower, deeper))
                 if sum(low) > limit:
                     return low[0], low[1]
         first = int(low[0] < low[1])
         for s in (first, 1 - first):
-            low[s] = max(low[s], self.least_of(parts[s], depth, limit - low[1 - s]))
+            low[s] = max(low[s], self._least_of(parts[s], depth, limit - low[1 - s]))
             if sum(low) > limit:
                 break
         return low[0], low[1]
@@ -333,8 +299,8 @@ class PairGround(Ground):
         """Least scaled cost of a tree whose root is allowed, `LARGE` if there is none."""
         instance, everything = self.instance, _subset(self.all_rows)
         if instance.depth > BOTTOM or roots is None:
-            return self.least_of(everything, instance.depth, LARGE - 1, roots)
-        n_active, _ = self.scan(everything, instance.depth)
+            return self._least_of(everything, instance.depth, LARGE - 1, roots)
+        n_active, _ = self._scan(everything, instance.depth)
         allowed = roots[self.work.active[:n_active]]
         sides = instance.scaled(self.work.leaf[:, :n_active], 1)
         if instance.depth == BOTTOM:
