@@ -23,6 +23,8 @@ from octcore.tree.tree import Tree
 
 LISTED = 300
 """Best trees that a record holds one by one."""
+LISTED_SHAPES = 25
+"""Best shapes that are told with their thresholds."""
 RELIANCE_TREES = 500
 """Trees looked at for the reliance on features."""
 ROUNDING = 1e-12
@@ -177,6 +179,39 @@ def alternatives(
         seconds=found.seconds,
         statements=narrow.statements,
     )
+
+
+@dataclass(frozen=True)
+class ShapeLine:
+    """One shape of the near-optimal trees, in words."""
+
+    words: str
+    trees: int
+    loss: float
+    leaves: int
+    accuracy: float
+    """`loss`, `leaves`, `accuracy`: of its best tree; distance from the optimum, and weighted."""
+    thresholds: tuple[str, ...]
+    """By column and place: the thresholds that its trees have."""
+
+
+def shape_lines(
+    found: NearOptimalTrees, listed: int = LISTED_SHAPES
+) -> tuple[int, tuple[ShapeLine, ...]]:
+    """Number of shapes of a set, and its best ones with their thresholds."""
+    shapes = found.shapes()
+    lines = [
+        ShapeLine(
+            shape.words,
+            shape.count,
+            max(0.0, found.optimum - shape.objective),
+            shape.leaves,
+            shape.objective + found.leaf_penalty * shape.leaves,
+            tuple(part.words(found.encoding) for part in shape.ranges),
+        )
+        for shape in shapes[:listed]
+    ]
+    return len(shapes), tuple(lines)
 
 
 COUNTABLE = frozenset({"forbidden_features", "max_leaves", "max_splits", "root_feature"})

@@ -316,10 +316,11 @@ class NearOptimalTrees:
                 return tuple(parts)
 
             columns = tuple(names[column] for column in sorted(shape.columns))
-            cost = self._instance.cost(*group.best[:2])
+            errors, leaves, _ = group.best
+            cost = self._instance.cost(errors, leaves)
             objective = self.optimum - float(self._in_rows(cost - self.graph.optimum))
             words = shape_words(shape, names)
-            found.append(TreeShape(words, columns, group.count, objective, tree, ranges))
+            found.append(TreeShape(words, columns, group.count, objective, leaves, tree, ranges))
         return tuple(sorted(found, key=lambda shape: (-shape.objective, -shape.count)))
 
     @cached_property

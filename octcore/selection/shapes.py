@@ -9,11 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from octcore.encoding.base import Encoding
 from octcore.search.near_optimal.shapes import Shape
 from octcore.serial import jsonable
-from octcore.tree.tree import Tree
+from octcore.tree.tree import Split, Tree
+from octcore.tree.wording import split_words
 
 LEAF = "leaf"
+DIGITS = 4
+"""Of thresholds in words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +44,18 @@ class ThresholdRange:
         """Largest threshold."""
         return float(self.thresholds[-1])
 
+    def words(self, encoding: Encoding) -> str:
+        """The column and its thresholds: ``area 865-1214``, one number where there is but one."""
+        column, ends = encoding.columns[self.column], dict.fromkeys((self.low, self.high))
+        if column.is_binary or column.levels:
+            told = (split_words(Split.on_feature(self.column, end), encoding) for end in ends)
+            words = " … ".join(one.test if column.is_binary else one.left for one in told)
+        else:
+            raw = sorted(column.shift + column.scale * end for end in ends)
+            numbers = (np.format_float_positional(float(f"{r:.{DIGITS}g}"), trim="-") for r in raw)
+            words = f"{column.raw} {'–'.join(numbers)}"
+        return f"{self.where}: {words}" if self.where else words
+
 
 @dataclass(frozen=True, eq=False)
 class TreeShape:
@@ -56,7 +72,8 @@ class TreeShape:
     count: int
     """Exact number of trees."""
     objective: float
-    """Of the best one."""
+    leaves: int
+    """`objective`, `leaves`: of the best one."""
     _tree: Callable[[], Tree]
     _ranges: Callable[[], tuple[ThresholdRange, ...]]
 
@@ -78,6 +95,7 @@ class TreeShape:
                 "columns": self.columns,
                 "count": self.count,
                 "objective": self.objective,
+                "leaves": self.leaves,
                 "tree": self.tree.to_dict(),
                 "ranges": [vars(part) for part in self.ranges],
             }

@@ -81,6 +81,18 @@ def run_alternatives(
     return {"alternatives": alternatives(found, **settings["conditions"]).to_dict()}
 
 
+def run_shapes(
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+) -> dict[str, Any]:
+    """Count the near-optimal trees that meet the conditions by shape."""
+    from octcore.selection.alternatives import shape_lines
+    from octcore.selection.near_optimal import near_optimal
+
+    found = near_optimal(data, cancel=cancel, **settings["search"])
+    number, lines = shape_lines(found.restrict(**settings["conditions"]))
+    return {"number": number, "lines": [vars(line) for line in lines]}
+
+
 def run_meeting(
     data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
 ) -> dict[str, Any]:
@@ -127,6 +139,7 @@ TASKS: dict[str, Task] = {
     "path": run_path,
     "refer": run_refer,
     "select": run_select,
+    "shapes": run_shapes,
     "tune": run_tune,
     "verify": run_verify,
 }

@@ -1,8 +1,17 @@
-"""Filters of the page Alternatives through AppTest, on trees that are really counted."""
+"""Parts of the page Alternatives through AppTest, on trees that are really counted."""
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from streamlit.testing.v1 import AppTest
+
+from dashboard.server import jobs
+from dashboard.server.job_view import JobView
+from octcore.data.samples import load_sample
+from octcore.selection.near_optimal import near_optimal
+from octcore.selection.tasks import TASKS
 
 
 def _page() -> None:
@@ -33,3 +42,42 @@ def test_trees_with_a_larger_fairness_gap_are_filtered_out() -> None:
     left, widest = app.text[0].value.split()
     assert 0 < int(left) < int(everything)
     assert float(widest) <= limit / 100
+
+
+def _shapes() -> None:
+    """The shapes alone; runs as a script of its own."""
+    from dashboard.views.alternatives import shapes
+    from dashboard.views.alternatives.question import Conditions
+    from octcore.data.samples import load_sample
+
+    search = {"depth": 2, "tolerance": 0.01}
+    shapes.draw("run", load_sample("iris"), search, Conditions(0.01, max_leaves=3))
+
+
+def test_shapes_are_found_at_a_press_with_the_thresholds_of_their_trees(monkeypatch) -> None:
+    started = {}
+
+    def once(key, owner, data, what, settings, seconds):
+        result = TASKS[what](data, settings, lambda part: None, lambda: False)
+        started["t"] = JobView("t", what, settings, "done", data=data, task=what, result=result)
+        return "t"
+
+    monkeypatch.setattr(jobs, "followers", dict)
+    monkeypatch.setattr(jobs, "once", once)
+    monkeypatch.setattr(jobs, "task", started.get)
+    app = AppTest.from_function(_shapes, default_timeout=120).run()
+    assert not app.exception
+    assert not app.dataframe
+    app.button[0].click().run()
+    assert not app.exception
+    table = app.dataframe[0].value
+    good = near_optimal(load_sample("iris"), depth=2, tolerance=0.01).restrict(max_leaves=3)
+    assert table["trees"].sum() == good.count > 0
+    best = good.trees(1)[0]
+    assert table["right"][0] == pytest.approx(1 - best.is_wrong(good.rows.X, good.rows.y).mean())
+    for split in best.splits.values():
+        name = good.encoding.names[split.features[0]]
+        told = re.search(rf"{re.escape(name)} ([\d.]+)(?:–([\d.]+))?", table["thresholds"][0])
+        assert told is not None
+        low, high = told.groups()
+        assert float(low) <= split.threshold <= float(high or low)

@@ -1,4 +1,4 @@
-"""The near-optimal trees of a run: the question, and five views of the answer."""
+"""The near-optimal trees of a run: the question, and six views of the answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.views.alternatives import pictures, trees
+from dashboard.views.alternatives import pictures, shapes, trees
 from dashboard.views.alternatives.question import (
     Conditions,
     columns_words,
@@ -52,7 +52,7 @@ def draw(view: JobView, run: Run) -> None:
         return
     is_final = jobs.settled(task, AT_ONCE_SECONDS)
     st.fragment(_answer, run_every=None if is_final else SECONDS_BETWEEN)(
-        view.id, task, data, search, is_final
+        view.id, task, data, search, conditions, is_final
     )
 
 
@@ -134,7 +134,14 @@ def _again(message: str) -> bool:
     return st.button("Count again", icon=":material/refresh:")
 
 
-def _answer(run_id: str, task: str, data: Dataset, search: dict[str, Any], was_final: bool) -> None:
+def _answer(
+    run_id: str,
+    task: str,
+    data: Dataset,
+    search: dict[str, Any],
+    conditions: Conditions,
+    was_final: bool,
+) -> None:
     job = jobs.task(task)
     if job.is_final and not was_final:
         st.rerun()
@@ -162,6 +169,7 @@ def _answer(run_id: str, task: str, data: Dataset, search: dict[str, Any], was_f
             "How many": partial(pictures.counts, task, record),
             "Features": partial(pictures.features, task, record),
             "Paths": partial(pictures.paths, task, record),
+            "Shapes": partial(shapes.draw, run_id, data, search, conditions),
             "Trees": partial(trees.draw, context, record),
             "Rows": partial(pictures.rows, task, record, train),
         },

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from octcore.search.near_optimal.graph import BOTTOM, Ground, Level, Node
+from octcore.search.near_optimal.graph import BOTTOM, Level, Node
+from octcore.search.near_optimal.ground import Ground
 from octcore.search.near_optimal.instance import Instance
 from octcore.search.near_optimal.kernels import combine, gather
 
@@ -113,24 +114,32 @@ class Counter:
 
     def _count(self, allow: np.ndarray, gain: bool) -> Counted:
         share = np.ascontiguousarray(allow, float)
-        cells: list[Cells] = []
-        for level in reversed(self.levels[1:]):
+        counted = self._count_levels(allow, gain, share, [])
+        total = sum(c[0] for by_cell in counted.roots.values() for c in by_cell.values())
+        if total < EXACT or not counted.cells:
+            return counted
+        # Above the bottom, whose counts are exact, once more with Python's integers.
+        bottom = counted.cells[-1]
+        bottom = replace(bottom, counts=bottom.counts.astype(np.int64).astype(object))
+        return self._count_levels(allow, gain, share.astype(np.int64).astype(object), [bottom])
+
+    def _count_levels(
+        self, allow: np.ndarray, gain: bool, share: np.ndarray, cells: list[Cells]
+    ) -> Counted:
+        """Count from the lowest level on that has no cells yet."""
+        for level in reversed(self.levels[1 : len(self.levels) - len(cells)]):
             grid = self._grid(level.depth, share)
             below = cells[0] if cells else None
-            parts = [self._cells(level, v, share, gain, below, grid) for v in _nodes(level)]
-            cells.insert(0, _stack(parts, allow.shape[1]))
+            nodes = range(len(level.nodes))
+            parts = [self._cells(level, v, share, gain, below, grid) for v in nodes]
+            cells = [_stack(parts, allow.shape[1]), *cells]
         counted = Counted(allow, gain, self.ground.values, tuple(cells))
         self._count_roots(counted, share)
-        total = sum(c[0] for by_cell in counted.roots.values() for c in by_cell.values())
-        if total < EXACT:
-            return counted
-        exact = self._exactly(counted)
-        self._count_roots(exact, share)
-        return exact
+        return counted
 
     def _grid(self, depth: int, share: np.ndarray, places: int = 1) -> np.ndarray:
         shape = (self.instance.most_leaves(max(BOTTOM, depth)), len(self.ground.values))
-        return np.zeros((places, *shape, share.shape[1]))
+        return np.zeros((places, *shape, share.shape[1]), share.dtype)
 
     def _cells(
         self,
@@ -144,7 +153,7 @@ class Counter:
         """Cells of a node, found by the ground or from those of its children."""
         node, leaf = level.nodes[v], int(level.leaf_errors[v])
         if self.leaf_counts(node, leaf):
-            grid[0, 0, self.ground.number[leaf]] += 1.0
+            grid[0, 0, self.ground.number[leaf]] += 1
         if below is None:
             self.ground.count(node, share, gain, grid)
         else:
@@ -167,7 +176,10 @@ class Counter:
         leaf: int,
         grid: np.ndarray,
     ) -> None:
-        combine(
+        count = combine
+        if grid.dtype == object:  # of which only Python knows the arithmetic
+            count, edges = getattr(combine, "py_func", combine), edges.astype(object)
+        count(
             edges, below.start, below.errors, below.leaves, below.costs, below.counts, budget,
             self.ground.values, self.ground.number, share, gain, leaf, grid,
         )  # fmt: skip
@@ -175,7 +187,8 @@ class Counter:
     def _gather(self, grid: np.ndarray, budget: int) -> tuple:
         i, values = self.instance, self.ground.values
         n_errors = int(np.searchsorted(values, budget // i.unit, side="right"))
-        return gather(grid, n_errors, values, i.unit, i.price)
+        collect = gather if grid.dtype != object else getattr(gather, "py_func", gather)
+        return collect(grid, n_errors, values, i.unit, i.price)
 
     def _count_roots(self, counted: Counted, share: np.ndarray) -> None:
         """Fill `counted.roots`: the trees of the whole set by root column."""
@@ -185,7 +198,7 @@ class Counter:
             roots[-1] = {(leaf, 1): [1] * share.shape[1]}
         if top.depth <= BOTTOM:
             grid = self._grid(top.depth, share, max(1, self.instance.table.n_columns))
-            self.ground.count(node, share, counted.gain, grid, by_column=True)
+            self.ground.count(node, share, counted.gain, grid)
             found = ((column, self._gather(part, node.budget)) for column, part in enumerate(grid))
             roots |= {column: self._named(cells) for column, cells in found if len(cells[0])}
             return
@@ -193,9 +206,6 @@ class Counter:
         place = self.instance.thresholds.place[top.edges[:, 0]]
         for column in np.unique(place):
             edges = top.edges[place == column]
-            if cells.counts.dtype == object:
-                roots[int(column)] = self._exact_edges(edges, counted, node.budget, leaf)
-                continue
             self._combine(edges, cells, node.budget, share, counted.gain, leaf, grid[0])
             roots[int(column)] = self._named(self._gather(grid[0], node.budget))
 
@@ -206,56 +216,6 @@ class Counter:
             for e, size, vector in zip(errors, leaves, counts, strict=True)
         }
 
-    def _exactly(self, counted: Counted) -> Counted:
-        """Count the upper levels again in Python's integers; the bottom counts are exact."""
-        cells = list(counted.cells)
-        if cells:
-            cells[-1] = _as_integers(cells[-1])
-        for k in range(len(cells) - 2, -1, -1):
-            level = self.levels[k + 1]
-            lower = replace(counted, cells=(cells[k + 1],))
-            parts = [self._exact_node(level, v, lower) for v in _nodes(level)]
-            cells[k] = _stack(parts, counted.allow.shape[1])
-        return replace(counted, cells=tuple(cells), roots={})
-
-    def _exact_node(self, level: Level, v: int, lower: Counted) -> tuple:
-        i, node, leaf = self.instance, level.nodes[v], int(level.leaf_errors[v])
-        found = self._exact_edges(level.edges_of(v), lower, node.budget, leaf)
-        if self.leaf_counts(node, leaf):
-            found[leaf, 1] = [1] * lower.allow.shape[1]
-        ordered = sorted((i.unit * e + i.price * size, size, e) for e, size in found)
-        counts = np.empty((len(ordered), lower.allow.shape[1]), object)
-        for k, (_, size, e) in enumerate(ordered):
-            counts[k] = found[e, size]
-        errors = np.array([self.ground.number[e] for _, _, e in ordered], np.int64)
-        leaves = np.array([size for _, size, _ in ordered], np.int64)
-        return errors, leaves, np.array([c for c, _, _ in ordered], np.int64), counts
-
-    def _exact_edges(
-        self, edges: np.ndarray, lower: Counted, budget: int, leaf: int
-    ) -> dict[tuple[int, int], list[int]]:
-        """Trees with one of some splits at the top, in Python's integers."""
-        below, found = lower.cells[0], {}
-        for first, many, left_node, right_node in edges.tolist():
-            ways = [many * int(a) for a in lower.allow[first]]
-            left, right = below.of(left_node), below.of(right_node)
-            for a in range(left.start, left.stop) if ways[0] else ():
-                for b in range(right.start, right.stop):
-                    if below.costs[a] + below.costs[b] > budget:
-                        break
-                    errors = int(lower.values[below.errors[a]] + lower.values[below.errors[b]])
-                    cell = (errors, int(below.leaves[a] + below.leaves[b]))
-                    if lower.gain and cell[1] == 2 and errors >= leaf:
-                        continue
-                    known = found.setdefault(cell, [0] * len(ways))
-                    for v, allowed in enumerate(ways):
-                        known[v] += allowed * int(below.counts[a, v]) * int(below.counts[b, v])
-        return found
-
-
-def _nodes(level: Level) -> range:
-    return range(len(level.nodes))
-
 
 def _stack(parts: list[tuple], n_variants: int) -> Cells:
     """Join the cells of the nodes of a level."""
@@ -264,11 +224,6 @@ def _stack(parts: list[tuple], n_variants: int) -> Cells:
     start = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])]).astype(np.int64)
     errors, leaves, costs, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Cells(start, errors, leaves, costs, counts)
-
-
-def _as_integers(cells: Cells) -> Cells:
-    whole = cells.counts.astype(np.int64).astype(object)
-    return Cells(cells.start, cells.errors, cells.leaves, cells.costs, whole)
 
 
 def _joined(parts: list[Counted], allow: np.ndarray) -> Counted:

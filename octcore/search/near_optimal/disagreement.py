@@ -11,8 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from octcore.kernels import kernel
-from octcore.search.near_optimal.counting import Cells, Counted, Counter
-from octcore.search.near_optimal.graph import Level
+from octcore.search.near_optimal.counting import Counted, Counter
 
 
 @kernel()
@@ -58,56 +57,34 @@ def class_shares(
     """
     ground, levels = counter.ground, counter.levels
     instance, number = ground.instance, ground.number
-    shares = np.zeros((ground.n_lines, instance.question.n_classes))
+    shares = np.zeros((ground.n_rows, instance.question.n_classes))
     weights = np.zeros((max(4, instance.most_leaves(instance.depth)), len(ground.values)))
     for errors, leaves in {cell for by_cell in counted.roots.values() for cell in by_cell}:
         weights[leaves - 1, number[errors]] = float(admits(errors, leaves))
+    allow = np.ascontiguousarray(counted.allow[:, :1], float)
     outside = np.zeros(0)
     for k, level in enumerate(levels):
         below = counted.cells[k] if k < len(counted.cells) else None
         following = np.zeros(0 if below is None else len(below.errors))
-        pusher = _Pusher(counter, counted, below, following, shares)
-        for v in range(len(level.nodes)):
+        counts = following if below is None else below.counts[:, :1].astype(float)
+        for v, node in enumerate(level.nodes):
             if k:
                 here = counted.cells[k - 1]
                 part = here.of(v)
                 weights[:] = 0.0
                 weights[here.leaves[part] - 1, here.errors[part]] = outside[part]
-            if weights.any():
-                pusher.node(level, v, weights)
+            if not weights.any():
+                continue
+            leaf = int(level.leaf_errors[v])
+            if counter.leaf_counts(node, leaf):
+                label = int(ground.weights(node.rows)[0].argmax())
+                shares[ground.mask(node.rows), label] += weights[0, number[leaf]]
+            if below is None:
+                ground.add_shares(node, allow, counted.gain, weights, shares)
+                continue
+            _push(
+                level.edges_of(v), below.start, below.errors, below.leaves, below.costs, counts,
+                node.budget, ground.values, number, allow, counted.gain, leaf, weights, following,
+            )  # fmt: skip
         outside = following
-    return ground.of_samples(shares)
-
-
-class _Pusher:
-    """Pushes the weights of the nodes of one level to the next, and predicts with leaves."""
-
-    def __init__(
-        self,
-        counter: Counter,
-        counted: Counted,
-        below: Cells | None,
-        outside: np.ndarray,
-        shares: np.ndarray,
-    ) -> None:
-        self.counter, self.counted, self.below = counter, counted, below
-        self.outside, self.shares = outside, shares
-        self.allow = np.ascontiguousarray(counted.allow[:, :1], float)
-        if below is not None:
-            self.counts = np.ascontiguousarray(below.counts[:, :1], float)
-
-    def node(self, level: Level, v: int, weights: np.ndarray) -> None:
-        """Handle one node whose cells have weights ``[leaves - 1, errors]``."""
-        node, leaf, ground = level.nodes[v], int(level.leaf_errors[v]), self.counter.ground
-        if self.counter.leaf_counts(node, leaf):
-            amount = weights[0, ground.number[leaf]]
-            label = int(ground.weights(node.rows)[0].argmax())
-            self.shares[ground.mask(node.rows), label] += amount
-        gain, b = self.counted.gain, self.below
-        if b is None:
-            ground.add_shares(node, self.allow, gain, weights, self.shares)
-            return
-        _push(
-            level.edges_of(v), b.start, b.errors, b.leaves, b.costs, self.counts, node.budget,
-            ground.values, ground.number, self.allow, gain, leaf, weights, self.outside,
-        )  # fmt: skip
+    return shares[ground.lines]

@@ -2,19 +2,21 @@
 
 The subsets are collected level by level, each with the largest budget that any of its parents
 leaves it; nothing else is ever counted.  What parts a subset, and the trees of depth two on it, is
-found in two ways behind one contract (`Ground`): by pairs of 0/1 columns, or along sorted columns.
+found by a `Ground`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from octcore.errors import TooLargeError
-from octcore.search.near_optimal.instance import Instance
+
+if TYPE_CHECKING:
+    from octcore.search.near_optimal.ground import Ground
 
 BYTES_PER_SUBSET = 400
 """A stored subset with its dictionary entry and cells, measured; words and edges come on top."""
@@ -43,14 +45,14 @@ class Edge(NamedTuple):
 class Node(NamedTuple):
     """A subset at which subtrees start.
 
-    `hint` is what the ground knows of it, to be quicker when it is looked at again.
+    `hint` are the first thresholds of what may be at its top, None where that is not known.
     """
 
     rows: bytes
     depth: int
     budget: int
     is_root: bool
-    hint: Any
+    hint: np.ndarray | None
 
 
 class Stumps(NamedTuple):
@@ -59,141 +61,6 @@ class Stumps(NamedTuple):
     errors: np.ndarray
     first: np.ndarray
     many: np.ndarray
-
-
-class Tops(Protocol):
-    """The splits at the top of a node of depth two or less, in order.
-
-    Parameters
-    ----------
-    first, many : ndarray of shape (n,)
-        Thresholds, as those of an `Edge`.
-    leaf : ndarray of shape (2, n)
-        Errors of a leaf on both sides.
-    low : ndarray of shape (n,)
-        Lower bound on the scaled cost of a tree.
-    """
-
-    first: np.ndarray
-    many: np.ndarray
-    leaf: np.ndarray
-    low: np.ndarray
-
-    @property
-    def nbytes(self) -> int:
-        """Size of what is held."""
-        ...
-
-    def stumps(self, top: int) -> tuple[Stumps, Stumps]:
-        """Splits on both sides of a top that some tree within the budget has."""
-        ...
-
-    def tally(self, cell: tuple[int, int], share: np.ndarray, gain: bool) -> np.ndarray:
-        """Trees with some errors and leaves by top and variant, shape ``(n, n_variants)``."""
-        ...
-
-
-class Ground(Protocol):
-    """Subsets of rows: what parts them, and their trees of depth two or less.
-
-    Parameters
-    ----------
-    instance : Instance
-    values, number : ndarray
-        Errors by number, and number by errors; see `error_numbers`.
-    n_lines : int
-        Lines of shares.
-    scored : int
-        Subsets looked at so far.
-    guard : callable
-        ``guard(done)`` raises when the search must stop.
-    """
-
-    instance: Instance
-    values: np.ndarray
-    number: np.ndarray
-    scored: int
-    guard: Callable[[int], None]
-
-    @property
-    def all_rows(self) -> bytes:
-        """The subset of all rows."""
-        ...
-
-    def sides(self, rows: bytes, threshold: int) -> tuple[bytes, bytes]:
-        """Rows on both sides of a threshold."""
-        ...
-
-    def weights(self, rows: bytes) -> tuple[np.ndarray, int]:
-        """Weight by class, shape ``(n_classes,)``, and the number of rows as leaf sizes count."""
-        ...
-
-    @property
-    def n_lines(self) -> int:
-        """Lines of shares."""
-        ...
-
-    def set_budget(self, budget: int) -> None:
-        """Take over the largest scaled cost of a tree."""
-        ...
-
-    def edges(self, rows: bytes, depth: int, budget: int, is_root: bool) -> list[Edge]:
-        """Splits, with subtrees of depth two or more on both sides, within a budget, in order."""
-        ...
-
-    def hint(self, rows: bytes) -> Any:
-        """What to keep of a bottom node."""
-        ...
-
-    def count(
-        self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray, by_column: bool = False
-    ) -> None:
-        """Add the trees with a split at the top to ``grid[column or 0, leaves - 1, errors]``.
-
-        Parameters
-        ----------
-        node : Node
-            Of depth two or less.
-        share : ndarray of shape (n_thresholds, n_variants), float64
-            1 where a variant may use a threshold; what variant 0 may not use, none may.
-        gain : bool
-            Whether every split has to lower the errors.
-        by_column : bool
-            Whether trees are told apart by the column of the table at their root.
-        """
-        ...
-
-    def tops(self, node: Node) -> Tops:
-        """The splits at the top of a node of depth two or less."""
-        ...
-
-    def add_shares(
-        self, node: Node, share: np.ndarray, gain: bool, weights: np.ndarray, shares: np.ndarray
-    ) -> None:
-        """Add to ``shares[row, class]`` what the trees with a split at the top predict.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (leaves, n_errors)
-            How often every tree of a cell counts.
-        """
-        ...
-
-    def shapes(self, node: Node, gain: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Trees with a split at the top by shape and errors: keys (see `walk_shapes`), counts."""
-        ...
-
-    def mask(self, rows: bytes) -> np.ndarray:
-        """Which of the lines of `shares` a subset is, boolean."""
-        ...
-
-    def of_samples(self, shares: np.ndarray) -> np.ndarray:
-        """Lines of shares by training row."""
-        ...
-
-    def forget(self) -> None:
-        """Drop what only the search needs."""
-        ...
 
 
 class Held:
@@ -282,14 +149,12 @@ class _Below:
         return node
 
 
-def build_levels(ground: Ground, held: Held, budget: int) -> list[Level]:
+def build_levels(ground: Ground, budget: int) -> list[Level]:
     """Collect the subsets that trees within a scaled budget pass through, the root first.
 
     Parameters
     ----------
     ground : Ground
-    held : Held
-        Accounts for the memory.
     budget : int
         Largest scaled cost of a tree.
     """
@@ -297,14 +162,14 @@ def build_levels(ground: Ground, held: Held, budget: int) -> list[Level]:
     levels: list[Level] = []
     while True:
         nodes, leaf_errors, edges, first_edge = [], [], [], [0]
-        below = _Below(held)
+        below = _Below(ground)
         for rows, room in rooms.items():
             if depth > BOTTOM:
                 for edge in ground.edges(rows, depth, room, not levels):
                     left = below.add(edge.left, room - edge.right_cost)
                     right = below.add(edge.right, room - edge.left_cost)
                     edges.append((edge.first, edge.many, left, right))
-                    held.hold(32)
+                    ground.hold(32)
             leaf_errors.append(_leaf_errors(ground, rows))
             first_edge.append(len(edges))
             hint = ground.hint(rows) if depth <= BOTTOM else None

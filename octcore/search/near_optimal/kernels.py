@@ -558,9 +558,8 @@ def combine(
     errors, leaves, costs : ndarray of shape (n_cells,)
     counts : ndarray of shape (n_cells, n_variants)
     """
-    ways = np.empty(allow.shape[1])
     for k in range(len(edges)):
-        ways[:] = edges[k, 1] * allow[edges[k, 0]]
+        ways = edges[k, 1] * allow[edges[k, 0]]
         left, right = edges[k, 2], edges[k, 3]
         if ways[0] == 0.0:
             continue
@@ -571,7 +570,9 @@ def combine(
                 e = number[values[errors[a]] + values[errors[b]]]
                 if gain and leaves[a] + leaves[b] == 2 and values[e] >= leaf:
                     continue
-                _add_product(grid[leaves[a] + leaves[b] - 1, e], ways, counts[a], counts[b])
+                cell = grid[leaves[a] + leaves[b] - 1, e]
+                for v in range(len(cell)):
+                    cell[v] += ways[v] * counts[a, v] * counts[b, v]
 
 
 @kernel()
@@ -593,120 +594,9 @@ def gather(grid, n_errors, values, unit, price):
                 costs[k] = unit * values[e] + price * (leaf + 1)
                 k += 1
     order = np.argsort(costs, kind="mergesort")
-    counts = np.empty((found, grid.shape[2]))
+    counts = np.empty((found, grid.shape[2]), grid.dtype)
     for k in range(found):
         cell = grid[leaves[order[k]] - 1, errors[order[k]]]
         counts[k] = cell
-        cell[:] = 0.0
+        cell[:] = 0
     return errors[order], leaves[order], costs[order], counts
-
-
-@inner()
-def _predict(words, word_class, class_weight, amount, rows, shares):
-    """Add an amount to the class that a leaf on a bit set predicts, for its rows."""
-    rows[:] = 0
-    for q in range(len(words)):
-        rows[word_class[q]] += shared_bits(words[q], words[q])
-    best = 0
-    for k in range(1, len(rows)):
-        if class_weight[k] * rows[k] > class_weight[best] * rows[best]:
-            best = k
-    for q in range(len(words)):
-        word = np.int64(words[q])
-        while word:
-            low = word & -word
-            position = shared_bits(np.uint32(low - 1), np.uint32(low - 1))
-            shares[q * 32 + position, best] += amount
-            word ^= low
-
-
-@inner()
-def _weigh_sides(
-    work, i, n_active, all_errors, unit, price, depth, budget, values, number, allow, gain,
-    weights, grid,
-):  # fmt: skip
-    """Weights ``grid[side, size - 1, errors]`` of a leaf (size 1) or a stump below column i."""
-    e0, e1 = work.leaf[0, i], work.leaf[1, i]
-    if unit * (e0 + e1) + 2 * price <= budget and not (gain and e0 + e1 >= all_errors):
-        weight = weights[1, number[e0 + e1]]
-        grid[0, 0, number[e0]] += weight
-        grid[1, 0, number[e1]] += weight
-    found = np.zeros(2, np.int64)
-    for s in range(2):
-        room = budget - cheapest_side(work, 1 - s, i, unit, price, depth)
-        found[s] = list_options(work, s, i, n_active, room, unit, price, number, allow, gain)
-    for s in range(2):
-        other = work.leaf[1 - s, i]
-        for a in range(found[s]):
-            e = work.seen[s, a]
-            errors = values[e] + other
-            if unit * errors + 3 * price <= budget:
-                weight = weights[2, number[errors]]
-                grid[1 - s, 0, number[other]] += weight * work.options[s, e, 0]
-                grid[s, 1, e] += weight
-    for a in range(found[0]):
-        left = work.seen[0, a]
-        for b in range(found[1]):
-            right = work.seen[1, b]
-            errors = values[left] + values[right]
-            if unit * errors + 4 * price <= budget:
-                weight = weights[3, number[errors]]
-                grid[0, 1, left] += weight * work.options[1, right, 0]
-                grid[1, 1, right] += weight * work.options[0, left, 0]
-    for s in range(2):
-        for a in range(found[s]):
-            work.options[s, work.seen[s, a], 0] = 0.0
-
-
-@kernel()
-def predict_below(
-    columns, word_class, class_weight, subset, work, n_active, all_errors, unit, price, depth,
-    budget, values, number, allow, gain, chosen, weights, grid, rows, shares,
-):  # fmt: skip
-    """Predictions of all trees with a split at the top of a bottom node."""
-    part = np.empty((2, len(subset)), np.uint32)
-    leaf = np.empty((2, len(subset)), np.uint32)
-    for i in range(n_active):
-        column = work.active[i]
-        if allow[column, 0] == 0.0 or not chosen[i]:
-            continue
-        grid[:] = 0.0
-        stumps = n_active if depth >= 2 else 0
-        _weigh_sides(
-            work,
-            i,
-            stumps,
-            all_errors,
-            unit,
-            price,
-            depth,
-            budget,
-            values,
-            number,
-            allow,
-            gain,
-            weights,
-            grid,
-        )
-        for q in range(len(subset)):
-            part[0, q] = subset[q] & ~columns[column, q]
-            part[1, q] = subset[q] & columns[column, q]
-        for s in range(2):
-            if unit * work.leaf[s, i] + price <= budget:
-                amount = grid[s, 0, number[work.leaf[s, i]]]
-                if amount > 0.0:
-                    _predict(part[s], word_class, class_weight, amount, rows, shares)
-            for j in range(stumps):
-                errors, other = work.table[s, i, j], work.active[j]
-                if allow[other, 0] == 0.0 or errors >= IMPOSSIBLE:
-                    continue
-                if unit * errors + 2 * price > budget or (gain and errors >= work.leaf[s, i]):
-                    continue
-                amount = grid[s, 1, number[errors]]
-                if amount == 0.0:
-                    continue
-                for q in range(len(subset)):
-                    leaf[0, q] = part[s, q] & ~columns[other, q]
-                    leaf[1, q] = part[s, q] & columns[other, q]
-                _predict(leaf[0], word_class, class_weight, amount, rows, shares)
-                _predict(leaf[1], word_class, class_weight, amount, rows, shares)

@@ -33,9 +33,9 @@ EACH = 4
 """Lanes of a pack for one column, while there are others."""
 FAR = 1 << 60
 """Cost of what cannot be."""
-ADD, ADD_BY_COLUMN, LEAST, SHARES, TALLY = range(5)
-"""What is asked: counts, counts by root column, the least cost alone, predictions, or how many
-trees of one cell every split has at its top."""
+ADD, LEAST, SHARES, TALLY = range(4)
+"""What is asked: counts, the least cost alone, predictions, or how many trees of one cell every
+split has at its top."""
 
 
 class Splits(NamedTuple):
@@ -388,10 +388,11 @@ def walk_packs(rows, splits, terms, budget, scratch, asked, n_packs, grid, share
     splits : Splits
         Bounds of the sides are exact where both are within the budget and the split was solved.
     asked : int
-        `ADD` counts into ``grid[0, leaves - 1, errors, variant]``, `ADD_BY_COLUMN` into that of the
-        split's column, `LEAST` finds the least cost alone (``scratch.state[0]``), and `SHARES` adds
-        to ``shares[row, class]`` what trees predict, each as often as ``grid[0, leaves - 1, errors,
-        0]`` says.  `TALLY` fills ``shares[split, variant]``, with the grid as scratch.
+        `ADD` counts into ``grid[0, leaves - 1, errors, variant]``, or with more than one grid into
+        that of the split's column, `LEAST` finds the least cost alone (``scratch.state[0]``), and
+        `SHARES` adds to ``shares[row, class]`` what trees predict, each as often as ``grid[0,
+        leaves - 1, errors, 0]`` says.  `TALLY` fills ``shares[split, variant]``, with the grid as
+        scratch.
     """
     n_columns, lanes = rows.sequence.shape[0], len(scratch.pick)
     totals = np.zeros((lanes, 2, terms.n_classes), np.int64)
@@ -543,7 +544,7 @@ def _take_split(
         _predict(rows, splits, j, terms, budget, totals, sizes, bit, most, walked, high, all_errors,
                  scratch, grid[0, :, :, 0], shares)  # fmt: skip
     else:
-        target = grid[splits.column[j] if asked == ADD_BY_COLUMN else 0]
+        target = grid[splits.column[j] if len(grid) > 1 else 0]
         if asked == TALLY:
             target[:] = 0.0
         both = leaf[0, j] + leaf[1, j]

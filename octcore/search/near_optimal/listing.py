@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from octcore.search.near_optimal.counting import Counted, Counter
-from octcore.search.near_optimal.graph import BOTTOM, Stumps, Tops
+from octcore.search.near_optimal.graph import BOTTOM, Stumps
+from octcore.search.near_optimal.ground import Tops
 from octcore.search.univariate.tree import Branch, Leaf, PathTree
 
 Cell = tuple[int, int, int]
@@ -287,7 +288,7 @@ class Listing:
         """The splits at the top of a bottom node."""
         known = self._tops.get((level, node))
         if known is None:
-            known = self.ground.tops(self.levels[level].nodes[node])
+            known = Tops(self.ground, self.levels[level].nodes[node])
             self._keep(known.nbytes)
             self._tops[level, node] = known
         return known

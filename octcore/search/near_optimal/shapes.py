@@ -227,11 +227,11 @@ class Shapes:
 
     def _nested(self, level: int, number: int) -> Nested:
         """A shape of a level as nested columns."""
-        below, code = self._below(level), int(self.known[level].codes[number])
-        if code == self._leaf_code(below):
+        split = self._split(level, number)
+        if split is None:
             return ()
-        top, *sides = (int(part) for part in self._sides(np.array(code), below))
-        if below is None:
+        top, *sides = split
+        if self._below(level) is None:
             stumps = (() if side == self.n_columns else (side, (), ()) for side in sides)
             return (top, *stumps)
         return (top, *(self._nested(level + 1, side) for side in sides))

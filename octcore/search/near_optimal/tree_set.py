@@ -15,19 +15,16 @@ from octcore import kernels
 from octcore.search.near_optimal.counting import Counted, Counter
 from octcore.search.near_optimal.disagreement import class_shares
 from octcore.search.near_optimal.graph import build_levels
+from octcore.search.near_optimal.ground import Ground
 from octcore.search.near_optimal.instance import BORDER, Instance
 from octcore.search.near_optimal.kernels import LARGE
-from octcore.search.near_optimal.lane_ground import LaneGround
 from octcore.search.near_optimal.listing import Cell, Listing, pick, used_exactly
 from octcore.search.near_optimal.pair_ground import PairGround
 from octcore.search.univariate.lane_search import integer_width
 from octcore.search.univariate.tree import PathTree
 
-COUNTING, SHARES = (
-    "octcore.search.near_optimal.warm_up:counting",
-    "octcore.search.near_optimal.warm_up:shares",
-)
-"""Sets of compiled kernels where pairs of columns are counted."""
+PAIRS = "octcore.search.near_optimal.warm_up:pairs"
+"""The set of compiled kernels where pairs of columns are counted, beside those of the lanes."""
 LANES = {width: f"octcore.search.near_optimal.warm_up:lanes-{width}" for width in (2, 4, 8)}
 """The set along sorted columns, by bytes of the integers; sums beyond four are rare."""
 Phase = Callable[[str, int], None]
@@ -83,8 +80,8 @@ def find_trees(
     TreeGraph or None
         None if no tree is allowed.
     """
-    by_pairs = instance.class_weight is not None
-    kernels.require(COUNTING if by_pairs else LANES[integer_width(instance.table)], stop=stop)
+    pairs = () if instance.class_weight is None else (PAIRS,)
+    kernels.require(LANES[integer_width(instance.table)], *pairs, stop=stop)
     return find_trees_compiled(instance, guard, report, known_cost)
 
 
@@ -96,7 +93,7 @@ def find_trees_compiled(
 ) -> TreeGraph | None:
     """Find the trees as `find_trees` does, without a look at whether kernels are compiled."""
     if instance.class_weight is None:
-        ground, budget = LaneGround(instance, guard), None
+        ground, budget = Ground(instance, guard), None
     else:
         slack = 0 if instance.is_scaled_exactly else instance.most_leaves(instance.depth)
         room = slack + floor(instance.reach * instance.unit) + 1
@@ -113,7 +110,7 @@ def find_trees_compiled(
         budget = instance.budget(known_cost)
     report("subsets", ground.scored)
     ground.set_budget(budget)
-    levels = build_levels(ground, ground, budget)
+    levels = build_levels(ground, budget)
     report("counting", ground.scored)
     counter = Counter(ground, levels)
     every = TreeQuery(TreeGraph(instance, counter, Fraction(0)), margin=None)
@@ -239,12 +236,6 @@ class TreeQuery:
 
         Every row of the instance has one line, in the order of the rows.
         """
-        if self.instance.class_weight is not None:
-            kernels.require(SHARES)
-        return self.count_shares()
-
-    def count_shares(self) -> np.ndarray:
-        """Class shares, without a look at whether kernels are compiled."""
         base, counter = self._variants(), self.graph.counter
         total = np.zeros((len(self.instance.question.y), self.instance.question.n_classes))
         for v in range(base.shape[1]):

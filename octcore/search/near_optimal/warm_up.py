@@ -8,15 +8,9 @@ import numpy as np
 
 from octcore.search.near_optimal.instance import make_instance
 from octcore.search.near_optimal.shapes import Shapes
-from octcore.search.near_optimal.tree_set import (
-    COUNTING,
-    LANES,
-    SHARES,
-    TreeQuery,
-    find_trees_compiled,
-)
+from octcore.search.near_optimal.tree_set import LANES, PAIRS, TreeQuery, find_trees_compiled
 
-ALL = (COUNTING, SHARES, LANES[2], LANES[4])
+ALL = (LANES[2], PAIRS, LANES[4])
 """Every set that most questions need, in their order."""
 
 
@@ -46,7 +40,7 @@ def compile_part(part: str) -> None:
         graph = find_trees_compiled(instance, lambda done: None, lambda phase, done: None, known)
         assert graph is not None
         found = TreeQuery(graph, instance.tolerance)
-        if kind != COUNTING.partition(":")[2]:
-            found.count_shares()
+        if kind == "lanes":
+            found.class_shares()
             next(found.in_order())
             Shapes(graph.counter, found.listing, False)

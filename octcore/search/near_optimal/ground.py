@@ -1,8 +1,13 @@
-"""Subsets of rows that are parted by thresholds of sorted columns; see `lane_kernels`."""
+"""Subsets of rows: what parts them, their least costs, and their trees of depth two or less.
+
+Everything is found along sorted columns (`lane_kernels`).  Where columns have few thresholds,
+`pair_ground` counts trees and finds least costs of depth two by pairs of 0/1 columns instead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +16,6 @@ from octcore.search.near_optimal.graph import BOTTOM, BYTES_PER_SUBSET, Edge, He
 from octcore.search.near_optimal.instance import Instance, error_numbers
 from octcore.search.near_optimal.lane_kernels import (
     ADD,
-    ADD_BY_COLUMN,
     FAR,
     LEAST,
     SHARES,
@@ -51,20 +55,24 @@ class _Found(NamedTuple):
     cells: tuple[np.ndarray, ...]
 
 
-class LaneGround(Held):
-    """Subsets of rows along sorted columns; see `Ground`.
+class Ground(Held):
+    """Subsets of the rows of a table, each as the packed bits of its rows.
 
     Parameters
     ----------
     instance : Instance
     guard : callable
         ``guard(done)`` is called often and raises when the search must stop.
+
+    Attributes
+    ----------
+    values, number : ndarray
+        Errors by number, and number by errors; see `error_numbers`.
     """
 
     def __init__(self, instance: Instance, guard: Callable[[int], None]) -> None:
         super().__init__(guard)
         self.instance, self.table = instance, instance.table
-        self.rows: Rows = kernel_rows(instance.table)
         self.n_rows, self.n_columns = len(instance.table.y), instance.table.n_columns
         usable = np.zeros(self.n_columns, np.uint8)
         usable[instance.thresholds.place[instance.roots]] = 1
@@ -74,6 +82,11 @@ class LaneGround(Held):
         self._found: dict[bytes, _Found] = {}
         self._least: dict[tuple[bytes, int], tuple[int, int]] = {}
 
+    @cached_property
+    def rows(self) -> Rows:
+        """The table as kernels see it."""
+        return kernel_rows(self.table)
+
     def set_budget(self, budget: int) -> None:
         """Take over the largest scaled cost of a tree."""
         self.values, self.number = error_numbers(self.instance, budget)
@@ -82,11 +95,6 @@ class LaneGround(Held):
     def all_rows(self) -> bytes:
         """The subset of all rows."""
         return _pack(np.ones(self.n_rows, bool))
-
-    @property
-    def n_lines(self) -> int:
-        """Lines of shares."""
-        return self.n_rows
 
     def mask(self, rows: bytes) -> np.ndarray:
         """Which rows of the table a subset has."""
@@ -107,15 +115,16 @@ class LaneGround(Held):
         left = self.table.rank[column] <= rank
         return _pack(inside & left), _pack(inside & ~left)
 
-    def of_samples(self, shares: np.ndarray) -> np.ndarray:
-        """Lines of shares by training row: those of a table row with its values."""
+    @cached_property
+    def lines(self) -> np.ndarray:
+        """A row of the table with its values for every training row."""
         t, X = self.table, np.asarray(self.instance.question.X)
         ranks = [np.searchsorted(v, X[:, j]) for v, j in zip(t.values, t.original, strict=True)]
         rows = np.concatenate([t.rank.T, np.array(ranks, np.int32).reshape(-1, len(X)).T])
         group = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
         line = np.zeros(int(group.max()) + 1, np.int64)
         line[group[: self.n_rows]] = np.arange(self.n_rows)
-        return shares[line[group[self.n_rows :]]]
+        return line[group[self.n_rows :]]
 
     def edges(self, rows: bytes, depth: int, budget: int, is_root: bool) -> list[Edge]:
         """Splits, with subtrees of depth two or more on both sides, within a budget, in order.
@@ -173,7 +182,7 @@ class LaneGround(Held):
         known = self._found.get(rows)
         if known is None or (room > known.budget and known.least <= room):
             node = Node(rows, depth, room, False, None)
-            known = self._count(node, self.every, False, self._grid(), table=table)
+            known = self._count(node, self.every, False, self._grid(), table)
             if known.least <= room:
                 self._found[rows] = known
         return known.least
@@ -251,14 +260,24 @@ class LaneGround(Held):
         return int(self.table.weight[inside].sum())
 
     def hint(self, rows: bytes) -> np.ndarray | None:
-        """Splits of a bottom node within its budget; None where it was not looked at."""
+        """First thresholds of what may be at the top of a bottom node; None if not known."""
         known = self._found.get(rows)
         return None if known is None else known.hint
 
-    def count(
-        self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray, by_column: bool = False
-    ) -> None:
-        """Add the trees with a split at the top; see `Ground`."""
+    def count(self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray) -> None:
+        """Add the trees with a split at the top to ``grid[0, leaves - 1, errors, variant]``.
+
+        Parameters
+        ----------
+        node : Node
+            Of depth two or less.
+        share : ndarray of shape (n_thresholds, n_variants), float64
+            1 where a variant may use a threshold; what variant 0 may not use, none may.
+        gain : bool
+            Whether every split has to lower the errors.
+        grid : ndarray of shape (places, leaves, n_errors, n_variants)
+            With more than one place, trees are told apart by the column of the table at their root.
+        """
         known = self._found.get(node.rows)
         if known is not None and not gain and share.shape[1] == 1 and share.all():
             leaves, errors, counts = known.cells
@@ -266,25 +285,18 @@ class LaneGround(Held):
             inside = cost <= node.budget
             grid[0, leaves[inside], errors[inside], 0] += counts[inside]
             return
-        self._count(node, share, gain, grid, by_column)
+        self._count(node, share, gain, grid, NO_TABLE)
 
     def _grid(self) -> np.ndarray:
         return np.zeros((1, self.instance.most_leaves(BOTTOM), len(self.values), 1))
 
     def _count(
-        self,
-        node: Node,
-        share: np.ndarray,
-        gain: bool,
-        grid: np.ndarray,
-        by_column: bool = False,
-        table: np.ndarray = NO_TABLE,
+        self, node: Node, share: np.ndarray, gain: bool, grid: np.ndarray, table: np.ndarray
     ) -> _Found:
         own, terms = self._rows(node.rows), self._terms(node.depth, share, gain)
         splits, leaf = self._open(node, own, terms, table)
         scratch = make_scratch(own, splits, terms, FAR)
-        asked = ADD_BY_COLUMN if by_column else ADD
-        self._walk(own, splits, terms, node.budget, scratch, asked, grid, NO_SHARES)
+        self._walk(own, splits, terms, node.budget, scratch, ADD, grid, NO_SHARES)
         if table is not NO_TABLE:
             keep_bounds(splits, table)
         total = splits.cost.sum(axis=0)
@@ -293,7 +305,7 @@ class LaneGround(Held):
         return _Found(
             node.budget,
             min(own_leaf, int(total.min(initial=FAR))),
-            np.flatnonzero(total <= node.budget).astype(np.int32),
+            splits.number[total <= node.budget],
             (*cells, grid[0, :, :, 0][cells]),
         )
 
@@ -304,7 +316,7 @@ class LaneGround(Held):
         usable = self.usable_roots if node.is_root else self.usable
         splits, leaf, _ = list_splits(own, terms, usable, int(node.hint is None), table)
         if node.hint is not None:
-            splits.open[node.hint] = 1
+            splits.open[np.isin(splits.number, node.hint)] = 1
         return splits, leaf
 
     def _walk(
@@ -330,14 +342,16 @@ class LaneGround(Held):
         """Packs between two looks at the clock."""
         return 1 + PIECE // (len(scratch.pick) * max(1, own.rank.size))
 
-    def tops(self, node: Node) -> LaneTops:
-        """The splits at the top of a node."""
-        return LaneTops(self, node)
-
     def add_shares(
         self, node: Node, share: np.ndarray, gain: bool, weights: np.ndarray, shares: np.ndarray
     ) -> None:
-        """Add what the trees with a split at the top predict; see `Ground`."""
+        """Add to ``shares[row, class]`` what the trees with a split at the top predict.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (leaves, n_errors)
+            How often every tree of a cell counts.
+        """
         own, terms = self._rows(node.rows), self._terms(node.depth, share, gain)
         splits, _ = self._open(node, own, terms)
         scratch = make_scratch(own, splits, terms, FAR)
@@ -348,7 +362,7 @@ class LaneGround(Held):
         shares[inside] += part
 
     def shapes(self, node: Node, gain: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Trees with a split at the top by shape and errors; see `Ground`."""
+        """Trees with a split at the top by shape and errors: keys (see `walk_shapes`), counts."""
         own, terms = self._rows(node.rows), self._terms(node.depth, self.every, gain)
         splits, _ = self._open(node, own, terms)
         scratch = make_scratch(own, splits, terms, FAR)
@@ -381,20 +395,29 @@ class LaneGround(Held):
         self._least.clear()
 
 
-class LaneTops:
-    """The splits at the top of a bottom node; see `Tops`."""
+class Tops:
+    """The splits at the top of a bottom node, in order.
 
-    def __init__(self, ground: LaneGround, node: Node) -> None:
+    Attributes
+    ----------
+    first, many : ndarray of shape (n,)
+        Thresholds, as those of an `Edge`.
+    leaf : ndarray of shape (2, n)
+        Errors of a leaf on both sides.
+    low : ndarray of shape (n,)
+        Least scaled cost of a tree.
+    """
+
+    def __init__(self, ground: Ground, node: Node) -> None:
         self.ground, self.node = ground, node
         self.own, self.terms = ground._rows(node.rows), ground._terms(node.depth, ground.every)
         splits, _ = ground._open(node, self.own, self.terms)
-        scratch = make_scratch(self.own, splits, self.terms, FAR)
+        scratch, was_open = make_scratch(self.own, splits, self.terms, FAR), splits.open.copy()
         ground._walk(
             self.own, splits, self.terms, node.budget, scratch, ADD, ground._grid(), NO_SHARES
         )
         total = splits.cost.sum(axis=0)
-        inside = np.flatnonzero(total <= node.budget)
-        self.inside = inside if node.hint is None else np.intersect1d(inside, node.hint)
+        self.inside = np.flatnonzero((was_open > 0) & (total <= node.budget))
         self.splits, self.low = splits, total[self.inside]
         self.first, self.many = splits.number[self.inside], splits.many[self.inside]
         self.leaf = splits.leaf[:, self.inside]
@@ -415,7 +438,7 @@ class LaneTops:
         )
 
     def tally(self, cell: tuple[int, int], share: np.ndarray, gain: bool) -> np.ndarray:
-        """Trees of a cell by top and variant; see `Tops`."""
+        """Trees with some errors and leaves by top and variant, shape ``(n, n_variants)``."""
         ground, node = self.ground, self.node
         terms = ground._terms(node.depth, share, gain)
         splits, _ = ground._open(node, self.own, terms)

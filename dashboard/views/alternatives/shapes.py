@@ -1,0 +1,99 @@
+"""The near-optimal trees by shape, found at a press: how far every threshold may move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import session
+from dashboard.server import jobs
+from dashboard.views.alternatives.question import Conditions, key_of
+from octcore.data.dataset import Dataset
+from octcore.plotting import text
+from octcore.selection.alternatives import ShapeLine
+
+TASK, TASK_SECONDS = "shapes", 400.0
+SECONDS_BETWEEN = 0.6
+TABLE_HEIGHT = 500
+LONGEST = 400
+
+
+def draw(
+    run_id: str,
+    data: Dataset,
+    search: Mapping[str, Any],
+    conditions: Conditions,
+) -> None:
+    """Draw the press, and the table when it is there."""
+    st.markdown(
+        "A shape is all trees that ask the same columns at the same places, whatever the "
+        "thresholds; columns asked one after the other may come in any order."
+    )
+    asked = asdict(conditions)
+    del asked["attribute"]
+    settings = {"search": dict(search), "conditions": asked}
+    key = (f"{TASK}:{key_of(settings)}", run_id)
+    task = jobs.followers().get(key)
+    if (message := jobs.failure(key)) != "":
+        st.warning(text.markdown(message, LONGEST), icon=":material/error:")
+        task = None
+    if task is None and st.button(
+        "Find the shapes and their thresholds", icon=":material/category:", key="alternatives_shape"
+    ):
+        task = jobs.once(key, session.token(), data, TASK, settings, TASK_SECONDS)
+    if task is not None:
+        is_final = jobs.task(task).is_final
+        st.fragment(_answer, run_every=None if is_final else SECONDS_BETWEEN)(task, is_final)
+
+
+def _answer(task: str, was_final: bool) -> None:
+    job = jobs.task(task)
+    if job.is_final and not was_final:
+        st.rerun()
+    if job.result is not None:
+        _table(job.result["number"], [ShapeLine(**line) for line in job.result["lines"]])
+    elif not was_final:
+        st.caption(f":material/hourglass_top: {text.markdown(job.words)}")
+        if st.button("Stop", icon=":material/stop:", key="alternatives_shape_stop"):
+            jobs.stop(task)
+
+
+def _table(number: int, lines: list[ShapeLine]) -> None:
+    which = "" if len(lines) == number else f" The best {len(lines)} of them:"
+    st.markdown(
+        f"**{text.count(number, 'shape')}.** Every range holds the thresholds that some tree of "
+        f"the shape has; each of its two ends is one of them.{which}"
+    )
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "points below": [100 * line.loss for line in lines],
+                "right": [line.accuracy for line in lines],
+                "leaves": [line.leaves for line in lines],
+                "trees": [line.trees for line in lines],
+                "thresholds": [
+                    text.printable(", ".join(line.thresholds) or line.words, LONGEST)
+                    for line in lines
+                ],
+            }
+        ),
+        hide_index=True,
+        height="auto" if len(lines) < 12 else TABLE_HEIGHT,
+        key="alternatives_shapes",
+        column_config={
+            "points below": st.column_config.NumberColumn(
+                format="%.3f", help="Of the best tree of the shape, below the proven optimum."
+            ),
+            "right": st.column_config.NumberColumn(
+                format="percent", help="Of the best tree of the shape, on the training rows."
+            ),
+            "trees": st.column_config.NumberColumn(format="localized"),
+            "thresholds": st.column_config.TextColumn(width="large"),
+        },
+        alt="Shapes of the good trees: the best tree's distance, accuracy and leaves, the number "
+        "of trees, and the thresholds of every column",
+    )
