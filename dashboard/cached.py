@@ -85,8 +85,6 @@ def once_per_run(run_id: str, what: str, make: Callable[[], T]) -> T:
 
     Parameters
     ----------
-    run_id : str
-        The run.
     what : str
         Names the value and everything it depends on besides the run.
     make : callable
@@ -123,8 +121,6 @@ def greedy_baseline(run_id: str, run: SolvedRun, encoding: str | None = None) ->
 
     Parameters
     ----------
-    run_id, run : str, Run
-        A run with training rows.
     encoding : str or None
         Features that CART may split on; None for those of the run.
     """

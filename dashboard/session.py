@@ -96,15 +96,7 @@ def is_new() -> bool:
 
 
 def adopt(data: Dataset, token: Callable[[Dataset], str]) -> None:
-    """Go on with the rows of a run: the sample they are, or a table made of them.
-
-    Parameters
-    ----------
-    data : Dataset
-        With a target.
-    token : callable
-        Content hash of a data set.
-    """
+    """Go on with the rows of a run: the sample they are, or a table made of them."""
     if data.name in {sample.name for sample in list_samples()}:
         choose_sample(data.name)
         if token(st.session_state[_DATA]) == token(data):

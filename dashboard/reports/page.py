@@ -56,8 +56,6 @@ def page(name: str, sections: Iterable[str], script: str = "") -> str:
 
     Parameters
     ----------
-    name : str
-        Title of the window.
     sections : iterable of str
         Escaped HTML; empty ones are left out.
     script : str

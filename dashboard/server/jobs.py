@@ -62,12 +62,6 @@ def submit(owner: str, data: Dataset, settings: Mapping[str, Any], title: str = 
 
     Parameters
     ----------
-    owner : str
-        The browser session.
-    data : Dataset
-        Rows with a target.
-    settings : mapping
-        Keywords of `octcore.solve`.
     title : str
         Name in the history; by default made of settings and data.
 

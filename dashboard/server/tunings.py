@@ -37,20 +37,12 @@ class Plan:
 
     Parameters
     ----------
-    formulation : str
-        Key of the formulation.
-    grid : mapping of str to tuple
-        Values by name of the setting.
     protocol, choice : str
         As in `octcore.tune`.
-    depth : int
-    encoding : str
     params : mapping
         What the grid does not vary.
     time_limit : float
         Seconds of every training.
-    seed : int
-        Of the splits.
     """
 
     formulation: str

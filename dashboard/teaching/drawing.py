@@ -57,8 +57,6 @@ def truth_data(made: SyntheticSet | None, labels_too: bool = True) -> Truth:
 
     Parameters
     ----------
-    made : SyntheticSet or None
-        The set.
     labels_too : bool
         Whether its points are those that are shown; else only its lines are the truth.
     """
@@ -98,7 +96,6 @@ def board_data(
     codes: np.ndarray,
     truth: Truth,
     palette: Palette,
-    accent: str,
     origin: str,
     serial: int,
     tree: PlaneRecord | None = None,
@@ -109,14 +106,8 @@ def board_data(
     ----------
     points : ndarray of shape (n, 2)
         In [0, 1].
-    codes : ndarray of int, shape (n,)
-        Classes.
     truth : Truth
         Overlay; empty to hide it.
-    palette : Palette
-        Colours.
-    accent : str
-        Colour of the cursor.
     origin : str
         Changes when the points come from somewhere else than the board itself.
     serial : int
@@ -143,7 +134,7 @@ def board_data(
             "grid": palette.grid,
             "background": palette.background,
             "outline": palette.outline,
-            "accent": accent,
+            "accent": palette.accent,
             "truth": palette.optimum,
         },
     }

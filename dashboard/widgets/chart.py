@@ -18,12 +18,6 @@ def show(
 
     Parameters
     ----------
-    figure : plotly.graph_objects.Figure
-        With colours of the current palette.
-    key : str
-        Key of the element.
-    alt : str
-        Description for readers who do not see it.
     on_select : callable or None
         Called before the rerun that a click on a point causes.
     """

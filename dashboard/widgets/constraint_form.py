@@ -38,15 +38,7 @@ FAIRNESS = tuple(p for p in SIDE_CONSTRAINTS if isinstance(p, ParityLimit))
 
 
 def constraint_form(info: FormulationInfo, data: Dataset) -> dict[str, Any]:
-    """Draw the constraints that a formulation can express; returns those that are asked for.
-
-    Parameters
-    ----------
-    info : FormulationInfo
-        Says which constraints there are.
-    data : Dataset
-        Names of features and classes.
-    """
+    """Draw the constraints that a formulation can express; returns those that are asked for."""
     able = [parameter for parameter in ACCEPTED if parameter.name in info.constraints]
     return asked_for(constraint_inputs(able, data, input_key))
 
@@ -58,12 +50,6 @@ def constraint_inputs(
 
     Parameters
     ----------
-    declared : iterable of Parameter
-        From `octcore.constraints`.
-    data : Dataset
-        Names of features and classes.
-    key : callable
-        Makes the keys of the inputs.
     per_line : int
         Whole numbers that stand side by side.
     """

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import altair as alt
-import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
@@ -13,18 +9,14 @@ from dashboard.server.job_view import JobView
 from dashboard.widgets import chart
 from octcore.plotting import text
 from octcore.plotting.open_thresholds import (
-    OpenNow,
     open_columns,
     open_now,
+    open_now_figure,
     open_thresholds_data,
     open_thresholds_figure,
     open_words,
 )
-from octcore.plotting.palette import Palette
 from octcore.solving.run import SolvedRun
-
-LINE_HEIGHT, LEAST_WIDTH = 28, 0.006
-"""Pixels of a column in the live picture; width of a single threshold, as a share of it."""
 
 
 def draw_live(view: JobView) -> None:
@@ -37,9 +29,8 @@ def draw_live(view: JobView) -> None:
     if record is None:
         return
     st.markdown("**Where a better tree may still begin**")
-    st.altair_chart(
-        _live_chart(record, session.palette()),
-        width="stretch",
+    chart.show(
+        open_now_figure(record, session.palette()),
         key=session.widget_key("open_now", view.id),
         alt="Open parts of the columns: " + ", ".join(column.words for column in record),
     )
@@ -50,46 +41,13 @@ def draw_live(view: JobView) -> None:
     )
 
 
-def _live_chart(record: Sequence[OpenNow], palette: Palette) -> alt.LayerChart | alt.FacetChart:
-    whole = pd.DataFrame([(c.column, 0.0, 1.0) for c in record], columns=["column", "low", "high"])
-    spans = pd.DataFrame(
-        [
-            (c.column, low, max(high, low + LEAST_WIDTH), c.words)
-            for c in record
-            for low, high in c.shares
-        ],
-        columns=["column", "low", "high", "open"],
-    )
-    roots = pd.DataFrame(
-        [(c.column, c.root) for c in record if c.root is not None], columns=["column", "low"]
-    )
-    y = alt.Y("column:N", sort=None, title=None, axis=alt.Axis(labelLimit=180, ticks=False))
-    x = alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), axis=None)
-    size = 0.5 * LINE_HEIGHT
-    return alt.layer(
-        alt.Chart(whole).mark_bar(size=size, color=palette.grid).encode(x=x, x2="high", y=y),
-        alt.Chart(spans)
-        .mark_bar(size=size, color=palette.incumbent)
-        .encode(x=x, x2="high", y=y, tooltip=["column", "open"]),
-        alt.Chart(roots).mark_tick(size=size + 6, thickness=3, color=palette.text).encode(x=x, y=y),
-    ).properties(height=LINE_HEIGHT * len(record))
-
-
 def has_moments(run: SolvedRun) -> bool:
     """Whether the run searched the thresholds of a numeric column, and kept moments of it."""
     return bool(open_columns(run.extras, run.encoding, run.train))
 
 
 def draw(run_id: str, run: SolvedRun) -> None:
-    """Draw one moment, to be chosen, on the histogram of one column.
-
-    Parameters
-    ----------
-    run_id : str
-        Of the run.
-    run : SolvedRun
-        With moments.
-    """
+    """Draw one moment, to be chosen, on the histogram of one column."""
     left, right = st.columns([1, 2], gap="large")
     columns = open_columns(run.extras, run.encoding, run.train)
     column = left.selectbox("Column", columns, key=session.widget_key("open_column", run_id))

@@ -84,8 +84,6 @@ def start_button(
 
     Parameters
     ----------
-    label, key : str
-        Words on the button and its key.
     given : mapping or None
         Keywords of `octcore.solve`; by default `first_settings`.
     is_first : bool

@@ -17,22 +17,20 @@ def place_of(node: int) -> tuple[float, float]:
     return (node - 2**level + 0.5) / 2**level, -float(level)
 
 
-def cut_tree_figure(picture: CutPicture, depth: int, palette: Palette, accent: str) -> go.Figure:
+def cut_tree_figure(picture: CutPicture, depth: int, palette: Palette) -> go.Figure:
     """Draw one cut.
 
     Parameters
     ----------
     picture : CutPicture
         Speaks of nodes, arcs or a path.
-    accent : str
-        Colour of what the cut speaks of.
     """
     figure = go.Figure(layout=base_layout(palette, height=120 + 90 * depth, has_legend=False))
     on_path = {(m, 2 * m + side): name for m, side, name in picture.path}
     for node in topology.branch_nodes(depth):
         for child in topology.children(node):
-            _arc(figure, (node, child), picture, on_path, palette, accent)
-    _nodes(figure, picture, depth, palette, accent)
+            _arc(figure, (node, child), picture, on_path, palette)
+    _nodes(figure, picture, depth, palette)
     figure.update_xaxes(visible=False, range=[-0.02, 1.02], fixedrange=True)
     figure.update_yaxes(visible=False, range=[-depth - 0.35, 0.35], fixedrange=True)
     return figure
@@ -44,14 +42,13 @@ def _arc(
     picture: CutPicture,
     on_path: dict[tuple[int, int], str],
     palette: Palette,
-    accent: str,
 ) -> None:
     (x1, y1), (x2, y2) = (place_of(node) for node in arc)
     line = {"color": palette.muted, "width": 1.2}
     if arc in picture.arcs:
-        line = {"color": accent, "width": 4, "dash": "dash"}
+        line = {"color": palette.accent, "width": 4, "dash": "dash"}
     elif arc in on_path:
-        line = {"color": accent, "width": 5}
+        line = {"color": palette.accent, "width": 5}
     figure.add_scatter(
         x=[x1, x2], y=[y1, y2], mode="lines", line=line, hoverinfo="skip", showlegend=False
     )
@@ -68,9 +65,7 @@ def _arc(
         )
 
 
-def _nodes(
-    figure: go.Figure, picture: CutPicture, depth: int, palette: Palette, accent: str
-) -> None:
+def _nodes(figure: go.Figure, picture: CutPicture, depth: int, palette: Palette) -> None:
     nodes = list(topology.all_nodes(depth))
     marked = [node in picture.nodes for node in nodes]
     branch = set(topology.branch_nodes(depth))
@@ -85,7 +80,7 @@ def _nodes(
             "size": 30,
             "color": palette.surface,
             "line": {
-                "color": [accent if is_marked else palette.muted for is_marked in marked],
+                "color": [palette.accent if is_marked else palette.muted for is_marked in marked],
                 "width": [4 if is_marked else 1.2 for is_marked in marked],
             },
         },

@@ -13,9 +13,12 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.encoding_plot import EncodingPlot, encoding_plot_data, encoding_plot_figure
+from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette
 
 OPEN_OPACITY = 0.22
+LINE_HEIGHT, LEAST_WIDTH = 28, 0.006
+"""Pixels of a column in the live picture; width of a single threshold, as a share of it."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,40 @@ def open_now(
         start = (root[1] - low) / width if root is not None and root[0] == int(key) else None
         found.append(OpenNow(text.printable(column.raw, 28), shares, start, _span_words(spans)))
     return tuple(found) or None
+
+
+def open_now_figure(record: Sequence[OpenNow], palette: Palette) -> go.Figure:
+    """Draw a bar for every column, its open parts coloured, the root of the best tree a line."""
+    names = text.unique_labels([column.column for column in record])
+    layout = base_layout(
+        palette, 16 + LINE_HEIGHT * len(record), has_legend=False, barmode="overlay"
+    )
+    figure = go.Figure(layout=layout)
+    figure.add_bar(
+        y=names, x=[1.0] * len(names), orientation="h", width=0.5, hoverinfo="skip",
+        marker={"color": palette.grid},
+    )  # fmt: skip
+    spans = [
+        (name, *share, c.words) for name, c in zip(names, record, strict=True) for share in c.shares
+    ]
+    figure.add_bar(
+        y=[name for name, *_ in spans],
+        base=[low for _, low, _, _ in spans],
+        x=[max(high - low, LEAST_WIDTH) for _, low, high, _ in spans],
+        orientation="h",
+        width=0.5,
+        marker={"color": palette.incumbent},
+        customdata=[words for *_, words in spans],
+        hovertemplate="%{y}: open %{customdata}<extra></extra>",
+    )
+    roots = [(c.root, name) for name, c in zip(names, record, strict=True) if c.root is not None]
+    figure.add_scatter(
+        x=[x for x, _ in roots], y=[name for _, name in roots], mode="markers", hoverinfo="skip",
+        marker={"symbol": "line-ns", "size": 18, "line": {"color": palette.text, "width": 3}},
+    )  # fmt: skip
+    figure.update_xaxes(visible=False, range=[0, 1])
+    figure.update_yaxes(autorange="reversed", type="category", showgrid=False, ticks="")
+    return figure
 
 
 def _span_words(spans: Sequence[Sequence[float]]) -> str:

@@ -238,7 +238,6 @@ def _shown_rows(n: int) -> np.ndarray:
 def plane_figure(
     record: PlaneRecord,
     palette: Palette,
-    accent: str,
     selected: int = 1,
     all_margins: bool = False,
     marked: tuple[float, float] | None = None,
@@ -248,8 +247,6 @@ def plane_figure(
 
     Parameters
     ----------
-    palette : Palette
-        Colours; `accent` frames the cell of the selected node.
     selected : int
         Selected node; rows that do not visit it are faded.  0 selects none.
     all_margins : bool
@@ -270,10 +267,10 @@ def plane_figure(
         _segments(figure, lines.line, {"color": palette.text, "width": 2}, f"split of node {node}")
     if selected > 1:
         for polygon in record.cells.get(selected, ()):
-            _polygon(figure, polygon, "rgba(0,0,0,0)", {"color": accent, "width": 3})
+            _polygon(figure, polygon, "rgba(0,0,0,0)", {"color": palette.accent, "width": 3})
     _dots(figure, record, palette, selected, banded)
     if marked is not None:
-        _mark(figure, marked, palette, accent)
+        _mark(figure, marked, palette)
     lay_out_axes(figure, record.places, palette)
     if has_equal_units(record) if equal_units is None else equal_units:
         figure.update_yaxes(scaleanchor="x")
@@ -388,14 +385,14 @@ def _opacity(visited: np.ndarray, outside: np.ndarray) -> np.ndarray:
     return np.where(visited, np.where(outside, 0.4, 0.95), 0.18)
 
 
-def _mark(figure: go.Figure, marked: tuple[float, float], palette: Palette, accent: str) -> None:
+def _mark(figure: go.Figure, marked: tuple[float, float], palette: Palette) -> None:
     figure.add_scatter(
         x=[marked[0]],
         y=[marked[1]],
         mode="markers",
         name="chosen row",
         hoverinfo="skip",
-        marker={"symbol": "circle-open", "size": 22, "color": accent, "line": {"width": 4}},
+        marker={"symbol": "circle-open", "size": 22, "color": palette.accent, "line": {"width": 4}},
     )
 
 

@@ -15,15 +15,7 @@ from dashboard.views.compare.side_by_side import Finished
 
 
 def draw(views: Sequence[JobView], runs: Sequence[Finished]) -> None:
-    """Draw the button; the file is made when it is asked for.
-
-    Parameters
-    ----------
-    views : sequence of JobView
-        All compared solves.
-    runs : sequence of Finished
-        Those with a result.
-    """
+    """Draw the button; the file is made when it is asked for."""
     st.download_button(
         "Report (HTML)",
         data=lambda: _report(views, runs),

@@ -25,10 +25,6 @@ class Preset:
 
     Parameters
     ----------
-    title : str
-        Name in the list.
-    question : str
-        What it shows.
     entrants : tuple of mapping
         Keywords of `octcore.solve` beyond the common ones, two to four.
     """

@@ -53,8 +53,6 @@ def entrants_of(views: Sequence[JobView], with_accuracy: bool) -> tuple[Entrant,
 
     Parameters
     ----------
-    views : sequence of JobView
-        Waiting, running or finished.
     with_accuracy : bool
         Route the rows through every incumbent, which only the accuracy scale needs.
     """

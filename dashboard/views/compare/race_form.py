@@ -149,15 +149,7 @@ def _problems(entrants: Sequence[Mapping[str, Any]], data: Dataset) -> list[str]
 
 
 def start_race(data: Dataset, entrants: Sequence[Mapping[str, Any]]) -> None:
-    """Start all runs or none, and compare them from now on.
-
-    Parameters
-    ----------
-    data : Dataset
-        Rows for all.
-    entrants : sequence of mapping
-        Keywords of `octcore.solve`.
-    """
+    """Start all runs or none, and compare them from now on."""
     ids: dict[int, str] = {}
     try:
         for position in start_order(entrants):

@@ -10,9 +10,8 @@ from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.compare.race_entrants import entrants_of
-from dashboard.views.compare.race_live import race_chart
 from dashboard.views.compare.swatch import swatch
-from dashboard.widgets import chart, open_thresholds, run_summary
+from dashboard.widgets import chart, live, open_thresholds, run_summary
 from octcore.plotting import text
 from octcore.plotting.race import (
     Entrant,
@@ -33,24 +32,16 @@ SCALES: dict[str, Scale] = {
 
 
 def draw(views: Sequence[JobView]) -> None:
-    """Draw the race; polls only while a run goes on.
+    """Draw the race; polls only while a run goes on."""
+    ids = [view.id for view in views]
 
-    Parameters
-    ----------
-    views : sequence of JobView
-        The runs.
-    """
-    done = all(view.is_final for view in views)
-    ids = tuple(view.id for view in views)
-    st.fragment(_live, run_every=None if done else SECONDS_BETWEEN)(ids, done)
+    def now() -> list[JobView]:
+        return [view for key in ids if (view := jobs.view(key)) is not None]
+
+    live.until(lambda: live.all_final(now()), lambda: _race(now()), SECONDS_BETWEEN)
 
 
-def _live(ids: Sequence[str], was_done: bool) -> None:
-    views = [view for key in ids if (view := jobs.view(key)) is not None]
-    done = all(view.is_final for view in views)
-    if done and not was_done:
-        # One full run: it ends the polling and draws trees and tables below.
-        st.rerun()
+def _race(views: Sequence[JobView]) -> None:
     picked = st.segmented_control(
         "Scale",
         list(SCALES),
@@ -62,7 +53,7 @@ def _live(ids: Sequence[str], was_done: bool) -> None:
     )
     scale = SCALES[picked]
     entrants = entrants_of(views, scale == "accuracy")
-    _chart(race_data(entrants, scale), done)
+    _chart(race_data(entrants, scale), live.all_final(views))
     _words(entrants, scale)
     for place, view, entrant, index in zip(
         st.columns(len(views)), views, entrants, range(len(views)), strict=True
@@ -77,15 +68,7 @@ def _chart(race: Race, done: bool) -> None:
         st.info(words if done else "The lines start with the first tree and the first bound.")
         return
     words = f"{race.title} of {len(race.labels)} runs over {text.seconds(race.end)}"
-    if done:
-        chart.show(race_figure(race, session.palette()), key=f"race_{race.scale}", alt=words)
-    else:
-        st.altair_chart(
-            race_chart(race, session.palette()),
-            width="stretch",
-            key=f"race_live_{race.scale}",
-            alt=words,
-        )
+    chart.show(race_figure(race, session.palette()), key=f"race_{race.scale}", alt=words)
     if race.left_out:
         names = ", ".join(text.markdown(label) for label in race.left_out)
         st.caption(
@@ -128,16 +111,7 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
             st.caption(text.markdown(sentence[:1].upper() + sentence[1:], 300))
     if not view.is_final:
         open_thresholds.draw_live(view)
-    if not view.is_final and st.button(
-        "Stop",
-        key=session.widget_key("race_stop", view.id),
-        icon=":material/stop_circle:",
-        width="stretch",
-        disabled=view.state == "stopping",
-        help="Ends this run and keeps its best tree.",
-    ):
-        jobs.stop(view.id)
-        st.rerun()
+        live.stop(view, "Ends this run and keeps its best tree.", "stretch")
 
 
 def _seconds(view: JobView) -> float | None:

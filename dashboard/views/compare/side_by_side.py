@@ -101,13 +101,7 @@ def trees(runs: Sequence[Finished]) -> None:
 
 
 def same_trees(runs: Sequence[Finished]) -> list[list[Finished]]:
-    """Put runs together that found the same tree: the same questions with the same answers.
-
-    Parameters
-    ----------
-    runs : sequence of Finished
-        In the order of the comparison.
-    """
+    """Put runs together that found the same tree: the same questions with the same answers."""
     groups: dict[object, list[Finished]] = {}
     for entry in runs:
         tree = entry.run.tree
@@ -160,7 +154,7 @@ def planes(runs: Sequence[Finished]) -> None:
         with place():
             _heads(group, len(runs))
             chart.show(
-                plane_figure(record, palette, run_summary.accent(palette), equal_units=equal),
+                plane_figure(record, palette, equal_units=equal),
                 key=session.widget_key("compare_plane", entry.id),
                 alt=plane_panel.plane_words(record),
             )

@@ -15,15 +15,7 @@ STYLES = ("solid", "dashed", "dotted", "double")
 
 
 def swatch(index: int, label: str) -> None:
-    """Draw colour, dash and mark of the run at a position, and its name.
-
-    Parameters
-    ----------
-    index : int
-        Position in the comparison.
-    label : str
-        Short name; shown as plain text.
-    """
+    """Draw colour, dash and mark of the run at a position, and its name."""
     colour, mark, style = colour_of(index), MARKS[index % 4], STYLES[index % 4]
     line = f'<span style="width:.9rem;flex:none;border-top:3px {style} {colour}"></span>'
     st.html(

@@ -66,15 +66,7 @@ class Comparison:
 
 
 def comparison_data(runs: Sequence[Run], labels: Sequence[str]) -> Comparison:
-    """Collect settings, results, size and certificate of every run.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Finished.
-    labels : sequence of str
-        Their short names.
-    """
+    """Collect settings, results, size and certificate of every run."""
     facts = _settings_facts(runs)
     table = comparison_table(runs)
     for part, name, column, show in RESULTS:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.widgets import chart
+from dashboard.widgets import chart, live
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.plotting import text
@@ -29,31 +28,19 @@ from octcore.solving.prepare import split_rows
 
 TASK, TASK_SECONDS = "binarization", 900.0
 SECONDS_EACH = 20.0
-SECONDS_BETWEEN = 0.8
 TEST_SIZE, SEED = 0.25, 0
 SHOWN = ("objective", "test_accuracy", "seconds")
 NEIGHBOURS = ("QT-5", "QB-5")
 
 
 def draw(data: Dataset, column: str) -> None:
-    """Draw the form, and the answer as far as it is known.
-
-    Parameters
-    ----------
-    data : Dataset
-        Rows.
-    column : str
-        Raw column of the histogram.
-    """
+    """Draw the form, and the answer as far as it is known."""
     st.subheader("What do coarser thresholds cost?", anchor=False)
     if data.y is None:
         st.info("Choose the column to predict first, under Columns.")
         return
     settings, pressed = _form()
-    key = (f"{TASK}:{json.dumps(settings, sort_keys=True)}", cached.data_token(data))
-    if pressed:
-        jobs.start_task(session.token(), data, TASK, settings, TASK_SECONDS, key)
-    task = jobs.followers().get(key)
+    task = live.ask(TASK, cached.data_token(data), data, settings, TASK_SECONDS, pressed)
     if task is None:
         st.caption(
             "The optimal tree is proven on all thresholds, on class changes and on 2 to 20 parts "
@@ -61,10 +48,7 @@ def draw(data: Dataset, column: str) -> None:
             "long it takes."
         )
         return
-    is_final = jobs.task(task).is_final
-    st.fragment(_answer, run_every=None if is_final else SECONDS_BETWEEN)(
-        task, data, settings, column, is_final
-    )
+    live.task(task, partial(_answer, data, settings, column), "Comparing encodings")
 
 
 def _form() -> tuple[dict[str, Any], bool]:
@@ -103,17 +87,7 @@ def _form() -> tuple[dict[str, Any], bool]:
 def path_of(
     parts: Sequence[Mapping[str, Any]], name: str, settings: Mapping[str, Any]
 ) -> BinarizationPath:
-    """Put the points that a task has told so far into a path.
-
-    Parameters
-    ----------
-    parts : sequence of mapping
-        Of a `dashboard.server.job_view.JobView`.
-    name : str
-        Of the data.
-    settings : mapping
-        Of the task.
-    """
+    """Put the points that a task has told so far into a path."""
     known = {k: settings[k] for k in ("depth", "leaf_penalty", "test_size")}
     is_complete = bool(parts) and parts[-1]["done"] == parts[-1]["total"]
     points = [part["point"] for part in parts]
@@ -121,22 +95,13 @@ def path_of(
     return BinarizationPath.from_dict(record)
 
 
-def _answer(
-    task: str, data: Dataset, settings: Mapping[str, Any], column: str, was_final: bool
-) -> None:
-    job = jobs.task(task)
-    if job.is_final and not was_final:
-        st.rerun()
-    parts = job.parts
-    if not was_final:
-        _progress(job)
-    elif job.message:
-        st.warning(text.markdown(job.message, 400), icon=":material/error:")
-    if not parts:
-        return
-    path = path_of(parts, data.name, settings)
-    if was_final and not path.is_complete:
-        st.caption(f"Stopped after {len(parts)} of {parts[-1]['total']} encodings; these are kept.")
+def _answer(data: Dataset, settings: Mapping[str, Any], column: str, job: JobView) -> None:
+    done, total = (job.parts[-1][name] for name in ("done", "total"))
+    path = path_of(job.parts, data.name, settings)
+    if not job.is_final:
+        st.progress(done / total, f"{done} of {total} encodings")
+    elif not path.is_complete:
+        st.caption(f"Stopped after {done} of {total} encodings; these are kept.")
     left, right = st.columns([3, 2], gap="large")
     with left:
         _curves(path)
@@ -144,14 +109,6 @@ def _answer(
         _histogram(path, data, column)
     with st.expander("All encodings in a table", icon=":material/table:"):
         _table(path)
-
-
-def _progress(job: JobView) -> None:
-    done, total = (job.parts[-1]["done"], job.parts[-1]["total"]) if job.parts else (0, 0)
-    words = f"{done} of {total} encodings" if total else "Starting"
-    st.progress(done / total if total else 0.0, f"{words}; {text.markdown(job.words, 200)}")
-    if st.button("Stop", icon=":material/stop_circle:", key="binarization_stop"):
-        jobs.stop(job.id)
 
 
 def _curves(path: BinarizationPath) -> None:
@@ -194,10 +151,6 @@ def histogram_data(path: BinarizationPath, data: Dataset, column: str) -> Encodi
 
     Parameters
     ----------
-    path : BinarizationPath
-        As far as it is known.
-    data : Dataset
-        All rows.
     column : str
         Raw column; None is returned for one without numbers.
     """

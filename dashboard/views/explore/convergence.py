@@ -61,8 +61,6 @@ def known_optimum(run_id: str, run: Run) -> tuple[float | None, str]:
     ----------
     run_id : str
         The run; its own proof comes first, then those of the other runs of this session.
-    run : Run
-        Finished.
     """
     if run.is_optimal and run.certificate.proven:
         return run.objective, ""

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.widgets import chart, open_thresholds, run_summary
+from dashboard.widgets import chart, open_thresholds
 from octcore.plotting import text
 from octcore.plotting.cut_tree import cut_tree_figure
 from octcore.plotting.plane_plot import PlaneRecord, default_axes, plane_data, plane_figure
@@ -86,11 +86,10 @@ def _choose(run_id: str, pictures: tuple[CutPicture, ...]) -> CutPicture | None:
 
 def _picture(run_id: str, run: SolvedRun, chosen: CutPicture) -> None:
     palette = session.palette()
-    accent = run_summary.accent(palette)
     key = session.widget_key("cut_picture", run_id)
     if chosen.nodes:
         depth = run.depth
-        figure = cut_tree_figure(chosen, depth, palette, accent)
+        figure = cut_tree_figure(chosen, depth, palette)
         chart.show(figure, key=key, alt=f"Tree of depth {depth} with the cut marked")
         return
     if not chosen.right:
@@ -105,9 +104,9 @@ def _picture(run_id: str, run: SolvedRun, chosen: CutPicture) -> None:
     if axes is None:
         return
     record = points_only(plane_data(run.tree, run.encoding, run.train, *axes))
-    figure = plane_figure(record, palette, accent)
-    _mark(figure, record, chosen.left, "circle-open", accent, "one side")
-    _mark(figure, record, chosen.right, "square-open", accent, "other side")
+    figure = plane_figure(record, palette)
+    _mark(figure, record, chosen.left, "circle-open", palette.accent, "one side")
+    _mark(figure, record, chosen.right, "square-open", palette.accent, "other side")
     chart.show(figure, key=key, alt="Plane with the rows that the cut speaks of marked")
 
 

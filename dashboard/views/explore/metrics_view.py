@@ -8,11 +8,9 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.views.solve import result
 from dashboard.widgets import chart, run_summary, verification
-from dashboard.widgets.tree_component import show_tree
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.confusion import confusion_data, confusion_figure
-from octcore.plotting.tree_view import component_data
 from octcore.solving.run import Run, SolvedRun
 from octcore.tasks import ASK
 from octcore.tree.wording import Rule, rules
@@ -63,10 +61,8 @@ def greedy(run_id: str, run: SolvedRun) -> None:
     result.beside_greedy(run_id, run)
     found = cached.greedy_baseline(run_id, run, result.ON_NUMBERS)
     if not isinstance(found, str):
-        palette = session.palette()
-        view = run_summary.tree_view(found)
-        data = component_data(view, palette, run_summary.accent(palette), 0, run_id)
-        show_tree(data, session.widget_key("cart_tree", run_id), lambda _: None)
+        key = session.widget_key("cart_tree", run_id)
+        run_summary.still_tree(run_summary.tree_view(found), key, run_id)
 
 
 def rules_table(run: SolvedRun) -> None:

@@ -20,13 +20,7 @@ EXPLORE_PAGE, COMPARE_PAGE, SOLVE_PAGE = "pages/explore.py", "pages/compare.py",
 
 
 def draw(selected: Sequence[Entry]) -> None:
-    """Draw the selected runs: one with its tree, several with what they can do together.
-
-    Parameters
-    ----------
-    selected : sequence of Entry
-        At least one.
-    """
+    """Draw the selected runs: one with its tree, several with what they can do together."""
     if len(selected) == 1:
         _one(selected[0])
     else:

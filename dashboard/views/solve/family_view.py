@@ -7,10 +7,10 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server import jobs
+from dashboard.server.families import Family
 from dashboard.server.job_view import JobView
+from dashboard.widgets import live
 from octcore.plotting import text
-
-SECONDS_BETWEEN = 1.0
 
 
 def draw(view: JobView) -> None:
@@ -27,19 +27,14 @@ def draw(view: JobView) -> None:
             words += "." if held is None else f", on the held-out rows for {text.percent(held)}."
         st.info(words, icon=":material/filter_alt:")
     else:
-        views = [jobs.view(run) for run in family.runs]
-        done = all(v is None or v.is_final for v in views)
-        st.fragment(_family, run_every=None if done else SECONDS_BETWEEN)(view.id, done)
+        live.until(
+            lambda: live.all_final(map(jobs.view, family.runs)), lambda: _family(view.id, family)
+        )
 
 
-def _family(run_id: str, was_done: bool) -> None:
-    family = jobs.family(run_id)
-    if family is None:
-        return
+def _family(run_id: str, family: Family) -> None:
     views = [view for run in family.runs if (view := jobs.view(run)) is not None]
-    done = all(view.is_final for view in views)
-    if done and not was_done:
-        st.rerun()
+    done = live.all_final(views)
     labels = [text.printable(label, 40) for label in family.train.classes]
     st.markdown(f"**One tree for each of {len(labels)} classes**")
     st.dataframe(

@@ -27,10 +27,6 @@ def draw(view: JobView, run: SolvedRun, chart: Callable[[], None]) -> None:
 
     Parameters
     ----------
-    view : JobView
-        The solve.
-    run : Run
-        Its result.
     chart : callable
         Draws how incumbent and bound met.
     """
@@ -49,15 +45,7 @@ def draw(view: JobView, run: SolvedRun, chart: Callable[[], None]) -> None:
 
 
 def what_now(run_id: str, found: advice.Advice) -> None:
-    """Draw what can be done next: a sentence and its buttons, the best first.
-
-    Parameters
-    ----------
-    run_id : str
-        Part of the keys.
-    found : Advice
-        From `advice.after`.
-    """
+    """Draw what can be done next: a sentence and its buttons, the best first."""
     steps = [step for step in found.steps if not step.page or (PAGES / step.page).exists()]
     st.markdown(f"**What now?** {text.markdown(found.sentence, 400)}")
     with st.container(horizontal=True, gap="small"):
@@ -117,8 +105,6 @@ def facts(run: SolvedRun, rows_of: SolvedRun) -> list[str]:
 
     Parameters
     ----------
-    run : Run
-        With a tree.
     rows_of : Run
         Run whose held-out rows count.
     """

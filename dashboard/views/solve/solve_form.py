@@ -31,11 +31,6 @@ AUTO = settings_form.AUTO
 def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
     """Draw the form.
 
-    Parameters
-    ----------
-    data : Dataset
-        The current data: features and classes for the constraints.
-
     Returns
     -------
     tuple of dict, container and Rows
@@ -110,15 +105,7 @@ def _solver(info: FormulationInfo) -> dict[str, Any]:
 
 
 def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
-    """Draw the estimate of the model and the button; returns whether it was pressed.
-
-    Parameters
-    ----------
-    data : Dataset
-        Rows to solve.
-    settings : mapping
-        From `draw`.
-    """
+    """Draw the estimate of the model and the button; returns whether it was pressed."""
     if data.y is None or not target_choice.is_ready():
         st.warning("Say on the Data page first what is predicted.")
         st.page_link("pages/data.py", label="Choose it", icon=":material/table:")

@@ -13,7 +13,6 @@ from dashboard.teaching.lessons import CLASSES, MOST_POINTS, Lesson, Points
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import live
 from dashboard.views.teach import trees as lesson_trees
-from dashboard.widgets import run_summary
 from dashboard.widgets.drawing_board import show_board
 from dashboard.widgets.parameter_form import help_of, label_of
 from octcore.errors import OctError
@@ -37,13 +36,7 @@ MOST_SLIDER = 400
 
 
 def draw(lesson: Lesson) -> None:
-    """Draw board and sliders.
-
-    Parameters
-    ----------
-    lesson : Lesson
-        As chosen so far.
-    """
+    """Draw board and sliders."""
     left, right = st.columns([3, 2], gap="large")
     if not lesson_bar.is_presenting():
         with right:
@@ -151,7 +144,6 @@ def _board(lesson: Lesson, shown: Lesson, tree: SolvedRun | None) -> None:
         codes,
         truth,
         palette,
-        run_summary.accent(palette),
         origin,
         session.board_serial(origin),
         None if tree is None else lesson_plane(tree.tree, tree.encoding, tree.train),

@@ -177,8 +177,6 @@ def work_words(work: Work, known: tuple[float, int] | None) -> str:
 
     Parameters
     ----------
-    work : Work
-        From `work_of`.
     known : tuple of float and int or None
         Median seconds of earlier runs, and how many.
     """

@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.tunings import Standing, candidate_words, standing_of, value_words
-from dashboard.widgets import chart
+from dashboard.widgets import chart, live
 from octcore.data.export import frame_to_csv
 from octcore.plotting import text
 from octcore.plotting.tuning_plot import tuning_data, tuning_figure
@@ -24,19 +24,13 @@ TABLE = "tune_table"
 
 
 def draw(tuning: str | None) -> None:
-    """Draw the model selection that the session looks at; polls only while it goes on.
-
-    Parameters
-    ----------
-    tuning : str or None
-        Its id, None when there is none yet.
-    """
+    """Draw the model selection that the session looks at; polls only while it goes on."""
     standing = _pick(tuning)
     if standing is None:
         _nothing_yet(tuning)
         return
-    interval = None if standing.job.is_final else SECONDS_BETWEEN
-    st.fragment(_live, run_every=interval)(standing.job.id, standing.job.is_final)
+    key = standing.job.id
+    live.until(lambda: jobs.task(key).is_final, lambda: _live(key), SECONDS_BETWEEN)
 
 
 def _pick(tuning: str | None) -> Standing | None:
@@ -73,10 +67,8 @@ def _nothing_yet(tuning: str | None) -> None:
     )
 
 
-def _live(tuning: str, was_final: bool) -> None:
+def _live(tuning: str) -> None:
     standing = standing_of(jobs.task(tuning))
-    if standing.job.is_final and not was_final:
-        st.rerun()
     _head(standing)
     if not standing.fits:
         if not standing.job.is_final:
@@ -110,16 +102,8 @@ def _head(standing: Standing) -> None:
         if standing.job.error is not None:
             st.error(text.markdown(standing.job.error.message, 500), icon=":material/error:")
         return
-    if right.button(
-        "Stop",
-        key=session.widget_key("tune_stop", standing.job.id),
-        icon=":material/stop_circle:",
-        width="stretch",
-        disabled=standing.job.state == "stopping",
-        help="Ends it and keeps what was trained.",
-    ):
-        jobs.stop(standing.job.id)
-        st.rerun()
+    with right:
+        live.stop(job, "Ends it and keeps what was trained.", "stretch")
     done, total = len(standing.fits), standing.total
     st.progress(done / total if total else 0.0, text=progress_words(standing))
 

@@ -44,8 +44,6 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
 
     Parameters
     ----------
-    run : Run
-        The solved tree.
     data : Dataset
         From `rows_of`; without the held-out rows nothing is held out again.
     """
@@ -88,8 +86,6 @@ def is_comparable(run: Run, encoding: str = "") -> bool:
 
     Parameters
     ----------
-    run : Run
-        The solved tree.
     encoding : str
         Of the tree under the condition, when it is known.
     """
@@ -140,14 +136,8 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
 
     Parameters
     ----------
-    run : Run
-        The run that the question started from.
     before : Run
         The tree that the price counts from.
-    after : Run
-        The tree under the condition.
-    asked : mapping
-        The condition.
     """
     if before is run:
         first = f"Compared are your tree ({_proof(before)})"

@@ -94,11 +94,11 @@ def test_cut_tree_marks_nodes_arcs_and_path():
     picture = CutPicture(
         0.0, "benders", "", nodes=(1,), arcs=((1, 2),), path=((1, 1, "width ≤ 1"),)
     )
-    figure = cut_tree_figure(picture, 2, LIGHT, "#ff0000")
+    figure = cut_tree_figure(picture, 2, LIGHT)
     widths = {tuple(t.x): t.line for t in figure.data if t.mode == "lines"}
     root, left, right = (place_of(node) for node in (1, 2, 3))
     assert widths[(root[0], left[0])].dash == "dash"
-    assert widths[(root[0], right[0])].color == "#ff0000"
+    assert widths[(root[0], right[0])].color == LIGHT.accent
     assert "width ≤ 1: no" in [a.text for a in figure.layout.annotations]
     nodes = next(t for t in figure.data if t.mode == "markers+text")
     assert len(nodes.x) == 7
@@ -111,7 +111,7 @@ def test_a_cut_of_points_is_drawn_without_the_tree(oblique):
     assert not bare.regions
     assert not bare.lines
     assert not bare.dots.wrong.any()
-    assert len(plane_figure(bare, LIGHT, "#000").data) == 2
+    assert len(plane_figure(bare, LIGHT).data) == 2
 
 
 def test_alike_rows_show_the_split_set_first(univariate):
