@@ -7,12 +7,13 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape, unescape
-from typing import Any
-
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING, Any
 
 from octcore.plotting import text
 from octcore.plotting.palette import LIGHT
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 WIDTH, LEFT, RIGHT, BOTTOM, LINE = 680, 74, 14, 48, 22
 DASHES = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}
@@ -181,7 +182,7 @@ def _trace(trace: Mapping[str, Any], x: Scale, y: Scale) -> list[str]:
         parts.append(_path(pieces, line, fill))
     if "markers" in mode:
         look = trace.get("marker", {})
-        parts += [_marker(point, look, k) for k, point in enumerate(points) if point is not None]
+        parts += [marker(point, look, k) for k, point in enumerate(points) if point is not None]
     return parts
 
 
@@ -196,8 +197,8 @@ def _path(
     return f'<path d="{" ".join(f"M{piece}" for piece in drawn)}" fill="{fill}" {stroke}/>'
 
 
-def _marker(place: tuple[float, float], look: Mapping[str, Any], k: int = 0) -> str:
-    """Draw one mark; every property is one for all marks or one for each."""
+def marker(place: tuple[float, float], look: Mapping[str, Any], k: int = 0) -> str:
+    """Draw one mark as plotly does; every property is one for all marks or one for each."""
 
     def own(name: str, default: Any, record: Mapping[str, Any] = look) -> Any:
         value = record.get(name, default)
@@ -229,7 +230,7 @@ def _legend(traces: Sequence[Mapping[str, Any]]) -> tuple[list[str], int]:
         if "lines" in trace["mode"]:
             parts.append(_path([[(x - 2, y), (x + 12, y)]], trace["line"], "none"))
         else:
-            parts.append(_marker((x + 5, y), trace["marker"]))
+            parts.append(marker((x + 5, y), trace["marker"]))
         parts.append(f'<text x="{x + 17:.0f}" y="{y + 4}">{escape(words)}</text>')
         x += 34 + 6.4 * len(words)
     return parts, y + 18

@@ -303,15 +303,3 @@ def standing_of(view: JobView) -> Standing:
         int(settings.get("seed", 0)),
     )
     return Standing(view, result)
-
-
-def candidate_words(candidate: Candidate) -> str:
-    """Name a candidate: its settings in words."""
-    return ", ".join(f"{name.replace('_', ' ')} {value_words(value)}" for name, value in candidate)
-
-
-def value_words(value: Any) -> str:
-    """A value of the grid in words."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, (int, float)) else str(value)

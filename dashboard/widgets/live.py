@@ -104,7 +104,7 @@ def task(
             draw(job)
 
     if at_once:
-        jobs.settled(key, at_once)
+        jobs.supervisor().wait(key, at_once)
     until(lambda: jobs.task(key).is_final, part)
 
 

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import streamlit as st
-
 from dashboard import session
 from dashboard.reports.compare_report import comparison_html
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.compare.race_entrants import entrants_of
 from dashboard.views.compare.side_by_side import Finished
+from dashboard.widgets import inputs
 
 
 def draw(views: Sequence[JobView], runs: Sequence[Finished]) -> None:
     """Draw the button; the file is made when it is asked for."""
-    st.download_button(
+    inputs.download(
         "Report (HTML)",
-        data=lambda: _report(views, runs),
-        file_name="comparison.html",
-        mime="text/html",
-        key="compare_report",
-        on_click="ignore",
-        icon=":material/download:",
-        width="stretch",
+        "comparison.html",
+        lambda: _report(views, runs),
+        "compare_report",
         help="One file that needs no network: race, differences, accuracy, trees, planes, proofs.",
     )
 

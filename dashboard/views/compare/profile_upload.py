@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import session
-from dashboard.widgets import chart
+from dashboard.widgets import chart, inputs
 from octcore.bench.profiles import parse_bench
 from octcore.errors import OctError
 from octcore.plotting import text
@@ -29,7 +29,7 @@ def draw() -> None:
     try:
         record = profile_data(upload.getvalue(), by)
     except OctError as error:
-        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        inputs.say(error)
         return
     chart.show(
         profile_figure(record, session.palette()),

@@ -11,7 +11,7 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.compare.race_entrants import entrants_of
 from dashboard.views.compare.swatch import swatch
-from dashboard.widgets import chart, live, open_thresholds, run_summary
+from dashboard.widgets import chart, inputs, live, open_thresholds, run_summary
 from octcore.plotting import text
 from octcore.plotting.race import (
     Entrant,
@@ -42,16 +42,7 @@ def draw(views: Sequence[JobView]) -> None:
 
 
 def _race(views: Sequence[JobView]) -> None:
-    picked = st.segmented_control(
-        "Scale",
-        list(SCALES),
-        default="relative gap",
-        required=True,
-        key="race_scale",
-        label_visibility="collapsed",
-        persist_state="session",
-    )
-    scale = SCALES[picked]
+    scale = SCALES[inputs.switch("Scale", list(SCALES), "race_scale")]
     entrants = entrants_of(views, scale == "accuracy")
     _chart(race_data(entrants, scale), live.all_final(views))
     _words(entrants, scale)

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.views.compare.side_by_side import Finished
-from dashboard.widgets import chart, live
+from dashboard.widgets import chart, inputs, live
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError, SettingsError
 from octcore.plotting import text
@@ -97,7 +97,7 @@ def _submit_more(
     except SettingsError:
         pass  # The queue is full: the next look goes on from here.
     except OctError as error:
-        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        inputs.say(error)
     session.remember_repeats(ids, share, found)
     return tuple(tuple(row) for row in found)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -12,7 +13,7 @@ from dashboard import session
 from dashboard.views.compare.swatch import swatch
 from dashboard.views.compare.table import COVERS, Comparison, comparison_data
 from dashboard.views.explore import plane_panel
-from dashboard.widgets import chart, run_summary
+from dashboard.widgets import chart, inputs, run_summary
 from octcore.data.export import frame_to_csv
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data
@@ -58,15 +59,9 @@ def differences(runs: Sequence[Finished]) -> None:
     left, right = st.columns([4, 1], vertical_alignment="center")
     if not everything:
         left.caption(common_words(record))
-    right.download_button(
-        "Table as CSV",
-        data=lambda: frame_to_csv(record.frame(only_differences=False)),
-        file_name="comparison.csv",
-        key="compare_csv",
-        on_click="ignore",
-        icon=":material/download:",
-        width="stretch",
-    )
+    with right:
+        make = partial(frame_to_csv, record.frame(only_differences=False))
+        inputs.download("Table as CSV", "comparison.csv", make, "compare_csv")
 
 
 def common_words(record: Comparison) -> str:

@@ -12,7 +12,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server.job_view import JobView
-from dashboard.widgets import chart, live
+from dashboard.widgets import chart, inputs, live
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.plotting import text
@@ -112,17 +112,8 @@ def _answer(data: Dataset, settings: Mapping[str, Any], column: str, job: JobVie
 
 
 def _curves(path: BinarizationPath) -> None:
-    measure = st.segmented_control(
-        "Measure",
-        SHOWN,
-        default=SHOWN[0],
-        required=True,
-        format_func=lambda key: MEASURES[key],
-        key="binarization_measure",
-        persist_state="session",
-        label_visibility="collapsed",
-    )
-    record = binarization_data(path, measure or SHOWN[0])
+    measure = inputs.switch("Measure", SHOWN, "binarization_measure", MEASURES)
+    record = binarization_data(path, measure)
     chart.show(
         binarization_figure(record, session.palette()),
         key="binarization_curves",

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.explore import split_actions
+from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.plotting import text
@@ -47,15 +48,9 @@ def draw(run_id: str, run: SolvedRun) -> None:
     left, right = st.columns([3, 1], vertical_alignment="center")
     if len(frame) > ROWS_SHOWN:
         left.caption(f"The first {ROWS_SHOWN} rows; errors come first.")
-    right.download_button(
-        "Rows as CSV",
-        data=lambda: frame_to_csv(frame),
-        file_name=f"node-{node}.csv",
-        mime="text/csv",
-        key=session.widget_key("save_rows", run_id, node),
-        on_click="ignore",
-        width="stretch",
-    )
+    with right:
+        key = session.widget_key("save_rows", run_id, node)
+        inputs.download("Rows as CSV", f"node-{node}.csv", lambda: frame_to_csv(frame), key)
 
 
 def draw_shares(run_id: str, run: SolvedRun, node: int) -> None:

@@ -12,7 +12,7 @@ from dashboard.server.history import Entry
 from dashboard.server.supervisor import Supervisor
 from dashboard.views.runs import exports
 from dashboard.views.runs.history_table import name_of, state_words, when
-from dashboard.widgets import data_thread, run_summary
+from dashboard.widgets import data_thread, inputs, run_summary
 from octcore.errors import OctError
 from octcore.plotting import text
 
@@ -87,7 +87,7 @@ def _rename(entry: Entry) -> None:
             try:
                 jobs.supervisor().rename(entry.id, name.strip())
             except OctError as error:
-                st.error(text.markdown(error.message, 400))
+                inputs.say(error)
             else:
                 st.rerun()
 
@@ -134,9 +134,9 @@ def _named(entry: Entry) -> bool:
 def _delete(entries: Sequence[Entry]) -> None:
     for entry in entries:
         try:
-            jobs.delete(entry.id)
+            jobs.supervisor().delete(entry.id)
         except OctError as error:
-            st.error(text.markdown(error.message, 400))
+            inputs.say(error)
         else:
             session.forget_run(entry.id)
 

@@ -10,7 +10,7 @@ from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.solve import family_view, result
-from dashboard.widgets import chart, data_thread, live, open_thresholds, run_summary
+from dashboard.widgets import chart, data_thread, inputs, live, open_thresholds, run_summary
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
@@ -140,18 +140,7 @@ def _incumbent_tree(view: JobView) -> None:
 
 
 def _chart(view: JobView) -> None:
-    absolute = (
-        st.segmented_control(
-            "Chart",
-            ["gap", "incumbent and bound"],
-            default="gap",
-            required=True,
-            key=session.widget_key("live_scale"),
-            label_visibility="collapsed",
-            persist_state="session",
-        )
-        != "gap"
-    )
+    absolute = inputs.switch("Chart", ["gap", "incumbent and bound"], "live_scale") != "gap"
     objective = objective_words(view.settings)
     closed = view.run is not None and view.run.is_optimal
     record = convergence_data(view.trace, "gap", objective, closed=closed)

@@ -13,7 +13,7 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server import families, jobs
 from dashboard.server.job_view import JobView
-from dashboard.widgets import live
+from dashboard.widgets import inputs, live
 from dashboard.widgets.parameter_form import help_of, label_of
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
@@ -185,7 +185,7 @@ def start(rows: Rows, settings: dict[str, Any]) -> bool:
             if rows.is_selected:
                 jobs.keep_family([run], rows.whole, settings, rows.data.n_samples)
     except OctError as error:
-        st.error(text.markdown(error.message, 500), icon=":material/error:")
+        inputs.say(error, 500)
         return False
     session.look_at(run)
     return True

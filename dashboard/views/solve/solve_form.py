@@ -37,7 +37,7 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
         Keywords of `octcore.solve`, defaults left out; the place for the button, near the top so
         that it is seen without scrolling; and the rows to solve.
     """
-    _fill_in(session.take_offered_settings(), data)
+    _fill_in(session.take_offer(session.SOLVE), data)
     info = settings_form.formulation_input(FORMULATION)
     st.caption(f"{text.markdown(info.summary, 600)}")
     first, second = st.columns(2)
@@ -143,7 +143,7 @@ def _caution(data: Dataset, settings: Mapping[str, Any]) -> None:
     st.warning(text.markdown(found.sentence, 400), icon=":material/hourglass_bottom:")
     for step in found.steps:
         if st.button(step.label, key=f"instead:{step.label}", icon=step.icon, width="stretch"):
-            session.offer_settings(step.settings or {})
+            session.offer(session.SOLVE, step.settings or {})
             st.rerun()
 
 

@@ -11,6 +11,7 @@ from dashboard import session
 from dashboard.teaching import lessons
 from dashboard.teaching.lessons import DRAWN, Lesson
 from dashboard.views.teach.full_screen import full_screen_button
+from dashboard.widgets import inputs
 from octcore.data.synthetic import list_generators
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
@@ -123,15 +124,11 @@ def _share(lesson: Lesson) -> None:
     st.markdown("**This lesson as a link**")
     st.code(lessons.link(lesson, st.context.url or ""), language=None, wrap_lines=True)
     st.caption("It holds the recipe, not the result: it gives the same points anywhere.")
-    st.download_button(
+    inputs.download(
         "Save as a file",
-        json.dumps(lessons.to_dict(lesson), indent=1) + "\n",
-        file_name=f"lesson-{lesson.key}.json",
-        mime="application/json",
-        icon=":material/download:",
-        on_click="ignore",
-        width="stretch",
-        key="lesson_save",
+        f"lesson-{lesson.key}.json",
+        lambda: json.dumps(lessons.to_dict(lesson), indent=1) + "\n",
+        "lesson_save",
     )
     upload = st.file_uploader(
         "Open a lesson file",
@@ -143,7 +140,7 @@ def _share(lesson: Lesson) -> None:
     try:
         opened = lessons.read_lesson(upload.getvalue())
     except OctError as error:
-        st.error(text.markdown(error.message, 500), icon=":material/error:")
+        inputs.say(error, 500)
         return
     session.open_lesson(opened)
     keep(opened)

@@ -15,7 +15,7 @@ from dashboard.teaching.drawing import lesson_plane
 from dashboard.teaching.lessons import Lesson
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import trees as lesson_trees
-from dashboard.widgets import chart, live
+from dashboard.widgets import chart, inputs, live
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.formulations.base import of_common_objective
@@ -44,7 +44,7 @@ def draw(lesson: Lesson) -> None:
     try:
         data = lessons.lesson_data(lesson)
     except OctError as error:
-        st.error(text.markdown(error.message, 300), icon=":material/error:")
+        inputs.say(error, 300)
         return
     tolerance = points / 100
     solve = lessons.solve_settings(lesson, of_common_objective()[0].key)

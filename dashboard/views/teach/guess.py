@@ -12,7 +12,7 @@ from dashboard.teaching.drawing import lesson_plane
 from dashboard.teaching.lessons import Lesson
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import trees as lesson_trees
-from dashboard.widgets import chart, live
+from dashboard.widgets import chart, inputs, live
 from octcore.data.dataset import Dataset
 from octcore.encoding import fit_encoding
 from octcore.errors import OctError
@@ -31,7 +31,7 @@ def draw(lesson: Lesson) -> None:
     try:
         data = lessons.lesson_data(lesson)
     except OctError as error:
-        st.error(text.markdown(error.message, 300), icon=":material/error:")
+        inputs.say(error, 300)
         return
     left, right = st.columns(2, gap="medium")
     with right:

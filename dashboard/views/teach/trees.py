@@ -22,7 +22,7 @@ from dashboard.teaching.drawing import (
 )
 from dashboard.teaching.lessons import Lesson
 from dashboard.views.teach import bar as lesson_bar
-from dashboard.widgets import chart, live, open_thresholds, run_summary
+from dashboard.widgets import chart, inputs, live, open_thresholds, run_summary
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
@@ -69,7 +69,7 @@ def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
                 run = jobs.submit(session.token(), data, lessons.solve_settings(lesson, key))
                 session.remember_side_run(run, "lesson", lessons.run_key(lesson, key))
     except OctError as error:
-        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        inputs.say(error)
         return False
     return True
 

@@ -10,11 +10,16 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.server.tunings import Standing, candidate_words, standing_of, value_words
-from dashboard.widgets import chart, live
+from dashboard.server.tunings import Standing, standing_of
+from dashboard.widgets import chart, inputs, live
 from octcore.data.export import frame_to_csv
 from octcore.plotting import text
-from octcore.plotting.tuning_plot import tuning_data, tuning_figure
+from octcore.plotting.tuning_plot import (
+    candidate_words,
+    tuning_data,
+    tuning_figure,
+    value_words,
+)
 from octcore.selection.protocols import get_protocol
 from octcore.selection.tuning import Candidate
 
@@ -162,7 +167,7 @@ def _solve_with(
         icon=":material/play_circle:",
         help="Opens the Solve page with these settings filled in.",
     ):
-        session.offer_settings(standing.solve_settings(candidate))
+        session.offer(session.SOLVE, standing.solve_settings(candidate))
         st.switch_page(SOLVE_PAGE)
 
 
@@ -210,16 +215,12 @@ def _table(standing: Standing) -> None:
             _solve_with(standing, chosen, "Solve with this line", f"tune_line:{standing.job.id}")
         else:
             st.caption("Tick a line to solve with it instead.")
-    second.download_button(
-        "CSV", data=lambda: frame_to_csv(standing.table()), file_name="tuning.csv",
-        key="tune_csv", on_click="ignore", icon=":material/download:", width="stretch",
-        help="The table, one line per candidate.",
-    )  # fmt: skip
-    third.download_button(
-        "JSON", data=lambda: _json(standing), file_name="tuning.json", mime="application/json",
-        key="tune_json", on_click="ignore", icon=":material/download:", width="stretch",
-        help="Every training, the choice and the rows of every split.",
-    )  # fmt: skip
+    with second:
+        inputs.download("CSV", "tuning.csv", lambda: frame_to_csv(standing.table()), "tune_csv",
+                        help="The table, one line per candidate.")  # fmt: skip
+    with third:
+        inputs.download("JSON", "tuning.json", lambda: _json(standing), "tune_json",
+                        help="Every training, the choice and the rows of every split.")  # fmt: skip
 
 
 def _json(standing: Standing) -> str:

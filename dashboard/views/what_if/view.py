@@ -16,7 +16,7 @@ from dashboard.server.naming import HELPER
 from dashboard.views.what_if import form as what_if_form
 from dashboard.views.what_if import good_trees
 from dashboard.views.what_if import questions as what_if
-from dashboard.widgets import chart, live, run_summary
+from dashboard.widgets import chart, inputs, live, run_summary
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
@@ -91,7 +91,7 @@ def _started(
         name = HELPER + jobs.title_of(settings, data.name)
         started = jobs.submit(session.token(), data, settings, name)
     except OctError as error:
-        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        inputs.say(error)
         return None
     followers[what, run_id] = started
     return jobs.view(started)
@@ -168,7 +168,7 @@ def _ask(run_id: str, run: Run, data: Dataset, asked: dict[str, Any]) -> None:
             settings = what_if.variant_settings(run, data, asked, formulation)
             started = jobs.submit(session.token(), data, settings)
         except OctError as error:
-            st.error(text.markdown(error.message, 400), icon=":material/error:")
+            inputs.say(error)
             return
         session.remember_side_run(started, "answer", run_id)
         session.remember_side_run(json.dumps(asked, default=str), "asked", run_id)
