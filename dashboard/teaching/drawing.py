@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.reports.charts import marker
 from dashboard.teaching.lessons import CLASSES, GRID
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import SyntheticSet
@@ -193,22 +194,16 @@ def add_truth(figure: go.Figure, truth: Truth, palette: Palette) -> go.Figure:
     return figure
 
 
-SHAPES = {
-    "circle": '<circle r="5"/>',
-    "square": '<rect x="-4.5" y="-4.5" width="9" height="9"/>',
-}
-
-
 def legend_parts(palette: Palette, with_truth: bool, truth: Truth) -> str:
     """HTML of the legend of lesson planes; holds no text of users."""
     entries = [
         (
-            f'<g fill="{palette.class_colour(k)}" stroke="{palette.outline}">'
-            f"{SHAPES[palette.class_marker(k)]}</g>",
+            marker((0, 0), {"symbol": palette.class_marker(k), "size": 10,
+                            "color": palette.class_colour(k), "line": {"color": palette.outline}}),
             f"class {name}",
         )
         for k, name in enumerate(CLASSES)
-    ]
+    ]  # fmt: skip
     ink = f'stroke="{palette.text}" fill="none" stroke-width="2.6"'
     entries.append((f'<path d="M-4,-4L4,4M-4,4L4,-4" {ink}/>', "misclassified"))
     entries.append((f'<circle r="6" {ink}/>', "support vector"))

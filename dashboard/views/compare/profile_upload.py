@@ -10,8 +10,13 @@ from octcore.bench.profiles import parse_bench
 from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.plotting.profile_plot import COLUMNS, profile_data, profile_figure
-from octcore.plotting.published_plot import MEASURES, published_data, published_figure
-from octcore.plotting.root_bound_plot import root_bound_figure, root_bounds
+from octcore.plotting.published_plot import (
+    MEASURES,
+    published_data,
+    published_figure,
+    root_bound_figure,
+    root_bounds,
+)
 
 
 def draw() -> None:

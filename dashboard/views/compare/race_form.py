@@ -9,8 +9,14 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.views.compare.own_presets import LONGEST_NAME, OwnPresets
-from dashboard.views.compare.presets import CUSTOM, Preset, fitting_presets, start_order
+from dashboard.views.compare.presets import (
+    CUSTOM,
+    LONGEST_NAME,
+    OwnPresets,
+    Preset,
+    fitting_presets,
+    start_order,
+)
 from dashboard.widgets import inputs, settings_form
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError

@@ -1,4 +1,4 @@
-"""Finished runs beside each other: what differs, trees, planes, features."""
+"""Finished runs beside each other: what differs, trees, planes, features; and their report."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from functools import partial
 import streamlit as st
 
 from dashboard import session
-from dashboard.views.compare.swatch import swatch
+from dashboard.reports.compare_report import comparison_html
+from dashboard.server import jobs
+from dashboard.server.job_view import JobView
+from dashboard.views.compare.race_view import entrants_of, swatch
 from dashboard.views.compare.table import COVERS, Comparison, comparison_data
 from dashboard.views.explore import plane_panel
 from dashboard.widgets import chart, inputs, run_summary
 from octcore.data.export import frame_to_csv
 from octcore.plotting import text
-from octcore.plotting.feature_usage import usage_data
-from octcore.plotting.heat_map_runs import heat_map_data, heat_map_figure
+from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
 from octcore.plotting.plane_axes import Places, make_axis, plane_columns
 from octcore.plotting.plane_plot import (
     PlaneRecord,
@@ -233,3 +235,28 @@ def _in(column):
             yield
 
     return place
+
+
+def report_button(views: Sequence[JobView], runs: Sequence[Finished]) -> None:
+    """Draw the button of the report; `views` are all compared solves, `runs` those that ended."""
+    inputs.download(
+        "Report (HTML)",
+        "comparison.html",
+        lambda: _report(views, runs),
+        "compare_report",
+        help="One file that needs no network: race, differences, accuracy, trees, planes, proofs.",
+    )
+
+
+def _report(views: Sequence[JobView], runs: Sequence[Finished]) -> str:
+    share, rows = session.repeats(tuple(entry.id for entry in runs)) or (0.0, ())
+    repeats = [
+        [view.run for key in row if (view := jobs.view(key or None)) and view.run] for row in rows
+    ]
+    return comparison_html(
+        entrants_of(views, False),
+        [entry.run for entry in runs],
+        [entry.label for entry in runs],
+        repeats,
+        share,
+    )

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server import jobs
-from dashboard.views.compare.race_entrants import problem_of
+from dashboard.views.compare.race_view import problem_of
 from dashboard.widgets import chart, inputs
 from octcore.formulations.base import objective_words
 from octcore.plotting import text

@@ -9,7 +9,6 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.widgets import chart, open_thresholds
 from octcore.plotting import text
-from octcore.plotting.cut_tree import cut_tree_figure
 from octcore.plotting.plane_plot import PlaneRecord, default_axes, plane_data, plane_figure
 from octcore.plotting.replay import (
     CutPicture,
@@ -17,6 +16,7 @@ from octcore.plotting.replay import (
     counts_figure,
     cut_counts,
     cut_pictures,
+    cut_tree_figure,
     family_words,
     points_only,
 )

@@ -17,9 +17,8 @@ from dashboard.views.compare.table import comparison_data
 from octcore.data.dataset import Dataset
 from octcore.errors import DataError
 from octcore.plotting.accuracy_plot import spread_data, spread_figure
-from octcore.plotting.feature_usage import usage_data
+from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
-from octcore.plotting.heat_map_runs import heat_map_data, heat_map_figure
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.plane_plot import plane_data, plane_figure
 from octcore.plotting.profile_plot import profile_data, profile_figure

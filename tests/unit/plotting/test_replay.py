@@ -8,7 +8,6 @@ import pytest
 from dashboard.views.explore import replay as replay_widget
 from octcore.engines.events import Event
 from octcore.engines.trace import Trace
-from octcore.plotting.cut_tree import cut_tree_figure, place_of
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.plane_plot import plane_data, plane_figure
 from octcore.plotting.replay import (
@@ -17,6 +16,8 @@ from octcore.plotting.replay import (
     counts_figure,
     cut_counts,
     cut_pictures,
+    cut_tree_figure,
+    place_of,
     points_only,
     replay_data,
 )
