@@ -1,10 +1,11 @@
-"""Placing a plotly figure: our own fonts and colours, and always a description."""
+"""Placing a figure or a table: our own fonts and colours, and always a description."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -25,3 +26,18 @@ def show(
     if on_select is not None:
         options |= {"on_select": on_select, "selection_mode": "points"}
     st.plotly_chart(figure, **options)
+
+
+def table(
+    rows: Any,
+    key: str,
+    alt: str,
+    columns: Sequence[str] | None = None,
+    wide: str = "",
+    **options: Any,
+) -> Any:
+    """Place a table, given as `pandas.DataFrame` takes it; its column `wide` gets most room."""
+    if wide:
+        options["column_config"] = {wide: st.column_config.TextColumn(width="large")}
+    frame = pd.DataFrame(rows, columns=columns)  # pyright: ignore[reportArgumentType]
+    return st.dataframe(frame, hide_index=True, key=key, alt=alt, **options)

@@ -50,14 +50,11 @@ def differences(runs: Sequence[Finished]) -> None:
     everything = st.toggle("Show what is the same, too", key="compare_everything")
     frame = record.frame(only_differences=not everything)
     frame = frame[frame["fact"] != COVERS]
-    st.dataframe(
-        frame,
-        hide_index=True,
-        height="content",
-        key="compare_table",
-        alt=f"{len(frame)} facts about {len(runs)} runs",
-        column_config={"": st.column_config.TextColumn(width=70)},
+    alt, narrow = (
+        f"{len(frame)} facts about {len(runs)} runs",
+        st.column_config.TextColumn(width=70),
     )
+    chart.table(frame, "compare_table", alt, height="content", column_config={"": narrow})
     left, right = st.columns([4, 1], vertical_alignment="center")
     if not everything:
         left.caption(common_words(record))

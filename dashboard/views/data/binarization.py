@@ -165,24 +165,21 @@ def histogram_data(path: BinarizationPath, data: Dataset, column: str) -> Encodi
 
 def _table(path: BinarizationPath) -> None:
     found = path.table()
-    shown = pd.DataFrame(
-        {
-            "encoding": [LEVELS.get(key, key) for key in found["encoding"]],
-            "price in points": [None if pd.isna(v) else 100 * v for v in found["price"]],
-            "held out": found["test_accuracy"].astype(float) * 100,
-            "training": found["accuracy"].astype(float) * 100,
-            "leaves": found["leaves"],
-            "columns": found["columns"],
-            "seconds": found["seconds"],
-            "proven": found["status"] == "optimal",
-        }
-    )
+    shown = {
+        "encoding": [LEVELS.get(key, key) for key in found["encoding"]],
+        "price in points": [None if pd.isna(v) else 100 * v for v in found["price"]],
+        "held out": found["test_accuracy"].astype(float) * 100,
+        "training": found["accuracy"].astype(float) * 100,
+        "leaves": found["leaves"],
+        "columns": found["columns"],
+        "seconds": found["seconds"],
+        "proven": found["status"] == "optimal",
+    }
     share = st.column_config.NumberColumn(format="%.1f %%")
-    st.dataframe(
+    chart.table(
         shown,
-        hide_index=True,
-        key="binarization_table",
-        alt=f"{len(shown)} encodings with price, accuracy and time",
+        "binarization_table",
+        f"{len(found)} encodings with price, accuracy and time",
         column_config={
             "price in points": st.column_config.NumberColumn(
                 format="%.2f",

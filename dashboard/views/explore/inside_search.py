@@ -93,12 +93,9 @@ def _picture(run_id: str, run: SolvedRun, chosen: CutPicture) -> None:
         chart.show(figure, key=key, alt=f"Tree of depth {depth} with the cut marked")
         return
     if not chosen.right:
-        st.dataframe(
-            alike_rows(chosen, run.train),
-            hide_index=True,
-            key=session.widget_key("cut_rows", run_id),
-            alt="Rows that look the same, with the columns in which they differ",
-        )
+        alt = "Rows that look the same, with the columns in which they differ"
+        rows = alike_rows(chosen, run.train)
+        chart.table(rows, session.widget_key("cut_rows", run_id), alt)
         st.caption("≠ marks the split set: only a split on it can part these rows.")
     axes = default_axes(run.tree, run.encoding, run.train)
     if axes is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
@@ -79,13 +78,7 @@ def rules_table(run: SolvedRun) -> None:
         }
         for rule in found
     ]
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        key="rules",
-        column_config={"if": st.column_config.TextColumn(width="large")},
-        alt="Leaves as rules",
-    )
+    chart.table(rows, "rules", "Leaves as rules", wide="if")
 
 
 def _share(rule: Rule) -> float | None:
@@ -125,10 +118,5 @@ def model_card(run_id: str, run: Run) -> None:
             *numbers.items(),
             *((_words(k), str(v)) for k, v in other.items() if v is not None),
         ]
-        st.dataframe(
-            pd.DataFrame(table, columns=["", "value"]),
-            hide_index=True,
-            height=420,
-            key="model_card",
-            alt="Size, bounds and settings of the run",
-        )
+        alt = "Size, bounds and settings of the run"
+        chart.table(table, "model_card", alt, ("", "value"), height=420)

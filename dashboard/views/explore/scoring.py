@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.explore import node_panel
-from dashboard.widgets import inputs
+from dashboard.widgets import chart, inputs
 from octcore.data.export import frame_to_csv
 from octcore.data.reading import read_table
 from octcore.errors import OctError
@@ -73,13 +73,12 @@ def _show(run_id: str, scored: Scored, file_name: str) -> None:
     table = scored.table()
     columns = [*table.columns[-3:], *table.columns[:-3]]
     sure = columns[1]
-    st.dataframe(
+    chart.table(
         table.head(ROWS_SHOWN)[columns].assign(**{sure: 100 * table[sure].head(ROWS_SHOWN)}),
-        hide_index=True,
+        session.widget_key("scored", run_id),
+        "Rows of the file with prediction, confidence and leaf",
         height=320,
-        key=session.widget_key("scored", run_id),
         column_config={sure: node_panel.SHARE},
-        alt="Rows of the file with prediction, confidence and leaf",
     )
     left, right = st.columns([3, 1], vertical_alignment="center")
     if len(table) > ROWS_SHOWN:

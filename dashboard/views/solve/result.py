@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server.job_view import JobView
 from dashboard.views.solve import advice, refer_view
 from dashboard.views.solve.advice import Step
+from dashboard.widgets import chart as tables
 from dashboard.widgets import run_summary, start, verification
 from octcore.plotting import text
 from octcore.solving.run import SolvedRun
@@ -84,12 +84,7 @@ def beside_greedy(run_id: str, run: SolvedRun) -> None:
         if not isinstance(same, str):
             columns["CART on the same 0/1 features"] = facts(same, run)
     st.markdown(f"**CART beside it** {text.markdown(advice.gain_words(run, numbers), 300)}")
-    st.dataframe(
-        pd.DataFrame(columns),
-        hide_index=True,
-        key=session.widget_key("greedy", run_id),
-        alt="This tree beside CART",
-    )
+    tables.table(columns, session.widget_key("greedy", run_id), "This tree beside CART")
     st.caption(
         "CART grows its tree split by split on the numbers themselves, to the same depth and at "
         "the same price of a leaf."

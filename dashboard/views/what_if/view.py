@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from dashboard import session
@@ -314,12 +313,8 @@ def _table(before: Run, after: Run) -> None:
         ("Bound", *(_fixed(r.bound) for r in (before, after))),
         ("Proof", *(r.badge for r in (before, after))),
     ]
-    st.dataframe(
-        pd.DataFrame(rows, columns=["", "Without the condition", "With the condition"]),
-        hide_index=True,
-        key=session.widget_key("whatif_table"),
-        alt="Both trees in numbers",
-    )
+    columns = ("", "Without the condition", "With the condition")
+    chart.table(rows, "whatif_table", "Both trees in numbers", columns)
 
 
 def _fixed(value: float | None) -> str:
