@@ -24,7 +24,7 @@ def draw_live(view: JobView) -> None:
     told = [e.details["open"] for e in view.trace.events if "open" in e.details]
     if not told or view.data is None:
         return
-    part = cached.training_part(view.data, cached.data_token(view.data), view.settings)
+    part = cached.training_part(view.data, view.settings)
     record = None if part is None else open_now(told[-1], part[1], part[0])
     if record is None:
         return

@@ -215,7 +215,7 @@ def _rows(view: JobView) -> tuple[Dataset, Encoding] | None:
         return view.run.train, view.run.encoding
     if view.data is None:
         return None
-    return cached.training_part(view.data, cached.data_token(view.data), view.settings)
+    return cached.training_part(view.data, view.settings)
 
 
 def _accuracies(view: JobView) -> tuple[float, ...]:

@@ -152,8 +152,7 @@ def histogram_data(path: BinarizationPath, data: Dataset, column: str) -> Encodi
     record = encoding_plot_data(train, None, column)
     if record.levels:
         return None
-    token = cached.data_token(train)
-    fitted = {key: cached.encoding(train, token, key) for key in NEIGHBOURS}
+    fitted = {key: cached.encoding(train, key) for key in NEIGHBOURS}
     lines = [
         (key, thresholds_of(encoding, column))
         for key, encoding in fitted.items()

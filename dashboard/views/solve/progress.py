@@ -129,7 +129,7 @@ def _incumbent_tree(view: JobView) -> None:
     found = view.trace.incumbents
     if not found or found[-1].tree is None or view.data is None:
         return
-    part = cached.training_part(view.data, cached.data_token(view.data), view.settings)
+    part = cached.training_part(view.data, view.settings)
     if part is None:
         return
     words = f"best so far, found by {found[-1].source}; not proven"

@@ -11,8 +11,7 @@ from dashboard import cached, session
 from dashboard.server.job_view import JobView
 from dashboard.views.solve import advice, refer_view
 from dashboard.views.solve.advice import Step
-from dashboard.widgets import chart as tables
-from dashboard.widgets import run_summary, start, verification
+from dashboard.widgets import chart, run_summary, start, verification
 from octcore.plotting import text
 from octcore.solving.run import SolvedRun
 from octcore.tree import metrics
@@ -22,12 +21,12 @@ ON_NUMBERS = "raw"
 """Columns of numbers as they are, texts as 0/1 columns: what CART is usually given."""
 
 
-def draw(view: JobView, run: SolvedRun, chart: Callable[[], None]) -> None:
+def draw(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
     """Draw a finished run that has a tree.
 
     Parameters
     ----------
-    chart : callable
+    curve : callable
         Draws how incumbent and bound met.
     """
     run_summary.headline(run)
@@ -39,7 +38,7 @@ def draw(view: JobView, run: SolvedRun, chart: Callable[[], None]) -> None:
 
     def more() -> None:
         verification.draw(view.id, run, with_words=False)
-        chart()
+        curve()
 
     run_summary.proof(run, more)
 
@@ -84,7 +83,7 @@ def beside_greedy(run_id: str, run: SolvedRun) -> None:
         if not isinstance(same, str):
             columns["CART on the same 0/1 features"] = facts(same, run)
     st.markdown(f"**CART beside it** {text.markdown(advice.gain_words(run, numbers), 300)}")
-    tables.table(columns, session.widget_key("greedy", run_id), "This tree beside CART")
+    chart.table(columns, session.widget_key("greedy", run_id), "This tree beside CART")
     st.caption(
         "CART grows its tree split by split on the numbers themselves, to the same depth and at "
         "the same price of a leaf."

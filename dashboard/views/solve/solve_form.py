@@ -110,7 +110,7 @@ def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
         st.warning("Say on the Data page first what is predicted.")
         st.page_link("pages/data.py", label="Choose it", icon=":material/table:")
         return False
-    estimate = cached.size_estimate(data, cached.data_token(data), settings)
+    estimate = cached.size_estimate(data, settings)
     refused = isinstance(estimate, str)
     pressed = st.button(
         "Find the optimal tree",
@@ -134,7 +134,7 @@ def _caution(data: Dataset, settings: Mapping[str, Any]) -> None:
     asked = Asked.of(settings)
     info, key = asked.info, asked.encoding
     key = info.default_encoding if key == AUTO else key
-    fitted = cached.encoding(data, cached.data_token(data), key)
+    fitted = cached.encoding(data, key)
     if isinstance(fitted, str):
         return
     found = advice.before(data, settings, len(fitted.columns))
