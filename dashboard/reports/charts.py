@@ -1,4 +1,7 @@
-"""A plotly figure as static SVG for the reports: no script, no network, good in print."""
+"""A plotly figure as static SVG, for reports and for what is redrawn every second.
+
+No script and no network; Streamlit makes every plotly chart anew that changes, which flickers.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 WIDTH, LEFT, RIGHT, BOTTOM, LINE = 680, 74, 14, 48, 22
+LETTER = 6.4
+"""Pixels of a letter."""
 DASHES = {"dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}
 STAR = tuple(
     (-r * math.sin(k * math.pi / 5), -r * math.cos(k * math.pi / 5))
@@ -72,6 +77,8 @@ class Scale:
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """Pixels and words of the ticks: those of the figure, else round numbers."""
+        if not self.layout.get("visible", True):
+            return []
         if "tickvals" in self.layout:
             pairs = zip(self.layout["tickvals"], self.layout["ticktext"], strict=True)
         elif "%" in str(self.layout.get("tickformat")):
@@ -91,13 +98,15 @@ def round_numbers(low: float, high: float, about: int = 6) -> list[float]:
     return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def figure_svg(figure: go.Figure, title: str) -> str:
+def figure_svg(figure: go.Figure, title: str, width: int = WIDTH) -> str:
     """Draw lines, areas, marks and rulers of a figure with two axes; empty text without any.
 
     Parameters
     ----------
     title : str
         Description for readers who do not see it.
+    width : int
+        In pixels at which letters have their size.
     """
     data: Any = figure.data
     records = [trace.to_plotly_json() for trace in data]
@@ -105,22 +114,26 @@ def figure_svg(figure: go.Figure, title: str) -> str:
     if not traces:
         return ""
     layout = figure.layout.to_plotly_json()
-    legend, top = _legend([t for t in traces if t.get("showlegend", True) and t.get("name")])
-    bottom = top + layout["height"] - 80
-    values = ([v for t in traces for v in t[axis] if v is not None] for axis in "xy")
-    x = Scale.of(layout["xaxis"], next(values), LEFT, WIDTH - RIGHT)
-    y = Scale.of(layout["yaxis"], next(values), bottom, top)
+    named = [t for t in traces if t.get("showlegend", True) and t.get("name")]
+    legend, top = _legend(named, width)
+    has_scale = layout["xaxis"].get("visible", True)
+    bottom = top + layout["height"] - (80 if has_scale else 0)
+    values = [[v for t in traces for v in t[axis] if v is not None] for axis in "xy"]
+    y = Scale.of(layout["yaxis"], values[1], bottom, top)
+    left = max(LEFT, *(16 + LETTER * min(len(words), 28) for _, words in y.ticks))
+    x = Scale.of(layout["xaxis"], values[0], left, width - RIGHT)
     drawn = [_shape(shape, x, y) for shape in layout.get("shapes", ())]
     drawn += [part for trace in traces for part in _trace(trace, x, y)]
     frame = f"frame{zlib.crc32(''.join(drawn).encode()):x}"  # a page holds several pictures
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + BOTTOM}" '
-            f'role="img" font-family="sans-serif" font-size="12" fill="{LIGHT.text}">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} '
+            f'{bottom + (BOTTOM if has_scale else 4)}" role="img" font-family="sans-serif" '
+            f'font-size="12" fill="{layout["font"]["color"]}">',
             f"<title>{_label(title, 120)}</title>",
             *_axes(x, y),
-            f'<clipPath id="{frame}"><rect x="{LEFT - 4}" y="{top - 4}" '
-            f'width="{WIDTH - LEFT - RIGHT + 8}" height="{bottom - top + 8}"/></clipPath>',
+            f'<clipPath id="{frame}"><rect x="{left - 4}" y="{top - 4}" '
+            f'width="{width - left - RIGHT + 8}" height="{bottom - top + 8}"/></clipPath>',
             f'<g clip-path="url(#{frame})">',
             *drawn,
             "</g>",
@@ -131,16 +144,15 @@ def figure_svg(figure: go.Figure, title: str) -> str:
 
 
 def _axes(x: Scale, y: Scale) -> list[str]:
-    bottom, top = y.start, y.end
+    bottom, top, grid = y.start, y.end, x.layout["gridcolor"]
     lines = [
-        f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{top}" y2="{bottom}" stroke="{LIGHT.grid}"/>'
+        f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{top}" y2="{bottom}" stroke="{grid}"/>'
         f'<text x="{at:.1f}" y="{bottom + 17}" text-anchor="middle">{_label(words)}</text>'
         for at, words in x.ticks
     ]
     lines += [
-        f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}" '
-        f'stroke="{LIGHT.grid}"/>'
-        f'<text x="{LEFT - 7}" y="{at + 4:.1f}" text-anchor="end">{_label(words, 11)}</text>'
+        f'<line x1="{x.start}" x2="{x.end}" y1="{at:.1f}" y2="{at:.1f}" stroke="{grid}"/>'
+        f'<text x="{x.start - 7}" y="{at + 4:.1f}" text-anchor="end">{_label(words, 28)}</text>'
         for at, words in y.ticks
     ]
     across, up = (axis.layout.get("title", {}).get("text", "") for axis in (x, y))
@@ -219,20 +231,22 @@ def marker(place: tuple[float, float], look: Mapping[str, Any], k: int = 0) -> s
     return f'<polygon points="{points}" {style}/>'
 
 
-def _legend(traces: Sequence[Mapping[str, Any]]) -> tuple[list[str], int]:
+def _legend(traces: Sequence[Mapping[str, Any]], width: int) -> tuple[list[str], int]:
     """Draw names of traces above the figure; returns also where that ends."""
     parts: list[str] = []
     x, y = float(LEFT), 16
+    if not traces:
+        return [], 6
     for trace in traces:
         words = text.printable(unescape(trace["name"]), 60)
-        if x > LEFT and x + 22 + 6.4 * len(words) > WIDTH:
+        if x > LEFT and x + 22 + LETTER * len(words) > width:
             x, y = float(LEFT), y + LINE
         if "lines" in trace["mode"]:
             parts.append(_path([[(x - 2, y), (x + 12, y)]], trace["line"], "none"))
         else:
             parts.append(marker((x + 5, y), trace["marker"]))
         parts.append(f'<text x="{x + 17:.0f}" y="{y + 4}">{escape(words)}</text>')
-        x += 34 + 6.4 * len(words)
+        x += 34 + LETTER * len(words)
     return parts, y + 18
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from dashboard.reports.charts import figure_svg
 from octcore.plotting.layout import CONFIG
 
 
@@ -26,6 +27,17 @@ def show(
     if on_select is not None:
         options |= {"on_select": on_select, "selection_mode": "points"}
     st.plotly_chart(figure, **options)
+
+
+def live(figure: go.Figure, alt: str, width: int) -> None:
+    """Place a figure that changes every second, as a picture: it is redrawn without a flicker.
+
+    Parameters
+    ----------
+    width : int
+        About the pixels that it gets.
+    """
+    st.image(figure_svg(figure, alt, width), width="stretch", alt=alt)
 
 
 def table(

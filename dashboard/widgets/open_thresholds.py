@@ -18,6 +18,8 @@ from octcore.plotting.open_thresholds import (
 )
 from octcore.solving.run import SolvedRun
 
+LIVE_WIDTH = 680
+
 
 def draw_live(view: JobView) -> None:
     """Draw what is open in a search that goes on, if it tells that."""
@@ -29,11 +31,8 @@ def draw_live(view: JobView) -> None:
     if record is None:
         return
     st.markdown("**Where a better tree may still begin**")
-    chart.show(
-        open_now_figure(record, session.palette()),
-        key=session.widget_key("open_now", view.id),
-        alt="Open parts of the columns: " + ", ".join(column.words for column in record),
-    )
+    words = "Open parts of the columns: " + ", ".join(column.words for column in record)
+    chart.live(open_now_figure(record, session.palette()), words, LIVE_WIDTH)
     st.caption(
         "Coloured: thresholds of the root that the search has not ruled out yet, between the "
         "smallest and the largest value of each column. The black line is where the best tree so "

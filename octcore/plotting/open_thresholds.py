@@ -120,35 +120,29 @@ def open_now(
 
 def open_now_figure(record: Sequence[OpenNow], palette: Palette) -> go.Figure:
     """Draw a bar for every column, its open parts coloured, the root of the best tree a line."""
+    height = LINE_HEIGHT * len(record)
+    figure = go.Figure(layout=base_layout(palette, height, has_legend=False))
+    lines = list(enumerate(record))
+    for spans, colour, width in (
+        ([(0.0, 1.0, k, k) for k, _ in lines], palette.grid, 14),
+        ([(a, max(z, a + LEAST_WIDTH), k, k) for k, c in lines for a, z in c.shares],
+         palette.incumbent, 14),
+        ([(c.root, c.root, k - 0.35, k + 0.35) for k, c in lines if c.root is not None],
+         palette.text, 3),
+    ):  # fmt: skip
+        figure.add_scatter(
+            x=[x for low, high, _, _ in spans for x in (low, high, None)],
+            y=[y for _, _, low, high in spans for y in (low, high, None)],
+            mode="lines",
+            line={"color": colour, "width": width},
+            hoverinfo="skip",
+            showlegend=False,
+        )
     names = text.unique_labels([column.column for column in record])
-    layout = base_layout(
-        palette, 16 + LINE_HEIGHT * len(record), has_legend=False, barmode="overlay"
-    )
-    figure = go.Figure(layout=layout)
-    figure.add_bar(
-        y=names, x=[1.0] * len(names), orientation="h", width=0.5, hoverinfo="skip",
-        marker={"color": palette.grid},
-    )  # fmt: skip
-    spans = [
-        (name, *share, c.words) for name, c in zip(names, record, strict=True) for share in c.shares
-    ]
-    figure.add_bar(
-        y=[name for name, *_ in spans],
-        base=[low for _, low, _, _ in spans],
-        x=[max(high - low, LEAST_WIDTH) for _, low, high, _ in spans],
-        orientation="h",
-        width=0.5,
-        marker={"color": palette.incumbent},
-        customdata=[words for *_, words in spans],
-        hovertemplate="%{y}: open %{customdata}<extra></extra>",
-    )
-    roots = [(c.root, name) for name, c in zip(names, record, strict=True) if c.root is not None]
-    figure.add_scatter(
-        x=[x for x, _ in roots], y=[name for _, name in roots], mode="markers", hoverinfo="skip",
-        marker={"symbol": "line-ns", "size": 18, "line": {"color": palette.text, "width": 3}},
-    )  # fmt: skip
     figure.update_xaxes(visible=False, range=[0, 1])
-    figure.update_yaxes(autorange="reversed", type="category", showgrid=False, ticks="")
+    figure.update_yaxes(
+        tickvals=[k for k, _ in lines], ticktext=names, range=[len(record) - 0.5, -0.5]
+    )
     return figure
 
 

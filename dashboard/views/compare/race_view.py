@@ -33,7 +33,7 @@ from octcore.plotting.race import (
 from octcore.solving.settings import Asked
 from octcore.tree.tree import Tree
 
-SECONDS_BETWEEN = 1.0
+SECONDS_BETWEEN, LIVE_WIDTH = 1.0, 1180
 SCALES: dict[str, Scale] = {
     "relative gap": "gap",
     "incumbent and bound": "objective",
@@ -69,7 +69,11 @@ def _chart(race: Race, done: bool) -> None:
         st.info(words if done else "The lines start with the first tree and the first bound.")
         return
     words = f"{race.title} of {len(race.labels)} runs over {text.seconds(race.end)}"
-    chart.show(race_figure(race, session.palette()), key=f"race_{race.scale}", alt=words)
+    figure = race_figure(race, session.palette())
+    if done:
+        chart.show(figure, key=f"race_{race.scale}", alt=words)
+    else:
+        chart.live(figure, words, LIVE_WIDTH)
     if race.left_out:
         names = ", ".join(text.markdown(label) for label in race.left_out)
         st.caption(

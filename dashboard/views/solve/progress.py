@@ -19,7 +19,7 @@ from octcore.solving.settings import Asked
 SECONDS_BETWEEN, QUICK_BETWEEN = 1.0, 0.25
 FIRST_LOOK, LOOK_SECONDS = 0.6, 0.02
 """So long after its start a solve is waited for before anything is drawn; pause between looks."""
-LIVE_HEIGHT = 260
+LIVE_HEIGHT, LIVE_WIDTH = 260, 680
 QUICK_UNTIL = 3.0
 """Most first trees are proven before that many seconds, and nobody wants to wait for the redraw."""
 
@@ -147,12 +147,13 @@ def _chart(view: JobView) -> None:
     if not any(g is not None for g in record.gap):
         st.caption("The chart starts with the first tree and the first bound.")
         return
+    words = "Incumbent and bound over time" if absolute else "Relative gap over time"
     record = record if view.is_final else record.until(view.elapsed)
-    chart.show(
-        convergence_figure(record, session.palette(), absolute, height=LIVE_HEIGHT),
-        key=session.widget_key("live", view.id),
-        alt="Relative gap over time" if not absolute else "Incumbent and bound over time",
-    )
+    figure = convergence_figure(record, session.palette(), absolute, height=LIVE_HEIGHT)
+    if view.is_final:
+        chart.show(figure, key=session.widget_key("live", view.id), alt=words)
+    else:
+        chart.live(figure, words, LIVE_WIDTH)
 
 
 def _finished(view: JobView) -> None:
