@@ -139,10 +139,10 @@ def plane_data(
     places = places or Places(make_axis([data], x), make_axis([data], y))
     view = _view(encoding, places, others)
     X = encoding.transform(data.frame)
-    positive = _positive_code(data)
-    margins = node_margins(
-        tree, X, None if _has_side_margins(formulation) else data.codes, positive
-    )
+    last = data.n_classes - 1
+    positive = last if data.positive_class is None else data.classes.index(data.positive_class)
+    of_sides = bool(formulation) and get_formulation(formulation).info.has_side_margins
+    margins = node_margins(tree, X, None if of_sides else data.codes, positive)
     lines = split_lines(tree, view, margins)
     cells = node_cells(tree, view)
     return PlaneRecord(
@@ -216,17 +216,6 @@ def _dots_of(
 
 def _value_words(value: Any) -> str:
     return text.plotly(value, 24) if isinstance(value, str) else text.number(float(value))
-
-
-def _positive_code(data: Dataset) -> int:
-    if data.positive_class is None:
-        return data.n_classes - 1
-    return data.classes.index(data.positive_class)
-
-
-def _has_side_margins(formulation: str) -> bool:
-    """Whether margins of a formulation's trees have nothing to do with classes."""
-    return bool(formulation) and get_formulation(formulation).info.has_side_margins
 
 
 def _shown_rows(n: int) -> np.ndarray:

@@ -55,7 +55,8 @@ class TuningPlot:
         """Scores by what stays the same along the axis."""
         found: dict[Candidate, list[Score]] = {}
         for score in self.scores:
-            found.setdefault(_without(score.candidate, self.across), []).append(score)
+            rest = tuple(part for part in score.candidate if part[0] != self.across)
+            found.setdefault(rest, []).append(score)
         return {rest: tuple(scores) for rest, scores in found.items()}
 
 
@@ -100,14 +101,9 @@ def _axis(candidates: Sequence[dict[str, Any]]) -> str:
     return ""
 
 
-def _without(candidate: Candidate, name: str) -> Candidate:
-    return tuple(part for part in candidate if part[0] != name)
-
-
 def tuning_figure(record: TuningPlot, palette: Palette) -> go.Figure:
     """Draw mean accuracy with spread: lines over one setting, or one line of marks each."""
-    figure = _lines(record, palette) if record.across else _marks(record, palette)
-    return figure
+    return _lines(record, palette) if record.across else _marks(record, palette)
 
 
 def _lines(record: TuningPlot, palette: Palette) -> go.Figure:

@@ -192,12 +192,9 @@ def _phrase(name: str, value: Any) -> str:
     words = name.replace("_", " ")
     if value is True:
         return words
-    shown = f"{value:g}" if isinstance(value, float) else _plain(value)
-    return f"{words} {shown}"
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, default=str)
+    if isinstance(value, float):
+        return f"{words} {value:g}"
+    return f"{words} {value if isinstance(value, str) else json.dumps(value, default=str)}"
 
 
 MOST = 24

@@ -110,18 +110,15 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
     else:
         first.metric("Best so far", text.number(last.incumbent if last else None))
         second.metric("Gap", text.gap(last.gap if last else None))
-    st.caption(f"{standing_words(view)} · {text.seconds(_seconds(view))}")
+    # On the clock of the chart: from the start of encoding.
+    seconds = view.elapsed if view.run is None else view.run.timings.get("total")
+    st.caption(f"{standing_words(view)} · {text.seconds(seconds)}")
     if view.run is not None:
         for sentence in view.run.certificate.sentences[:1]:
             st.caption(text.markdown(sentence[:1].upper() + sentence[1:], 300))
     if not view.is_final:
         open_thresholds.draw_live(view)
         live.stop(view, "Ends this run and keeps its best tree.", "stretch")
-
-
-def _seconds(view: JobView) -> float | None:
-    """Seconds on the clock of the chart: from the start of encoding."""
-    return view.elapsed if view.run is None else view.run.timings.get("total")
 
 
 def standing_words(view: JobView) -> str:
@@ -178,21 +175,14 @@ def entrants_of(views: Sequence[JobView], with_accuracy: bool) -> tuple[Entrant,
             view.trace,
             objective_words(view.settings),
             problem_of(view),
-            _proven(view),
-            _span(view),
+            run.objective
+            if (run := view.run) and run.is_optimal and run.certificate.proven
+            else None,
+            None if view.started is None else (view.started, view.finished or time.time()),
             _accuracies(view) if with_accuracy else (),
         )
         for view, label in zip(views, labels_of(views), strict=True)
     )
-
-
-def _proven(view: JobView) -> float | None:
-    run = view.run
-    return run.objective if run and run.is_optimal and run.certificate.proven else None
-
-
-def _span(view: JobView) -> tuple[float, float] | None:
-    return None if view.started is None else (view.started, view.finished or time.time())
 
 
 def problem_of(view: JobView) -> str:

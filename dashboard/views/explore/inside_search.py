@@ -62,14 +62,10 @@ def _cuts(run_id: str, run: SolvedRun, pictures: tuple[CutPicture, ...]) -> None
         if chosen is None:
             st.caption("This run kept no pictures of its cuts, only their numbers.")
             return
-        st.markdown(
-            f"**{_capital(family_words(chosen.family))}.** {text.markdown(chosen.words, 600)}"
-        )
+        family = family_words(chosen.family)
+        family = family[0].upper() + family[1:]
+        st.markdown(f"**{family}.** {text.markdown(chosen.words, 600)}")
         _picture(run_id, run, chosen)
-
-
-def _capital(words: str) -> str:
-    return words[0].upper() + words[1:]
 
 
 def _choose(run_id: str, pictures: tuple[CutPicture, ...]) -> CutPicture | None:

@@ -12,7 +12,7 @@ from octcore.plotting import text
 from octcore.plotting.confusion import confusion_data, confusion_figure
 from octcore.solving.run import Run, SolvedRun
 from octcore.tasks import ASK
-from octcore.tree.wording import Rule, rules
+from octcore.tree.wording import rules
 
 COSTS_OF = {
     "training rows": ("mean_cost", "referred"),
@@ -74,19 +74,13 @@ def rules_table(run: SolvedRun) -> None:
             "if": text.words(" and ".join(rule.conditions)) or "always",
             "then": str(rule.label),
             "rows": rule.n_samples,
-            "right": "–" if rule.label == ASK else text.percent(_share(rule)),
+            "right": "–"
+            if rule.label == ASK or not rule.n_samples
+            else text.percent(rule.right / rule.n_samples),
         }
         for rule in found
     ]
     chart.table(rows, "rules", "Leaves as rules", wide="if")
-
-
-def _share(rule: Rule) -> float | None:
-    return rule.right / rule.n_samples if rule.n_samples else None
-
-
-def _words(setting: str) -> str:
-    return setting.replace("_", " ")
 
 
 def model_card(run_id: str, run: Run) -> None:
@@ -116,7 +110,7 @@ def model_card(run_id: str, run: Run) -> None:
         other = {k: v for k, v in run.settings.items() if not isinstance(v, dict)} | asked
         table = [
             *numbers.items(),
-            *((_words(k), str(v)) for k, v in other.items() if v is not None),
+            *((k.replace("_", " "), str(v)) for k, v in other.items() if v is not None),
         ]
         alt = "Size, bounds and settings of the run"
         chart.table(table, "model_card", alt, ("", "value"), height=420)

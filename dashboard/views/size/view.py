@@ -159,15 +159,12 @@ def _result(data: Dataset, settings: Mapping[str, Any], searches: Mapping[str, J
             key="path_winners",
             alt="Leaves of the optimal tree against the leaf penalty, steps at the breakpoints",
         )
+        spent = (f"{text.markdown(n)} in {text.seconds(p.seconds)}" for n, p in paths.items())
         st.caption(
             "Filled points win for some leaf penalty, open ones never do. "
-            f"Every tree is proven optimal for its size; {_seconds_words(paths)}."
+            f"Every tree is proven optimal for its size; {', '.join(spent)}."
         )
     _chosen(data, settings, paths[selected[0]], record, selected)
-
-
-def _seconds_words(paths: Mapping[str, PenaltyPath]) -> str:
-    return ", ".join(f"{text.markdown(n)} in {text.seconds(p.seconds)}" for n, p in paths.items())
 
 
 def _clicked() -> None:

@@ -113,8 +113,9 @@ def fan_figure(record: Alternatives, data: Dataset, palette: Palette) -> go.Figu
         for lines in lesson_plane(good.tree, record.encoding, data).lines.values()
         for start, end in lines.line
     )
+    levels = {s: int((n / len(record.trees)) ** 0.5 * LEVELS) for s, n in counts.items()}
     for k in range(LEVELS):
-        own = [s for s, n in counts.items() if _level(n / len(record.trees)) == k]
+        own = [s for s, level in levels.items() if min(LEVELS - 1, level) == k]
         figure.add_scatter(
             x=[v for (a, b) in own for v in (a[0], b[0], None)],
             y=[v for (a, b) in own for v in (a[1], b[1], None)],
@@ -125,8 +126,3 @@ def fan_figure(record: Alternatives, data: Dataset, palette: Palette) -> go.Figu
             hoverinfo="skip",
         )
     return figure
-
-
-def _level(share: float) -> int:
-    """How strong a boundary is drawn that this share of the trees has."""
-    return min(LEVELS - 1, int(share**0.5 * LEVELS))

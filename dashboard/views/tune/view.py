@@ -99,10 +99,11 @@ def _head(standing: Standing) -> None:
     left.subheader(text.markdown(standing.job.title, 90), anchor=False)
     job = standing.job
     if job.is_final:
+        protocol = get_protocol(standing.result.protocol).title
         words = {"done": "done", "stopped": "stopped; what was trained is kept"}
         left.caption(
             f"{words.get(job.state, job.state)} · {len(standing.fits)} trainings in "
-            f"{text.seconds(job.elapsed)} · {_protocol_words(standing)}"
+            f"{text.seconds(job.elapsed)} · {text.markdown(protocol, 80)}"
         )
         if standing.job.error is not None:
             st.error(text.markdown(standing.job.error.message, 500), icon=":material/error:")
@@ -124,10 +125,6 @@ def progress_words(standing: Standing) -> str:
     rest = f", about {text.seconds(left)} to go" if done < total else ""
     spent = text.seconds(standing.job.elapsed)
     return f":material/autorenew: **{done} of {total}** trainings, {spent}{rest}"
-
-
-def _protocol_words(standing: Standing) -> str:
-    return text.markdown(get_protocol(standing.result.protocol).title, 80)
 
 
 def _choice(standing: Standing) -> None:
