@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,49 +36,41 @@ def data_token(data: Dataset) -> str:
     return digest(text.encode(), np.ascontiguousarray(rows).tobytes(), labels)
 
 
-@st.cache_resource(max_entries=KEEP, show_spinner=False)
-def _encoding(token: str, key: str, _data: Dataset) -> Encoding | str:
+_kept = st.cache_resource(
+    max_entries=KEEP, show_spinner=False, hash_funcs={Dataset: data_token, MappingProxyType: dict}
+)
+"""Keeps what a function returns by the content of data and settings."""
+
+
+@_kept
+def encoding(data: Dataset, key: str) -> Encoding | str:
+    """Encoding fitted on a data set, or the sentence that says why there is none."""
     try:
-        return fit_encoding(key, _data)
+        return fit_encoding(key, data)
     except OctError as error:
         return error.message
 
 
-def encoding(data: Dataset, token: str, key: str) -> Encoding | str:
-    """Encoding fitted on a data set, or the sentence that says why there is none."""
-    return _encoding(token, key, data)
-
-
-@st.cache_resource(max_entries=KEEP, show_spinner=False)
-def _size(token: str, settings: str, _data: Dataset) -> ModelSize | str | None:
+@_kept
+def size_estimate(data: Dataset, settings: Mapping[str, Any]) -> ModelSize | str | None:
+    """Estimated size of the model, None where there is no model, or why it cannot be built."""
     try:
-        checked = check_settings(**json.loads(settings))
-        prepared = prepare(_data, checked)
+        checked = check_settings(**settings)
+        prepared = prepare(data, checked)
         return get_formulation(checked.formulation).build(prepared.problem).size
     except OctError as error:
         return error.message
 
 
-def size_estimate(data: Dataset, token: str, settings: Mapping[str, Any]) -> ModelSize | str | None:
-    """Estimated size of the model, None where there is no model, or why it cannot be built."""
-    return _size(token, json.dumps(dict(settings), sort_keys=True, default=str), data)
-
-
-@st.cache_resource(max_entries=KEEP, show_spinner=False)
-def _training_part(token: str, settings: str, _data: Dataset) -> tuple[Dataset, Encoding] | None:
+@_kept
+def training_part(data: Dataset, settings: Mapping[str, Any]) -> tuple[Dataset, Encoding] | None:
+    """Training rows and encoding that a solve with these settings uses."""
     try:
-        checked = check_settings(**json.loads(settings))
-        train = split_rows(_data, checked.test_size, checked.seed)[0]
+        checked = check_settings(**settings)
+        train = split_rows(data, checked.test_size, checked.seed)[0]
         return train, fit_encoding(checked.encoding, train)
     except OctError:
         return None  # the worker says why; here there is only nothing to draw
-
-
-def training_part(
-    data: Dataset, token: str, settings: Mapping[str, Any]
-) -> tuple[Dataset, Encoding] | None:
-    """Training rows and encoding that a solve with these settings uses."""
-    return _training_part(token, json.dumps(dict(settings), sort_keys=True, default=str), data)
 
 
 def once_per_run(run_id: str, what: str, make: Callable[[], T]) -> T:
@@ -85,8 +78,6 @@ def once_per_run(run_id: str, what: str, make: Callable[[], T]) -> T:
 
     Parameters
     ----------
-    run_id : str
-        The run.
     what : str
         Names the value and everything it depends on besides the run.
     make : callable
@@ -123,8 +114,6 @@ def greedy_baseline(run_id: str, run: SolvedRun, encoding: str | None = None) ->
 
     Parameters
     ----------
-    run_id, run : str, Run
-        A run with training rows.
     encoding : str or None
         Features that CART may split on; None for those of the run.
     """

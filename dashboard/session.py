@@ -31,14 +31,14 @@ _CHOICE, _TABLE, _DATA, _PROBLEM = "data_choice", "raw_table", "dataset", "data_
 _RUN, _RUNS, _NODES, _UPLOADS = "run_id", "run_ids", "selected_nodes", "upload_count"
 _TOKEN = "session_token"
 _LESSON, _LESSON_OPENED, _SIDE_RUNS = "lesson", "lesson_opened", "side_runs"
-_BOARD, _PATH_STEP, _MOVING = "board_serials", "path_step", "moving_points"
-_OFFERED_SET, _OFFERED_TUNING = "offered_comparison", "offered_tuning"
-_OFFERED, _TUNING, _TUNINGS = "offered_settings", "tuning_id", "tuning_ids"
+_BOARD, _PATH_STEP = "boards", "path_step"
+_TUNING, _TUNINGS = "tuning_id", "tuning_ids"
 _COMPARED, _REPEATS, _FRAME = "compared_runs", "repeated_splits", "has_frame"
 _CHOSEN_ROWS, _PANELS, _PLAYING = "chosen_rows", "panels", "playing"
 RUN_PARAMETER, COMPARE_PARAMETER, TUNING_PARAMETER = "run", "runs", "tuning"
 NODE_PARAMETER = "node"
 NODE, ROW, REPLAY = "node", "row", "replay"
+SOLVE, TUNE, COMPARE = "solve", "tune", "compare"
 TOKEN_COOKIE = "octcore_browser"
 MOST_COMPARED = 4
 
@@ -96,15 +96,7 @@ def is_new() -> bool:
 
 
 def adopt(data: Dataset, token: Callable[[Dataset], str]) -> None:
-    """Go on with the rows of a run: the sample they are, or a table made of them.
-
-    Parameters
-    ----------
-    data : Dataset
-        With a target.
-    token : callable
-        Content hash of a data set.
-    """
+    """Go on with the rows of a run: the sample they are, or a table made of them."""
     if data.name in {sample.name for sample in list_samples()}:
         choose_sample(data.name)
         if token(st.session_state[_DATA]) == token(data):
@@ -185,12 +177,17 @@ def known_token() -> str | None:
 
 def run_id() -> str | None:
     """The run that the session looks at; the one in the URL comes first."""
-    linked = st.query_params.get(RUN_PARAMETER)
-    if linked and linked != st.session_state.get(_RUN):
-        look_at(linked)
-    current = st.session_state.get(_RUN)
+    return _linked(RUN_PARAMETER, _RUN, look_at)
+
+
+def _linked(parameter: str, key: str, look: Callable[[str], None]) -> str | None:
+    """What the session looks at: what the URL names, else what it looked at last, put into it."""
+    linked = st.query_params.get(parameter)
+    if linked and linked != st.session_state.get(key):
+        look(linked)
+    current = st.session_state.get(key)
     if current and not linked:
-        st.query_params[RUN_PARAMETER] = current
+        st.query_params[parameter] = current
     return current
 
 
@@ -338,34 +335,14 @@ def pause() -> None:
     st.session_state.pop(_PLAYING, None)
 
 
-def offer_settings(settings: Mapping[str, Any]) -> None:
-    """Have the Solve page open with these settings filled in."""
-    st.session_state[_OFFERED] = dict(settings)
+def offer(page: str, value: Any) -> None:
+    """Have `SOLVE` or `TUNE` open with settings filled in, or `COMPARE` with a set of runs."""
+    st.session_state[f"offered_{page}"] = value
 
 
-def take_offered_settings() -> dict[str, Any] | None:
-    """Settings that another page offers; None from then on."""
-    return st.session_state.pop(_OFFERED, None)
-
-
-def offer_tuning(settings: Mapping[str, Any]) -> None:
-    """Have the Tune page open with these settings filled in."""
-    st.session_state[_OFFERED_TUNING] = dict(settings)
-
-
-def take_offered_tuning() -> dict[str, Any] | None:
-    """Settings of a model selection that were offered; None from then on."""
-    return st.session_state.pop(_OFFERED_TUNING, None)
-
-
-def offer_comparison(name: str) -> None:
-    """Have the Compare page open with this set of runs."""
-    st.session_state[_OFFERED_SET] = name
-
-
-def take_offered_comparison() -> str | None:
-    """The set of runs that was offered; None from then on."""
-    return st.session_state.pop(_OFFERED_SET, None)
+def take_offer(page: str) -> Any:
+    """What another page offers; None from then on."""
+    return st.session_state.pop(f"offered_{page}", None)
 
 
 def set_inputs(values: Mapping[str, Any]) -> None:
@@ -375,13 +352,7 @@ def set_inputs(values: Mapping[str, Any]) -> None:
 
 def tuning_id() -> str | None:
     """The model selection that the session looks at; the one in the URL comes first."""
-    linked = st.query_params.get(TUNING_PARAMETER)
-    if linked and linked != st.session_state.get(_TUNING):
-        look_at_tuning(linked)
-    current = st.session_state.get(_TUNING)
-    if current and not linked:
-        st.query_params[TUNING_PARAMETER] = current
-    return current
+    return _linked(TUNING_PARAMETER, _TUNING, look_at_tuning)
 
 
 def look_at_tuning(tuning: str) -> None:
@@ -417,24 +388,14 @@ def lesson_opened() -> int:
     return st.session_state.get(_LESSON_OPENED, 0)
 
 
-def board_serial(origin: str) -> int:
-    """Number of the last change that a drawing board reported."""
-    return st.session_state.get(_BOARD, {}).get(origin, 0)
+def board(origin: str) -> tuple[int, tuple[tuple[int, int, int], ...] | None]:
+    """Number of the last change that a drawing board reported; its points while one is moved."""
+    return st.session_state.get(_BOARD, {}).get(origin, (0, None))
 
 
-def keep_board_serial(origin: str, serial: int) -> None:
-    """Remember the number of the last change of a drawing board; older echoes are stale."""
-    st.session_state[_BOARD] = {origin: serial}
-
-
-def moving_points(origin: str) -> tuple[tuple[int, int, int], ...] | None:
-    """Points of a drawing board while one of them is being moved; None when none is."""
-    return st.session_state.get(_MOVING, {}).get(origin)
-
-
-def keep_moving_points(origin: str, points: tuple[tuple[int, int, int], ...] | None) -> None:
-    """Remember where a point is being moved to, or that it was put down."""
-    st.session_state[_MOVING] = {} if points is None else {origin: points}
+def keep_board(origin: str, serial: int, moving: tuple[tuple[int, int, int], ...] | None) -> None:
+    """Remember the last change of a drawing board; older echoes are stale."""
+    st.session_state[_BOARD] = {origin: (serial, moving)}
 
 
 def side_run(*key: object) -> str | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
+from dashboard.widgets import inputs
 from dashboard.widgets.formulation_card import draw_card, overview
 from dashboard.widgets.frame import stay_in_app
 from dashboard.widgets.lazy_tabs import lazy_tabs
@@ -22,14 +25,8 @@ def _formulations() -> None:
     )
     st.header(text.markdown(infos[key].title), anchor=False)
     draw_card(infos[key])
-    st.download_button(
-        "This page as Markdown",
-        data=lambda: formulation_page(infos[key]),
-        file_name=f"{key}.md",
-        mime="text/markdown",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    page = partial(formulation_page, infos[key])
+    inputs.download("This page as Markdown", f"{key}.md", page, "about_save", width="content")
 
 
 def _documentation() -> None:

@@ -6,11 +6,10 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.views.compare import download as compare_download
 from dashboard.views.compare import history as compare_history
 from dashboard.views.compare import profile_upload, race_form, race_view, repeats
 from dashboard.views.compare import side_by_side as beside
-from dashboard.views.compare.race_entrants import labels_of
+from dashboard.views.compare.race_view import labels_of
 from dashboard.views.data import encoding_preview
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.lazy_tabs import lazy_tabs
@@ -50,7 +49,7 @@ else:
             left, right = st.columns([4, 1], vertical_alignment="center")
             left.subheader("What differs", anchor=False)
             with right:
-                compare_download.draw(views, runs)
+                beside.report_button(views, runs)
             beside.differences(runs)
             lazy_tabs(
                 {

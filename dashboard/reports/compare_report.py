@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from dashboard.reports.charts import plane_svg, race_svg
+from dashboard.reports.charts import figure_svg
 from dashboard.reports.page import escaped, page, table
 from dashboard.views.compare.table import comparison_data
 from octcore.plotting import text
 from octcore.plotting.accuracy_plot import spread_data
-from octcore.plotting.plane_plot import default_axes, plane_data
-from octcore.plotting.race import Entrant, known_optimum, race_data, ran_together
+from octcore.plotting.palette import LIGHT
+from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
+from octcore.plotting.race import Entrant, known_optimum, race_data, race_figure, ran_together
 from octcore.serial import versions
 from octcore.solving.report import export_tree
 from octcore.solving.run import Run, SolvedRun
@@ -28,12 +29,6 @@ def comparison_html(
 
     Parameters
     ----------
-    entrants : sequence of Entrant
-        All solves, as the race chart draws them.
-    runs : sequence of Run
-        Those that have a result.
-    labels : sequence of str
-        Short names of the runs.
     repeats : sequence of sequence of Run
         Runs on further splits of the rows, one sequence for every run; may be empty.
     share : float
@@ -69,7 +64,8 @@ def _head(runs: Sequence[Run], labels: Sequence[str]) -> str:
 
 
 def _race(entrants: Sequence[Entrant]) -> str:
-    pictures = [race_svg(race_data(entrants, scale)) for scale in ("gap", "objective")]
+    races = [race_data(entrants, scale) for scale in ("gap", "objective")]
+    pictures = [figure_svg(race_figure(race, LIGHT), f"{race.title} over time") for race in races]
     drawn = [f'<div class="picture chart">{picture}</div>' for picture in pictures if picture]
     if not drawn:
         return ""
@@ -77,7 +73,7 @@ def _race(entrants: Sequence[Entrant]) -> str:
     words = [ran_together(entrants)]
     if optimum is not None:
         words.append(f"The optimum {optimum:.5g} is proven by {by}.")
-    words.append("Dashed lines are bounds; a mark at the end of a line is a proof.")
+    words.append("Thin lines are bounds; a star at the end of a line is a proof.")
     note = f'<p class="weak">{escaped(" ".join(words), 900)}</p>'
     return "<h2>Race</h2>" + "".join(drawn) + note
 
@@ -135,7 +131,10 @@ def _plane(run: SolvedRun) -> str:
     if axes is None:
         return ""
     record = plane_data(run.tree, run.encoding, run.train, *axes, formulation=run.formulation)
-    return f'<div class="picture chart">{plane_svg(record)}</div>'
+    picture = figure_svg(
+        plane_figure(record, LIGHT, selected=0), f"Plane of {record.x} and {record.y}"
+    )
+    return f'<div class="picture chart">{picture}</div>'
 
 
 def _certificates(runs: Sequence[Run], labels: Sequence[str]) -> str:

@@ -56,14 +56,13 @@ def page(name: str, sections: Iterable[str], script: str = "") -> str:
 
     Parameters
     ----------
-    name : str
-        Title of the window.
     sections : iterable of str
         Escaped HTML; empty ones are left out.
     script : str
         The only script that may run; none by default.
     """
-    policy = POLICY + (f"; script-src '{_hash(script)}'" if script else "")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
+    policy = POLICY + (f"; script-src 'sha256-{digest}'" if script else "")
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
@@ -72,11 +71,6 @@ def page(name: str, sections: Iterable[str], script: str = "") -> str:
         + "\n".join(section for section in sections if section)
         + "\n</body></html>\n"
     )
-
-
-def _hash(script: str) -> str:
-    digest = hashlib.sha256(script.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
 
 def escaped(value: object, at_most: int = 400) -> str:

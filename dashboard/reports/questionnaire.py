@@ -66,15 +66,7 @@ SCRIPT = """
 
 
 def questionnaire_html(run: SolvedRun, found: Summary) -> str:
-    """Every branch node as a question and every leaf as an answer; without a split nothing.
-
-    Parameters
-    ----------
-    run : Run
-        With a tree.
-    found : Summary
-        Its counts.
-    """
+    """Every branch node as a question and every leaf as an answer; without a split nothing."""
     if not run.tree.splits:
         return ""
     parts = [_question(node, split, run.encoding) for node, split in run.tree.splits.items()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from dashboard.reports.charts import convergence_svg, plane_svg
+from dashboard.reports.charts import figure_svg
 from dashboard.reports.page import escaped as _text
 from dashboard.reports.page import page
 from dashboard.reports.page import table as _table
@@ -20,8 +20,9 @@ from dashboard.reports.summary import (
 )
 from octcore.formulations.base import get_formulation, objective_words
 from octcore.plotting import text
-from octcore.plotting.gap_plot import convergence_data
-from octcore.plotting.plane_plot import default_axes, plane_data
+from octcore.plotting.gap_plot import convergence_data, convergence_figure
+from octcore.plotting.palette import LIGHT
+from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
 from octcore.serial import versions
 from octcore.solving.report import export_tree
 from octcore.solving.run import Run, SolvedRun
@@ -32,10 +33,6 @@ def report_html(run: Run, name: str, greedy: SolvedRun | None = None) -> str:
 
     Parameters
     ----------
-    run : Run
-        Finished, with or without a tree.
-    name : str
-        Heading.
     greedy : Run or None
         CART on the same training rows, to stand beside it.
     """
@@ -109,8 +106,11 @@ def _plane(run: Run) -> str:
             for name, v in record.held.items()
         )
         note = f"The regions are a slice at {held}. {note}"
+    picture = figure_svg(
+        plane_figure(record, LIGHT, selected=0), f"Plane of {record.x} and {record.y}"
+    )
     return (
-        f'<h2>Plane</h2><div class="picture chart">{plane_svg(record)}</div>'
+        f'<h2>Plane</h2><div class="picture chart">{picture}</div>'
         f'<p class="weak">{_text(note, 900)}</p>'
     )
 
@@ -118,7 +118,10 @@ def _plane(run: Run) -> str:
 def _convergence(run: Run) -> str:
     objective = objective_words(run.settings)
     record = convergence_data(run.trace, "gap", objective, closed=run.is_optimal)
-    charts = [convergence_svg(record, absolute) for absolute in (False, True)]
+    charts = [
+        figure_svg(convergence_figure(record, LIGHT, absolute), f"{words} over time")
+        for absolute, words in ((False, "relative gap"), (True, objective))
+    ]
     pictures = "".join(f'<div class="picture chart">{c}</div>' for c in charts if c)
     if not pictures:
         return ""

@@ -46,14 +46,8 @@ class LeafCount:
 
     Parameters
     ----------
-    leaf : int
-        Node number.
     conditions : str
         In words; "always" for a single leaf.
-    label : object
-        Class that the rule gives.
-    train, test : Score
-        Of the training and of the held-out rows.
     """
 
     leaf: int
@@ -69,18 +63,10 @@ class Summary:
 
     Parameters
     ----------
-    train, test : Score
-        Of the tree.
     guess : Score
         Of always giving the largest class of the training rows, on the rows that count.
-    leaves : tuple of LeafCount
-        From left to right.
     confusions : tuple of (object, object, int)
         True class, given class and rows, the most frequent first; of the rows that count.
-    greedy_train, greedy_test : Score or None
-        Of CART on the same rows.
-    greedy_leaves : int
-        Leaves of CART.
     """
 
     train: Score
@@ -112,8 +98,6 @@ def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
 
     Parameters
     ----------
-    given : Run
-        Finished.
     greedy : SolvedRun or None
         CART on the same training rows.
     """

@@ -98,20 +98,7 @@ def takes_too_few_classes(info: FormulationInfo, data: Dataset) -> bool:
 def one_for_every_class(
     data: Dataset, settings: Mapping[str, Any]
 ) -> tuple[tuple[Dataset, ...], dict[str, Any]]:
-    """Rows and settings of one solve per class; held-out rows are the same for all.
-
-    Parameters
-    ----------
-    data : Dataset
-        With many classes.
-    settings : mapping
-        Keywords of `octcore.solve`.
-
-    Returns
-    -------
-    tuple
-        The rows of every solve, and its settings.
-    """
+    """Rows and settings of one solve per class; held-out rows are the same for all."""
     asked = Asked.of(settings)
     train = split_rows(data, asked.test_size, asked.seed)[0]
     each = {name: value for name, value in settings.items() if name != "test_size"}

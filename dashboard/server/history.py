@@ -20,16 +20,10 @@ class Entry:
 
     Parameters
     ----------
-    id, name, state : str
-        Full UUID, the user's name, and how it stands.
     created : float
         Seconds since 1970.
     settings, summary : mapping
         Keywords of the solve; numbers of the result as far as there are any.
-    error : str
-        Why it failed, in one sentence.
-    owner : str
-        Name of the browser that started it.
     """
 
     id: str

@@ -25,39 +25,23 @@ class JobView:
     ----------
     id : str
         Full UUID; knowing it is the right to see the job.
-    title : str
-        Short name: formulation, data, depth.
     settings : mapping
         Keywords of `octcore.solve`, or of the task.
     state : str
         ``"queued"``, ``"running"``, ``"stopping"``, ``"done"``, ``"stopped"``, ``"failed"`` or
         ``"interrupted"`` when the program died during the solve.
-    phase : str
-        What is being done now.
     position : int
         Place in the queue from 1; 0 when it does not wait.
     elapsed : float
         Seconds since it started, up to the end.
-    trace : Trace
-        Events so far.
     data : Dataset or None
         All rows, the held-out ones included; None for runs from the history.
-    run : Run or None
-        The result of a solve, once there is one.
-    error : OctError or None
-        Why it failed.
     started, finished : float or None
         Seconds since 1970; None while it waits or goes on, and for runs from the history.
-    submitted : float
-        Seconds since 1970.
-    session : str
-        The browser session that asked.
     task : str
         Key of a task of `octcore.selection.tasks`; empty for a solve.
     parts : tuple of mapping
         What a task has told so far; stays when it is stopped.
-    result : mapping or None
-        The whole of a task, once it is done.
     """
 
     id: str

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import cached, views
+from dashboard import views
 from dashboard.server.families import Family
 from dashboard.server.job_view import JobView
 from dashboard.server.naming import title_of
@@ -62,12 +62,6 @@ def submit(owner: str, data: Dataset, settings: Mapping[str, Any], title: str = 
 
     Parameters
     ----------
-    owner : str
-        The browser session.
-    data : Dataset
-        Rows with a target.
-    settings : mapping
-        Keywords of `octcore.solve`.
     title : str
         Name in the history; by default made of settings and data.
 
@@ -154,22 +148,6 @@ def stop(run_id: str) -> None:
     supervisor().stop(run_id)
 
 
-def cores() -> int:
-    """Return how many solves run at once."""
-    return supervisor().cores
-
-
-def delete(run_id: str) -> None:
-    """Delete a run that has ended, here and in the history.
-
-    Raises
-    ------
-    OctError
-        If it still goes on, or the history cannot be changed.
-    """
-    supervisor().delete(run_id)
-
-
 def start_tuning(owner: str, data: Dataset, plan: Plan) -> str | None:
     """Queue a model selection; returns its id, or None after saying why it cannot be started."""
     name = f"{get_formulation(plan.formulation).info.title} on {data.name}"
@@ -192,11 +170,6 @@ def task(task_id: str) -> JobView:
     """How a task stands; one that is not kept any more has failed."""
     gone = StoreError("GONE", "This is not kept any more; start it again.")
     return supervisor().get(task_id) or JobView(task_id, "", {}, "failed", error=gone)
-
-
-def settled(task_id: str, seconds: float) -> bool:
-    """Whether a task has ended, perhaps after some seconds of waiting."""
-    return supervisor().wait(task_id, seconds)
 
 
 def start_task(
@@ -275,8 +248,3 @@ def keep_family(
 def family(run_id: str) -> Family | None:
     """What a solve is a part of; None for most."""
     return supervisor().family(run_id)
-
-
-def data_token(data: Dataset) -> str:
-    """Content hash of a data set."""
-    return cached.data_token(data)

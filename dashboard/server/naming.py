@@ -12,15 +12,7 @@ HELPER = "(helper) "
 
 
 def title_of(settings: Mapping[str, Any], data_name: str) -> str:
-    """Name a run by formulation, data, depth and everything that is not as usual.
-
-    Parameters
-    ----------
-    settings : mapping
-        Keywords of `octcore.solve`.
-    data_name : str
-        Name of the data set.
-    """
+    """Name a run by formulation, data, depth and everything that is not as usual."""
     title = Asked.of(settings).info.title
     return ", ".join((f"{title} on {data_name}", *setting_words(settings)))
 

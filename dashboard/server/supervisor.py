@@ -179,17 +179,6 @@ class Supervisor:
     ) -> str:
         """Queue a solve; returns its id, a full UUID, which is the right to see it.
 
-        Parameters
-        ----------
-        session : str
-            The browser session that asks.
-        data : Dataset
-            Rows with a target.
-        settings : mapping
-            Keywords of `octcore.solve`.
-        name : str
-            Shown in the history.
-
         Raises
         ------
         OctError
@@ -214,16 +203,6 @@ class Supervisor:
 
         Parameters
         ----------
-        session : str
-            The browser session that asks.
-        data : Dataset
-            Its rows.
-        task : str
-            What to do.
-        settings : mapping
-            Keywords of the task.
-        name : str
-            Shown to people.
         seconds : float
             After so long it is ended.
 
@@ -238,17 +217,6 @@ class Supervisor:
 
     def keep(self, session: str, data: Dataset, run: Run, name: str) -> str:
         """Put a run that was made without a solve into the history; returns its id.
-
-        Parameters
-        ----------
-        session : str
-            The browser session that made it.
-        data : Dataset
-            The rows that its settings are about.
-        run : Run
-            The run.
-        name : str
-            Shown in the history.
 
         Raises
         ------
@@ -483,8 +451,6 @@ def fair_order(
     ----------
     waiting : sequence of Entry
         In the order of submission.
-    running : mapping of str to int
-        Running jobs by session.
     served : mapping of str to int
         Serial number of the last start by session.
     """

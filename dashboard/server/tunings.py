@@ -37,20 +37,12 @@ class Plan:
 
     Parameters
     ----------
-    formulation : str
-        Key of the formulation.
-    grid : mapping of str to tuple
-        Values by name of the setting.
     protocol, choice : str
         As in `octcore.tune`.
-    depth : int
-    encoding : str
     params : mapping
         What the grid does not vary.
     time_limit : float
         Seconds of every training.
-    seed : int
-        Of the splits.
     """
 
     formulation: str
@@ -311,15 +303,3 @@ def standing_of(view: JobView) -> Standing:
         int(settings.get("seed", 0)),
     )
     return Standing(view, result)
-
-
-def candidate_words(candidate: Candidate) -> str:
-    """Name a candidate: its settings in words."""
-    return ", ".join(f"{name.replace('_', ' ')} {value_words(value)}" for name, value in candidate)
-
-
-def value_words(value: Any) -> str:
-    """A value of the grid in words."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, (int, float)) else str(value)

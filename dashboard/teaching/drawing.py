@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.reports.charts import marker
 from dashboard.teaching.lessons import CLASSES, GRID
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import SyntheticSet
@@ -57,8 +58,6 @@ def truth_data(made: SyntheticSet | None, labels_too: bool = True) -> Truth:
 
     Parameters
     ----------
-    made : SyntheticSet or None
-        The set.
     labels_too : bool
         Whether its points are those that are shown; else only its lines are the truth.
     """
@@ -98,7 +97,6 @@ def board_data(
     codes: np.ndarray,
     truth: Truth,
     palette: Palette,
-    accent: str,
     origin: str,
     serial: int,
     tree: PlaneRecord | None = None,
@@ -109,14 +107,8 @@ def board_data(
     ----------
     points : ndarray of shape (n, 2)
         In [0, 1].
-    codes : ndarray of int, shape (n,)
-        Classes.
     truth : Truth
         Overlay; empty to hide it.
-    palette : Palette
-        Colours.
-    accent : str
-        Colour of the cursor.
     origin : str
         Changes when the points come from somewhere else than the board itself.
     serial : int
@@ -143,7 +135,7 @@ def board_data(
             "grid": palette.grid,
             "background": palette.background,
             "outline": palette.outline,
-            "accent": accent,
+            "accent": palette.accent,
             "truth": palette.optimum,
         },
     }
@@ -202,22 +194,16 @@ def add_truth(figure: go.Figure, truth: Truth, palette: Palette) -> go.Figure:
     return figure
 
 
-SHAPES = {
-    "circle": '<circle r="5"/>',
-    "square": '<rect x="-4.5" y="-4.5" width="9" height="9"/>',
-}
-
-
 def legend_parts(palette: Palette, with_truth: bool, truth: Truth) -> str:
     """HTML of the legend of lesson planes; holds no text of users."""
     entries = [
         (
-            f'<g fill="{palette.class_colour(k)}" stroke="{palette.outline}">'
-            f"{SHAPES[palette.class_marker(k)]}</g>",
+            marker((0, 0), {"symbol": palette.class_marker(k), "size": 10,
+                            "color": palette.class_colour(k), "line": {"color": palette.outline}}),
             f"class {name}",
         )
         for k, name in enumerate(CLASSES)
-    ]
+    ]  # fmt: skip
     ink = f'stroke="{palette.text}" fill="none" stroke-width="2.6"'
     entries.append((f'<path d="M-4,-4L4,4M-4,4L4,-4" {ink}/>', "misclassified"))
     entries.append((f'<circle r="6" {ink}/>', "support vector"))

@@ -91,12 +91,8 @@ class Lesson:
     ----------
     key : str
         Generator, or ``"drawn"`` for points of one's own.
-    recipe : mapping
-        Settings of the generator.
     points : tuple of (int, int, int) or None
         Points drawn or moved by hand: x and y in thousandths, class index; None as generated.
-    settings : mapping
-        Depth, leaf penalty and prices of slack.
     formulations : tuple of str
         What grows a tree, in teaching order.
     """

@@ -30,10 +30,6 @@ def make_component(name: str, html: str, trigger: str) -> Show:
 
     Parameters
     ----------
-    name : str
-        Stem of its files.
-    html : str
-        What its script fills.
     trigger : str
         Name under which the script reports what the reader did.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -38,15 +38,7 @@ FAIRNESS = tuple(p for p in SIDE_CONSTRAINTS if isinstance(p, ParityLimit))
 
 
 def constraint_form(info: FormulationInfo, data: Dataset) -> dict[str, Any]:
-    """Draw the constraints that a formulation can express; returns those that are asked for.
-
-    Parameters
-    ----------
-    info : FormulationInfo
-        Says which constraints there are.
-    data : Dataset
-        Names of features and classes.
-    """
+    """Draw the constraints that a formulation can express; returns those that are asked for."""
     able = [parameter for parameter in ACCEPTED if parameter.name in info.constraints]
     return asked_for(constraint_inputs(able, data, input_key))
 
@@ -58,12 +50,6 @@ def constraint_inputs(
 
     Parameters
     ----------
-    declared : iterable of Parameter
-        From `octcore.constraints`.
-    data : Dataset
-        Names of features and classes.
-    key : callable
-        Makes the keys of the inputs.
     per_line : int
         Whole numbers that stand side by side.
     """
@@ -113,37 +99,17 @@ def _whole_number(parameter: IntRange, key: Key) -> int | None:
     )
 
 
-def _names(parameter: Parameter, data: Dataset, key: Key) -> list[str]:
-    return st.multiselect(
-        label_of(parameter),
-        data.feature_names,
-        placeholder="none",
-        help=help_of(parameter),
-        key=key(parameter.name, _columns_stamp(data)),
-    )
+def _choice(
+    pick: Callable[..., Any], options: Callable[[Dataset], Sequence[Any]], **look: Any
+) -> Callable[..., Any]:
+    """What draws a choice among names of columns, or among pairs of them."""
 
+    def draw(parameter: Parameter, data: Dataset, key: Key) -> Any:
+        stamped = key(parameter.name, _columns_stamp(data))
+        words = help_of(parameter)
+        return pick(label_of(parameter), options(data), help=words, key=stamped, **look)
 
-def _column(parameter: Parameter, data: Dataset, key: Key) -> str | None:
-    return st.selectbox(
-        label_of(parameter),
-        data.feature_names,
-        index=None,
-        placeholder="free",
-        help=help_of(parameter),
-        key=key(parameter.name, _columns_stamp(data)),
-    )
-
-
-def _pairs(parameter: Parameter, data: Dataset, key: Key) -> list[tuple[str, str]]:
-    names = data.feature_names[:MOST_PAIR_FEATURES]
-    return st.multiselect(
-        label_of(parameter),
-        list(combinations(names, 2)),
-        format_func=lambda pair: f"{pair[0]} with {pair[1]}",
-        placeholder="none",
-        help=help_of(parameter),
-        key=key(parameter.name, _columns_stamp(data)),
-    )
+    return draw
 
 
 def _directions(parameter: Parameter, data: Dataset, key: Key) -> dict[str, str]:
@@ -237,9 +203,14 @@ def _shares(parameter: ByClass, data: Dataset, key: Key) -> dict[Any, float]:
 
 
 DRAW: dict[type[Parameter], Callable[..., Any]] = {
-    Names: _names,
-    Column: _column,
-    NamePairs: _pairs,
+    Names: _choice(st.multiselect, lambda data: data.feature_names, placeholder="none"),
+    Column: _choice(st.selectbox, lambda data: data.feature_names, index=None, placeholder="free"),
+    NamePairs: _choice(
+        st.multiselect,
+        lambda data: list(combinations(data.feature_names[:MOST_PAIR_FEATURES], 2)),
+        format_func=" with ".join,
+        placeholder="none",
+    ),
     Directions: _directions,
     Flag: _switch,
     ByClass: _by_class,

@@ -21,15 +21,7 @@ ORDER = "order"
 
 
 def cost_form(info: FormulationInfo, data: Dataset) -> dict[str, Any]:
-    """Draw the inputs; returns `costs` and `refer` where they are not as usual.
-
-    Parameters
-    ----------
-    info : FormulationInfo
-        Says whether answers may have costs.
-    data : Dataset
-        Names of the classes.
-    """
+    """Draw the inputs; returns `costs` and `refer` where they are not as usual."""
     if not info.has_costs:
         st.caption("This formulation counts errors only.")
         return {}

@@ -21,7 +21,7 @@ def restore() -> None:
     tuning = session.linked_tuning()
     if tuning is not None and (job := jobs.task(tuning)).data is not None:
         session.adopt(job.data, cached.data_token)
-        session.offer_tuning(job.settings)
+        session.offer(session.TUNE, job.settings)
         return
     view = jobs.view(session.linked_run())
     data = None if view is None else _rows(view)
@@ -35,7 +35,7 @@ def _rows(view: JobView) -> Dataset | None:
 
 def _continue(data: Dataset, settings: Mapping[str, Any]) -> None:
     session.adopt(data, cached.data_token)
-    session.offer_settings(settings)
+    session.offer(session.SOLVE, settings)
 
 
 def strip(view: JobView) -> None:

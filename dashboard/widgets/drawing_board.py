@@ -35,10 +35,6 @@ def show_board(
 
     Parameters
     ----------
-    data : dict
-        From `dashboard.teaching.drawing.board_data`.
-    key : str
-        Key of the element.
     on_points : callable
         Called before the rerun that a change causes, with the number of the change, all points,
         and whether one of them is still being moved.

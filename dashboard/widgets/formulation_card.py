@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
 from dashboard import session
+from dashboard.widgets import chart
 from octcore.formulations.base import FormulationInfo
 from octcore.plotting import text
 
@@ -26,13 +26,8 @@ def overview(infos: Sequence[FormulationInfo]) -> None:
         }
         for info in infos
     ]
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        key=session.widget_key("overview"),
-        column_config={"year": st.column_config.NumberColumn(format="%d")},
-        alt="All formulations",
-    )
+    years = {"year": st.column_config.NumberColumn(format="%d")}
+    chart.table(rows, "overview", "All formulations", column_config=years)
 
 
 def draw_card(info: FormulationInfo) -> None:
@@ -61,10 +56,5 @@ def draw_card(info: FormulationInfo) -> None:
             }
             for p in info.hyperparameters
         ]
-        st.dataframe(
-            pd.DataFrame(rows),
-            hide_index=True,
-            key=session.widget_key("settings", info.key),
-            column_config={"what it does": st.column_config.TextColumn(width="large")},
-            alt=f"Settings of {info.title}",
-        )
+        key, alt = session.widget_key("settings", info.key), f"Settings of {info.title}"
+        chart.table(rows, key, alt, wide="what it does")

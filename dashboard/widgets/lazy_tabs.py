@@ -14,10 +14,6 @@ def lazy_tabs(
 
     Parameters
     ----------
-    contents : mapping of str to callable
-        What each tab draws, by its label.
-    key : str
-        Key of the tabs.
     first : str or None
         Label of the tab that is open at first.
     """

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import altair as alt
-import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
@@ -13,18 +9,16 @@ from dashboard.server.job_view import JobView
 from dashboard.widgets import chart
 from octcore.plotting import text
 from octcore.plotting.open_thresholds import (
-    OpenNow,
     open_columns,
     open_now,
+    open_now_figure,
     open_thresholds_data,
     open_thresholds_figure,
     open_words,
 )
-from octcore.plotting.palette import Palette
 from octcore.solving.run import SolvedRun
 
-LINE_HEIGHT, LEAST_WIDTH = 28, 0.006
-"""Pixels of a column in the live picture; width of a single threshold, as a share of it."""
+LIVE_WIDTH = 680
 
 
 def draw_live(view: JobView) -> None:
@@ -32,47 +26,18 @@ def draw_live(view: JobView) -> None:
     told = [e.details["open"] for e in view.trace.events if "open" in e.details]
     if not told or view.data is None:
         return
-    part = cached.training_part(view.data, cached.data_token(view.data), view.settings)
+    part = cached.training_part(view.data, view.settings)
     record = None if part is None else open_now(told[-1], part[1], part[0])
     if record is None:
         return
     st.markdown("**Where a better tree may still begin**")
-    st.altair_chart(
-        _live_chart(record, session.palette()),
-        width="stretch",
-        key=session.widget_key("open_now", view.id),
-        alt="Open parts of the columns: " + ", ".join(column.words for column in record),
-    )
+    words = "Open parts of the columns: " + ", ".join(column.words for column in record)
+    chart.live(open_now_figure(record, session.palette()), words, LIVE_WIDTH)
     st.caption(
         "Coloured: thresholds of the root that the search has not ruled out yet, between the "
         "smallest and the largest value of each column. The black line is where the best tree so "
         "far begins."
     )
-
-
-def _live_chart(record: Sequence[OpenNow], palette: Palette) -> alt.LayerChart | alt.FacetChart:
-    whole = pd.DataFrame([(c.column, 0.0, 1.0) for c in record], columns=["column", "low", "high"])
-    spans = pd.DataFrame(
-        [
-            (c.column, low, max(high, low + LEAST_WIDTH), c.words)
-            for c in record
-            for low, high in c.shares
-        ],
-        columns=["column", "low", "high", "open"],
-    )
-    roots = pd.DataFrame(
-        [(c.column, c.root) for c in record if c.root is not None], columns=["column", "low"]
-    )
-    y = alt.Y("column:N", sort=None, title=None, axis=alt.Axis(labelLimit=180, ticks=False))
-    x = alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), axis=None)
-    size = 0.5 * LINE_HEIGHT
-    return alt.layer(
-        alt.Chart(whole).mark_bar(size=size, color=palette.grid).encode(x=x, x2="high", y=y),
-        alt.Chart(spans)
-        .mark_bar(size=size, color=palette.incumbent)
-        .encode(x=x, x2="high", y=y, tooltip=["column", "open"]),
-        alt.Chart(roots).mark_tick(size=size + 6, thickness=3, color=palette.text).encode(x=x, y=y),
-    ).properties(height=LINE_HEIGHT * len(record))
 
 
 def has_moments(run: SolvedRun) -> bool:
@@ -81,15 +46,7 @@ def has_moments(run: SolvedRun) -> bool:
 
 
 def draw(run_id: str, run: SolvedRun) -> None:
-    """Draw one moment, to be chosen, on the histogram of one column.
-
-    Parameters
-    ----------
-    run_id : str
-        Of the run.
-    run : SolvedRun
-        With moments.
-    """
+    """Draw one moment, to be chosen, on the histogram of one column."""
     left, right = st.columns([1, 2], gap="large")
     columns = open_columns(run.extras, run.encoding, run.train)
     column = left.selectbox("Column", columns, key=session.widget_key("open_column", run_id))

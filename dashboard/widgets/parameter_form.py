@@ -27,12 +27,8 @@ def parameter_form(declared: Iterable[Parameter], owner: str, source: str = "") 
 
     Parameters
     ----------
-    declared : iterable of Parameter
-        The declarations.
     owner : str
         Key of the formulation, so that every one keeps its own values.
-    source : str
-        Reference shown in every help text.
     """
     declared = tuple(declared)
     quick = [p for p in declared if p.name in SPEED_UPS]
@@ -93,17 +89,7 @@ def help_of(parameter: Parameter, source: str = "") -> str:
 
 
 def parameter_input(parameter: Parameter, owner: str, source: str = "") -> Any:
-    """Draw the input of one setting and return its value.
-
-    Parameters
-    ----------
-    parameter : Parameter
-        The declaration.
-    owner : str
-        Part of the key of the input.
-    source : str
-        Reference for the help text.
-    """
+    """Draw the input of one setting and return its value."""
     common: dict[str, Any] = {
         "label": label_of(parameter),
         "key": input_key(owner, parameter.name),

@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.widgets import data_thread
+from dashboard.widgets import data_thread, live
 from dashboard.widgets.start import SOLVE_PAGE, start_button
 from octcore.plotting import text
 from octcore.solving.run import SolvedRun
@@ -58,16 +58,16 @@ def solved(view: JobView | None, none_yet: str, goes_on: str) -> SolvedRun | Non
         st.warning(text.markdown(message, 500))
     else:
         st.info(goes_on)
-        st.fragment(_until_it_ends, run_every=SECONDS_BETWEEN)(view.id)
+        key = view.id
+        live.until(lambda: live.all_final([jobs.view(key)]), lambda: _words(key), SECONDS_BETWEEN)
     st.page_link(SOLVE_PAGE, label=label, query_params=session.run_query())
     return None
 
 
-def _until_it_ends(run_id: str) -> None:
+def _words(run_id: str) -> None:
     view = jobs.view(run_id)
-    if view is None or view.is_final:
-        st.rerun()
-    st.caption(text.markdown(view.words))
+    if view is not None:
+        st.caption(text.markdown(view.words))
 
 
 def label(view: JobView, number: int) -> str:

@@ -12,7 +12,7 @@ from dashboard.widgets.tree_component import show_tree
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
-from octcore.plotting.palette import Palette
+from octcore.plotting.difference import mark
 from octcore.plotting.tree_view import TreeView, beside, component_data, tree_view_data
 from octcore.solving.run import Run, SolvedRun
 from octcore.tree.margins import node_margins
@@ -102,15 +102,7 @@ def errors(share: float, rows: int) -> int:
 
 
 def proof(run: Run, more: Callable[[], None] | None = None) -> None:
-    """Fold away what is proven, by what, and the numbers of the solver.
-
-    Parameters
-    ----------
-    run : Run
-        A finished run.
-    more : callable or None
-        Draws what belongs to it as well.
-    """
+    """Fold away what is proven, by what, and the numbers of the solver."""
     with st.expander(f"Proof: {run.badge}", icon=":material/verified:"):
         statements(run)
         with st.container(horizontal=True, gap="small"):
@@ -148,19 +140,7 @@ def tree_view(run: SolvedRun) -> TreeView:
 
 
 def view_of(tree: Tree, encoding: Encoding, train: Dataset, words: str, proven: bool) -> TreeView:
-    """Record of any tree on training rows, with the margins of its splits.
-
-    Parameters
-    ----------
-    tree, encoding : Tree, Encoding
-        The tree and the encoding of its columns.
-    train : Dataset
-        Training rows.
-    words : str
-        Badge.
-    proven : bool
-        Whether it is proven optimal.
-    """
+    """Record of any tree on training rows, with the margins of its splits."""
     margins = node_margins(tree, encoding.transform(train.frame), train.y)
     widths = {m: margin.width for m, margin in margins.items() if margin.kind == "unit"}
     names = split_texts(tree, encoding)
@@ -176,25 +156,23 @@ def badge_words(run: Run) -> str:
 
 
 def incumbent_tree(run_id: str, tree: Tree, train: Dataset, encoding: Encoding, words: str) -> None:
-    """Draw the best tree of a solve that goes on.
-
-    Parameters
-    ----------
-    run_id : str
-        The run.
-    tree : Tree
-        The incumbent.
-    train : Dataset
-        Training rows.
-    encoding : Encoding
-        Fitted on them.
-    words : str
-        Badge.
-    """
-    palette = session.palette()
+    """Draw the best tree of a solve that goes on."""
     view = view_of(tree, encoding, train, words, False)
-    data = component_data(view, palette, accent(palette), 0, run_id)
-    show_tree(data, session.widget_key("incumbent", run_id), lambda _: None)
+    still_tree(view, session.widget_key("incumbent", run_id), run_id)
+
+
+def still_tree(
+    view: TreeView,
+    key: str,
+    token: str = "",
+    marked: frozenset[int] = frozenset(),
+    others: Sequence[TreeView] = (),
+) -> None:
+    """Draw a tree in which nothing can be selected; `others` as in `small_tree`."""
+    data = mark(component_data(view, session.palette(), 0, token or key), marked)
+    if others:
+        data["beside"] = beside(others)
+    show_tree(data, key, lambda _: None)
 
 
 def small_tree(
@@ -204,19 +182,13 @@ def small_tree(
 
     Parameters
     ----------
-    run_id : str
-        The run.
-    run : Run
-        With a tree.
     path : tuple of int
         Nodes on the way of a row, to be marked; empty marks the way to the selected node.
     others : sequence of TreeView
         All trees of the line it stands in; they get equal boxes and one scale.
     """
-    palette = session.palette()
-    view = known_view(run_id, run)
-    selected = session.selected_node(run_id)
-    data = component_data(view, palette, accent(palette), selected, run_id) | {"path": list(path)}
+    view, selected = known_view(run_id, run), session.selected_node(run_id)
+    data = component_data(view, session.palette(), selected, run_id) | {"path": list(path)}
     if others:
         data["beside"] = beside(others)
 
@@ -230,8 +202,3 @@ def small_tree(
 def known_view(run_id: str, run: SolvedRun) -> TreeView:
     """Record of the tree of a run, made once."""
     return cached.once_per_run(run_id, "tree view", lambda: tree_view(run))
-
-
-def accent(palette: Palette) -> str:
-    """Colour that marks what is selected."""
-    return "#c2185b" if palette.name == "light" else "#ff6fa3"

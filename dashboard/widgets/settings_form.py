@@ -32,17 +32,7 @@ FIRST_FORMULATION = str(FORMULATION.default)
 def formulation_input(
     key: str, given: str = FIRST_FORMULATION, label: str = FORMULATION.title
 ) -> FormulationInfo:
-    """Draw the choice of a formulation.
-
-    Parameters
-    ----------
-    key : str
-        Key of the input.
-    given : str
-        Formulation that is chosen at first.
-    label : str
-        Words above the input.
-    """
+    """Draw the choice of a formulation."""
     infos = {info.key: info for info in list_formulations()}
     keys = list(infos)
     chosen = st.selectbox(
@@ -150,14 +140,6 @@ def params_popover(
 
     Parameters
     ----------
-    info : FormulationInfo
-        Declares them.
-    key : str
-        Part of the keys.
-    given : mapping
-        Values to start from.
-    label : str
-        Words on the button.
     without : collection of str
         Names that are not asked for.
     """

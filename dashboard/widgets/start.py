@@ -9,10 +9,10 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
+from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.formulations.base import list_formulations
-from octcore.plotting import text
 from octcore.solving.settings import FORMULATION
 
 SOLVE_PAGE = "pages/solve.py"
@@ -48,9 +48,9 @@ def start(settings: Mapping[str, Any]) -> bool:
     try:
         run = jobs.submit(session.token(), session.dataset(), settings)
     except OctError as error:
-        st.error(text.markdown(error.message, 500), icon=":material/error:")
+        inputs.say(error, 500)
         return False
-    session.offer_settings(settings)
+    session.offer(session.SOLVE, settings)
     session.look_at(run)
     return True
 
@@ -84,8 +84,6 @@ def start_button(
 
     Parameters
     ----------
-    label, key : str
-        Words on the button and its key.
     given : mapping or None
         Keywords of `octcore.solve`; by default `first_settings`.
     is_first : bool

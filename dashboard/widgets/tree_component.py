@@ -34,10 +34,6 @@ def show_tree(data: dict[str, Any], key: str, on_node: Callable[[int], None]) ->
 
     Parameters
     ----------
-    data : dict
-        From `octcore.plotting.tree_view.component_data`.
-    key : str
-        Key of the element.
     on_node : callable
         Called before the rerun that a click causes.
     """

@@ -6,10 +6,10 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
+from dashboard.widgets import live
 from octcore.plotting import text
 from octcore.solving.run import Run
 
-SECONDS_BETWEEN = 1.0
 LIMIT = 1800.0
 """Seconds for a check that is asked for; what is expected to take longer is not offered."""
 
@@ -19,8 +19,6 @@ def draw(run_id: str, run: Run, with_words: bool = True) -> None:
 
     Parameters
     ----------
-    run_id, run : str, Run
-        A finished run.
     with_words : bool
         Whether to say it in words; not where the statements of the run are listed anyway.
     """
@@ -59,17 +57,4 @@ def _press(run_id: str, run: Run) -> None:
             session.remember_side_run(task, "verify", run_id)
             st.rerun()  # without the button
     if task is not None:
-        st.fragment(_waiting, run_every=SECONDS_BETWEEN if running else None)(task, running)
-
-
-def _waiting(task: str, was_running: bool) -> None:
-    job = jobs.task(task)
-    if job.is_final and was_running:
-        st.rerun()
-    if not job.is_final:
-        st.caption(f":material/hourglass_top: Verifying: {text.markdown(job.words)}")
-        if st.button("Stop", key=session.widget_key("verify_stop", task), icon=":material/stop:"):
-            jobs.stop(task)
-        return
-    if job.message:
-        st.warning(text.markdown(job.message, 400))
+        live.task(task, lambda job: None, "Verifying")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -17,9 +17,12 @@ from octcore.plotting.palette import Palette, translucent
 SOLVE_PHASES = frozenset({"solve", "search"})
 SEARCHED = frozenset({"solver", "search", "polish"})
 """Sources of trees that are no warm starts."""
+LINES = ("incumbent", "bound", "gap")
 GAP_FLOOR = 1e-4
 """A closed gap has no place on a log axis; it is drawn at this height and labelled."""
 TIME_TITLE = "time since encoding began (s)"
+MOST_POINTS = 400
+"""Enough for any screen; a live chart is sent once a second."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,13 @@ class Convergence:
         """Time at which everything before the search was done."""
         return self.phases[-1].end if self.phases else 0.0
 
+    def until(self, now: float) -> Convergence:
+        """Hold the last values up to the present: a gap that does not move is seen not to."""
+        if now <= self.end or not self.seconds:
+            return self
+        held = {name: (*getattr(self, name), getattr(self, name)[-1]) for name in LINES}
+        return replace(self, seconds=(*self.seconds, now), **held)
+
 
 def convergence_data(
     trace: Trace,
@@ -92,6 +102,7 @@ def convergence_data(
         values = (event.incumbent, event.bound, event.gap)
         if not rows or rows[-1][1:] != values:
             rows.append((event.seconds, *values))
+    rows = _thinned(rows)
     if len(trace) and rows:
         last = trace.events[-1]
         final_gap = 0.0 if closed else last.gap
@@ -101,6 +112,12 @@ def convergence_data(
         Mark(e.seconds, e.incumbent, e.source) for e in trace.incumbents if e.incumbent is not None
     )
     return Convergence(label, objective, *map(tuple, columns), marks, _phases(trace), optimum)  # type: ignore[arg-type]
+
+
+def _thinned(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Few enough rows for a screen; those that brought a tree stay."""
+    step = max(1, -(-len(rows) // MOST_POINTS))
+    return [row for k, row in enumerate(rows) if k % step == 0 or row[1] != rows[k - 1][1]]
 
 
 def _phases(trace: Trace) -> tuple[Phase, ...]:
@@ -118,7 +135,11 @@ def _phases(trace: Trace) -> tuple[Phase, ...]:
 
 
 def convergence_figure(
-    record: Convergence, palette: Palette, absolute: bool = False, at: float | None = None
+    record: Convergence,
+    palette: Palette,
+    absolute: bool = False,
+    at: float | None = None,
+    height: int = 340,
 ) -> go.Figure:
     """Draw gap (log) or incumbent and bound (absolute) over the time of the solve.
 
@@ -129,28 +150,49 @@ def convergence_figure(
     at : float or None
         Time of a cursor line, for replay.
     """
-    figure = go.Figure(layout=base_layout(palette, height=340))
+    figure = go.Figure(layout=base_layout(palette, height))
     _shade_phases(figure, record, palette)
     if absolute:
         _absolute_lines(figure, record, palette)
         figure.update_yaxes(title_text=text.plotly(record.objective, 60))
     else:
         _gap_line(figure, record, palette)
-        gaps = [max(g, GAP_FLOOR) for g in record.gap if g is not None]
-        figure.update_yaxes(title_text="relative gap", type="log", **_gap_ticks(gaps))
+        gap_axis(figure, [g for g in record.gap if g is not None])
     if at is not None:
         figure.add_vline(x=at, line={"color": palette.text, "width": 1, "dash": "dot"})
     figure.update_xaxes(title_text=TIME_TITLE, range=[0, 1.04 * max(record.end, 1e-3)])
     return figure
 
 
-def _gap_ticks(gaps: Sequence[float]) -> dict[str, Any]:
-    low = math.floor(math.log10(min(gaps))) if gaps else -2
-    high = math.ceil(math.log10(max(gaps)) + 1e-9) if gaps else 0
-    high = max(high, low + 1)
-    values = [10.0**k for k in range(low, high + 1)]
-    labels = ["0 (proven)" if v <= GAP_FLOOR * 1.01 else f"{100 * v:g} %" for v in values]
-    return {"tickvals": values, "ticktext": labels, "range": [low - 0.12, high + 0.1]}
+def gap_axis(figure: go.Figure, gaps: Sequence[float]) -> None:
+    """Give a figure the logarithmic axis of relative gaps, around those that are drawn."""
+    raised = [max(gap, GAP_FLOOR) for gap in gaps] or [0.01, 1.0]
+    ticks = gap_ticks(min(raised), max(raised))
+    figure.update_yaxes(
+        title_text="relative gap",
+        type="log",
+        tickvals=ticks,
+        ticktext=["0 (proven)" if v <= GAP_FLOOR * 1.01 else f"{100 * v:g} %" for v in ticks],
+        range=[math.log10(ticks[0]) - 0.12, math.log10(ticks[-1]) + 0.1],
+    )
+
+
+def gap_ticks(low: float, high: float) -> list[float]:
+    """Ticks of one digit around a range of gaps: decades, or 1-2-5 where these are too few.
+
+    Parameters
+    ----------
+    low, high : float
+        Positive ends of the range.
+    """
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    steps = (1,) if last - first > 2 else (1, 2, 5)
+    every = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+    below = max((t for t in every if t <= low * 1.001), default=every[0])
+    above = min((t for t in every if t >= high * 0.999), default=every[-1])
+    if below == above:
+        above = next((t for t in every if t > below), 2 * below)
+    return [round(t, 12) for t in every if below <= t <= above]
 
 
 def _gap_line(figure: go.Figure, record: Convergence, palette: Palette) -> None:

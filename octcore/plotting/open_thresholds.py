@@ -13,9 +13,12 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.encoding_plot import EncodingPlot, encoding_plot_data, encoding_plot_figure
+from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette
 
 OPEN_OPACITY = 0.22
+LINE_HEIGHT, LEAST_WIDTH = 28, 0.006
+"""Pixels of a column in the live picture; width of a single threshold, as a share of it."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,34 @@ def open_now(
         start = (root[1] - low) / width if root is not None and root[0] == int(key) else None
         found.append(OpenNow(text.printable(column.raw, 28), shares, start, _span_words(spans)))
     return tuple(found) or None
+
+
+def open_now_figure(record: Sequence[OpenNow], palette: Palette) -> go.Figure:
+    """Draw a bar for every column, its open parts coloured, the root of the best tree a line."""
+    height = LINE_HEIGHT * len(record)
+    figure = go.Figure(layout=base_layout(palette, height, has_legend=False))
+    lines = list(enumerate(record))
+    for spans, colour, width in (
+        ([(0.0, 1.0, k, k) for k, _ in lines], palette.grid, 14),
+        ([(a, max(z, a + LEAST_WIDTH), k, k) for k, c in lines for a, z in c.shares],
+         palette.incumbent, 14),
+        ([(c.root, c.root, k - 0.35, k + 0.35) for k, c in lines if c.root is not None],
+         palette.text, 3),
+    ):  # fmt: skip
+        figure.add_scatter(
+            x=[x for low, high, _, _ in spans for x in (low, high, None)],
+            y=[y for _, _, low, high in spans for y in (low, high, None)],
+            mode="lines",
+            line={"color": colour, "width": width},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    names = text.unique_labels([column.column for column in record])
+    figure.update_xaxes(visible=False, range=[0, 1])
+    figure.update_yaxes(
+        tickvals=[k for k, _ in lines], ticktext=names, range=[len(record) - 0.5, -0.5]
+    )
+    return figure
 
 
 def _span_words(spans: Sequence[Sequence[float]]) -> str:

@@ -55,6 +55,8 @@ class Palette:
     refuted: str
     """`incumbent`, `bound`, `optimum`, `refuted`: lines of the convergence charts; the badge of a
     refuted claim."""
+    accent: str
+    """Marks what is selected."""
 
     def class_colour(self, index: int) -> str:
         """Colour of a class by its index; of asking a person for -1."""
@@ -85,6 +87,7 @@ LIGHT = Palette(
     bound="#D55E00",
     optimum="#007a5a",
     refuted="#b3261e",
+    accent="#c2185b",
 )
 DARK = Palette(
     name="dark",
@@ -98,6 +101,7 @@ DARK = Palette(
     bound="#f08c42",
     optimum="#35c79d",
     refuted="#ff8a80",
+    accent="#ff6fa3",
 )
 
 

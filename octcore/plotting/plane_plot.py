@@ -139,10 +139,10 @@ def plane_data(
     places = places or Places(make_axis([data], x), make_axis([data], y))
     view = _view(encoding, places, others)
     X = encoding.transform(data.frame)
-    positive = _positive_code(data)
-    margins = node_margins(
-        tree, X, None if _has_side_margins(formulation) else data.codes, positive
-    )
+    last = data.n_classes - 1
+    positive = last if data.positive_class is None else data.classes.index(data.positive_class)
+    of_sides = bool(formulation) and get_formulation(formulation).info.has_side_margins
+    margins = node_margins(tree, X, None if of_sides else data.codes, positive)
     lines = split_lines(tree, view, margins)
     cells = node_cells(tree, view)
     return PlaneRecord(
@@ -218,17 +218,6 @@ def _value_words(value: Any) -> str:
     return text.plotly(value, 24) if isinstance(value, str) else text.number(float(value))
 
 
-def _positive_code(data: Dataset) -> int:
-    if data.positive_class is None:
-        return data.n_classes - 1
-    return data.classes.index(data.positive_class)
-
-
-def _has_side_margins(formulation: str) -> bool:
-    """Whether margins of a formulation's trees have nothing to do with classes."""
-    return bool(formulation) and get_formulation(formulation).info.has_side_margins
-
-
 def _shown_rows(n: int) -> np.ndarray:
     if n <= MOST_POINTS:
         return np.arange(n)
@@ -238,7 +227,6 @@ def _shown_rows(n: int) -> np.ndarray:
 def plane_figure(
     record: PlaneRecord,
     palette: Palette,
-    accent: str,
     selected: int = 1,
     all_margins: bool = False,
     marked: tuple[float, float] | None = None,
@@ -248,8 +236,6 @@ def plane_figure(
 
     Parameters
     ----------
-    palette : Palette
-        Colours; `accent` frames the cell of the selected node.
     selected : int
         Selected node; rows that do not visit it are faded.  0 selects none.
     all_margins : bool
@@ -270,10 +256,10 @@ def plane_figure(
         _segments(figure, lines.line, {"color": palette.text, "width": 2}, f"split of node {node}")
     if selected > 1:
         for polygon in record.cells.get(selected, ()):
-            _polygon(figure, polygon, "rgba(0,0,0,0)", {"color": accent, "width": 3})
+            _polygon(figure, polygon, "rgba(0,0,0,0)", {"color": palette.accent, "width": 3})
     _dots(figure, record, palette, selected, banded)
     if marked is not None:
-        _mark(figure, marked, palette, accent)
+        _mark(figure, marked, palette)
     lay_out_axes(figure, record.places, palette)
     if has_equal_units(record) if equal_units is None else equal_units:
         figure.update_yaxes(scaleanchor="x")
@@ -388,14 +374,14 @@ def _opacity(visited: np.ndarray, outside: np.ndarray) -> np.ndarray:
     return np.where(visited, np.where(outside, 0.4, 0.95), 0.18)
 
 
-def _mark(figure: go.Figure, marked: tuple[float, float], palette: Palette, accent: str) -> None:
+def _mark(figure: go.Figure, marked: tuple[float, float], palette: Palette) -> None:
     figure.add_scatter(
         x=[marked[0]],
         y=[marked[1]],
         mode="markers",
         name="chosen row",
         hoverinfo="skip",
-        marker={"symbol": "circle-open", "size": 22, "color": accent, "line": {"width": 4}},
+        marker={"symbol": "circle-open", "size": 22, "color": palette.accent, "line": {"width": 4}},
     )
 
 

@@ -165,7 +165,7 @@ def plane(run: Run, x: str | None = None, y: str | None = None, theme: str = "li
                 setting,
             )
     record = plane_data(found, run.encoding, train, *chosen, formulation=run.formulation)
-    return plane_figure(record, palette, palette.incumbent)
+    return plane_figure(record, palette)
 
 
 def features(run: Run, theme: str = "light") -> go.Figure:

@@ -10,12 +10,11 @@ import plotly.graph_objects as go
 
 from octcore.engines.trace import Trace
 from octcore.plotting import text
-from octcore.plotting.gap_plot import GAP_FLOOR, Convergence, convergence_data
+from octcore.plotting.gap_plot import GAP_FLOOR, Convergence, convergence_data, gap_axis
 from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import CLASS_COLOURS, Palette
 
 Scale = Literal["gap", "objective", "accuracy"]
-MOST_POINTS = 400
 DASHES = ("solid", "dash", "dot", "dashdot")
 SHAPES = ("circle", "square", "triangle-up", "diamond")
 TIME_TITLE = "time since each run began to encode (s)"
@@ -135,7 +134,6 @@ def _series(
     points = [(s, v) for s, v in zip(record.seconds, values, strict=True) if v is not None]
     if not points:
         return []
-    points = [*points[:: -(-len(points) // MOST_POINTS)], points[-1]]
     seconds, heights = zip(*points, strict=True)
     return [Series(record.label, index, seconds, heights, is_bound, closed)]
 
@@ -190,7 +188,7 @@ def optimum_words(race: Race) -> str:
 
 
 def race_figure(race: Race, palette: Palette) -> go.Figure:
-    """Draw a race that has ended, in plotly: zoom and hover."""
+    """Draw a race, live or ended."""
     figure = go.Figure(layout=base_layout(palette, height=360))
     for series in race.series:
         _line(figure, series, race, palette)
@@ -204,27 +202,14 @@ def race_figure(race: Race, palette: Palette) -> go.Figure:
             hoverinfo="skip",
         )
     figure.update_xaxes(title_text=TIME_TITLE, range=[0, 1.03 * max(race.end, 1e-3)])
-    figure.update_yaxes(title_text=text.plotly(race.title, 80))
     if race.scale == "gap":
-        _gap_axis(figure, race)
+        gap_axis(figure, [value for series in race.series for value in series.values])
     else:
-        figure.update_yaxes(range=race.span, tickformat=".0%" if race.scale == "accuracy" else None)
+        form = ".0%" if race.scale == "accuracy" else None
+        figure.update_yaxes(
+            title_text=text.plotly(race.title, 80), range=race.span, tickformat=form
+        )
     return figure
-
-
-def _gap_axis(figure: go.Figure, race: Race) -> None:
-    powers = powers_around(race)
-    figure.update_yaxes(
-        type="log",
-        tickvals=powers,
-        ticktext=["0 (proven)" if p <= GAP_FLOOR * 1.01 else f"{100 * p:g} %" for p in powers],
-    )
-
-
-def powers_around(race: Race) -> list[float]:
-    """Powers of ten around the gaps, for the ticks."""
-    heights = [value for series in race.series for value in series.values] or [1.0]
-    return [10.0**p for p in range(-4, 5) if min(heights) / 10.1 < 10.0**p < max(heights) * 10.1]
 
 
 def _line(figure: go.Figure, series: Series, race: Race, palette: Palette) -> None:

@@ -128,15 +128,11 @@ def beside(views: Sequence[TreeView]) -> dict[str, Any]:
     }
 
 
-def component_data(
-    view: TreeView, palette: Palette, accent: str, selected: int, token: str
-) -> dict[str, Any]:
+def component_data(view: TreeView, palette: Palette, selected: int, token: str) -> dict[str, Any]:
     """Make the plain data that the browser draws.
 
     Parameters
     ----------
-    palette : Palette
-        Colours; `accent` marks the selected node and its path.
     selected : int
         Selected node; 0 for none.
     token : str
@@ -154,7 +150,7 @@ def component_data(
             "muted": palette.muted,
             "surface": palette.surface,
             "background": palette.background,
-            "accent": accent,
+            "accent": palette.accent,
             "good": palette.optimum,
             "bad": palette.refuted,
         },

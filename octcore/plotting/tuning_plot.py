@@ -55,7 +55,8 @@ class TuningPlot:
         """Scores by what stays the same along the axis."""
         found: dict[Candidate, list[Score]] = {}
         for score in self.scores:
-            found.setdefault(_without(score.candidate, self.across), []).append(score)
+            rest = tuple(part for part in score.candidate if part[0] != self.across)
+            found.setdefault(rest, []).append(score)
         return {rest: tuple(scores) for rest, scores in found.items()}
 
 
@@ -100,14 +101,9 @@ def _axis(candidates: Sequence[dict[str, Any]]) -> str:
     return ""
 
 
-def _without(candidate: Candidate, name: str) -> Candidate:
-    return tuple(part for part in candidate if part[0] != name)
-
-
 def tuning_figure(record: TuningPlot, palette: Palette) -> go.Figure:
     """Draw mean accuracy with spread: lines over one setting, or one line of marks each."""
-    figure = _lines(record, palette) if record.across else _marks(record, palette)
-    return figure
+    return _lines(record, palette) if record.across else _marks(record, palette)
 
 
 def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
@@ -124,7 +120,8 @@ def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
         shift = SPREAD * ((index + 0.5) / len(lines) - 0.5)
         ordered = sorted(scores, key=lambda s: places[dict(s.candidate)[record.across]])
         at = [places[dict(s.candidate)[record.across]] + shift for s in ordered]
-        name = _words(tuple(part for part in rest if part[0] not in constant)) or "accuracy"
+        told = tuple(part for part in rest if part[0] not in constant)
+        name = text.plotly(candidate_words(told), 60) or "accuracy"
         colour = CLASS_COLOURS[index % len(CLASS_COLOURS)]
         _folds(figure, at, ordered, colour)
         figure.add_scatter(
@@ -141,7 +138,10 @@ def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
                 "color": colour,
                 "line": {"color": palette.outline, "width": 1},
             },
-            customdata=[[_words(s.candidate), s.spread, len(s.values)] for s in ordered],
+            customdata=[
+                [text.plotly(candidate_words(s.candidate), 90), s.spread, len(s.values)]
+                for s in ordered
+            ],
             hovertemplate="%{customdata[0]}<br>%{y:.2%} ± %{customdata[1]:.2%} over "
             "%{customdata[2]} splits<extra></extra>",
         )
@@ -151,7 +151,7 @@ def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
     figure.update_xaxes(
         title_text=record.across.replace("_", " "),
         tickvals=list(range(len(record.values))),
-        ticktext=[_value(value) for value in record.values],
+        ticktext=[text.plotly(value_words(value)) for value in record.values],
         range=[-0.5, len(record.values) - 0.5],
         showgrid=False,
     )
@@ -164,7 +164,7 @@ def _marks(record: TuningPlot, palette: Palette) -> go.Figure:
     figure = go.Figure(
         layout=base_layout(palette, height=90 + 34 * max(2, len(best)), has_legend=False)
     )
-    names = text.unique_labels([_words(s.candidate) for s in best], 48)
+    names = text.unique_labels([candidate_words(s.candidate) for s in best], 48)
     for index, score in enumerate(best):
         figure.add_scatter(
             x=list(score.values), y=[index] * len(score.values), mode="markers", hoverinfo="skip",
@@ -226,11 +226,13 @@ def _span(record: TuningPlot) -> list[float]:
     return [max(0.0, low - room), min(1.0 + room / 2, high + room)]
 
 
-def _words(candidate: Candidate) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {_value(value)}" for name, value in candidate)
+def candidate_words(candidate: Candidate) -> str:
+    """Name a candidate: its settings in words."""
+    return ", ".join(f"{name.replace('_', ' ')} {value_words(value)}" for name, value in candidate)
 
 
-def _value(value: Any) -> str:
+def value_words(value: Any) -> str:
+    """A value of the grid in words."""
     if isinstance(value, bool):
         return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, (int, float)) else text.plotly(value)
+    return f"{value:g}" if isinstance(value, (int, float)) else str(value)

@@ -19,8 +19,13 @@ from octcore.bench.profiles import (
 from octcore.bench.suite import list_suites
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.profile_plot import Panels, profile_figure
-from octcore.plotting.published_plot import MEASURES, published_data, published_figure
-from octcore.plotting.root_bound_plot import root_bound_figure, root_bounds
+from octcore.plotting.published_plot import (
+    MEASURES,
+    published_data,
+    published_figure,
+    root_bound_figure,
+    root_bounds,
+)
 
 Cells = Mapping[str, str]
 COLUMNS = {

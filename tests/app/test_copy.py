@@ -270,7 +270,10 @@ def test_selected_rows_are_copied(
 ) -> None:
     """The task is done at once and in this process; what it is asked is what the form asks."""
 
-    def start_task(token: str, data: Any, task: str, settings: dict[str, Any], limit: float) -> str:
+    def start_task(
+        token: str, data: Any, task: str, settings: dict[str, Any], limit: float, key: Any
+    ) -> str:
+        jobs.followers()[key] = "task"
         found = select_rows(data, **settings)
         results["task"] = {
             "rows": found.rows.tolist(), "n_samples": found.n_samples,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -77,11 +76,6 @@ def left_out(run: Run) -> tuple[str, ...]:
 def task_settings(search: Mapping[str, Any], conditions: Conditions) -> dict[str, Any]:
     """Keywords of the task `alternatives`."""
     return {"search": dict(search), "conditions": asdict(conditions)}
-
-
-def key_of(settings: Mapping[str, Any]) -> str:
-    """Text that stands for a question."""
-    return json.dumps(dict(settings), sort_keys=True, default=str)
 
 
 def chosen_run(

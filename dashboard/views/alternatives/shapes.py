@@ -9,15 +9,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import session
-from dashboard.server import jobs
-from dashboard.views.alternatives.question import Conditions, key_of
+from dashboard.server.job_view import JobView
+from dashboard.views.alternatives.question import Conditions
+from dashboard.widgets import live
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 from octcore.selection.alternatives import ShapeLine
 
 TASK, TASK_SECONDS = "shapes", 400.0
-SECONDS_BETWEEN = 0.6
 TABLE_HEIGHT = 500
 LONGEST = 400
 
@@ -36,30 +35,17 @@ def draw(
     asked = asdict(conditions)
     del asked["attribute"]
     settings = {"search": dict(search), "conditions": asked}
-    key = (f"{TASK}:{key_of(settings)}", run_id)
-    task = jobs.followers().get(key)
-    if (message := jobs.failure(key)) != "":
-        st.warning(text.markdown(message, LONGEST), icon=":material/error:")
-        task = None
-    if task is None and st.button(
+    pressed = st.button(
         "Find the shapes and their thresholds", icon=":material/category:", key="alternatives_shape"
-    ):
-        task = jobs.once(key, session.token(), data, TASK, settings, TASK_SECONDS)
+    )
+    task = live.ask(TASK, run_id, data, settings, TASK_SECONDS, pressed)
     if task is not None:
-        is_final = jobs.task(task).is_final
-        st.fragment(_answer, run_every=None if is_final else SECONDS_BETWEEN)(task, is_final)
+        live.task(task, _answer, "Finding the shapes")
 
 
-def _answer(task: str, was_final: bool) -> None:
-    job = jobs.task(task)
-    if job.is_final and not was_final:
-        st.rerun()
+def _answer(job: JobView) -> None:
     if job.result is not None:
         _table(job.result["number"], [ShapeLine(**line) for line in job.result["lines"]])
-    elif not was_final:
-        st.caption(f":material/hourglass_top: {text.markdown(job.words)}")
-        if st.button("Stop", icon=":material/stop:", key="alternatives_shape_stop"):
-            jobs.stop(task)
 
 
 def _table(number: int, lines: list[ShapeLine]) -> None:

@@ -14,14 +14,13 @@ from dashboard import session
 from dashboard.server import jobs
 from dashboard.views.alternatives.question import chosen_run
 from dashboard.widgets import run_summary
-from dashboard.widgets.tree_component import show_tree
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.plotting.alternatives import points_words
-from octcore.plotting.difference import difference_data, mark
-from octcore.plotting.tree_view import component_data, tree_view_data
+from octcore.plotting.difference import difference_data
+from octcore.plotting.tree_view import tree_view_data
 from octcore.selection.alternatives import Alternative, Alternatives
 from octcore.selection.near_optimal_export import Rows, rules_table, timbertrek
 
@@ -288,7 +287,5 @@ def _tree(
         "near-optimal" if entry.loss else "proven optimal",
         not entry.loss,
     )
-    palette = session.palette()
     key = session.widget_key("alternative", context.task, number)
-    data = component_data(view, palette, run_summary.accent(palette), 0, key)
-    show_tree(mark(data, nodes), key, lambda _: None)
+    run_summary.still_tree(view, key, marked=nodes)

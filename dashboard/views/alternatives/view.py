@@ -14,12 +14,12 @@ from dashboard.views.alternatives import pictures, shapes, trees
 from dashboard.views.alternatives.question import (
     Conditions,
     columns_words,
-    key_of,
     left_out,
     search_settings,
     task_settings,
 )
 from dashboard.views.what_if.questions import rows_of
+from dashboard.widgets import live
 from dashboard.widgets.lazy_tabs import lazy_tabs
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
@@ -28,7 +28,6 @@ from octcore.selection.alternatives import Alternatives
 from octcore.solving.prepare import split_rows
 from octcore.solving.run import Run
 
-SECONDS_BETWEEN = 0.6
 AT_ONCE_SECONDS = 1.0
 """How long the page waits for an answer: most conditions take a fraction of that."""
 POINTS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -47,13 +46,10 @@ def draw(view: JobView, run: Run) -> None:
     conditions = _form(run, data)
     search = search_settings(run, data, conditions.tolerance)
     settings = task_settings(search, conditions)
-    task = _task(view.id, data, settings)
-    if task is None:
-        return
-    is_final = jobs.settled(task, AT_ONCE_SECONDS)
-    st.fragment(_answer, run_every=None if is_final else SECONDS_BETWEEN)(
-        view.id, task, data, search, conditions, is_final
-    )
+    task = live.ask(TASK, view.id, data, settings, TASK_SECONDS)
+    if task is not None:
+        draw = partial(_answer, view.id, data, search, conditions)
+        live.task(task, draw, "Counting the good trees", AT_ONCE_SECONDS)
 
 
 def _form(run: Run, data: Dataset) -> Conditions:
@@ -121,43 +117,13 @@ def _form(run: Run, data: Dataset) -> Conditions:
     )
 
 
-def _task(run_id: str, data: Dataset, settings: dict[str, Any]) -> str | None:
-    """The task that answers; started once for every question, whoever asks."""
-    key = (f"{TASK}:{key_of(settings)}", run_id)
-    if (message := jobs.failure(key)) and not _again(message):
-        return None
-    return jobs.once(key, session.token(), data, TASK, settings, TASK_SECONDS)
-
-
-def _again(message: str) -> bool:
-    st.warning(text.markdown(message, 400), icon=":material/error:")
-    return st.button("Count again", icon=":material/refresh:")
-
-
 def _answer(
-    run_id: str,
-    task: str,
-    data: Dataset,
-    search: dict[str, Any],
-    conditions: Conditions,
-    was_final: bool,
+    run_id: str, data: Dataset, search: dict[str, Any], conditions: Conditions, job: JobView
 ) -> None:
-    job = jobs.task(task)
-    if job.is_final and not was_final:
-        st.rerun()
-    if not was_final:
-        st.info(
-            f"Counting the good trees: {text.markdown(job.words)}",
-            icon=":material/hourglass_top:",
-        )
-        if st.button("Stop", icon=":material/stop_circle:", key="alternatives_stop"):
-            jobs.stop(task)
-        return
-    result = job.result
-    if result is None:
-        st.warning(text.markdown(job.message, 400))
-        return
-    record = cached.once_per_run(task, TASK, lambda: Alternatives.from_dict(result["alternatives"]))
+    task = job.id
+    record = cached.once_per_run(
+        task, TASK, lambda: Alternatives.from_dict((job.result or {})["alternatives"])
+    )
     train = split_rows(data, float(search["test_size"]), int(search["seed"]))[0]
     _headline(run_id, record, search)
     if not record.count:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import session
-from dashboard.widgets import chart
+from dashboard.widgets import chart, inputs
 from octcore.bench.profiles import parse_bench
 from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.plotting.profile_plot import COLUMNS, profile_data, profile_figure
-from octcore.plotting.published_plot import MEASURES, published_data, published_figure
-from octcore.plotting.root_bound_plot import root_bound_figure, root_bounds
+from octcore.plotting.published_plot import (
+    MEASURES,
+    published_data,
+    published_figure,
+    root_bound_figure,
+    root_bounds,
+)
 
 
 def draw() -> None:
@@ -29,7 +34,7 @@ def draw() -> None:
     try:
         record = profile_data(upload.getvalue(), by)
     except OctError as error:
-        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        inputs.say(error)
         return
     chart.show(
         profile_figure(record, session.palette()),

@@ -9,9 +9,15 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.views.compare.own_presets import LONGEST_NAME, OwnPresets
-from dashboard.views.compare.presets import CUSTOM, Preset, fitting_presets, start_order
-from dashboard.widgets import settings_form
+from dashboard.views.compare.presets import (
+    CUSTOM,
+    LONGEST_NAME,
+    OwnPresets,
+    Preset,
+    fitting_presets,
+    start_order,
+)
+from dashboard.widgets import inputs, settings_form
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.plotting import text
@@ -37,7 +43,7 @@ def draw(data: Dataset) -> None:
     own = own_presets().of(session.token())
     presets = {preset.title: preset for preset in (*fitting_presets(data), *own, FREE)}
     left, middle, right = st.columns([3, 1, 1])
-    chosen = session.take_offered_comparison()
+    chosen = session.take_offer(session.COMPARE)
     if chosen in presets:
         session.set_inputs({PRESET: chosen})
     title = left.selectbox(
@@ -87,7 +93,7 @@ def _keep(entrants: Sequence[Mapping[str, Any]], current: str) -> None:
         if st.form_submit_button("Save these settings", type="primary") and name.strip():
             common = ("time_limit", "test_size")
             kept = [{k: v for k, v in entry.items() if k not in common} for entry in entrants]
-            session.offer_comparison(own_presets().save(session.token(), name, kept))
+            session.offer(session.COMPARE, own_presets().save(session.token(), name, kept))
             st.rerun()
     if current and st.button("Forget this set", icon=":material/delete:", key="race_forget"):
         own_presets().delete(session.token(), current)
@@ -95,7 +101,7 @@ def _keep(entrants: Sequence[Mapping[str, Any]], current: str) -> None:
 
 
 def _cores_words(n_runs: int) -> str:
-    cores = jobs.cores()
+    cores = jobs.supervisor().cores
     if n_runs <= cores:
         return "All of them run side by side, each on a core of its own."
     return (
@@ -149,15 +155,7 @@ def _problems(entrants: Sequence[Mapping[str, Any]], data: Dataset) -> list[str]
 
 
 def start_race(data: Dataset, entrants: Sequence[Mapping[str, Any]]) -> None:
-    """Start all runs or none, and compare them from now on.
-
-    Parameters
-    ----------
-    data : Dataset
-        Rows for all.
-    entrants : sequence of mapping
-        Keywords of `octcore.solve`.
-    """
+    """Start all runs or none, and compare them from now on."""
     ids: dict[int, str] = {}
     try:
         for position in start_order(entrants):
@@ -165,7 +163,7 @@ def start_race(data: Dataset, entrants: Sequence[Mapping[str, Any]]) -> None:
     except OctError as error:
         for run_id in ids.values():
             jobs.stop(run_id)
-        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        inputs.say(error)
         return
     for run_id in reversed([ids[i] for i in range(len(entrants))]):
         session.look_at(run_id)

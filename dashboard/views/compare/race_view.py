@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import html
+import json
+import time
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import streamlit as st
 
-from dashboard import session
+from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.views.compare.race_entrants import entrants_of
-from dashboard.views.compare.race_live import race_chart
-from dashboard.views.compare.swatch import swatch
-from dashboard.widgets import chart, open_thresholds, run_summary
+from dashboard.views.compare.presets import flat_settings, short_labels
+from dashboard.widgets import chart, inputs, live, open_thresholds, run_summary
+from octcore.data.dataset import Dataset
+from octcore.encoding.base import Encoding
+from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.race import (
     Entrant,
     Race,
     Scale,
+    colour_of,
     known_optimum,
     race_data,
     race_figure,
     ran_together,
 )
+from octcore.solving.settings import Asked
+from octcore.tree.tree import Tree
 
-SECONDS_BETWEEN = 1.0
+SECONDS_BETWEEN, LIVE_WIDTH = 1.0, 1180
 SCALES: dict[str, Scale] = {
     "relative gap": "gap",
     "incumbent and bound": "objective",
@@ -33,36 +42,19 @@ SCALES: dict[str, Scale] = {
 
 
 def draw(views: Sequence[JobView]) -> None:
-    """Draw the race; polls only while a run goes on.
+    """Draw the race; polls only while a run goes on."""
+    ids = [view.id for view in views]
 
-    Parameters
-    ----------
-    views : sequence of JobView
-        The runs.
-    """
-    done = all(view.is_final for view in views)
-    ids = tuple(view.id for view in views)
-    st.fragment(_live, run_every=None if done else SECONDS_BETWEEN)(ids, done)
+    def now() -> list[JobView]:
+        return [view for key in ids if (view := jobs.view(key)) is not None]
+
+    live.until(lambda: live.all_final(now()), lambda: _race(now()), SECONDS_BETWEEN)
 
 
-def _live(ids: Sequence[str], was_done: bool) -> None:
-    views = [view for key in ids if (view := jobs.view(key)) is not None]
-    done = all(view.is_final for view in views)
-    if done and not was_done:
-        # One full run: it ends the polling and draws trees and tables below.
-        st.rerun()
-    picked = st.segmented_control(
-        "Scale",
-        list(SCALES),
-        default="relative gap",
-        required=True,
-        key="race_scale",
-        label_visibility="collapsed",
-        persist_state="session",
-    )
-    scale = SCALES[picked]
+def _race(views: Sequence[JobView]) -> None:
+    scale = SCALES[inputs.switch("Scale", list(SCALES), "race_scale")]
     entrants = entrants_of(views, scale == "accuracy")
-    _chart(race_data(entrants, scale), done)
+    _chart(race_data(entrants, scale), live.all_final(views))
     _words(entrants, scale)
     for place, view, entrant, index in zip(
         st.columns(len(views)), views, entrants, range(len(views)), strict=True
@@ -77,15 +69,11 @@ def _chart(race: Race, done: bool) -> None:
         st.info(words if done else "The lines start with the first tree and the first bound.")
         return
     words = f"{race.title} of {len(race.labels)} runs over {text.seconds(race.end)}"
+    figure = race_figure(race, session.palette())
     if done:
-        chart.show(race_figure(race, session.palette()), key=f"race_{race.scale}", alt=words)
+        chart.show(figure, key=f"race_{race.scale}", alt=words)
     else:
-        st.altair_chart(
-            race_chart(race, session.palette()),
-            width="stretch",
-            key=f"race_live_{race.scale}",
-            alt=words,
-        )
+        chart.live(figure, words, LIVE_WIDTH)
     if race.left_out:
         names = ", ".join(text.markdown(label) for label in race.left_out)
         st.caption(
@@ -122,27 +110,15 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
     else:
         first.metric("Best so far", text.number(last.incumbent if last else None))
         second.metric("Gap", text.gap(last.gap if last else None))
-    st.caption(f"{standing_words(view)} · {text.seconds(_seconds(view))}")
+    # On the clock of the chart: from the start of encoding.
+    seconds = view.elapsed if view.run is None else view.run.timings.get("total")
+    st.caption(f"{standing_words(view)} · {text.seconds(seconds)}")
     if view.run is not None:
         for sentence in view.run.certificate.sentences[:1]:
             st.caption(text.markdown(sentence[:1].upper() + sentence[1:], 300))
     if not view.is_final:
         open_thresholds.draw_live(view)
-    if not view.is_final and st.button(
-        "Stop",
-        key=session.widget_key("race_stop", view.id),
-        icon=":material/stop_circle:",
-        width="stretch",
-        disabled=view.state == "stopping",
-        help="Ends this run and keeps its best tree.",
-    ):
-        jobs.stop(view.id)
-        st.rerun()
-
-
-def _seconds(view: JobView) -> float | None:
-    """Seconds on the clock of the chart: from the start of encoding."""
-    return view.elapsed if view.run is None else view.run.timings.get("total")
+        live.stop(view, "Ends this run and keeps its best tree.", "stretch")
 
 
 def standing_words(view: JobView) -> str:
@@ -155,3 +131,112 @@ def standing_words(view: JobView) -> str:
         return text.markdown(view.error.message, 200)
     phases = {"build": "building the model", "compile": "compiling the model"}
     return text.markdown(phases.get(view.phase, view.phase) or view.state)
+
+
+COUNTS_FOR_THE_PROBLEM = ("encoding", "depth", "leaf_penalty", "split_weight", "alpha", "test_size")
+KEEP = 512
+
+
+def labels_of(views: Sequence[JobView]) -> tuple[str, ...]:
+    """Short names of solves by what differs, the data included."""
+    labels = short_labels([view.settings for view in views], _titles(views))
+    names = [data_name(view) for view in views]
+    if len(set(names)) == 1:
+        return labels
+    return tuple(f"{label} on {name}" for label, name in zip(labels, names, strict=True))
+
+
+def _titles(views: Sequence[JobView]) -> dict[int, str]:
+    """A tree that somebody kept is none that its formulation's search ended with."""
+    words = {"near-optimal": "Near-optimal tree"}
+    methods = {i: view.run.certificate.method for i, view in enumerate(views) if view.run}
+    return {i: words[method] for i, method in methods.items() if method in words}
+
+
+def data_name(view: JobView) -> str:
+    """Name of the data of a solve."""
+    if view.data is not None:
+        return view.data.name
+    settings = view.settings if view.run is None else view.run.settings
+    return str(dict(settings.get("data") or {}).get("name", "data"))
+
+
+def entrants_of(views: Sequence[JobView], with_accuracy: bool) -> tuple[Entrant, ...]:
+    """Turn solves into what the race chart draws.
+
+    Parameters
+    ----------
+    with_accuracy : bool
+        Route the rows through every incumbent, which only the accuracy scale needs.
+    """
+    return tuple(
+        Entrant(
+            label,
+            view.trace,
+            objective_words(view.settings),
+            problem_of(view),
+            run.objective
+            if (run := view.run) and run.is_optimal and run.certificate.proven
+            else None,
+            None if view.started is None else (view.started, view.finished or time.time()),
+            _accuracies(view) if with_accuracy else (),
+        )
+        for view, label in zip(views, labels_of(views), strict=True)
+    )
+
+
+def problem_of(view: JobView) -> str:
+    """Text that is equal for solves of the same problem, whatever the formulation.
+
+    Same rows, same encoded columns, same objective, depth and constraints: the optimum that one
+    proves is the optimum of the other.
+    """
+    flat = flat_settings(view.settings)
+    part = _rows(view)
+    if part is None:
+        return view.id
+    train, encoding = part
+    record: dict[str, Any] = {name: flat.get(name) for name in COUNTS_FOR_THE_PROBLEM}
+    record["objective"] = objective_words(view.settings)
+    record["constraints"] = Asked.of(view.settings).constraints
+    record["columns"] = list(encoding.names)
+    record["rows"] = cached.data_token(train)
+    return json.dumps(record, sort_keys=True, default=str)
+
+
+def _rows(view: JobView) -> tuple[Dataset, Encoding] | None:
+    if view.run is not None and view.run.train is not None:
+        return view.run.train, view.run.encoding
+    if view.data is None:
+        return None
+    return cached.training_part(view.data, view.settings)
+
+
+def _accuracies(view: JobView) -> tuple[float, ...]:
+    part = _rows(view)
+    trees = [event.tree for event in view.trace.incumbents if event.tree is not None]
+    if part is None:
+        return ()
+    return tuple(_accuracy(view.id, i, tree, *part) for i, tree in enumerate(trees))
+
+
+@st.cache_resource(max_entries=KEEP, show_spinner=False)
+def _accuracy(run_id: str, index: int, _tree: Tree, _train: Dataset, _encoding: Encoding) -> float:
+    predicted = _tree.predict_codes(_encoding.transform(_train.frame))
+    return float(np.mean(predicted == _train.y))
+
+
+MARKS = "●■▲◆"
+STYLES = ("solid", "dashed", "dotted", "double")
+"""Streamlit lets no SVG into its HTML, but borders come in these styles."""
+
+
+def swatch(index: int, label: str) -> None:
+    """Draw colour, dash and mark of the run at a position, and its name."""
+    colour, mark, style = colour_of(index), MARKS[index % 4], STYLES[index % 4]
+    line = f'<span style="width:.9rem;flex:none;border-top:3px {style} {colour}"></span>'
+    st.html(
+        '<div style="display:flex;align-items:center;gap:.15rem;font-weight:600;line-height:1.25">'
+        f'{line}<span style="color:{colour}" aria-hidden="true">{mark}</span>{line}'
+        f'<span style="margin-left:.45rem">{html.escape(text.printable(label, 80))}</span></div>'
+    )

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.views.compare.side_by_side import Finished
-from dashboard.widgets import chart
+from dashboard.widgets import chart, inputs, live
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError, SettingsError
 from octcore.plotting import text
@@ -19,21 +19,20 @@ SECONDS_BETWEEN = 1.0
 
 
 def draw(runs: Sequence[Finished]) -> None:
-    """Draw the accuracies, and a button that repeats all runs on further random splits.
-
-    Parameters
-    ----------
-    runs : sequence of Finished
-        The compared runs.
-    """
+    """Draw the accuracies, and a button that repeats all runs on further random splits."""
     ids = tuple(entry.id for entry in runs)
     plan = session.repeats(ids)
     if plan is None:
         _accuracies([[entry.run] for entry in runs], [entry.label for entry in runs])
         _offer(runs, ids)
         return
-    done = all(_is_done(key) for row in plan[1] for key in row)
-    st.fragment(_progress, run_every=None if done else SECONDS_BETWEEN)(runs, ids)
+    live.until(lambda: _are_done(ids), lambda: _progress(runs, ids), SECONDS_BETWEEN)
+
+
+def _are_done(ids: tuple[str, ...]) -> bool:
+    """Whether all repetitions have ended, or are not wanted any more."""
+    plan = session.repeats(ids)
+    return plan is None or all(_is_done(key) for row in plan[1] for key in row)
 
 
 def _is_done(run_id: str) -> bool:
@@ -67,9 +66,8 @@ def _offer(runs: Sequence[Finished], ids: tuple[str, ...]) -> None:
 def _progress(runs: Sequence[Finished], ids: tuple[str, ...]) -> None:
     plan = session.repeats(ids)
     if plan is None:
-        st.rerun()
+        return
     share, rows = plan
-    before = all(_is_done(key) for row in rows for key in row)
     rows = _submit_more(runs, ids, share, rows)
     keys = [key for row in rows for key in row]
     done = sum(_is_done(key) for key in keys)
@@ -81,8 +79,6 @@ def _progress(runs: Sequence[Finished], ids: tuple[str, ...]) -> None:
             _stop(ids, share, rows)
     _accuracies(groups, [entry.label for entry in runs])
     st.caption(f"Every mark is one split with {share:.0%} held out; the upright line is the mean.")
-    if done == len(keys) and not before:
-        st.rerun()
 
 
 def _submit_more(
@@ -101,7 +97,7 @@ def _submit_more(
     except SettingsError:
         pass  # The queue is full: the next look goes on from here.
     except OctError as error:
-        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        inputs.say(error)
     session.remember_repeats(ids, share, found)
     return tuple(tuple(row) for row in found)
 

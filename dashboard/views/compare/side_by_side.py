@@ -1,22 +1,25 @@
-"""Finished runs beside each other: what differs, trees, planes, features."""
+"""Finished runs beside each other: what differs, trees, planes, features; and their report."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
 from dashboard import session
-from dashboard.views.compare.swatch import swatch
+from dashboard.reports.compare_report import comparison_html
+from dashboard.server import jobs
+from dashboard.server.job_view import JobView
+from dashboard.views.compare.race_view import entrants_of, swatch
 from dashboard.views.compare.table import COVERS, Comparison, comparison_data
 from dashboard.views.explore import plane_panel
-from dashboard.widgets import chart, run_summary
+from dashboard.widgets import chart, inputs, run_summary
 from octcore.data.export import frame_to_csv
 from octcore.plotting import text
-from octcore.plotting.feature_usage import usage_data
-from octcore.plotting.heat_map_runs import heat_map_data, heat_map_figure
+from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
 from octcore.plotting.plane_axes import Places, make_axis, plane_columns
 from octcore.plotting.plane_plot import (
     PlaneRecord,
@@ -47,26 +50,17 @@ def differences(runs: Sequence[Finished]) -> None:
     everything = st.toggle("Show what is the same, too", key="compare_everything")
     frame = record.frame(only_differences=not everything)
     frame = frame[frame["fact"] != COVERS]
-    st.dataframe(
-        frame,
-        hide_index=True,
-        height="content",
-        key="compare_table",
-        alt=f"{len(frame)} facts about {len(runs)} runs",
-        column_config={"": st.column_config.TextColumn(width=70)},
+    alt, narrow = (
+        f"{len(frame)} facts about {len(runs)} runs",
+        st.column_config.TextColumn(width=70),
     )
+    chart.table(frame, "compare_table", alt, height="content", column_config={"": narrow})
     left, right = st.columns([4, 1], vertical_alignment="center")
     if not everything:
         left.caption(common_words(record))
-    right.download_button(
-        "Table as CSV",
-        data=lambda: frame_to_csv(record.frame(only_differences=False)),
-        file_name="comparison.csv",
-        key="compare_csv",
-        on_click="ignore",
-        icon=":material/download:",
-        width="stretch",
-    )
+    with right:
+        make = partial(frame_to_csv, record.frame(only_differences=False))
+        inputs.download("Table as CSV", "comparison.csv", make, "compare_csv")
 
 
 def common_words(record: Comparison) -> str:
@@ -101,13 +95,7 @@ def trees(runs: Sequence[Finished]) -> None:
 
 
 def same_trees(runs: Sequence[Finished]) -> list[list[Finished]]:
-    """Put runs together that found the same tree: the same questions with the same answers.
-
-    Parameters
-    ----------
-    runs : sequence of Finished
-        In the order of the comparison.
-    """
+    """Put runs together that found the same tree: the same questions with the same answers."""
     groups: dict[object, list[Finished]] = {}
     for entry in runs:
         tree = entry.run.tree
@@ -160,7 +148,7 @@ def planes(runs: Sequence[Finished]) -> None:
         with place():
             _heads(group, len(runs))
             chart.show(
-                plane_figure(record, palette, run_summary.accent(palette), equal_units=equal),
+                plane_figure(record, palette, equal_units=equal),
                 key=session.widget_key("compare_plane", entry.id),
                 alt=plane_panel.plane_words(record),
             )
@@ -244,3 +232,28 @@ def _in(column):
             yield
 
     return place
+
+
+def report_button(views: Sequence[JobView], runs: Sequence[Finished]) -> None:
+    """Draw the button of the report; `views` are all compared solves, `runs` those that ended."""
+    inputs.download(
+        "Report (HTML)",
+        "comparison.html",
+        lambda: _report(views, runs),
+        "compare_report",
+        help="One file that needs no network: race, differences, accuracy, trees, planes, proofs.",
+    )
+
+
+def _report(views: Sequence[JobView], runs: Sequence[Finished]) -> str:
+    share, rows = session.repeats(tuple(entry.id for entry in runs)) or (0.0, ())
+    repeats = [
+        [view.run for key in row if (view := jobs.view(key or None)) and view.run] for row in rows
+    ]
+    return comparison_html(
+        entrants_of(views, False),
+        [entry.run for entry in runs],
+        [entry.label for entry in runs],
+        repeats,
+        share,
+    )

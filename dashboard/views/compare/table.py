@@ -66,31 +66,20 @@ class Comparison:
 
 
 def comparison_data(runs: Sequence[Run], labels: Sequence[str]) -> Comparison:
-    """Collect settings, results, size and certificate of every run.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Finished.
-    labels : sequence of str
-        Their short names.
-    """
+    """Collect settings, results, size and certificate of every run."""
     facts = _settings_facts(runs)
     table = comparison_table(runs)
+    covers = ("; ".join(run.certificate.sentences) for run in runs)
     for part, name, column, show in RESULTS:
         if column in table:
             values = [None if pd.isna(v) else v for v in table[column]]
             facts.append(Fact(part, name, tuple(DASH if v is None else show(v) for v in values)))
     facts += [
         Fact("proof", "certificate", tuple(run.badge for run in runs)),
-        Fact("proof", COVERS, tuple(_statements(run) for run in runs)),
+        Fact("proof", COVERS, tuple(text.printable(words or DASH, 300) for words in covers)),
     ]
     facts = sorted(facts, key=lambda fact: PARTS.index(fact.part))
     return Comparison(tuple(labels), tuple(fact for fact in facts if set(fact.values) != {DASH}))
-
-
-def _statements(run: Run) -> str:
-    return text.printable("; ".join(run.certificate.sentences) or DASH, 300)
 
 
 Show = Callable[[Any], str]
@@ -116,17 +105,13 @@ def _settings_facts(runs: Sequence[Run]) -> list[Fact]:
     facts = [
         Fact("setting", "data", tuple(text.printable(d.get("name", DASH)) for d in data)),
         Fact("setting", "training rows", tuple(f"{run.n_train:,}" for run in runs)),
-        Fact("setting", "what is optimised", tuple(_objective(run) for run in runs)),
+        Fact("setting", "what is optimised", tuple(objective_words(run.settings) for run in runs)),
     ]
     names = dict.fromkeys(name for entry in flat for name in entry)
     for name in names:
         values = tuple(_setting(name, entry.get(name)) for entry in flat)
         facts.append(Fact("setting", WORDS.get(name, name.replace("_", " ")), values))
     return facts
-
-
-def _objective(run: Run) -> str:
-    return objective_words(run.settings)
 
 
 WORDS = {"test_size": "held out", "engine": "solver"}

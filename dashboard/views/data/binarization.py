@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.widgets import chart
+from dashboard.widgets import chart, inputs, live
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.plotting import text
@@ -29,31 +28,19 @@ from octcore.solving.prepare import split_rows
 
 TASK, TASK_SECONDS = "binarization", 900.0
 SECONDS_EACH = 20.0
-SECONDS_BETWEEN = 0.8
 TEST_SIZE, SEED = 0.25, 0
 SHOWN = ("objective", "test_accuracy", "seconds")
 NEIGHBOURS = ("QT-5", "QB-5")
 
 
 def draw(data: Dataset, column: str) -> None:
-    """Draw the form, and the answer as far as it is known.
-
-    Parameters
-    ----------
-    data : Dataset
-        Rows.
-    column : str
-        Raw column of the histogram.
-    """
+    """Draw the form, and the answer as far as it is known."""
     st.subheader("What do coarser thresholds cost?", anchor=False)
     if data.y is None:
         st.info("Choose the column to predict first, under Columns.")
         return
     settings, pressed = _form()
-    key = (f"{TASK}:{json.dumps(settings, sort_keys=True)}", cached.data_token(data))
-    if pressed:
-        jobs.start_task(session.token(), data, TASK, settings, TASK_SECONDS, key)
-    task = jobs.followers().get(key)
+    task = live.ask(TASK, cached.data_token(data), data, settings, TASK_SECONDS, pressed)
     if task is None:
         st.caption(
             "The optimal tree is proven on all thresholds, on class changes and on 2 to 20 parts "
@@ -61,10 +48,7 @@ def draw(data: Dataset, column: str) -> None:
             "long it takes."
         )
         return
-    is_final = jobs.task(task).is_final
-    st.fragment(_answer, run_every=None if is_final else SECONDS_BETWEEN)(
-        task, data, settings, column, is_final
-    )
+    live.task(task, partial(_answer, data, settings, column), "Comparing encodings")
 
 
 def _form() -> tuple[dict[str, Any], bool]:
@@ -103,17 +87,7 @@ def _form() -> tuple[dict[str, Any], bool]:
 def path_of(
     parts: Sequence[Mapping[str, Any]], name: str, settings: Mapping[str, Any]
 ) -> BinarizationPath:
-    """Put the points that a task has told so far into a path.
-
-    Parameters
-    ----------
-    parts : sequence of mapping
-        Of a `dashboard.server.job_view.JobView`.
-    name : str
-        Of the data.
-    settings : mapping
-        Of the task.
-    """
+    """Put the points that a task has told so far into a path."""
     known = {k: settings[k] for k in ("depth", "leaf_penalty", "test_size")}
     is_complete = bool(parts) and parts[-1]["done"] == parts[-1]["total"]
     points = [part["point"] for part in parts]
@@ -121,22 +95,13 @@ def path_of(
     return BinarizationPath.from_dict(record)
 
 
-def _answer(
-    task: str, data: Dataset, settings: Mapping[str, Any], column: str, was_final: bool
-) -> None:
-    job = jobs.task(task)
-    if job.is_final and not was_final:
-        st.rerun()
-    parts = job.parts
-    if not was_final:
-        _progress(job)
-    elif job.message:
-        st.warning(text.markdown(job.message, 400), icon=":material/error:")
-    if not parts:
-        return
-    path = path_of(parts, data.name, settings)
-    if was_final and not path.is_complete:
-        st.caption(f"Stopped after {len(parts)} of {parts[-1]['total']} encodings; these are kept.")
+def _answer(data: Dataset, settings: Mapping[str, Any], column: str, job: JobView) -> None:
+    done, total = (job.parts[-1][name] for name in ("done", "total"))
+    path = path_of(job.parts, data.name, settings)
+    if not job.is_final:
+        st.progress(done / total, f"{done} of {total} encodings")
+    elif not path.is_complete:
+        st.caption(f"Stopped after {done} of {total} encodings; these are kept.")
     left, right = st.columns([3, 2], gap="large")
     with left:
         _curves(path)
@@ -146,26 +111,9 @@ def _answer(
         _table(path)
 
 
-def _progress(job: JobView) -> None:
-    done, total = (job.parts[-1]["done"], job.parts[-1]["total"]) if job.parts else (0, 0)
-    words = f"{done} of {total} encodings" if total else "Starting"
-    st.progress(done / total if total else 0.0, f"{words}; {text.markdown(job.words, 200)}")
-    if st.button("Stop", icon=":material/stop_circle:", key="binarization_stop"):
-        jobs.stop(job.id)
-
-
 def _curves(path: BinarizationPath) -> None:
-    measure = st.segmented_control(
-        "Measure",
-        SHOWN,
-        default=SHOWN[0],
-        required=True,
-        format_func=lambda key: MEASURES[key],
-        key="binarization_measure",
-        persist_state="session",
-        label_visibility="collapsed",
-    )
-    record = binarization_data(path, measure or SHOWN[0])
+    measure = inputs.switch("Measure", SHOWN, "binarization_measure", MEASURES)
+    record = binarization_data(path, measure)
     chart.show(
         binarization_figure(record, session.palette()),
         key="binarization_curves",
@@ -194,10 +142,6 @@ def histogram_data(path: BinarizationPath, data: Dataset, column: str) -> Encodi
 
     Parameters
     ----------
-    path : BinarizationPath
-        As far as it is known.
-    data : Dataset
-        All rows.
     column : str
         Raw column; None is returned for one without numbers.
     """
@@ -208,8 +152,7 @@ def histogram_data(path: BinarizationPath, data: Dataset, column: str) -> Encodi
     record = encoding_plot_data(train, None, column)
     if record.levels:
         return None
-    token = cached.data_token(train)
-    fitted = {key: cached.encoding(train, token, key) for key in NEIGHBOURS}
+    fitted = {key: cached.encoding(train, key) for key in NEIGHBOURS}
     lines = [
         (key, thresholds_of(encoding, column))
         for key, encoding in fitted.items()
@@ -221,24 +164,21 @@ def histogram_data(path: BinarizationPath, data: Dataset, column: str) -> Encodi
 
 def _table(path: BinarizationPath) -> None:
     found = path.table()
-    shown = pd.DataFrame(
-        {
-            "encoding": [LEVELS.get(key, key) for key in found["encoding"]],
-            "price in points": [None if pd.isna(v) else 100 * v for v in found["price"]],
-            "held out": found["test_accuracy"].astype(float) * 100,
-            "training": found["accuracy"].astype(float) * 100,
-            "leaves": found["leaves"],
-            "columns": found["columns"],
-            "seconds": found["seconds"],
-            "proven": found["status"] == "optimal",
-        }
-    )
+    shown = {
+        "encoding": [LEVELS.get(key, key) for key in found["encoding"]],
+        "price in points": [None if pd.isna(v) else 100 * v for v in found["price"]],
+        "held out": found["test_accuracy"].astype(float) * 100,
+        "training": found["accuracy"].astype(float) * 100,
+        "leaves": found["leaves"],
+        "columns": found["columns"],
+        "seconds": found["seconds"],
+        "proven": found["status"] == "optimal",
+    }
     share = st.column_config.NumberColumn(format="%.1f %%")
-    st.dataframe(
+    chart.table(
         shown,
-        hide_index=True,
-        key="binarization_table",
-        alt=f"{len(shown)} encodings with price, accuracy and time",
+        "binarization_table",
+        f"{len(found)} encodings with price, accuracy and time",
         column_config={
             "price in points": st.column_config.NumberColumn(
                 format="%.2f",

@@ -119,7 +119,8 @@ def _order_changes(table: RawTable) -> dict[str, Any]:
         for c in data.columns
         if c.kind == "ordinal" and c.levels and all(isinstance(v, str) for v in c.levels)
     ]
-    for column, place in zip(ordinal[:MOST_ORDERS], _pairs(len(ordinal)), strict=False):
+    places = [place for _ in ordinal[::2] for place in st.columns(2)]
+    for column, place in zip(ordinal[:MOST_ORDERS], places, strict=False):
         before = " < ".join(map(str, column.levels))
         written = place.text_input(
             f"Order of {text.markdown(column.name, 40)}, smallest first",
@@ -133,10 +134,6 @@ def _order_changes(table: RawTable) -> dict[str, Any]:
             kind = "ordinal:" + "<".join(levels)
             return {"kinds": {**choice.kinds, column.name: kind}}
     return {}
-
-
-def _pairs(count: int) -> list[Any]:
-    return [place for _ in range(-(-count // 2)) for place in st.columns(2)]
 
 
 def column_table() -> pd.DataFrame:
@@ -167,11 +164,8 @@ def _say_what_was_left_out(
     rows: tuple[tuple[str, int], ...], columns: tuple[tuple[str, str], ...]
 ) -> None:
     for reason, number in rows:
-        st.caption(f"{text.count(number, 'row')} left out: {_reason(reason)}.")
+        why = text.markdown(reason.replace("_", " ").lower())
+        st.caption(f"{text.count(number, 'row')} left out: {why}.")
     own = [text.markdown(name) for name, reason in columns if reason != "USER"]
     if own:
         st.caption(f"Not usable as features and left out: {', '.join(own[:12])}.")
-
-
-def _reason(code: str) -> str:
-    return text.markdown(code.replace("_", " ").lower())

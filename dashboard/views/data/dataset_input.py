@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import session
+from dashboard.widgets import chart
 from octcore.data.findings import Finding
 from octcore.data.samples import list_samples, sample_info
 from octcore.plotting import text
@@ -85,9 +86,7 @@ def preview() -> None:
     if data.y is not None:
         labels = [str(data.classes[k]) for k in data.y[:PREVIEW_ROWS]]
         shown.insert(0, _free_name(f"→ {data.target_name}", shown), labels)
-    st.dataframe(
-        shown, hide_index=True, height=320, key="preview", alt="The first rows of the table"
-    )
+    chart.table(shown, "preview", "The first rows of the table", height=320)
     if data.n_samples > PREVIEW_ROWS:
         st.caption(f"The first {PREVIEW_ROWS} of {text.count(data.n_samples, 'row')}.")
 

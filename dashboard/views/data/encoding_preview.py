@@ -37,7 +37,7 @@ def draw() -> None:
         "cuts between neighbours of different class.",
         accept_new_options=True,
     )
-    fitted = cached.encoding(data, cached.data_token(data), key or "QT-5")
+    fitted = cached.encoding(data, key or "QT-5")
     if isinstance(fitted, str):
         st.warning(text.markdown(fitted, 300))
     record = encoding_plot_data(data, None if isinstance(fitted, str) else fitted, column)

@@ -6,8 +6,8 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server import jobs
-from dashboard.views.compare.race_entrants import problem_of
-from dashboard.widgets import chart
+from dashboard.views.compare.race_view import problem_of
+from dashboard.widgets import chart, inputs
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
@@ -19,7 +19,8 @@ SAME = 1e-6
 
 def draw(run_id: str, run: Run) -> None:
     """Draw gap or incumbent and bound over time, and where the time went."""
-    absolute = scale_switch()
+    scales = ["relative gap (log)", "incumbent and bound"]
+    absolute = inputs.switch("Scale", scales, "gap_scale") == scales[1]
     optimum, by = known_optimum(run_id, run)
     record = convergence_data(
         run.trace, "gap", objective_words(run.settings), optimum, run.is_optimal
@@ -61,8 +62,6 @@ def known_optimum(run_id: str, run: Run) -> tuple[float | None, str]:
     ----------
     run_id : str
         The run; its own proof comes first, then those of the other runs of this session.
-    run : Run
-        Finished.
     """
     if run.is_optimal and run.certificate.proven:
         return run.objective, ""
@@ -89,17 +88,3 @@ def optimum_words(run: Run, optimum: float) -> str:
     if missing <= SAME * max(1.0, abs(optimum)):
         return f"The tree is optimal ({optimum:.6g}) although this run did not prove it"
     return f"The true optimum is {optimum:.6g}, the tree of this run has {run.objective:.6g}"
-
-
-def scale_switch() -> bool:
-    """Draw the switch between the scales; returns whether absolute values are wanted."""
-    chosen = st.segmented_control(
-        "Scale",
-        ["relative gap (log)", "incumbent and bound"],
-        default="relative gap (log)",
-        required=True,
-        key=session.widget_key("gap_scale"),
-        persist_state="session",
-        label_visibility="collapsed",
-    )
-    return chosen == "incumbent and bound"

@@ -17,21 +17,7 @@ STEPS_ACROSS = 40
 def draw(
     data: Dataset, name: str, value: Any, key: str, on_change: Callable[[], None] | None = None
 ) -> Any:
-    """Draw the input; returns the value, typed as in the data.
-
-    Parameters
-    ----------
-    data : Dataset
-        Training rows; they give levels and range.
-    name : str
-        Raw column.
-    value : object
-        First value.
-    key : str
-        Key of the widget.
-    on_change : callable or None
-        Called before the rerun that a change causes.
-    """
+    """Draw the input; returns the value, typed as in the data."""
     column = data.column(name)
     label = text.markdown(name, 40)
     if column.kind == "numeric":

@@ -7,9 +7,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.widgets import chart, open_thresholds, run_summary
+from dashboard.widgets import chart, open_thresholds
 from octcore.plotting import text
-from octcore.plotting.cut_tree import cut_tree_figure
 from octcore.plotting.plane_plot import PlaneRecord, default_axes, plane_data, plane_figure
 from octcore.plotting.replay import (
     CutPicture,
@@ -17,6 +16,7 @@ from octcore.plotting.replay import (
     counts_figure,
     cut_counts,
     cut_pictures,
+    cut_tree_figure,
     family_words,
     points_only,
 )
@@ -62,14 +62,10 @@ def _cuts(run_id: str, run: SolvedRun, pictures: tuple[CutPicture, ...]) -> None
         if chosen is None:
             st.caption("This run kept no pictures of its cuts, only their numbers.")
             return
-        st.markdown(
-            f"**{_capital(family_words(chosen.family))}.** {text.markdown(chosen.words, 600)}"
-        )
+        family = family_words(chosen.family)
+        family = family[0].upper() + family[1:]
+        st.markdown(f"**{family}.** {text.markdown(chosen.words, 600)}")
         _picture(run_id, run, chosen)
-
-
-def _capital(words: str) -> str:
-    return words[0].upper() + words[1:]
 
 
 def _choose(run_id: str, pictures: tuple[CutPicture, ...]) -> CutPicture | None:
@@ -86,28 +82,24 @@ def _choose(run_id: str, pictures: tuple[CutPicture, ...]) -> CutPicture | None:
 
 def _picture(run_id: str, run: SolvedRun, chosen: CutPicture) -> None:
     palette = session.palette()
-    accent = run_summary.accent(palette)
     key = session.widget_key("cut_picture", run_id)
     if chosen.nodes:
         depth = run.depth
-        figure = cut_tree_figure(chosen, depth, palette, accent)
+        figure = cut_tree_figure(chosen, depth, palette)
         chart.show(figure, key=key, alt=f"Tree of depth {depth} with the cut marked")
         return
     if not chosen.right:
-        st.dataframe(
-            alike_rows(chosen, run.train),
-            hide_index=True,
-            key=session.widget_key("cut_rows", run_id),
-            alt="Rows that look the same, with the columns in which they differ",
-        )
+        alt = "Rows that look the same, with the columns in which they differ"
+        rows = alike_rows(chosen, run.train)
+        chart.table(rows, session.widget_key("cut_rows", run_id), alt)
         st.caption("≠ marks the split set: only a split on it can part these rows.")
     axes = default_axes(run.tree, run.encoding, run.train)
     if axes is None:
         return
     record = points_only(plane_data(run.tree, run.encoding, run.train, *axes))
-    figure = plane_figure(record, palette, accent)
-    _mark(figure, record, chosen.left, "circle-open", accent, "one side")
-    _mark(figure, record, chosen.right, "square-open", accent, "other side")
+    figure = plane_figure(record, palette)
+    _mark(figure, record, chosen.left, "circle-open", palette.accent, "one side")
+    _mark(figure, record, chosen.right, "square-open", palette.accent, "other side")
     chart.show(figure, key=key, alt="Plane with the rows that the cut speaks of marked")
 
 

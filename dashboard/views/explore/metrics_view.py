@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.solve import result
 from dashboard.widgets import chart, run_summary, verification
-from dashboard.widgets.tree_component import show_tree
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.confusion import confusion_data, confusion_figure
-from octcore.plotting.tree_view import component_data
 from octcore.solving.run import Run, SolvedRun
 from octcore.tasks import ASK
-from octcore.tree.wording import Rule, rules
+from octcore.tree.wording import rules
 
 COSTS_OF = {
     "training rows": ("mean_cost", "referred"),
@@ -63,10 +60,8 @@ def greedy(run_id: str, run: SolvedRun) -> None:
     result.beside_greedy(run_id, run)
     found = cached.greedy_baseline(run_id, run, result.ON_NUMBERS)
     if not isinstance(found, str):
-        palette = session.palette()
-        view = run_summary.tree_view(found)
-        data = component_data(view, palette, run_summary.accent(palette), 0, run_id)
-        show_tree(data, session.widget_key("cart_tree", run_id), lambda _: None)
+        key = session.widget_key("cart_tree", run_id)
+        run_summary.still_tree(run_summary.tree_view(found), key, run_id)
 
 
 def rules_table(run: SolvedRun) -> None:
@@ -79,25 +74,13 @@ def rules_table(run: SolvedRun) -> None:
             "if": text.words(" and ".join(rule.conditions)) or "always",
             "then": str(rule.label),
             "rows": rule.n_samples,
-            "right": "–" if rule.label == ASK else text.percent(_share(rule)),
+            "right": "–"
+            if rule.label == ASK or not rule.n_samples
+            else text.percent(rule.right / rule.n_samples),
         }
         for rule in found
     ]
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        key="rules",
-        column_config={"if": st.column_config.TextColumn(width="large")},
-        alt="Leaves as rules",
-    )
-
-
-def _share(rule: Rule) -> float | None:
-    return rule.right / rule.n_samples if rule.n_samples else None
-
-
-def _words(setting: str) -> str:
-    return setting.replace("_", " ")
+    chart.table(rows, "rules", "Leaves as rules", wide="if")
 
 
 def model_card(run_id: str, run: Run) -> None:
@@ -127,12 +110,7 @@ def model_card(run_id: str, run: Run) -> None:
         other = {k: v for k, v in run.settings.items() if not isinstance(v, dict)} | asked
         table = [
             *numbers.items(),
-            *((_words(k), str(v)) for k, v in other.items() if v is not None),
+            *((k.replace("_", " "), str(v)) for k, v in other.items() if v is not None),
         ]
-        st.dataframe(
-            pd.DataFrame(table, columns=["", "value"]),
-            hide_index=True,
-            height=420,
-            key="model_card",
-            alt="Size, bounds and settings of the run",
-        )
+        alt = "Size, bounds and settings of the run"
+        chart.table(table, "model_card", alt, ("", "value"), height=420)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.explore import split_actions
+from dashboard.widgets import chart, inputs
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
 from octcore.plotting import text
@@ -37,25 +38,14 @@ def draw(run_id: str, run: SolvedRun) -> None:
         )
     split_actions.draw(run_id, run, node)
     draw_shares(run_id, run, node)
-    st.dataframe(
-        frame.head(ROWS_SHOWN),
-        hide_index=True,
-        height=220,
-        key=session.widget_key("rows", run_id, node),
-        alt=f"Training rows at node {node}",
-    )
+    key = session.widget_key("rows", run_id, node)
+    chart.table(frame.head(ROWS_SHOWN), key, f"Training rows at node {node}", height=220)
     left, right = st.columns([3, 1], vertical_alignment="center")
     if len(frame) > ROWS_SHOWN:
         left.caption(f"The first {ROWS_SHOWN} rows; errors come first.")
-    right.download_button(
-        "Rows as CSV",
-        data=lambda: frame_to_csv(frame),
-        file_name=f"node-{node}.csv",
-        mime="text/csv",
-        key=session.widget_key("save_rows", run_id, node),
-        on_click="ignore",
-        width="stretch",
-    )
+    with right:
+        key = session.widget_key("save_rows", run_id, node)
+        inputs.download("Rows as CSV", f"node-{node}.csv", lambda: frame_to_csv(frame), key)
 
 
 def draw_shares(run_id: str, run: SolvedRun, node: int) -> None:
@@ -73,13 +63,9 @@ def draw_shares(run_id: str, run: SolvedRun, node: int) -> None:
     if run.test is not None:
         columns["held out"] = [s.test for s in shares]
         columns["share of held-out rows"] = [_percent(s.test_share) for s in shares]
-    st.dataframe(
-        pd.DataFrame(columns),
-        hide_index=True,
-        key=session.widget_key("shares", run_id),
-        column_config={name: SHARE for name in columns if "share" in name},
-        alt=f"Rows of every class at node {node}",
-    )
+    key, alt = session.widget_key("shares", run_id), f"Rows of every class at node {node}"
+    bars = {name: SHARE for name in columns if "share" in name}
+    chart.table(columns, key, alt, column_config=bars)
 
 
 def _percent(share: float | None) -> float | None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.explore import input_of_column
-from dashboard.widgets import chart, run_summary
+from dashboard.widgets import chart
 from octcore.plotting import text
 from octcore.plotting.plane_axes import Places, make_axis, plane_columns
 from octcore.plotting.plane_plot import (
@@ -28,12 +28,6 @@ def draw(run_id: str, run: SolvedRun, axes: tuple[str, str], replayed: Tree | No
 
     Parameters
     ----------
-    run_id : str
-        The run.
-    run : Run
-        With tree and training rows.
-    axes : (str, str)
-        Columns to begin with.
     replayed : Tree or None
         An earlier tree of the solve, drawn in place of the last one.
     """
@@ -64,7 +58,6 @@ def draw(run_id: str, run: SolvedRun, axes: tuple[str, str], replayed: Tree | No
     figure = plane_figure(
         record,
         palette,
-        run_summary.accent(palette),
         selected,
         all_margins,
         _place_of_row(run_id, record),
@@ -180,15 +173,7 @@ def plane_words(record: PlaneRecord) -> str:
 
 
 def band_words(record: PlaneRecord, node: int) -> str:
-    """Say so where the margin of a node has no line in the picture; empty otherwise.
-
-    Parameters
-    ----------
-    record : PlaneRecord
-        What is drawn.
-    node : int
-        The selected node.
-    """
+    """Say so where the margin of a node has no line in the picture; empty otherwise."""
     lines = record.lines.get(node)
     if lines is None or lines.kind == "none" or lines.low or lines.high:
         return ""

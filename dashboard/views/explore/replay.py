@@ -10,12 +10,10 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.views.explore import convergence
 from dashboard.widgets import chart, run_summary
-from dashboard.widgets.tree_component import show_tree
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.replay import Frame, replay_data
-from octcore.plotting.tree_view import component_data
 from octcore.solving.run import Run, SolvedRun
 from octcore.tree.tree import Tree
 
@@ -131,9 +129,8 @@ def main_tree(run_id: str, run: SolvedRun, frame: Frame) -> None:
         f"replay tree {position}",
         lambda: run_summary.view_of(frame.tree, run.encoding, train, words, proven),
     )
-    palette = session.palette()
-    data = component_data(view, palette, run_summary.accent(palette), 0, f"replay:{run_id}")
-    show_tree(data, session.widget_key("replay_tree", run_id), lambda _: None)
+    key = session.widget_key("replay_tree", run_id)
+    run_summary.still_tree(view, key, f"replay:{run_id}")
 
 
 def _gap(run_id: str, run: Run, frame: Frame) -> None:
@@ -141,9 +138,9 @@ def _gap(run_id: str, run: Run, frame: Frame) -> None:
     objective = get_formulation(run.formulation).info.objective
     record = convergence_data(run.trace, "gap", objective, optimum, run.is_optimal)
     absolute = not any(gap is not None for gap in record.gap)
-    figure = convergence_figure(record, session.palette(), absolute, at=frame.seconds)
+    palette, at = session.palette(), frame.seconds
     chart.show(
-        figure.update_layout(height=GAP_HEIGHT),
+        convergence_figure(record, palette, absolute, at, GAP_HEIGHT),
         key=session.widget_key("replay_gap", run_id),
         alt=f"Convergence with a line at {text.seconds(frame.seconds)}; gap there "
         f"{text.gap(frame.gap)}",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.explore import input_of_column, node_panel
-from dashboard.widgets import run_summary
+from dashboard.widgets import chart, run_summary
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 from octcore.plotting.row_path import (
@@ -56,20 +55,10 @@ def draw(run_id: str, run: SolvedRun) -> None:
 
 
 def _steps(run_id: str, path: RowPath) -> None:
-    table = pd.DataFrame(
-        [
-            (step.node, step.question, step.value, "yes" if step.is_yes else "no")
-            for step in path.steps
-        ],
-        columns=["node", "question", "this row", "answer"],
-    )
-    st.dataframe(
-        table,
-        hide_index=True,
-        key=session.widget_key("steps", run_id),
-        column_config={"question": st.column_config.TextColumn(width="large")},
-        alt="Questions on the way of the row and its answers",
-    )
+    steps = [(s.node, s.question, s.value, "yes" if s.is_yes else "no") for s in path.steps]
+    columns = ("node", "question", "this row", "answer")
+    alt = "Questions on the way of the row and its answers"
+    chart.table(steps, session.widget_key("steps", run_id), alt, columns, wide="question")
 
 
 def _truth(run: Run, row: ChosenRow, path: RowPath) -> str:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.explore import node_panel
+from dashboard.widgets import chart, inputs
 from octcore.data.export import frame_to_csv
 from octcore.data.reading import read_table
 from octcore.errors import OctError
@@ -39,7 +40,7 @@ def draw(run_id: str, run: SolvedRun) -> None:
         table = read_table(upload.getvalue(), file_name=upload.name)
         scored = score(model, table.frame(), counts, skip_incomplete=True)
     except OctError as error:
-        st.error(text.markdown(error.message, 500), icon=":material/error:")
+        inputs.say(error, 500)
         return
     _show(run_id, scored, upload.name)
 
@@ -72,27 +73,19 @@ def _show(run_id: str, scored: Scored, file_name: str) -> None:
     table = scored.table()
     columns = [*table.columns[-3:], *table.columns[:-3]]
     sure = columns[1]
-    st.dataframe(
+    chart.table(
         table.head(ROWS_SHOWN)[columns].assign(**{sure: 100 * table[sure].head(ROWS_SHOWN)}),
-        hide_index=True,
+        session.widget_key("scored", run_id),
+        "Rows of the file with prediction, confidence and leaf",
         height=320,
-        key=session.widget_key("scored", run_id),
         column_config={sure: node_panel.SHARE},
-        alt="Rows of the file with prediction, confidence and leaf",
     )
     left, right = st.columns([3, 1], vertical_alignment="center")
     if len(table) > ROWS_SHOWN:
         left.caption(f"The first {ROWS_SHOWN} of {len(table):,} rows; the download has all.")
-    right.download_button(
-        "Scored rows as CSV",
-        data=lambda: frame_to_csv(table),
-        file_name=f"scored-{_stem(file_name)}.csv",
-        mime="text/csv",
-        key=session.widget_key("save_scored", run_id),
-        on_click="ignore",
-        width="stretch",
-        icon=":material/download:",
-    )
+    with right:
+        name, key = f"scored-{_stem(file_name)}.csv", session.widget_key("save_scored", run_id)
+        inputs.download("Scored rows as CSV", name, lambda: frame_to_csv(table), key)
 
 
 def _stem(file_name: str) -> str:

@@ -51,14 +51,6 @@ def moved_accuracy(
 
     Parameters
     ----------
-    tree, encoding : Tree, Encoding
-        The tree and the encoding of its columns.
-    data : Dataset
-        Rows with a target.
-    node : int
-        Whose split is moved.
-    cut : Cut
-        Its threshold.
     *values : float
         New thresholds, in raw units; there is one share for each.
     """
@@ -81,17 +73,7 @@ def moved_accuracy(
 
 
 def draw(run_id: str, run: SolvedRun, node: int) -> None:
-    """Draw what can be done at a node.
-
-    Parameters
-    ----------
-    run_id : str
-        The run.
-    run : SolvedRun
-        With a tree.
-    node : int
-        The selected node.
-    """
+    """Draw what can be done at a node."""
     if node in run.tree.labels:
         _why(run, node)
         return

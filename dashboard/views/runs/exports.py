@@ -12,6 +12,7 @@ from dashboard.reports.run_report import report_html
 from dashboard.server import jobs
 from dashboard.views.explore.node_panel import node_rows
 from dashboard.views.solve.result import ON_NUMBERS
+from dashboard.widgets import inputs
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
 from octcore.solving.report import export_tree
@@ -20,27 +21,20 @@ from octcore.solving.run import Run, SolvedRun
 
 def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
     """Draw one button for every form, so many in a row; files are made when they are asked for."""
-    forms: tuple[tuple[str, str, str, Callable[[], str]], ...] = (
-        ("Report (HTML)", "report.html", "text/html", lambda: _report(run_id, name, run)),
-        ("Rows (CSV)", "rows.csv", "text/csv", lambda: frame_to_csv(node_rows(run, run.train, 1))),
-        ("Everything (JSON)", "run.json", "application/json", lambda: _json(run_id, run)),
-        ("Tree (SVG)", "tree.svg", "image/svg+xml", lambda: export_tree(run, "svg")),
-        ("Tree (DOT)", "tree.dot", "text/vnd.graphviz", lambda: export_tree(run, "dot")),
-        ("Tree (text)", "tree.txt", "text/plain", lambda: export_tree(run, "txt")),
-        ("Trace (JSON lines)", "trace.jsonl", "application/json", run.trace.to_json_lines),
+    forms: tuple[tuple[str, str, Callable[[], str]], ...] = (
+        ("Report (HTML)", "report.html", lambda: _report(run_id, name, run)),
+        ("Rows (CSV)", "rows.csv", lambda: frame_to_csv(node_rows(run, run.train, 1))),
+        ("Everything (JSON)", "run.json", lambda: _json(run_id, run)),
+        ("Tree (SVG)", "tree.svg", lambda: export_tree(run, "svg")),
+        ("Tree (DOT)", "tree.dot", lambda: export_tree(run, "dot")),
+        ("Tree (text)", "tree.txt", lambda: export_tree(run, "txt")),
+        ("Trace (JSON lines)", "trace.jsonl", run.trace.to_json_lines),
     )
     places = st.columns(across)
-    for position, (label, file_name, mime, make) in enumerate(forms):
-        places[position % across].download_button(
-            label,
-            data=make,
-            file_name=file_name,
-            mime=mime,
-            key=session.widget_key("export", file_name, run_id),
-            on_click="ignore",
-            width="stretch",
-            icon=":material/download:",
-        )
+    for position, (label, file_name, make) in enumerate(forms):
+        with places[position % across]:
+            key = session.widget_key("export", file_name, run_id)
+            inputs.download(label, file_name, make, key)
     st.caption(
         "The report is one file that needs no network: what the tree does in words, the tree, a "
         "questionnaire, and the proof folded below. The CSV has every training row with its "
@@ -50,14 +44,13 @@ def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
 
 def report_button(run_id: str, name: str, run: SolvedRun) -> None:
     """Draw the button for the report alone."""
-    st.download_button(
+    inputs.download(
         "Report for others",
-        data=lambda: _report(run_id, name, run),
-        file_name="report.html",
-        mime="text/html",
-        key=session.widget_key("report", run_id),
-        on_click="ignore",
+        "report.html",
+        lambda: _report(run_id, name, run),
+        session.widget_key("report", run_id),
         icon=":material/description:",
+        width="content",
         help="One file in plain words, with a questionnaire that sorts a new row. It needs no "
         "network.",
     )

@@ -52,8 +52,6 @@ class Line:
 
     Parameters
     ----------
-    name : str
-        Of the run, or what the runs have in common.
     entries : tuple of Entry
         Newest first.
     """
@@ -134,13 +132,7 @@ def history_frame(lines: Sequence[Line]) -> pd.DataFrame:
 
 
 def differences(entries: Sequence[Entry]) -> list[str]:
-    """Say for every run what of its settings the others do not share.
-
-    Parameters
-    ----------
-    entries : sequence of Entry
-        Runs of one list.
-    """
+    """Say for every run what of its settings the others do not share."""
     found = [setting_words(entry.settings) for entry in entries]
     shared = set(found[0]).intersection(*map(set, found)) if len(found) > 1 else set()
     return [", ".join(word for word in words if word not in shared) for words in found]

@@ -12,7 +12,7 @@ from dashboard.server.history import Entry
 from dashboard.server.supervisor import Supervisor
 from dashboard.views.runs import exports
 from dashboard.views.runs.history_table import name_of, state_words, when
-from dashboard.widgets import data_thread, run_summary
+from dashboard.widgets import data_thread, inputs, run_summary
 from octcore.errors import OctError
 from octcore.plotting import text
 
@@ -20,13 +20,7 @@ EXPLORE_PAGE, COMPARE_PAGE, SOLVE_PAGE = "pages/explore.py", "pages/compare.py",
 
 
 def draw(selected: Sequence[Entry]) -> None:
-    """Draw the selected runs: one with its tree, several with what they can do together.
-
-    Parameters
-    ----------
-    selected : sequence of Entry
-        At least one.
-    """
+    """Draw the selected runs: one with its tree, several with what they can do together."""
     if len(selected) == 1:
         _one(selected[0])
     else:
@@ -93,7 +87,7 @@ def _rename(entry: Entry) -> None:
             try:
                 jobs.supervisor().rename(entry.id, name.strip())
             except OctError as error:
-                st.error(text.markdown(error.message, 400))
+                inputs.say(error)
             else:
                 st.rerun()
 
@@ -140,9 +134,9 @@ def _named(entry: Entry) -> bool:
 def _delete(entries: Sequence[Entry]) -> None:
     for entry in entries:
         try:
-            jobs.delete(entry.id)
+            jobs.supervisor().delete(entry.id)
         except OctError as error:
-            st.error(text.markdown(error.message, 400))
+            inputs.say(error)
         else:
             session.forget_run(entry.id)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import streamlit as st
@@ -11,8 +10,7 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.widgets import chart, run_summary
-from dashboard.widgets.tree_component import show_tree
+from dashboard.widgets import chart, live, run_summary
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 from octcore.plotting.penalty_path import (
@@ -22,12 +20,11 @@ from octcore.plotting.penalty_path import (
     penalty_path_figure,
     winners_figure,
 )
-from octcore.plotting.tree_view import component_data, tree_view_data
+from octcore.plotting.tree_view import tree_view_data
 from octcore.selection.penalty_path import PenaltyPath
 from octcore.solving.prepare import split_rows
 from octcore.solving.settings import Asked
 
-SECONDS_BETWEEN = 0.8
 TIME_LIMIT = 120.0
 GRACE_SECONDS = 20.0
 """The worker ends itself at its time limit; this much later it is ended."""
@@ -45,26 +42,26 @@ CHART = "path_chart"
 def draw(data: Dataset) -> None:
     """Draw settings and result."""
     settings, encodings, pressed = _form(data)
-    keys = {name: _key(data, {**settings, "encoding": name}) for name in encodings}
-    if pressed:
-        for name, key in keys.items():
-            asked = {**settings, "encoding": ENCODINGS[name]}
-            jobs.once(key, session.token(), data, TASK, asked, TIME_LIMIT + GRACE_SECONDS)
-    found = {name: task for name, key in keys.items() if (task := jobs.followers().get(key))}
-    if len(found) < len(keys) or not found:
+    found: dict[str, str] = {}
+    for name in encodings:
+        asked, seconds = {**settings, "encoding": ENCODINGS[name]}, TIME_LIMIT + GRACE_SECONDS
+        if task := live.ask(TASK, cached.data_token(data), data, asked, seconds, pressed):
+            found[name] = task
+    if len(found) < len(encodings) or not found:
         st.info(
             "Press **Compute**: every number of leaves gets its optimal tree, and you see what "
             "another leaf buys."
         )
         return
-    is_live = any(not jobs.task(task).is_final for task in found.values())
-    st.fragment(_live if is_live else _result, run_every=SECONDS_BETWEEN if is_live else None)(
-        data, settings, found
-    )
 
+    def draw() -> None:
+        searches = {name: jobs.task(task) for name, task in found.items()}
+        if live.all_final(searches.values()):
+            _result(data, settings, searches)
+        else:
+            _waiting(searches.values())
 
-def _key(data: Dataset, settings: Mapping[str, Any]) -> tuple[str, str]:
-    return f"{TASK}:{json.dumps(dict(settings), sort_keys=True)}", cached.data_token(data)
+    live.until(lambda: live.all_final(map(jobs.task, found.values())), draw)
 
 
 def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
@@ -114,10 +111,7 @@ def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
     return settings, list(encodings), pressed
 
 
-def _live(data: Dataset, settings: Mapping[str, Any], tasks: Mapping[str, str]) -> None:
-    searches = [jobs.task(task) for task in tasks.values()]
-    if all(search.is_final for search in searches):
-        st.rerun()
+def _waiting(searches: Collection[JobView]) -> None:
     longest = max(search.elapsed for search in searches)
     waiting = max(search.position for search in searches)
     queued = f"; the last one waits at place {waiting} of the queue" if waiting else ""
@@ -136,8 +130,7 @@ def _path(search: JobView) -> PenaltyPath:
     return cached.once_per_run(search.id, TASK, lambda: PenaltyPath.from_dict(record["path"]))
 
 
-def _result(data: Dataset, settings: Mapping[str, Any], tasks: Mapping[str, str]) -> None:
-    searches = {name: jobs.task(task) for name, task in tasks.items()}
+def _result(data: Dataset, settings: Mapping[str, Any], searches: Mapping[str, JobView]) -> None:
     for name, search in searches.items():
         if search.message:
             st.warning(f"{text.markdown(name)}: {text.markdown(search.message, 400)}")
@@ -166,15 +159,12 @@ def _result(data: Dataset, settings: Mapping[str, Any], tasks: Mapping[str, str]
             key="path_winners",
             alt="Leaves of the optimal tree against the leaf penalty, steps at the breakpoints",
         )
+        spent = (f"{text.markdown(n)} in {text.seconds(p.seconds)}" for n, p in paths.items())
         st.caption(
             "Filled points win for some leaf penalty, open ones never do. "
-            f"Every tree is proven optimal for its size; {_seconds_words(paths)}."
+            f"Every tree is proven optimal for its size; {', '.join(spent)}."
         )
     _chosen(data, settings, paths[selected[0]], record, selected)
-
-
-def _seconds_words(paths: Mapping[str, PenaltyPath]) -> str:
-    return ", ".join(f"{text.markdown(n)} in {text.seconds(p.seconds)}" for n, p in paths.items())
 
 
 def _clicked() -> None:
@@ -235,8 +225,4 @@ def _chosen(
         f"proven optimal with {text.count(leaves, 'leaf')}",
         True,
     )
-    palette = session.palette()
-    key = session.widget_key("path_step", label, leaves)
-    show_tree(
-        component_data(view, palette, run_summary.accent(palette), 0, key), key, lambda _: None
-    )
+    run_summary.still_tree(view, session.widget_key("path_step", label, leaves))

@@ -45,8 +45,6 @@ class Step:
 
     Parameters
     ----------
-    label, icon : str
-        Words and symbol of the button.
     page : str
         Page to open; empty for a solve.
     settings : mapping or None
@@ -115,8 +113,6 @@ def after(run: Run, greedy: Run | None) -> Advice:
 
     Parameters
     ----------
-    run : Run
-        With a tree.
     greedy : Run or None
         CART on the numbers themselves at the same depth, as far as there is one.
     """
@@ -280,8 +276,6 @@ def gain_words(run: Run, numbers: Run) -> str:
 
     Parameters
     ----------
-    run : Run
-        With a tree.
     numbers : Run
         CART on the numbers at the same depth.
     """
@@ -311,17 +305,7 @@ def gain_words(run: Run, numbers: Run) -> str:
 
 
 def before(data: Dataset, settings: Mapping[str, Any], n_columns: int) -> Advice | None:
-    """Warn of a solve that cannot close in its limit, and name the better choice.
-
-    Parameters
-    ----------
-    data : Dataset
-        All rows.
-    settings : mapping
-        Keywords of `octcore.solve`.
-    n_columns : int
-        Encoded columns.
-    """
+    """Warn of a solve that cannot close in its limit, and name the better choice."""
     asked = Asked.of(settings)
     info = asked.info
     depth, limit = asked.depth, asked.time_limit

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server import jobs
+from dashboard.server.families import Family
 from dashboard.server.job_view import JobView
+from dashboard.widgets import chart, live
 from octcore.plotting import text
-
-SECONDS_BETWEEN = 1.0
 
 
 def draw(view: JobView) -> None:
@@ -27,35 +26,23 @@ def draw(view: JobView) -> None:
             words += "." if held is None else f", on the held-out rows for {text.percent(held)}."
         st.info(words, icon=":material/filter_alt:")
     else:
-        views = [jobs.view(run) for run in family.runs]
-        done = all(v is None or v.is_final for v in views)
-        st.fragment(_family, run_every=None if done else SECONDS_BETWEEN)(view.id, done)
+        live.until(
+            lambda: live.all_final(map(jobs.view, family.runs)), lambda: _family(view.id, family)
+        )
 
 
-def _family(run_id: str, was_done: bool) -> None:
-    family = jobs.family(run_id)
-    if family is None:
-        return
+def _family(run_id: str, family: Family) -> None:
     views = [view for run in family.runs if (view := jobs.view(run)) is not None]
-    done = all(view.is_final for view in views)
-    if done and not was_done:
-        st.rerun()
+    done = live.all_final(views)
     labels = [text.printable(label, 40) for label in family.train.classes]
     st.markdown(f"**One tree for each of {len(labels)} classes**")
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "class": labels[: len(views)],
-                "state": [_state(view) for view in views],
-                "accuracy": [None if v.run is None else text.percent(v.run.accuracy)
-                             for v in views],
-                "gap": ["–" if v.run is None else text.gap(v.run.gap) for v in views],
-            }
-        ),
-        hide_index=True,
-        key=session.widget_key("family", family.runs[0]),
-        alt="The trees of all classes",
-    )  # fmt: skip
+    rows = {
+        "class": labels[: len(views)],
+        "state": [_state(view) for view in views],
+        "accuracy": [v.run and text.percent(v.run.accuracy) for v in views],
+        "gap": ["–" if v.run is None else text.gap(v.run.gap) for v in views],
+    }
+    chart.table(rows, session.widget_key("family", family.runs[0]), "The trees of all classes")
     runs = [view.solved for view in views if view.solved is not None]
     if len(runs) == len(family.runs) and done:
         train, test = cached.once_per_run(run_id, "together", lambda: family.accuracy(runs))

@@ -10,37 +10,43 @@ from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.solve import family_view, result
-from dashboard.views.solve.live_gap import live_chart
-from dashboard.widgets import data_thread, open_thresholds, run_summary
+from dashboard.widgets import chart, data_thread, inputs, live, open_thresholds, run_summary
 from octcore.formulations.base import objective_words
 from octcore.plotting import text
-from octcore.plotting.gap_plot import convergence_data
+from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.solving.settings import Asked
 
 SECONDS_BETWEEN, QUICK_BETWEEN = 1.0, 0.25
 FIRST_LOOK, LOOK_SECONDS = 0.6, 0.02
 """So long after its start a solve is waited for before anything is drawn; pause between looks."""
+LIVE_HEIGHT, LIVE_WIDTH = 260, 680
 QUICK_UNTIL = 3.0
 """Most first trees are proven before that many seconds, and nobody wants to wait for the redraw."""
 
 
 def draw(run_id: str | None) -> None:
-    """Draw the run that the session looks at; polls only while it goes on.
-
-    Parameters
-    ----------
-    run_id : str or None
-        The run, None when there is none yet.
-    """
+    """Draw the run that the session looks at; polls only while it goes on."""
     view = _soon(run_id)
     if view is None:
         _nothing_yet(run_id)
         return
     data_thread.strip(view)
     family_view.draw(view)
-    is_quick = view.elapsed < QUICK_UNTIL
-    pace = QUICK_BETWEEN if is_quick else SECONDS_BETWEEN
-    st.fragment(_live, run_every=None if view.is_final else pace)(view.id, view.is_final, is_quick)
+    key, is_quick = view.id, view.elapsed < QUICK_UNTIL
+
+    def is_over() -> bool:
+        now = jobs.view(key)
+        return now is None or now.is_final
+
+    def is_slow() -> bool:
+        """Whether this has ended, or goes on so long that it is looked at less often."""
+        now = jobs.view(key)
+        return is_over() or (now is not None and now.elapsed >= QUICK_UNTIL)
+
+    if is_quick and not is_over():
+        live.until(is_slow, lambda: _live(key), QUICK_BETWEEN)
+    else:
+        live.until(is_over, lambda: _live(key), SECONDS_BETWEEN)
 
 
 def _soon(run_id: str | None) -> JobView | None:
@@ -71,34 +77,17 @@ def _nothing_yet(run_id: str | None) -> None:
         )
 
 
-def _live(run_id: str, was_final: bool, was_quick: bool) -> None:
+def _live(run_id: str) -> None:
     view = jobs.view(run_id)
-    if view is None:
-        st.rerun()
-        return
-    if not was_final and (view.is_final or (was_quick and view.elapsed >= QUICK_UNTIL)):
-        # One full run: it ends the polling, or slows it down, and opens what needs a finished run.
-        st.rerun()
-    if view.is_final:
-        _finished(view)
-    else:
-        _running(view)
+    if view is not None:
+        (_finished if view.is_final else _running)(view)
 
 
 def _running(view: JobView) -> None:
     left, right = st.columns([3, 1], vertical_alignment="center")
     left.subheader(text.markdown(view.title, 90), anchor=False)
-    if right.button(
-        "Stop",
-        key=session.widget_key("stop", view.id),
-        icon=":material/stop_circle:",
-        width="stretch",
-        disabled=view.state == "stopping",
-        help="Ends the solve and keeps the best tree so far.",
-    ):
-        jobs.stop(view.id)
-        # Not of the fragment alone: pressed while the page is redrawn, the button is part of that.
-        st.rerun()
+    with right:
+        live.stop(view, "Ends the solve and keeps the best tree so far.", "stretch")
     limit = Asked.of(view.settings).time_limit
     st.progress(
         min(1.0, max(0.0, view.elapsed) / limit),
@@ -140,7 +129,7 @@ def _incumbent_tree(view: JobView) -> None:
     found = view.trace.incumbents
     if not found or found[-1].tree is None or view.data is None:
         return
-    part = cached.training_part(view.data, cached.data_token(view.data), view.settings)
+    part = cached.training_part(view.data, view.settings)
     if part is None:
         return
     words = f"best so far, found by {found[-1].source}; not proven"
@@ -151,29 +140,20 @@ def _incumbent_tree(view: JobView) -> None:
 
 
 def _chart(view: JobView) -> None:
-    absolute = (
-        st.segmented_control(
-            "Chart",
-            ["gap", "incumbent and bound"],
-            default="gap",
-            required=True,
-            key=session.widget_key("live_scale"),
-            label_visibility="collapsed",
-            persist_state="session",
-        )
-        != "gap"
-    )
+    absolute = inputs.switch("Chart", ["gap", "incumbent and bound"], "live_scale") != "gap"
     objective = objective_words(view.settings)
-    record = convergence_data(view.trace, "gap", objective)
+    closed = view.run is not None and view.run.is_optimal
+    record = convergence_data(view.trace, "gap", objective, closed=closed)
     if not any(g is not None for g in record.gap):
         st.caption("The chart starts with the first tree and the first bound.")
         return
-    st.altair_chart(
-        live_chart([record], session.palette(), absolute, 0.0 if view.is_final else view.elapsed),
-        width="stretch",
-        key=session.widget_key("live", view.id),
-        alt="Relative gap over time" if not absolute else "Incumbent and bound over time",
-    )
+    words = "Incumbent and bound over time" if absolute else "Relative gap over time"
+    record = record if view.is_final else record.until(view.elapsed)
+    figure = convergence_figure(record, session.palette(), absolute, height=LIVE_HEIGHT)
+    if view.is_final:
+        chart.show(figure, key=session.widget_key("live", view.id), alt=words)
+    else:
+        chart.live(figure, words, LIVE_WIDTH)
 
 
 def _finished(view: JobView) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
 from dashboard.server.job_view import JobView
 from dashboard.views.solve import advice, refer_view
 from dashboard.views.solve.advice import Step
-from dashboard.widgets import run_summary, start, verification
+from dashboard.widgets import chart, run_summary, start, verification
 from octcore.plotting import text
 from octcore.solving.run import SolvedRun
 from octcore.tree import metrics
@@ -22,16 +21,12 @@ ON_NUMBERS = "raw"
 """Columns of numbers as they are, texts as 0/1 columns: what CART is usually given."""
 
 
-def draw(view: JobView, run: SolvedRun, chart: Callable[[], None]) -> None:
+def draw(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
     """Draw a finished run that has a tree.
 
     Parameters
     ----------
-    view : JobView
-        The solve.
-    run : Run
-        Its result.
-    chart : callable
+    curve : callable
         Draws how incumbent and bound met.
     """
     run_summary.headline(run)
@@ -43,21 +38,13 @@ def draw(view: JobView, run: SolvedRun, chart: Callable[[], None]) -> None:
 
     def more() -> None:
         verification.draw(view.id, run, with_words=False)
-        chart()
+        curve()
 
     run_summary.proof(run, more)
 
 
 def what_now(run_id: str, found: advice.Advice) -> None:
-    """Draw what can be done next: a sentence and its buttons, the best first.
-
-    Parameters
-    ----------
-    run_id : str
-        Part of the keys.
-    found : Advice
-        From `advice.after`.
-    """
+    """Draw what can be done next: a sentence and its buttons, the best first."""
     steps = [step for step in found.steps if not step.page or (PAGES / step.page).exists()]
     st.markdown(f"**What now?** {text.markdown(found.sentence, 400)}")
     with st.container(horizontal=True, gap="small"):
@@ -96,12 +83,7 @@ def beside_greedy(run_id: str, run: SolvedRun) -> None:
         if not isinstance(same, str):
             columns["CART on the same 0/1 features"] = facts(same, run)
     st.markdown(f"**CART beside it** {text.markdown(advice.gain_words(run, numbers), 300)}")
-    st.dataframe(
-        pd.DataFrame(columns),
-        hide_index=True,
-        key=session.widget_key("greedy", run_id),
-        alt="This tree beside CART",
-    )
+    chart.table(columns, session.widget_key("greedy", run_id), "This tree beside CART")
     st.caption(
         "CART grows its tree split by split on the numbers themselves, to the same depth and at "
         "the same price of a leaf."
@@ -117,8 +99,6 @@ def facts(run: SolvedRun, rows_of: SolvedRun) -> list[str]:
 
     Parameters
     ----------
-    run : Run
-        With a tree.
     rows_of : Run
         Run whose held-out rows count.
     """

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard import session
+from dashboard import cached, session
 from dashboard.server import families, jobs
+from dashboard.server.job_view import JobView
+from dashboard.widgets import inputs, live
 from dashboard.widgets.parameter_form import help_of, label_of
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
@@ -28,7 +30,6 @@ from octcore.solving.settings import (
     Asked,
 )
 
-SECONDS_BETWEEN = 1.0
 SELECT_SECONDS = 300.0
 ONE, EVERY = "one class against the rest", "one tree for every class"
 
@@ -84,10 +85,6 @@ def draw(info: FormulationInfo, data: Dataset, settings: Mapping[str, Any]) -> R
 
     Parameters
     ----------
-    info : FormulationInfo
-        The formulation.
-    data : Dataset
-        The current data.
     settings : mapping
         Keywords of `octcore.solve`: a selection uses the depth, and what is held out.
     """
@@ -145,19 +142,15 @@ def _selection(data: Dataset, settings: Mapping[str, Any]) -> Rows:
         given = Asked.of(settings)
         depth, seed = given.depth, given.seed
         train, *_ = split_rows(data, given.test_size, seed)
-        purpose = ("select", jobs.data_token(train), rule, depth, seed)
-        task = session.side_run(*purpose)
-        if right.button("Select", key="select_start", icon=":material/play_arrow:",
-                        width="stretch"):  # fmt: skip
-            wanted = {"rule": rule, "depth": depth, "seed": seed, "time_limit": SELECT_SECONDS}
-            task = jobs.start_task(session.token(), train, families.SELECT_TASK, wanted,
-                                   1.2 * SELECT_SECONDS)  # fmt: skip
-            if task is not None:
-                session.remember_side_run(task, *purpose)
+        pressed = right.button(
+            "Select", key="select_start", icon=":material/play_arrow:", width="stretch"
+        )
+        wanted = {"rule": rule, "depth": depth, "seed": seed, "time_limit": SELECT_SECONDS}
+        about, seconds = cached.data_token(train), 1.2 * SELECT_SECONDS
+        task = live.ask(families.SELECT_TASK, about, train, wanted, seconds, pressed)
         if task is None:
             return Rows(data, data)
-        final = jobs.task(task).is_final
-        st.fragment(_selecting, run_every=None if final else SECONDS_BETWEEN)(task, final)
+        live.task(task, _selected, "Selecting rows")
         result = jobs.task(task).result
         if result is None:
             return Rows(data, data)
@@ -171,10 +164,7 @@ def _selection(data: Dataset, settings: Mapping[str, Any]) -> Rows:
     return Rows(train.subset(rows), data, asked, float(result["seconds"]))
 
 
-def _selecting(task: str, was_final: bool) -> None:
-    job = jobs.task(task)
-    if job.is_final and not was_final:
-        st.rerun()
+def _selected(job: JobView) -> None:
     result = job.result
     if result is not None:
         share = 100 * len(result["rows"]) / result["n_samples"]
@@ -182,13 +172,6 @@ def _selecting(task: str, was_final: bool) -> None:
             f"**{len(result['rows']):,} of {result['n_samples']:,} rows** ({share:.2g} %) in "
             f"{text.count(result['clusters'], 'cluster')}, {text.seconds(result['seconds'])}."
         )
-        return
-    if job.message:
-        st.warning(text.markdown(job.message, 400))
-    if not job.is_final:
-        st.caption(f":material/hourglass_top: {text.markdown(job.words, 120)}")
-        if st.button("Stop", key=f"select_stop:{task}", icon=":material/stop_circle:"):
-            jobs.stop(task)
 
 
 def start(rows: Rows, settings: dict[str, Any]) -> bool:
@@ -202,7 +185,7 @@ def start(rows: Rows, settings: dict[str, Any]) -> bool:
             if rows.is_selected:
                 jobs.keep_family([run], rows.whole, settings, rows.data.n_samples)
     except OctError as error:
-        st.error(text.markdown(error.message, 500), icon=":material/error:")
+        inputs.say(error, 500)
         return False
     session.look_at(run)
     return True

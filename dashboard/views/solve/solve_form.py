@@ -31,18 +31,13 @@ AUTO = settings_form.AUTO
 def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
     """Draw the form.
 
-    Parameters
-    ----------
-    data : Dataset
-        The current data: features and classes for the constraints.
-
     Returns
     -------
     tuple of dict, container and Rows
         Keywords of `octcore.solve`, defaults left out; the place for the button, near the top so
         that it is seen without scrolling; and the rows to solve.
     """
-    _fill_in(session.take_offered_settings(), data)
+    _fill_in(session.take_offer(session.SOLVE), data)
     info = settings_form.formulation_input(FORMULATION)
     st.caption(f"{text.markdown(info.summary, 600)}")
     first, second = st.columns(2)
@@ -110,20 +105,12 @@ def _solver(info: FormulationInfo) -> dict[str, Any]:
 
 
 def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
-    """Draw the estimate of the model and the button; returns whether it was pressed.
-
-    Parameters
-    ----------
-    data : Dataset
-        Rows to solve.
-    settings : mapping
-        From `draw`.
-    """
+    """Draw the estimate of the model and the button; returns whether it was pressed."""
     if data.y is None or not target_choice.is_ready():
         st.warning("Say on the Data page first what is predicted.")
         st.page_link("pages/data.py", label="Choose it", icon=":material/table:")
         return False
-    estimate = cached.size_estimate(data, cached.data_token(data), settings)
+    estimate = cached.size_estimate(data, settings)
     refused = isinstance(estimate, str)
     pressed = st.button(
         "Find the optimal tree",
@@ -147,7 +134,7 @@ def _caution(data: Dataset, settings: Mapping[str, Any]) -> None:
     asked = Asked.of(settings)
     info, key = asked.info, asked.encoding
     key = info.default_encoding if key == AUTO else key
-    fitted = cached.encoding(data, cached.data_token(data), key)
+    fitted = cached.encoding(data, key)
     if isinstance(fitted, str):
         return
     found = advice.before(data, settings, len(fitted.columns))
@@ -156,7 +143,7 @@ def _caution(data: Dataset, settings: Mapping[str, Any]) -> None:
     st.warning(text.markdown(found.sentence, 400), icon=":material/hourglass_bottom:")
     for step in found.steps:
         if st.button(step.label, key=f"instead:{step.label}", icon=step.icon, width="stretch"):
-            session.offer_settings(step.settings or {})
+            session.offer(session.SOLVE, step.settings or {})
             st.rerun()
 
 

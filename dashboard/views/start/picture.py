@@ -7,6 +7,7 @@ from html import escape
 import streamlit as st
 
 from dashboard import session
+from dashboard.reports.charts import marker
 from octcore.plotting.palette import Palette
 
 ALT = "Points of three classes, cut by a tree of two questions"
@@ -34,8 +35,7 @@ def picture(palette: Palette) -> str:
         'stroke-dasharray="7 5" fill="none"/>',
     ]
     for k, places in enumerate(POINTS):
-        fill = palette.class_colour(k)
-        parts += [_marker(k, x, y, fill, palette.outline) for x, y in places]
+        parts += [_mark(k, x, y, palette) for x, y in places]
     parts += [
         f'<path d="M330,62L292,140M330,62L384,140M384,172L348,250M384,172L424,250" '
         f'stroke="{palette.muted}" stroke-width="4" fill="none"/>',
@@ -44,9 +44,9 @@ def picture(palette: Palette) -> str:
         _box(286, 156, "", palette.class_colour(0), palette),
         _box(348, 266, "", palette.class_colour(2), palette),
         _box(424, 266, "", palette.class_colour(1), palette),
-        _marker(0, 286, 156, palette.class_colour(0), palette.outline),
-        _marker(2, 348, 266, palette.class_colour(2), palette.outline),
-        _marker(1, 424, 266, palette.class_colour(1), palette.outline),
+        _mark(0, 286, 156, palette),
+        _mark(2, 348, 266, palette),
+        _mark(1, 424, 266, palette),
         f'<text x="14" y="250" font-size="17" font-weight="600" fill="{palette.optimum}">'
         "✓ proven: no tree</text>"
         f'<text x="14" y="274" font-size="17" font-weight="600" fill="{palette.optimum}">'
@@ -60,13 +60,9 @@ def picture(palette: Palette) -> str:
     )
 
 
-def _marker(k: int, x: int, y: int, fill: str, outline: str) -> str:
-    style = f'fill="{fill}" stroke="{outline}" stroke-width="1"'
-    if k == 0:
-        return f'<circle cx="{x}" cy="{y}" r="7" {style}/>'
-    if k == 1:
-        return f'<rect x="{x - 6}" y="{y - 6}" width="12" height="12" {style}/>'
-    return f'<path d="M{x},{y - 8}L{x + 8},{y + 6}H{x - 8}Z" {style}/>'
+def _mark(k: int, x: int, y: int, palette: Palette) -> str:
+    look = {"symbol": palette.class_marker(k), "size": 14, "color": palette.class_colour(k)}
+    return marker((x, y), look | {"line": {"color": palette.outline}})
 
 
 def _box(x: int, y: int, words: str, border: str, palette: Palette) -> str:

@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping
 
 import streamlit as st
+from streamlit.components.v2 import component
 
 from dashboard import session
 from dashboard.teaching import lessons
 from dashboard.teaching.lessons import DRAWN, Lesson
-from dashboard.views.teach.full_screen import full_screen_button
+from dashboard.widgets import inputs
 from octcore.data.synthetic import list_generators
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
@@ -123,15 +124,11 @@ def _share(lesson: Lesson) -> None:
     st.markdown("**This lesson as a link**")
     st.code(lessons.link(lesson, st.context.url or ""), language=None, wrap_lines=True)
     st.caption("It holds the recipe, not the result: it gives the same points anywhere.")
-    st.download_button(
+    inputs.download(
         "Save as a file",
-        json.dumps(lessons.to_dict(lesson), indent=1) + "\n",
-        file_name=f"lesson-{lesson.key}.json",
-        mime="application/json",
-        icon=":material/download:",
-        on_click="ignore",
-        width="stretch",
-        key="lesson_save",
+        f"lesson-{lesson.key}.json",
+        lambda: json.dumps(lessons.to_dict(lesson), indent=1) + "\n",
+        "lesson_save",
     )
     upload = st.file_uploader(
         "Open a lesson file",
@@ -143,7 +140,7 @@ def _share(lesson: Lesson) -> None:
     try:
         opened = lessons.read_lesson(upload.getvalue())
     except OctError as error:
-        st.error(text.markdown(error.message, 500), icon=":material/error:")
+        inputs.say(error, 500)
         return
     session.open_lesson(opened)
     keep(opened)
@@ -213,3 +210,32 @@ def turn_pages(lesson: Lesson, step: str) -> None:
     if places[4].button("Leave", width="stretch", key="leave"):
         del st.query_params[PRESENT]
         st.rerun()
+
+
+HTML = '<button type="button" title="The whole screen; Esc ends it">Full screen</button>'
+CSS = """
+button {
+  font: inherit; width: 100%; min-height: 40px; padding: 4px 12px; cursor: pointer;
+  font-family: var(--st-font, sans-serif); color: var(--st-text-color);
+  background: var(--st-background-color); border: 1px solid var(--st-border-color, #8884);
+  border-radius: 8px;
+}
+button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+"""
+SCRIPT = """
+export default function ({ parentElement }) {
+  const button = parentElement.querySelector("button");
+  button.hidden = !document.fullscreenEnabled;
+  button.onclick = () => document.fullscreenElement
+    ? document.exitFullscreen()
+    : document.documentElement.requestFullscreen().catch(() => { button.hidden = true; });
+}
+"""
+
+_mount = component("octcore_full_screen", html=HTML, css=CSS, js=SCRIPT)
+
+
+def full_screen_button() -> None:
+    """Draw the button."""
+    _mount(key="full_screen")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
+from functools import partial
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard import cached, session
-from dashboard.server import jobs
+from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import lesson_plane
 from dashboard.teaching.lessons import Lesson
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import trees as lesson_trees
-from dashboard.widgets import chart, run_summary
+from dashboard.widgets import chart, inputs, live
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.formulations.base import of_common_objective
@@ -25,7 +25,6 @@ from octcore.plotting.plane_plot import plane_figure
 from octcore.selection.alternatives import Alternatives
 
 TASK, TASK_SECONDS = "alternatives", 60.0
-SECONDS_BETWEEN = 0.6
 POINTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0)
 FIRST_POINTS = 1.0
 FAINTEST, LEVELS = 0.15, 5
@@ -45,50 +44,29 @@ def draw(lesson: Lesson) -> None:
     try:
         data = lessons.lesson_data(lesson)
     except OctError as error:
-        st.error(text.markdown(error.message, 300), icon=":material/error:")
+        inputs.say(error, 300)
         return
-    task = _task(lesson, data, points / 100)
-    if task is None:
-        return
-    is_final = jobs.task(task).is_final
-    st.fragment(_answer, run_every=None if is_final else SECONDS_BETWEEN)(
-        lesson, task, data, points, is_final
-    )
-
-
-def _task(lesson: Lesson, data: Dataset, tolerance: float) -> str | None:
-    """The task that counts; started once for the same points and question."""
+    tolerance = points / 100
     solve = lessons.solve_settings(lesson, of_common_objective()[0].key)
     search = {k: solve[k] for k in ("encoding", "depth", "params", "time_limit")}
     settings = {
         "search": search | {"tolerance": tolerance},
         "conditions": {"tolerance": tolerance},
     }
-    key = (f"fan:{json.dumps(settings, sort_keys=True)}", cached.data_token(data))
-    if message := jobs.failure(key):
-        st.warning(text.markdown(message, 400), icon=":material/error:")
-        if not st.button("Count again", icon=":material/refresh:", key="good_trees_again"):
-            return None
-    return jobs.once(key, session.token(), data, TASK, settings, TASK_SECONDS)
+    task = live.ask(TASK, cached.data_token(data), data, settings, TASK_SECONDS)
+    if task is not None:
+        live.task(task, partial(_answer, data, points), "Counting the good trees")
 
 
-def _answer(lesson: Lesson, task: str, data: Dataset, points: float, was_final: bool) -> None:
-    job = jobs.task(task)
-    if job.is_final and not was_final:
-        st.rerun()
-    result = job.result
-    if result is None:
-        st.info(
-            f"Counting the good trees: {text.markdown(job.words, 200)}",
-            icon=":material/hourglass_top:",
-        )
-        return
-    record = cached.once_per_run(task, TASK, lambda: Alternatives.from_dict(result["alternatives"]))
+def _answer(data: Dataset, points: float, job: JobView) -> None:
+    record = cached.once_per_run(
+        job.id, TASK, lambda: Alternatives.from_dict((job.result or {})["alternatives"])
+    )
     left, right = st.columns([6, 5], gap="large")
     with left:
         palette = session.palette()
         figure = cached.once_per_run(
-            task, f"fan {palette.name}", lambda: fan_figure(record, data, palette)
+            job.id, f"fan {palette.name}", lambda: fan_figure(record, data, palette)
         )
         shown = go.Figure(figure)
         lesson_trees.enlarge(shown, lesson_bar.plane_height())
@@ -126,39 +104,25 @@ def _words(record: Alternatives, points: float) -> None:
 
 
 def fan_figure(record: Alternatives, data: Dataset, palette: Palette) -> go.Figure:
-    """Draw the best tree, and over it the boundaries of all good trees, faint.
-
-    Parameters
-    ----------
-    record : Alternatives
-        The good trees, the best first.
-    data : Dataset
-        Points of the lesson.
-    palette : Palette
-        Colours.
-    """
+    """Draw the best tree, and over it the boundaries of all good trees, faint."""
     best = lesson_plane(record.trees[0].tree, record.encoding, data)
-    figure = plane_figure(best, palette, run_summary.accent(palette))
+    figure = plane_figure(best, palette)
     counts = Counter(
         (start, end)
         for good in record.trees
         for lines in lesson_plane(good.tree, record.encoding, data).lines.values()
         for start, end in lines.line
     )
+    levels = {s: int((n / len(record.trees)) ** 0.5 * LEVELS) for s, n in counts.items()}
     for k in range(LEVELS):
-        own = [s for s, n in counts.items() if _level(n / len(record.trees)) == k]
+        own = [s for s, level in levels.items() if min(LEVELS - 1, level) == k]
         figure.add_scatter(
             x=[v for (a, b) in own for v in (a[0], b[0], None)],
             y=[v for (a, b) in own for v in (a[1], b[1], None)],
             mode="lines",
             name="boundaries",
             opacity=FAINTEST + (1 - FAINTEST) * k / (LEVELS - 1),
-            line={"color": run_summary.accent(palette), "width": 2},
+            line={"color": palette.accent, "width": 2},
             hoverinfo="skip",
         )
     return figure
-
-
-def _level(share: float) -> int:
-    """How strong a boundary is drawn that this share of the trees has."""
-    return min(LEVELS - 1, int(share**0.5 * LEVELS))

@@ -12,7 +12,7 @@ from dashboard.teaching.drawing import lesson_plane
 from dashboard.teaching.lessons import Lesson
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import trees as lesson_trees
-from dashboard.widgets import chart, run_summary
+from dashboard.widgets import chart, inputs, live
 from octcore.data.dataset import Dataset
 from octcore.encoding import fit_encoding
 from octcore.errors import OctError
@@ -31,7 +31,7 @@ def draw(lesson: Lesson) -> None:
     try:
         data = lessons.lesson_data(lesson)
     except OctError as error:
-        st.error(text.markdown(error.message, 300), icon=":material/error:")
+        inputs.say(error, 300)
         return
     left, right = st.columns(2, gap="medium")
     with right:
@@ -40,10 +40,7 @@ def draw(lesson: Lesson) -> None:
     tree = guessed_tree(data, cuts)
     with left:
         encoding = fit_encoding("raw", data)
-        palette = session.palette()
-        figure = plane_figure(
-            lesson_plane(tree, encoding, data), palette, run_summary.accent(palette)
-        )
+        figure = plane_figure(lesson_plane(tree, encoding, data), session.palette())
         lesson_trees.enlarge(figure, lesson_bar.plane_height())
         chart.show(figure, key="guess_plane", alt="Plane with the cuts that you chose")
     with right:
@@ -72,8 +69,6 @@ def guessed_tree(data: Dataset, cuts: dict[int, tuple[str, float]]) -> Tree:
 
     Parameters
     ----------
-    data : Dataset
-        Points with the columns x and y.
     cuts : dict of int to (str, float)
         Axis and place of the cut by branch node.
     """
@@ -98,11 +93,7 @@ def _compare(lesson: Lesson, own: int, n_leaves: int) -> None:
     keys = {"Greedy": baseline().key, "Optimal": of_common_objective()[0].key}
     if not lesson_trees.grow(lesson, tuple(keys.values())):
         return
-    views = [lesson_trees.run_view(lesson, key) for key in keys.values()]
-    is_live = any(view is not None and not view.is_final for view in views)
-    st.fragment(_others, run_every=lesson_trees.SECONDS_BETWEEN if is_live else None)(
-        lesson, keys, is_live
-    )
+    live.until(lambda: lesson_trees.are_grown(lesson, keys.values()), lambda: _others(lesson, keys))
     price = float(lesson.settings["leaf_penalty"])
     if price:
         st.caption(
@@ -113,14 +104,13 @@ def _compare(lesson: Lesson, own: int, n_leaves: int) -> None:
         st.caption(f"These trees have depth {lesson.depth}; yours has depth {DEEPEST}.")
 
 
-def _others(lesson: Lesson, keys: Mapping[str, str], was_live: bool) -> None:
+def _others(lesson: Lesson, keys: Mapping[str, str]) -> None:
     views = {name: lesson_trees.run_view(lesson, key) for name, key in keys.items()}
-    if was_live and all(view is None or view.is_final for view in views.values()):
-        st.rerun()
+    is_live = not live.all_final(views.values())
     for place, (name, view) in zip(st.columns(2), views.items(), strict=True):
         run = None if view is None or not view.is_final else view.solved
         if run is None:
-            place.caption(f"{name}: growing …" if was_live else f"{name}: there is no tree.")
+            place.caption(f"{name}: growing …" if is_live else f"{name}: there is no tree.")
             continue
         numbers = lesson_trees.numbers_of(run)
         place.metric(f"{name}: errors", numbers.errors, help=text.count(numbers.leaves, "leaf"))

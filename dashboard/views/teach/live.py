@@ -12,6 +12,7 @@ from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
 from dashboard.teaching.lessons import Lesson
 from dashboard.views.teach import trees as lesson_trees
+from dashboard.widgets import live as part
 from octcore.capabilities import Capability
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
@@ -106,11 +107,11 @@ def watch(lesson: Lesson, run: SolvedRun | None, view: JobView | None) -> None:
             f"narrowest margin {text.number(numbers.narrowest, 2)}; {run.certificate.badge}."
         )
     elif view is not None and not view.is_final:
-        st.fragment(_wait, run_every=WAIT_SECONDS)(view.id)
+        key = view.id
+        part.until(lambda: part.all_final([jobs.view(key)]), lambda: _wait(key), WAIT_SECONDS)
 
 
 def _wait(run_id: str) -> None:
     view = jobs.view(run_id)
-    if view is None or view.is_final:
-        st.rerun()
-    st.caption(f"Growing, {text.seconds(view.elapsed)} …")
+    if view is not None:
+        st.caption(f"Growing, {text.seconds(view.elapsed)} …")

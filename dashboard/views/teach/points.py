@@ -13,7 +13,7 @@ from dashboard.teaching.lessons import CLASSES, MOST_POINTS, Lesson, Points
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import live
 from dashboard.views.teach import trees as lesson_trees
-from dashboard.widgets import run_summary
+from dashboard.widgets import inputs
 from dashboard.widgets.drawing_board import show_board
 from dashboard.widgets.parameter_form import help_of, label_of
 from octcore.errors import OctError
@@ -37,13 +37,7 @@ MOST_SLIDER = 400
 
 
 def draw(lesson: Lesson) -> None:
-    """Draw board and sliders.
-
-    Parameters
-    ----------
-    lesson : Lesson
-        As chosen so far.
-    """
+    """Draw board and sliders."""
     left, right = st.columns([3, 2], gap="large")
     if not lesson_bar.is_presenting():
         with right:
@@ -85,7 +79,7 @@ def _settings(lesson: Lesson) -> Lesson:
             lesson = lessons.lesson_from(record)
             lessons.lesson_points(lesson)
         except OctError as error:
-            st.error(text.markdown(error.message, 300), icon=":material/error:")
+            inputs.say(error, 300)
             return session.lesson() or lesson
         lesson_bar.keep(lesson)
     return lesson
@@ -130,7 +124,7 @@ def _origin(lesson: Lesson) -> str:
 
 def _as_moved(lesson: Lesson) -> Lesson:
     """The lesson with a point where it is being moved to right now."""
-    moving = session.moving_points(_origin(lesson))
+    moving = session.board(_origin(lesson))[1]
     return lesson if moving is None else lessons.with_points(lesson, moving)
 
 
@@ -151,15 +145,13 @@ def _board(lesson: Lesson, shown: Lesson, tree: SolvedRun | None) -> None:
         codes,
         truth,
         palette,
-        run_summary.accent(palette),
         origin,
-        session.board_serial(origin),
+        session.board(origin)[0],
         None if tree is None else lesson_plane(tree.tree, tree.encoding, tree.train),
     )
 
     def drawn(serial: int, points: Points, is_moving: bool) -> None:
-        session.keep_board_serial(origin, serial)
-        session.keep_moving_points(origin, points if is_moving else None)
+        session.keep_board(origin, serial, points if is_moving else None)
         if not is_moving:
             _put_down(lesson, points)
 
@@ -170,7 +162,7 @@ def _put_down(lesson: Lesson, points: Points) -> None:
     try:
         lesson_bar.keep(lessons.with_points(lesson, points))
     except OctError as error:
-        st.error(text.markdown(error.message, 300))
+        inputs.say(error, 300)
 
 
 def _summary(lesson: Lesson) -> None:

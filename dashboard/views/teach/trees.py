@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -22,14 +22,13 @@ from dashboard.teaching.drawing import (
 )
 from dashboard.teaching.lessons import Lesson
 from dashboard.views.teach import bar as lesson_bar
-from dashboard.widgets import chart, open_thresholds, run_summary
+from dashboard.widgets import chart, inputs, live, open_thresholds, run_summary
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.plane_plot import PlaneRecord, plane_figure
 from octcore.solving.run import SolvedRun
 
-SECONDS_BETWEEN = 0.8
 PER_LINE = 3
 ALL_NUMBERS = ("Right", "Errors", "Leaves", "Margin")
 EXPLORE_PAGE = "pages/explore.py"
@@ -60,8 +59,6 @@ def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
 
     Parameters
     ----------
-    lesson : Lesson
-        Points and settings.
     keys : tuple of str
         Formulations; by default all of the lesson.
     """
@@ -72,7 +69,7 @@ def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
                 run = jobs.submit(session.token(), data, lessons.solve_settings(lesson, key))
                 session.remember_side_run(run, "lesson", lessons.run_key(lesson, key))
     except OctError as error:
-        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        inputs.say(error)
         return False
     return True
 
@@ -117,14 +114,18 @@ def one(lesson: Lesson, key: str) -> None:
     """Draw one tree, large, with its text."""
     views = _views(lesson, (key,))
     if views is not None:
-        is_live = not views[key].is_final
-        st.fragment(_one, run_every=SECONDS_BETWEEN if is_live else None)(lesson, key, is_live)
+        live.until(lambda: are_grown(lesson, [key]), lambda: _one(lesson, key))
 
 
-def _one(lesson: Lesson, key: str, was_live: bool) -> None:
+def are_grown(lesson: Lesson, keys: Iterable[str]) -> bool:
+    """Whether none of these trees is growing."""
+    return live.all_final(run_view(lesson, key) for key in keys)
+
+
+def _one(lesson: Lesson, key: str) -> None:
     view = run_view(lesson, key)
-    if view is None or (was_live and view.is_final):
-        st.rerun()
+    if view is None:
+        return
     words = get_formulation(key).info.teaching_text
     left, right = st.columns(2, gap="medium")
     with right:
@@ -152,14 +153,11 @@ def side_by_side(lesson: Lesson) -> None:
     """Draw all trees of the lesson beside each other."""
     views = _views(lesson, lesson.formulations)
     if views is not None:
-        is_live = any(not view.is_final for view in views.values())
-        st.fragment(_all, run_every=SECONDS_BETWEEN if is_live else None)(lesson, is_live)
+        live.until(lambda: are_grown(lesson, lesson.formulations), lambda: _all(lesson))
 
 
-def _all(lesson: Lesson, was_live: bool) -> None:
+def _all(lesson: Lesson) -> None:
     views = {key: run_view(lesson, key) for key in lesson.formulations}
-    if was_live and all(view is not None and view.is_final for view in views.values()):
-        st.rerun()
     keys = list(views)
     _legend(lesson)
     for start in range(0, len(keys), PER_LINE):
@@ -200,7 +198,7 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
         return
     palette = session.palette()
     record = lesson_plane(run.tree, run.encoding, run.train)
-    figure = plane_figure(record, palette, run_summary.accent(palette))
+    figure = plane_figure(record, palette)
     if shows_truth(lesson):
         add_truth(figure, truth_of(lesson), palette)
     enlarge(figure, height)
@@ -208,15 +206,7 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
 
 
 def enlarge(figure: go.Figure, height: int) -> None:
-    """Give a plane its height, and larger type on a projector.
-
-    Parameters
-    ----------
-    figure : plotly.graph_objects.Figure
-        Is changed.
-    height : int
-        In pixels.
-    """
+    """Give a plane its height, and larger type on a projector."""
     big = lesson_bar.is_presenting()
     figure.update_layout(height=height, showlegend=False)
     figure.update_layout(margin={"t": 8})

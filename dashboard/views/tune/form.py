@@ -17,17 +17,17 @@ from dashboard.server.tunings import (
     axes_of,
     first_axes,
     suggested,
-    value_words,
     values_of,
     work_of,
 )
-from dashboard.widgets import settings_form
+from dashboard.widgets import inputs, settings_form
 from dashboard.widgets.parameter_form import help_of, label_of
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.formulations.base import FormulationInfo, of_common_objective
 from octcore.parameters import Parameter
 from octcore.plotting import text
+from octcore.plotting.tuning_plot import value_words
 from octcore.selection.protocols import get_protocol
 
 FIRST = of_common_objective()[0].key
@@ -43,7 +43,7 @@ def draw(data: Dataset) -> Plan | None:
     Plan or None
         None while something in it cannot be used; the form says what.
     """
-    offered = session.take_offered_tuning()
+    offered = session.take_offer(session.TUNE)
     if offered is not None:
         session.set_inputs(_inputs_of(offered))
     info = settings_form.formulation_input("tune_formulation", FIRST)
@@ -159,7 +159,7 @@ def start_button(data: Dataset, plan: Plan) -> bool:
     try:
         work = work_of(plan, data)
     except OctError as error:
-        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        inputs.say(error)
         return False
     pressed = st.button(
         f"Try {text.count(work.candidates, 'candidate')}",
@@ -177,8 +177,6 @@ def work_words(work: Work, known: tuple[float, int] | None) -> str:
 
     Parameters
     ----------
-    work : Work
-        From `work_of`.
     known : tuple of float and int or None
         Median seconds of earlier runs, and how many.
     """

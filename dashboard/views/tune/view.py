@@ -10,11 +10,16 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.server.tunings import Standing, candidate_words, standing_of, value_words
-from dashboard.widgets import chart
+from dashboard.server.tunings import Standing, standing_of
+from dashboard.widgets import chart, inputs, live
 from octcore.data.export import frame_to_csv
 from octcore.plotting import text
-from octcore.plotting.tuning_plot import tuning_data, tuning_figure
+from octcore.plotting.tuning_plot import (
+    candidate_words,
+    tuning_data,
+    tuning_figure,
+    value_words,
+)
 from octcore.selection.protocols import get_protocol
 from octcore.selection.tuning import Candidate
 
@@ -24,19 +29,13 @@ TABLE = "tune_table"
 
 
 def draw(tuning: str | None) -> None:
-    """Draw the model selection that the session looks at; polls only while it goes on.
-
-    Parameters
-    ----------
-    tuning : str or None
-        Its id, None when there is none yet.
-    """
+    """Draw the model selection that the session looks at; polls only while it goes on."""
     standing = _pick(tuning)
     if standing is None:
         _nothing_yet(tuning)
         return
-    interval = None if standing.job.is_final else SECONDS_BETWEEN
-    st.fragment(_live, run_every=interval)(standing.job.id, standing.job.is_final)
+    key = standing.job.id
+    live.until(lambda: jobs.task(key).is_final, lambda: _live(key), SECONDS_BETWEEN)
 
 
 def _pick(tuning: str | None) -> Standing | None:
@@ -73,10 +72,8 @@ def _nothing_yet(tuning: str | None) -> None:
     )
 
 
-def _live(tuning: str, was_final: bool) -> None:
+def _live(tuning: str) -> None:
     standing = standing_of(jobs.task(tuning))
-    if standing.job.is_final and not was_final:
-        st.rerun()
     _head(standing)
     if not standing.fits:
         if not standing.job.is_final:
@@ -102,24 +99,17 @@ def _head(standing: Standing) -> None:
     left.subheader(text.markdown(standing.job.title, 90), anchor=False)
     job = standing.job
     if job.is_final:
+        protocol = get_protocol(standing.result.protocol).title
         words = {"done": "done", "stopped": "stopped; what was trained is kept"}
         left.caption(
             f"{words.get(job.state, job.state)} · {len(standing.fits)} trainings in "
-            f"{text.seconds(job.elapsed)} · {_protocol_words(standing)}"
+            f"{text.seconds(job.elapsed)} · {text.markdown(protocol, 80)}"
         )
         if standing.job.error is not None:
             st.error(text.markdown(standing.job.error.message, 500), icon=":material/error:")
         return
-    if right.button(
-        "Stop",
-        key=session.widget_key("tune_stop", standing.job.id),
-        icon=":material/stop_circle:",
-        width="stretch",
-        disabled=standing.job.state == "stopping",
-        help="Ends it and keeps what was trained.",
-    ):
-        jobs.stop(standing.job.id)
-        st.rerun()
+    with right:
+        live.stop(job, "Ends it and keeps what was trained.", "stretch")
     done, total = len(standing.fits), standing.total
     st.progress(done / total if total else 0.0, text=progress_words(standing))
 
@@ -135,10 +125,6 @@ def progress_words(standing: Standing) -> str:
     rest = f", about {text.seconds(left)} to go" if done < total else ""
     spent = text.seconds(standing.job.elapsed)
     return f":material/autorenew: **{done} of {total}** trainings, {spent}{rest}"
-
-
-def _protocol_words(standing: Standing) -> str:
-    return text.markdown(get_protocol(standing.result.protocol).title, 80)
 
 
 def _choice(standing: Standing) -> None:
@@ -178,7 +164,7 @@ def _solve_with(
         icon=":material/play_circle:",
         help="Opens the Solve page with these settings filled in.",
     ):
-        session.offer_settings(standing.solve_settings(candidate))
+        session.offer(session.SOLVE, standing.solve_settings(candidate))
         st.switch_page(SOLVE_PAGE)
 
 
@@ -226,16 +212,12 @@ def _table(standing: Standing) -> None:
             _solve_with(standing, chosen, "Solve with this line", f"tune_line:{standing.job.id}")
         else:
             st.caption("Tick a line to solve with it instead.")
-    second.download_button(
-        "CSV", data=lambda: frame_to_csv(standing.table()), file_name="tuning.csv",
-        key="tune_csv", on_click="ignore", icon=":material/download:", width="stretch",
-        help="The table, one line per candidate.",
-    )  # fmt: skip
-    third.download_button(
-        "JSON", data=lambda: _json(standing), file_name="tuning.json", mime="application/json",
-        key="tune_json", on_click="ignore", icon=":material/download:", width="stretch",
-        help="Every training, the choice and the rows of every split.",
-    )  # fmt: skip
+    with second:
+        inputs.download("CSV", "tuning.csv", lambda: frame_to_csv(standing.table()), "tune_csv",
+                        help="The table, one line per candidate.")  # fmt: skip
+    with third:
+        inputs.download("JSON", "tuning.json", lambda: _json(standing), "tune_json",
+                        help="Every training, the choice and the rows of every split.")  # fmt: skip
 
 
 def _json(standing: Standing) -> str:

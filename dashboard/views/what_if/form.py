@@ -29,12 +29,6 @@ def draw(run_id: str, run: Run, data: Dataset, values: tuple[RootValue, ...]) ->
 
     Parameters
     ----------
-    run_id : str
-        The solved run; part of the keys.
-    run : Run
-        The solved run.
-    data : Dataset
-        Names of columns and classes.
     values : tuple of RootValue
         Shown beside the features; empty while they are not known.
     """

@@ -17,6 +17,7 @@ from octcore.formulations.base import (
     of_common_objective,
 )
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
+from octcore.plotting import text
 from octcore.solving.run import Run
 
 TIME_LIMIT = 60.0
@@ -44,8 +45,6 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
 
     Parameters
     ----------
-    run : Run
-        The solved tree.
     data : Dataset
         From `rows_of`; without the held-out rows nothing is held out again.
     """
@@ -88,8 +87,6 @@ def is_comparable(run: Run, encoding: str = "") -> bool:
 
     Parameters
     ----------
-    run : Run
-        The solved tree.
     encoding : str
         Of the tree under the condition, when it is known.
     """
@@ -140,14 +137,8 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
 
     Parameters
     ----------
-    run : Run
-        The run that the question started from.
     before : Run
         The tree that the price counts from.
-    after : Run
-        The tree under the condition.
-    asked : mapping
-        The condition.
     """
     if before is run:
         first = f"Compared are your tree ({_proof(before)})"
@@ -155,7 +146,7 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
         why = "a heuristic's" if not run.is_optimal else "optimal in another family of trees"
         if _is_common(run) and not run.is_optimal:
             why = "not proven optimal"
-        right = "" if run.asked.has_task else f", {_percent(before.accuracy)} right"
+        right = "" if run.asked.has_task else f", {text.percent(before.accuracy)} right"
         first = (
             f"Your tree is {why}, so the price counts from the best tree of thresholds of this "
             f"depth{right} ({_proof(before)})"
@@ -174,10 +165,6 @@ def _proof(run: Run) -> str:
     if run.is_optimal and run.certificate.proven:
         return f"proven optimal by {title}"
     return f"{title}, not proven: gap {'unknown' if run.gap is None else f'{100 * run.gap:.2g} %'}"
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f} %"
 
 
 def constraint_words(constraints: Mapping[str, Any]) -> str:

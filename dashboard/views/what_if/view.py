@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from dashboard import session
@@ -16,8 +15,7 @@ from dashboard.server.naming import HELPER
 from dashboard.views.what_if import form as what_if_form
 from dashboard.views.what_if import good_trees
 from dashboard.views.what_if import questions as what_if
-from dashboard.widgets import chart, run_summary
-from dashboard.widgets.tree_component import show_tree
+from dashboard.widgets import chart, inputs, live, run_summary
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
@@ -26,16 +24,13 @@ from octcore.plotting.difference import (
     Difference,
     change_words,
     difference_data,
-    mark,
     price_data,
     price_words,
 )
 from octcore.plotting.root_values import RootValue, root_values_data, root_values_figure
-from octcore.plotting.tree_view import TreeView, beside, component_data
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import Asked
 
-SECONDS_BETWEEN = 0.8
 MOST_LEAVES_BESIDE = 3
 COMPILING = "compiling kernels"
 """What a worker says while it does what is needed once per installation; takes up to a minute."""
@@ -51,18 +46,17 @@ def draw(view: JobView, run: Run) -> None:
     if reference is None:
         return
     answer = jobs.view(session.side_run("answer", view.id))
-    base = reference
     if _needs_base(run, answer):
-        base = _started("base", view.id, data, what_if.comparison_settings(run, data))
+        _started("base", view.id, data, what_if.comparison_settings(run, data))
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.fragment(_question)(view.id)
     with right:
         if answer is not None:  # first: the answer is seen without scrolling
-            is_final = answer.is_final and (base is None or base.is_final)
-            pace = None if is_final else SECONDS_BETWEEN
-            st.fragment(_answer, run_every=pace)(view.id, is_final)
-        st.fragment(_values, run_every=_pace(reference))(view.id, reference.is_final)
+            live.until(lambda: not _unsolved(view.id), lambda: _answer(view.id))
+        live.until(
+            lambda: live.all_final([_follower("reference", view.id)]), lambda: _values(view.id)
+        )
 
 
 def _needs_base(run: Run, answer: JobView | None) -> bool:
@@ -78,8 +72,10 @@ def _encoding(answer: JobView | None) -> str:
     return "" if answer is None else Asked.of(answer.settings).encoding
 
 
-def _pace(view: JobView) -> float | None:
-    return None if view.is_final else SECONDS_BETWEEN
+def _unsolved(run_id: str) -> list[JobView]:
+    """What the answer waits for."""
+    views = (_follower("base", run_id), jobs.view(session.side_run("answer", run_id)))
+    return [view for view in views if view is not None and not view.is_final]
 
 
 def _started(
@@ -94,7 +90,7 @@ def _started(
         name = HELPER + jobs.title_of(settings, data.name)
         started = jobs.submit(session.token(), data, settings, name)
     except OctError as error:
-        st.error(text.markdown(error.message, 400), icon=":material/error:")
+        inputs.say(error)
         return None
     followers[what, run_id] = started
     return jobs.view(started)
@@ -171,17 +167,16 @@ def _ask(run_id: str, run: Run, data: Dataset, asked: dict[str, Any]) -> None:
             settings = what_if.variant_settings(run, data, asked, formulation)
             started = jobs.submit(session.token(), data, settings)
         except OctError as error:
-            st.error(text.markdown(error.message, 400), icon=":material/error:")
+            inputs.say(error)
             return
         session.remember_side_run(started, "answer", run_id)
         session.remember_side_run(json.dumps(asked, default=str), "asked", run_id)
         st.rerun()
 
 
-def _values(run_id: str, was_final: bool) -> None:
+def _values(run_id: str) -> None:
     reference = _follower("reference", run_id)
-    if reference is None or (reference.is_final and not was_final):
-        # One full run: it ends the polling and puts the values into the form.
+    if reference is None:
         st.rerun()
     run, _ = _run_of(run_id)
     values = _known_values(run_id, run)
@@ -228,15 +223,13 @@ def _values(run_id: str, was_final: bool) -> None:
         )
 
 
-def _answer(run_id: str, was_final: bool) -> None:
+def _answer(run_id: str) -> None:
     answer = jobs.view(session.side_run("answer", run_id))
-    base = _follower("base", run_id)
-    is_final = answer is not None and answer.is_final and (base is None or base.is_final)
-    if answer is None or (is_final and not was_final):
+    if answer is None:
         st.rerun()
     run, _ = _run_of(run_id)
-    if not is_final:
-        _waiting([view for view in (base, answer) if view is not None and not view.is_final])
+    if waiting := _unsolved(run_id):
+        _waiting(waiting)
         return
     after, before = answer.solved, _before(run_id, run)
     if answer.run is not None and answer.run.status == "infeasible":
@@ -288,10 +281,12 @@ def _trees(run_id: str, before: SolvedRun, after: SolvedRun, answer_id: str) -> 
     left, right = st.columns(2, gap="small") if is_small else (st.container(), st.container())
     with left:
         st.markdown("**Without the condition**")
-        _tree(views, 0, difference.before, session.widget_key("whatif_before", run_id))
+        key = session.widget_key("whatif_before", run_id)
+        run_summary.still_tree(views[0], key, marked=difference.before, others=views)
     with right:
         st.markdown("**With the condition**")
-        _tree(views, 1, difference.after, session.widget_key("whatif_after", answer_id))
+        key = session.widget_key("whatif_after", answer_id)
+        run_summary.still_tree(views[1], key, marked=difference.after, others=views)
     with st.expander("Both trees in numbers", icon=":material/table_chart:"):
         _table(before, after)
 
@@ -306,13 +301,6 @@ def _difference_words(difference: Difference) -> None:
     )
 
 
-def _tree(views: list[TreeView], which: int, nodes: frozenset[int], key: str) -> None:
-    palette = session.palette()
-    data = component_data(views[which], palette, run_summary.accent(palette), 0, key)
-    data = mark(data, nodes) | {"beside": beside(views)}
-    show_tree(data, key, lambda _: None)
-
-
 def _table(before: Run, after: Run) -> None:
     rows = [
         ("Accuracy, held out", *(text.percent(r.test_accuracy) for r in (before, after))),
@@ -325,12 +313,8 @@ def _table(before: Run, after: Run) -> None:
         ("Bound", *(_fixed(r.bound) for r in (before, after))),
         ("Proof", *(r.badge for r in (before, after))),
     ]
-    st.dataframe(
-        pd.DataFrame(rows, columns=["", "Without the condition", "With the condition"]),
-        hide_index=True,
-        key=session.widget_key("whatif_table"),
-        alt="Both trees in numbers",
-    )
+    columns = ("", "Without the condition", "With the condition")
+    chart.table(rows, "whatif_table", "Both trees in numbers", columns)
 
 
 def _fixed(value: float | None) -> str:

@@ -11,8 +11,14 @@ from octcore.bench.instance import COLUMNS, Line
 from octcore.bench.profiles import curve_name
 from octcore.cli import main
 from octcore.plotting.palette import LIGHT
-from octcore.plotting.published_plot import MOST_ROWS, Pair, published_data, published_figure
-from octcore.plotting.root_bound_plot import root_bound_figure, root_bounds
+from octcore.plotting.published_plot import (
+    MOST_ROWS,
+    Pair,
+    published_data,
+    published_figure,
+    root_bound_figure,
+    root_bounds,
+)
 
 CLOSED = Line(
     "s-oct", "iris", "auto", "s-oct", 2, "cuts=benders-last-1", "optimal", 149.0, 149.0, 0.0, 4.0,

@@ -74,6 +74,6 @@ def test_every_chart_has_a_description():
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
-            if node.func.attr in {"plotly_chart", "altair_chart", "dataframe", "data_editor"}:
+            if node.func.attr in {"plotly_chart", "image", "dataframe", "data_editor"}:
                 given = {keyword.arg for keyword in node.keywords}
                 assert {"alt", None} & given, f"{path.name}:{node.lineno}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -9,17 +11,18 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from dashboard.reports.charts import convergence_svg, plane_svg, ticks
+from dashboard.reports.charts import figure_svg, round_numbers
 from dashboard.reports.run_report import report_html
 from dashboard.views.compare.table import comparison_data
 from octcore.data.dataset import Dataset
 from octcore.errors import DataError
 from octcore.plotting.accuracy_plot import spread_data, spread_figure
-from octcore.plotting.feature_usage import usage_data
-from octcore.plotting.gap_plot import convergence_data
-from octcore.plotting.heat_map_runs import heat_map_data, heat_map_figure
+from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
+from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.palette import LIGHT
+from octcore.plotting.plane_plot import plane_data, plane_figure
 from octcore.plotting.profile_plot import profile_data, profile_figure
+from octcore.plotting.race import Entrant, race_data, race_figure
 from octcore.solving.solve import solve
 from tests.unit.hostile import HOSTILE
 
@@ -160,21 +163,40 @@ def test_report_without_a_tree_or_a_plane_is_still_a_report(square):
 
 
 def test_static_charts_are_well_formed(oblique, trace):
-    from octcore.plotting.plane_plot import plane_data
-
     tree, encoding, data = oblique
-    for picture in (
-        plane_svg(plane_data(tree, encoding, data, "width", HOSTILE)),
-        convergence_svg(convergence_data(trace, "gap", HOSTILE, closed=True), False),
-        convergence_svg(convergence_data(trace, "gap", HOSTILE), True),
+    plane = plane_data(tree, encoding, data, "width", HOSTILE)
+    gaps = convergence_data(trace, "gap", HOSTILE, closed=True)
+    race = race_data((Entrant(HOSTILE, trace, "accuracy", proven=0.9),), "objective")
+    for figure in (
+        plane_figure(plane, LIGHT, selected=0),
+        convergence_figure(gaps, LIGHT),
+        convergence_figure(gaps, LIGHT, absolute=True),
+        race_figure(race, LIGHT),
     ):
+        picture = figure_svg(figure, HOSTILE)
         root = ElementTree.fromstring(picture)
         assert root.tag.endswith("svg")
         assert len(list(root.iter())) > 10
-    assert convergence_svg(convergence_data(type(trace)(())), False) == ""
+        assert "&amp;lt;" not in picture  # what plotly reads as HTML is text again
+        assert re.search(r'<clipPath id="(\w+)">.*url\(#\1\)', picture, re.DOTALL)
+    empty = convergence_data(type(trace)(()))
+    assert figure_svg(convergence_figure(empty, LIGHT), "") == ""
+
+
+def test_static_steps_stand_where_the_numbers_are(trace):
+    figure = convergence_figure(convergence_data(trace, "gap", closed=True), LIGHT)
+    root = ElementTree.fromstring(figure_svg(figure, "gap"))
+    texts = {t.text: t for t in root.iter("{http://www.w3.org/2000/svg}text")}
+    floor = float(texts["0 (proven)"].attrib["y"]) - 4
+    line = next(p for p in root.iter("{http://www.w3.org/2000/svg}path")
+                if p.attrib.get("stroke") == LIGHT.incumbent)  # fmt: skip
+    corners = [tuple(map(float, c.split(","))) for c in line.attrib["d"][1:].split(" L")]
+    assert corners[-1][1] == pytest.approx(floor, abs=0.2)
+    turns = [(b[0] - a[0]) * (b[1] - a[1]) for a, b in itertools.pairwise(corners)]
+    assert not any(turns)  # along, then up or down: never both
 
 
 def test_ticks_are_round_and_inside():
-    assert ticks(0.0, 1.0) == pytest.approx([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
-    assert all(-3.0 <= t <= 7.0 for t in ticks(-3.0, 7.0))
-    assert len(ticks(5.0, 5.0)) <= 7
+    assert round_numbers(0.0, 1.0) == pytest.approx([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    assert all(-3.0 <= t <= 7.0 for t in round_numbers(-3.0, 7.0))
+    assert len(round_numbers(5.0, 5.0)) <= 7

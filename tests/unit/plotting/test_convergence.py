@@ -1,9 +1,14 @@
 import pytest
 
-from dashboard.views.solve.live_gap import MOST_POINTS, gap_ticks, live_chart, live_rows
 from octcore.engines.events import Event
 from octcore.engines.trace import Trace
-from octcore.plotting.gap_plot import GAP_FLOOR, convergence_data, convergence_figure
+from octcore.plotting.gap_plot import (
+    GAP_FLOOR,
+    MOST_POINTS,
+    convergence_data,
+    convergence_figure,
+    gap_ticks,
+)
 from octcore.plotting.palette import DARK, LIGHT
 
 
@@ -55,18 +60,15 @@ def test_empty_and_boundless_traces_draw():
     assert convergence_figure(record, LIGHT).data
 
 
-def test_live_rows_keep_the_last_point_and_stay_few(trace):
+def test_a_long_trace_keeps_its_trees_and_its_last_point_and_stays_small():
     events = [Event(0.0, "incumbent", 0.5, source="warm start")]
     events += [Event(i / 100, "bound", 0.5, 1.0 - i / 10000) for i in range(1, 3000)]
+    events[1001] = Event(10.0, "incumbent", 0.6, 0.9, source="solver")
+    events[1002:] = [Event(e.seconds, "bound", 0.6, e.bound) for e in events[1002:]]
     record = convergence_data(Trace(tuple(events)), "gap")
-    rows = live_rows([record])
-    assert len(rows) <= MOST_POINTS + 2
-    assert rows["seconds"].iloc[-1] == pytest.approx(29.99)
-    assert live_chart([record], LIGHT).to_dict()["encoding"]["y"]["scale"]["type"] == "log"
-    assert set(live_rows([convergence_data(trace)], absolute=True)["series"]) == {
-        "incumbent",
-        "bound",
-    }
+    assert len(record.seconds) <= MOST_POINTS + 3
+    assert record.end == pytest.approx(29.99)
+    assert record.seconds[record.incumbent.index(0.6)] == 10.0
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0909, 0.388), (1e-4, 3.0), (0.38, 0.39), (0.2, 0.2)])
@@ -78,8 +80,14 @@ def test_ticks_of_a_live_gap_have_one_digit_and_enclose_it(low, high):
     assert all(len(f"{100 * tick:g}".replace("0", "").replace(".", "")) == 1 for tick in ticks)
 
 
-def test_the_live_axis_reaches_now(trace):
+def test_a_live_line_is_held_until_now(trace):
     record = convergence_data(Trace(trace.events[:7]), "gap")
-    chart = live_chart([record], LIGHT, now=42.0).to_dict()
-    rows = next(iter(chart["datasets"].values()))
-    assert max(row["seconds"] for row in rows) == 42.0
+    held = record.until(42.0)
+    assert held.end == 42.0
+    assert held.gap[-1] == record.gap[-1]
+    assert held.bound[-1] == record.bound[-1]
+    figure = convergence_figure(held, LIGHT)
+    assert figure.layout.xaxis.range[1] >= 42.0
+    assert figure.data[0].x[-1] == 42.0
+    assert record.until(0.0) is record
+    assert convergence_data(Trace()).until(1.0).seconds == ()

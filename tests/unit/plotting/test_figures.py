@@ -100,7 +100,7 @@ def test_tree_view_counts_rows_and_words_nodes(univariate):
 def test_component_data_is_plain_and_keeps_hostile_text_as_text(univariate):
     tree, encoding, data = univariate
     view = tree_view_data(tree, encoding, data, dict.fromkeys(tree.splits, HOSTILE), "b", False)
-    plain = component_data(view, LIGHT, "#f00", 1, "token")
+    plain = component_data(view, LIGHT, 1, "token")
     import json
 
     assert json.loads(json.dumps(plain)) == plain

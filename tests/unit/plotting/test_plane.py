@@ -52,16 +52,16 @@ def test_oblique_tree_has_margin_bands_between_its_lines(oblique):
 def test_figure_draws_regions_lines_margins_and_escapes_names(oblique):
     tree, encoding, data = oblique
     record = plane_data(tree, encoding, data, "width", HOSTILE)
-    figure = plane_figure(record, LIGHT, "#c2185b", selected=2)
+    figure = plane_figure(record, LIGHT, selected=2)
     fills = [t for t in figure.data if t.fill == "toself"]
     assert len(fills) >= len(record.regions)
-    assert any(t.line.color == "#c2185b" for t in fills)
+    assert any(t.line.color == LIGHT.accent for t in fills)
     names = " ".join(str(t.name) for t in figure.data)
     assert "split of node 1" in names
     assert "margin of node 2" in names
     assert "margin of node 1" not in names  # upper bands are drawn on demand
     assert "margin of node 1" in " ".join(
-        str(t.name) for t in plane_figure(record, LIGHT, "#c2185b", all_margins=True).data
+        str(t.name) for t in plane_figure(record, LIGHT, all_margins=True).data
     )
     text = figure.to_json()
     assert "<img" not in text.replace("\\u003c", "<")
@@ -72,7 +72,7 @@ def test_univariate_plane_needs_no_equal_units(univariate):
     tree, encoding, data = univariate
     record = plane_data(tree, encoding, data, "width", HOSTILE)
     assert not record.has_margins
-    assert plane_figure(record, LIGHT, "red").layout.yaxis.scaleanchor is None
+    assert plane_figure(record, LIGHT).layout.yaxis.scaleanchor is None
     assert not record.dots.wrong.any()
 
 
@@ -81,7 +81,7 @@ def test_errors_are_crossed_and_other_rows_faded(univariate):
     swapped = tree.with_labels({4: tree.labels[5]})
     record = plane_data(swapped, encoding, data, "width", HOSTILE)
     assert record.dots.wrong.sum() == 3
-    figure = plane_figure(record, LIGHT, "red", selected=3)
+    figure = plane_figure(record, LIGHT, selected=3)
     crosses = next(t for t in figure.data if t.name == "misclassified")
     assert len(crosses.x) == 3
     opacity = np.concatenate([t.marker.opacity for t in figure.data if t.customdata is not None])
@@ -133,7 +133,7 @@ def test_many_rows_are_thinned():
 def test_band_of_the_selected_node_is_drawn_or_said_to_be_wider(oblique):
     tree, encoding, data = oblique
     record = plane_data(tree, encoding, data, "width", HOSTILE)
-    names = [t.name for t in plane_figure(record, LIGHT, "red", selected=1).data]
+    names = [t.name for t in plane_figure(record, LIGHT, selected=1).data]
     assert "margin of node 1" in names
     assert band_words(record, 1) == ""
     flat = replace(tree.splits[1], weights=((0, 0.1),), offset=-0.05, threshold=0.05)
@@ -151,7 +151,7 @@ def test_rows_outside_the_slice_are_faded():
     tree = Tree({1: Split.on_feature(2, 0.5)}, {2: 0, 3: 1}, 3, 2, data.classes, encoding.names)
     record = plane_data(tree, encoding, data, "a", "b", {"c": 0.1})
     assert np.array_equal(record.dots.outside, data.frame["c"].to_numpy() > 0.5)
-    figure = plane_figure(record, LIGHT, "red")
+    figure = plane_figure(record, LIGHT)
     opacity = np.concatenate([t.marker.opacity for t in figure.data if t.customdata is not None])
     assert (opacity < 0.5).sum() == record.dots.outside.sum()
 

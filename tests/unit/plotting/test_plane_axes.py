@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.reports.charts import plane_svg
+from dashboard.reports.charts import figure_svg
 from octcore.data.dataset import Dataset
 from octcore.encoding import fit_encoding
 from octcore.plotting.palette import LIGHT
@@ -97,11 +97,11 @@ def test_names_of_categories_and_values_are_in_the_picture(shop):
     tree = Tree({1: Split.on_feature(plan)}, {2: 0, 3: 1}, len(encoding.columns), 2, shop.classes)
     assert default_axes(tree, encoding, shop) == ("income", "plan")
     record = plane_data(tree, encoding, shop, "income", "plan")
-    figure = plane_figure(record, LIGHT, "red")
+    figure = plane_figure(record, LIGHT)
     assert list(figure.layout.yaxis.ticktext) == ["basic", "plus", "pro"]
     assert figure.layout.xaxis.title.text == "income (logarithmic axis)"
     words = [
         row[3] for trace in figure.data if trace.customdata is not None for row in trace.customdata
     ]
     assert set(words) == {"basic", "plus", "pro"}
-    assert "basic" in plane_svg(record)
+    assert "basic" in figure_svg(figure, "plane")

@@ -11,11 +11,10 @@ from dashboard.views.compare.presets import (
     short_labels,
     start_order,
 )
-from dashboard.views.compare.race_live import race_chart
 from octcore.data.samples import load_sample
 from octcore.engines.trace import Trace
 from octcore.plotting.gap_plot import GAP_FLOOR
-from octcore.plotting.palette import DARK, LIGHT
+from octcore.plotting.palette import LIGHT
 from octcore.plotting.race import (
     Entrant,
     known_optimum,
@@ -110,12 +109,14 @@ def test_finished_chart_escapes_names_and_titles_axes(two, scale):
     assert dashes == {"solid"}
 
 
-def test_live_chart_tells_runs_apart_without_colour(two):
-    chart = race_chart(race_data(two, "objective"), DARK).to_dict()
-    lines, points, *_ = chart["layer"]
-    assert len({str(d) for d in lines["encoding"]["strokeDash"]["scale"]["range"]}) == 2
-    assert len(set(points["encoding"]["shape"]["scale"]["range"])) == 2
-    assert len(chart["layer"]) == 5  # lines, marks, proofs, and the optimum with its name
+def test_runs_are_told_apart_without_colour(two):
+    figure = race_figure(race_data(two, "objective"), LIGHT)
+    *lines, optimum = figure.data
+    assert len({line.line.dash for line in lines}) == 2
+    assert len({line.marker.symbol[0] for line in lines}) == 2
+    assert [line.marker.symbol[-1] == "star" for line in lines] == [False, False, True, False]
+    assert optimum.y == (0.9, 0.9)
+    assert "proven by" in optimum.name
 
 
 def test_names_say_what_differs_and_stay_apart():

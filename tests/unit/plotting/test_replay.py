@@ -8,7 +8,6 @@ import pytest
 from dashboard.views.explore import replay as replay_widget
 from octcore.engines.events import Event
 from octcore.engines.trace import Trace
-from octcore.plotting.cut_tree import cut_tree_figure, place_of
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.plane_plot import plane_data, plane_figure
 from octcore.plotting.replay import (
@@ -17,6 +16,8 @@ from octcore.plotting.replay import (
     counts_figure,
     cut_counts,
     cut_pictures,
+    cut_tree_figure,
+    place_of,
     points_only,
     replay_data,
 )
@@ -94,11 +95,11 @@ def test_cut_tree_marks_nodes_arcs_and_path():
     picture = CutPicture(
         0.0, "benders", "", nodes=(1,), arcs=((1, 2),), path=((1, 1, "width ≤ 1"),)
     )
-    figure = cut_tree_figure(picture, 2, LIGHT, "#ff0000")
+    figure = cut_tree_figure(picture, 2, LIGHT)
     widths = {tuple(t.x): t.line for t in figure.data if t.mode == "lines"}
     root, left, right = (place_of(node) for node in (1, 2, 3))
     assert widths[(root[0], left[0])].dash == "dash"
-    assert widths[(root[0], right[0])].color == "#ff0000"
+    assert widths[(root[0], right[0])].color == LIGHT.accent
     assert "width ≤ 1: no" in [a.text for a in figure.layout.annotations]
     nodes = next(t for t in figure.data if t.mode == "markers+text")
     assert len(nodes.x) == 7
@@ -111,7 +112,7 @@ def test_a_cut_of_points_is_drawn_without_the_tree(oblique):
     assert not bare.regions
     assert not bare.lines
     assert not bare.dots.wrong.any()
-    assert len(plane_figure(bare, LIGHT, "#000").data) == 2
+    assert len(plane_figure(bare, LIGHT).data) == 2
 
 
 def test_alike_rows_show_the_split_set_first(univariate):

@@ -141,7 +141,7 @@ def _area(polygon):
 
 def test_board_shows_every_point_on_its_place():
     points, codes = lessons.lesson_points(lessons.with_points(lessons.default_lesson(), DRAWN))
-    data = board_data(points, codes, Truth(), DARK, "#fff", "origin", 3)
+    data = board_data(points, codes, Truth(), DARK, "origin", 3)
     assert data["points"] == [list(point) for point in DRAWN]
     assert data["serial"] == 3
     json.dumps(data, allow_nan=False)
@@ -155,5 +155,5 @@ def test_plane_of_a_lesson_is_the_whole_square():
     assert sum(_area(region.polygon) for region in record.regions) == pytest.approx(1.04**2)
     assert set(record.lines) == set(run.tree.splits)
     assert all(lines.line for lines in record.lines.values())
-    figure = add_truth(plane_figure(record, LIGHT, "#000"), truth_data(None), LIGHT)
+    figure = add_truth(plane_figure(record, LIGHT), truth_data(None), LIGHT)
     assert figure.layout.xaxis.title.text == "x"

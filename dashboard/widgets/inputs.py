@@ -1,0 +1,51 @@
+"""Buttons and switches that look the same on every page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+import streamlit as st
+
+from octcore.errors import OctError
+from octcore.plotting import text
+
+KINDS = {
+    ".csv": "text/csv",
+    ".dot": "text/vnd.graphviz",
+    ".html": "text/html",
+    ".json": "application/json",
+    ".jsonl": "application/json",
+    ".md": "text/markdown",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+}
+
+
+def download(label: str, file_name: str, make: Callable[[], str], key: str, **options: Any) -> None:
+    """Draw the button of a file, which is made when it is asked for; the page stays as it is."""
+    look: dict[str, Any] = {"icon": ":material/download:", "width": "stretch", **options}
+    kind = KINDS[PurePath(file_name).suffix]
+    st.download_button(label, make, file_name, kind, key, on_click="ignore", **look)
+
+
+def switch(
+    label: str, options: Sequence[str], key: str, words: Mapping[str, str] | None = None
+) -> str:
+    """Draw a choice among a few views without a label of its own; at first the first of them."""
+    return st.segmented_control(
+        label,
+        options,
+        default=options[0],
+        required=True,
+        format_func=(words or {o: o for o in options}).__getitem__,
+        key=key,
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+
+
+def say(error: OctError, at_most: int = 400) -> None:
+    """Say in its sentence why something cannot be done."""
+    st.error(text.markdown(error.message, at_most), icon=":material/error:")

@@ -1,0 +1,123 @@
+"""A job on a page: asked for once, drawn while it goes on, stopped, and asked for again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from dashboard import session
+from dashboard.server import jobs
+from dashboard.server.job_view import JobView
+from octcore.data.dataset import Dataset
+from octcore.plotting import text
+
+SECONDS_BETWEEN = 0.8
+
+
+def until(
+    is_over: Callable[[], bool], draw: Callable[[], None], every: float = SECONDS_BETWEEN
+) -> None:
+    """Draw a part of the page, again and again until something is over.
+
+    Then the whole page is drawn once: that ends the polling, and opens what needs the result.
+    """
+    was_over = is_over()
+
+    def part() -> None:
+        if not was_over and is_over():
+            st.rerun()
+        draw()
+
+    st.fragment(part, run_every=None if was_over else every)()
+
+
+def all_final(views: Iterable[JobView | None]) -> bool:
+    """Whether none of some jobs goes on."""
+    return all(view is None or view.is_final for view in views)
+
+
+def ask(
+    what: str,
+    about: str,
+    data: Dataset,
+    settings: Mapping[str, Any],
+    seconds: float,
+    pressed: bool | None = None,
+) -> str | None:
+    """The task that answers a question; started once for all who ask it.
+
+    Parameters
+    ----------
+    what : str
+        Key of a task of `octcore.selection.tasks`; it is ended after so many `seconds`.
+    about : str
+        The run, or a hash of the rows, that the question is about.
+    settings : mapping
+        Keywords of the task.
+    pressed : bool or None
+        Whether the button of the question was pressed just now; without one the task starts by
+        itself, and after a failure the page says why and offers to try again.
+    """
+    key = (f"{what}:{json.dumps(dict(settings), sort_keys=True, default=str)}", about)
+    if pressed is None and (message := jobs.failure(key)):
+        st.warning(text.markdown(message, 400), icon=":material/error:")
+        label = session.widget_key("again", what)
+        if not st.button("Try again", icon=":material/refresh:", key=label):
+            return None
+    if pressed is False:
+        return jobs.followers().get(key)
+    return jobs.once(key, session.token(), data, what, settings, seconds)
+
+
+def task(
+    key: str,
+    draw: Callable[[JobView], None],
+    doing: str = "",
+    at_once: float = 0.0,
+) -> None:
+    """Draw a task: what it does with a Stop, why it has no result, and what it has told so far.
+
+    Parameters
+    ----------
+    key : str
+        From `ask`.
+    draw : callable
+        Draws the task once it has a result, or parts of one.
+    doing : str
+        What it does, in words; a task that says it in its own way has none.
+    at_once : float
+        Seconds that the page waits for the answer.
+    """
+
+    def part() -> None:
+        job = jobs.task(key)
+        if not job.is_final and doing:
+            words = f"{doing}: {text.markdown(job.words, 200)}"
+            st.info(words, icon=":material/hourglass_top:")
+            stop(job)
+        if job.message:
+            st.warning(text.markdown(job.message, 400), icon=":material/error:")
+        if job.result is not None or job.parts:
+            draw(job)
+
+    if at_once:
+        jobs.supervisor().wait(key, at_once)
+    until(lambda: jobs.task(key).is_final, part)
+
+
+def stop(job: JobView, words: str = "", width: Any = "content") -> None:
+    """Draw the button that stops a job; `words` say what is kept."""
+    if st.button(
+        "Stop",
+        key=session.widget_key("stop", job.id),
+        icon=":material/stop_circle:",
+        width=width,
+        disabled=job.state == "stopping",
+        help=words or None,
+    ):
+        jobs.stop(job.id)
+        # Not of the part alone: pressed while the page is redrawn, the button is part of that.
+        st.rerun()
