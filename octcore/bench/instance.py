@@ -33,7 +33,7 @@ class Instance:
     dataset: str
     encoding: str
     formulation: str
-    """Key of a formulation, or of a peer (see `octcore.bench.peers`)."""
+    """Key of a formulation, or of another program (see `Suite.programs`)."""
     depth: int
     load: Callable[[], Dataset] = field(repr=False, compare=False)
     """Returns the data set; called in the benchmark's own process, once for many instances."""
@@ -54,6 +54,8 @@ class Instance:
     select: str = ""
     """Rule by which training rows are selected (see `octcore.selection.data_selection`); empty to
     train on all.  The accuracies of the line are then about all rows."""
+    program: Callable[[Instance, Line, float], Line] | None = field(default=None, compare=False)
+    """What makes the line instead of a solve of ours."""
 
     @property
     def n_solves(self) -> int:

@@ -13,10 +13,8 @@ import numpy as np
 from joblib import delayed
 from sklearn.model_selection import StratifiedKFold
 
-from octcore.bench.counters import COUNTERS, run_counter
 from octcore.bench.instance import COLUMNS, SELECTION_TEST_SIZE, Instance, Line
 from octcore.bench.machine import cpu_seconds, load, machine_words
-from octcore.bench.peers import PEERS, run_peer
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError, SettingsError
 from octcore.selection.fits import Fit, in_parallel, judged
@@ -62,7 +60,7 @@ def run_suite(
     backend : str or None
         A backend of joblib, such as ``"dask"`` for the cluster of the client made last: solves many
         at once, each in a worker's own process, and lines come as they are done.  Data files and
-        peers must be where the workers are.
+        programs must be where the workers are.
 
     Returns
     -------
@@ -155,10 +153,8 @@ def _blank(suite: str, instance: Instance, limit: float) -> Line:
 def _solve(suite: str, instance: Instance, limit: float, solver: Solver) -> Line:
     blank = replace(_blank(suite, instance, limit), load=load(), machine=machine_words())
     try:
-        if instance.formulation in PEERS:
-            return run_peer(instance, blank, limit)
-        if instance.formulation in COUNTERS:
-            return run_counter(instance, blank, limit)
+        if instance.program is not None:
+            return instance.program(instance, blank, limit)
         if instance.select:
             return _solve_selected(blank, instance, limit, solver)
         train, test, chosen = _prepared(instance, limit, solver)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from octcore.bench.instance import Instance
+from octcore.bench.instance import Instance, Line
 from octcore.parameters import unknown_name
 
 
@@ -29,6 +29,9 @@ class Suite:
     """``(folder, study, formulations) -> instances``, in the order in which they run."""
     studies: tuple[str, ...] = ("main",)
     """Variants of the suite, the default first."""
+    programs: Mapping[str, Callable[[Instance, Line, float], Line]] = field(default_factory=dict)
+    """Programs of others by the key that stands for one in place of a formulation; each is
+    ``(instance, line so far, limit in seconds) -> line``."""
 
 
 @functools.cache

@@ -9,10 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from octcore.bench.counters import COUNTERS
 from octcore.bench.data_files import check_files, data_folder
 from octcore.bench.instance import Instance, Line
-from octcore.bench.peers import PEERS
 from octcore.bench.profiles import read_bench
 from octcore.bench.runner import in_child, in_this_process, run_suite
 from octcore.bench.suite import Suite, get_suite, list_suites, of_datasets, pick
@@ -65,11 +63,12 @@ def run_bench(arguments: argparse.Namespace) -> int:
     suite = get_suite(arguments.suite)
     limit = check_settings(time_limit=arguments.limit).time_limit
     study = _study(suite, arguments.study)
-    formulations = _formulations(arguments.formulations) or suite.formulations
+    formulations = _formulations(arguments.formulations, suite) or suite.formulations
     folder = data_folder(arguments.data) if suite.needs else Path()
     check_files(folder, suite.needs, suite.key)
     found = suite.instances(folder, study, formulations)
     chosen = pick(of_datasets(found, _names(arguments.datasets)), _count(arguments.instances))
+    chosen = [replace(one, program=suite.programs.get(one.formulation)) for one in chosen]
     if arguments.seed is not None:
         chosen = [_seeded(instance, arguments.seed) for instance in chosen]
     output = None if arguments.output is None else Path(arguments.output)
@@ -115,10 +114,10 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _formulations(text: str) -> tuple[str, ...]:
+def _formulations(text: str, suite: Suite) -> tuple[str, ...]:
     keys = _names(text)
     for key in keys:
-        if key not in PEERS and key not in COUNTERS:
+        if key not in suite.programs:
             get_formulation(key)
     return keys
 

@@ -1,7 +1,7 @@
 """One scikit-learn class for every formulation, made from its declaration on first use.
 
-``named.pyi`` says the same to editors and type checkers; ``python -m tests.docs.class_types``
-writes it.
+``named.pyi`` says the same to editors and type checkers; `octcore.docs.class_types` writes it when
+the package is built.
 """
 
 from __future__ import annotations

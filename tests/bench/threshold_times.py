@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from octcore.bench.data_files import data_folder
-from octcore.bench.peer_programs import Question, contree, route
 from octcore.bench.suites.thresholds import TABLE, loader
 from octcore.search.univariate.question import Question as Asked
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.warm_up import warm_up
+from tests.bench.rivals.programs import Question, contree, route
 
 FIELDS: tuple[str, ...] = (
     "set", "depth", "rows", "columns", "least", "errors", "status", "seconds",

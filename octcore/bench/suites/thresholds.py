@@ -1,7 +1,7 @@
-"""Fewest errors of trees on the numbers themselves: ours, ConTree, and STreeD on five quantiles.
+"""Fewest errors of trees on the numbers themselves.
 
 No price of leaves.  The reference is the least number of errors that is known, as an objective
-(accuracy); STreeD needs columns of 0 and 1, so that its optimum is one on QT-5 and lies below.
+(accuracy).
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from octcore.bench.instance import Instance, Published
 from octcore.bench.suite import Suite
 from octcore.data.dataset import Dataset
 from octcore.data.samples import load_sample
-from octcore.encoding import fit_encoding
 
 TABLE = "../oracle/thresholds.csv"
 SAMPLES = ("iris", "wine", "wdbc")
@@ -35,7 +34,6 @@ RAW = {
 """File in ``raw/``, separator, position of the class."""
 HEADED = frozenset({"transfusion", "parkinsons"})
 SEPARATE = ("segment", "raisin", "rice", "wilt", "page", "bidding", "magic")
-BINARY_PEERS = frozenset({"pystreed"})
 
 
 def loader(folder: Path, dataset: str) -> Callable[[], Dataset]:
@@ -71,19 +69,6 @@ def _numeric(table: pd.DataFrame, y: np.ndarray, name: str) -> Dataset:
     return Dataset.from_arrays(numbers.astype(float), y.astype(str), kinds=kinds, name=name)
 
 
-def binary_loader(folder: Path, dataset: str) -> Callable[[], Dataset]:
-    """Loader of a set on the columns of QT-5."""
-    return partial(_load_binary, folder, dataset)
-
-
-@cache
-def _load_binary(folder: Path, dataset: str) -> Dataset:
-    data = _load(folder, dataset)
-    encoding = fit_encoding("QT-5", data, few=0)  # quantiles alone, as in the table
-    X = pd.DataFrame(encoding.transform(data.frame), columns=list(encoding.names)).astype(int)
-    return Dataset.from_arrays(X, np.asarray(data.classes)[data.codes], name=dataset)
-
-
 def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
     """Every row of the table by every program; a study keeps one depth."""
     found = []
@@ -96,16 +81,14 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
         n_rows = _load(folder, dataset).n_samples
         reference = Published(objective=1 - int(row["errors"]) / n_rows)
         for key in formulations:
-            binary = key in BINARY_PEERS
-            settings = {"params": {"leaf_penalty": 0.0}}
             found.append(
                 Instance(
                     dataset=dataset,
-                    encoding="QT-5" if binary else "raw",
+                    encoding="raw",
                     formulation=key,
                     depth=depth,
-                    load=(binary_loader if binary else loader)(folder, dataset),
-                    settings=settings if binary else {"encoding": "raw", **settings},
+                    load=loader(folder, dataset),
+                    settings={"encoding": "raw", "params": {"leaf_penalty": 0.0}},
                     published=reference,
                 )
             )
@@ -114,8 +97,8 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
 
 SUITE = Suite(
     key="thresholds",
-    title="Fewest errors over all thresholds, beside ConTree, and STreeD on QT-5",
-    formulations=("threshold-search", "pycontree", "pystreed"),
+    title="Fewest errors over all thresholds",
+    formulations=("threshold-search",),
     needs=(
         TABLE,
         *(f"raw/{entry[0]}" for entry in RAW.values()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import time
@@ -10,14 +11,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from octcore.bench import child, peers
+from octcore.bench import suite
+from octcore.bench.data_files import data_folder
 from octcore.bench.instance import Instance, Line
-from octcore.bench.peer_programs import Answer, Parity, Question, leaf_count, route
-from octcore.bench.peers import PEERS, run_peer
-from octcore.bench.suites.peers import FAIR, FAIR_SETS, USUAL, instances
+from octcore.cli import main
 from octcore.data.dataset import Dataset
+from octcore.formulations.base import get_formulation
 from octcore.search.univariate import question as univariate
 from octcore.search.univariate.search import answer
+from tests.bench import rivals
+from tests.bench.rivals import child, peers, thresholds_suite
+from tests.bench.rivals.peers import PEERS, run_peer
+from tests.bench.rivals.peers_suite import FAIR, FAIR_SETS, USUAL, instances
+from tests.bench.rivals.programs import Answer, Parity, Question, leaf_count, route
 
 SEED, PENALTY, DEPTH = 5, 0.02, 2
 PARITY = {"statistical_parity": {"attribute": "x0", "max_gap": 0.1}}
@@ -158,3 +164,23 @@ def test_the_fair_study_asks_everyone_the_same(tmp_path):
 def test_parity_counts_the_wanted_class():
     parity = Parity(np.array([0, 0, 1, 1]), 1, 0.5)
     assert peers._parity_note(parity, np.array([1, 0, 1, 0])) == "parity gap 0.0000"
+
+
+def test_the_suites_of_other_programs_stand_beside_ours(monkeypatch, capsys):
+    monkeypatch.setattr(suite, "list_suites", functools.cache(dict))
+    rivals.register()
+    assert set(suite.list_suites()) == {"near-optimal", "peers", "thresholds"}
+    for found in suite.list_suites().values():
+        for key in set(found.formulations) - set(found.programs):
+            get_formulation(key)
+    assert main(["bench", "peers", "--formulations", "strede", "--data", "."]) == 2
+    assert "strede" in capsys.readouterr().err
+
+
+@pytest.mark.reference
+def test_programs_get_every_set(reference):
+    folder = data_folder(str(reference))
+    assert len(instances(folder, "depth-4", USUAL)) == 324
+    made = thresholds_suite.instances(folder, "depth-2", ("threshold-search", "pystreed"))
+    assert {i.encoding for i in made if i.formulation == "pystreed"} == {"QT-5"}
+    assert {i.settings.get("encoding") for i in made if i.formulation == "pystreed"} == {None}

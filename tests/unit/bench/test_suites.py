@@ -13,7 +13,6 @@ import pytest
 
 from octcore.bench.data_files import check_files, data_folder, encoded, table
 from octcore.bench.instance import COLUMNS, CONTRACT, Instance, Line, Published
-from octcore.bench.peers import PEERS, Peer, run_peer
 from octcore.bench.profiles import (
     common_lines,
     instances_against_gap,
@@ -32,6 +31,7 @@ from octcore.cli.benching import _seeded
 from octcore.data.dataset import Dataset
 from octcore.errors import DataError, SettingsError
 from octcore.solving.settings import check_settings
+from tests.bench.rivals.peers import PEERS, Peer, run_peer
 
 SEED = 77
 AGREED = (
@@ -138,7 +138,7 @@ def test_a_program_that_is_not_installed_is_skipped_in_words(monkeypatch):
         "absent", "Absent", "no_such_module", "pip install absent", PEERS["pystreed"].solve
     )
     monkeypatch.setitem(PEERS, "absent", absent)
-    entry = run_suite("unit", [instance("absent")], 5)[0]
+    entry = run_suite("unit", [instance("absent", program=run_peer)], 5)[0]
     assert entry.status == "missing"
     assert entry.note == "Absent is not installed; pip install absent."
 
@@ -155,8 +155,7 @@ def test_cart_as_a_peer_is_judged_by_our_objective():
 
 def test_every_suite_and_study_makes_settings_that_are_accepted(tmp_path):
     assert set(list_suites()) == {
-        "accelerated", "flow-oct", "margot", "near-optimal", "peers", "s-oct", "strength",
-        "svm1-odt", "thresholds",
+        "accelerated", "flow-oct", "margot", "s-oct", "strength", "svm1-odt", "thresholds",
     }  # fmt: skip
     for study in get_suite("accelerated").studies:
         made = accelerated(tmp_path, study, ("path-search",))
@@ -341,7 +340,7 @@ def test_command_refuses_in_one_sentence(tmp_path, capsys, monkeypatch):
 @pytest.mark.reference
 @pytest.mark.parametrize(
     ("suite", "count"),
-    [("accelerated", 320), ("flow-oct", 800), ("peers", 324), ("margot", 30), ("s-oct", 30),
+    [("accelerated", 320), ("flow-oct", 800), ("margot", 30), ("s-oct", 30),
      ("svm1-odt", 80)],
 )  # fmt: skip
 def test_suites_list_the_published_instances(reference: Path, suite: str, count: int):
@@ -351,4 +350,4 @@ def test_suites_list_the_published_instances(reference: Path, suite: str, count:
     made = chosen.instances(folder, chosen.studies[0], chosen.formulations)
     assert len(made) == count
     json.dumps([i.parameters for i in made])
-    assert sum(i.published != Published() for i in made) >= (0 if suite == "peers" else count // 6)
+    assert sum(i.published != Published() for i in made) >= count // 6

@@ -17,10 +17,10 @@ from typing import Any
 
 from octcore.bench.data_files import encoded, encoded_file
 from octcore.bench.instance import Instance
-from octcore.bench.peers import PEERS
 from octcore.bench.published_figures import published
 from octcore.bench.suite import Suite
 from octcore.data.dataset import Dataset
+from tests.bench.rivals.peers import PEERS, run_peer
 
 PENALTY = 0.01
 STUDIES = {
@@ -111,4 +111,5 @@ SUITE = Suite(
     ),
     instances=instances,
     studies=(*STUDIES, *SMALL_STUDIES, *FAIR_STUDIES),
+    programs=dict.fromkeys(PEERS, run_peer),
 )

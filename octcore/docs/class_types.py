@@ -1,7 +1,8 @@
 """Type stub of the scikit-learn classes, which are made from the declarations when first used.
 
-``python -m tests.docs.class_types`` writes ``octcore/estimator/named.pyi``, from which editors
-complete and type checkers check the hyperparameters.
+From ``octcore/estimator/named.pyi`` editors complete and type checkers check the hyperparameters.
+It is written when the wheel is built or an editable installation made (`octcore.docs.build`), and
+by ``python -m octcore.docs.class_types``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ TYPES = Path(estimator.__file__).with_name("named.pyi")
 def types_of_classes() -> str:
     """Type stub of `octcore.estimator.named`: every class with its constructor."""
     parts = [
-        "# Written by python -m tests.docs.class_types; do not edit.",
+        "# Written by octcore.docs.class_types; do not edit.",
         "import inspect",
         "from collections.abc import Mapping",
         "from typing import Any, Literal",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from octcore.bench.counters import COUNTERS
 from octcore.bench.data_files import encoded, encoded_file
 from octcore.bench.instance import Instance
 from octcore.bench.suite import Suite
+from tests.bench.rivals.counters import COUNTERS, run_counter
 
 CASES = (
     ("balance-scale", "none", 3, 0.01, 0.0203),
@@ -55,4 +55,5 @@ SUITE = Suite(
     formulations=tuple(COUNTERS),
     needs=tuple(dict.fromkeys(encoded_file(*case[:2]) for case in CASES)),
     instances=instances,
+    programs=dict.fromkeys(COUNTERS, run_counter),
 )

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from octcore.bench import peer_programs
-from octcore.bench.child import ask_child, isolate
 from octcore.bench.instance import Instance, Line
-from octcore.bench.peer_programs import Answer, Parity, Question, leaf_count, route
 from octcore.engines.events import relative_gap
+from tests.bench.rivals import programs
+from tests.bench.rivals.child import ask_child, isolate
+from tests.bench.rivals.programs import Answer, Parity, Question, leaf_count, route
 
 TOLERANCE = 1e-6
 
@@ -50,13 +50,13 @@ _ODTLEARN = ("odtlearn", "pip install odtlearn 'mip<1.16'")
 PEERS = {
     peer.key: peer
     for peer in (
-        Peer("pystreed", "STreeD", "pystreed", "pip install pystreed", peer_programs.streed),
-        Peer("pycontree", "ConTree", "pycontree", "pip install pycontree", peer_programs.contree),
-        Peer("pydl8.5", "DL8.5", "pydl85", "pip install pydl8.5", peer_programs.dl85),
-        Peer("odtlearn", "ODTLearn FlowOCT, CBC", *_ODTLEARN, peer_programs.flow_oct),
-        Peer("odtlearn-benders", "ODTLearn BendersOCT, CBC", *_ODTLEARN, peer_programs.benders_oct),
-        Peer("odtlearn-fair", "ODTLearn FairOCT, CBC", *_ODTLEARN, peer_programs.fair_oct, True),
-        Peer("sklearn-cart", "CART", "sklearn", "pip install scikit-learn", peer_programs.cart),
+        Peer("pystreed", "STreeD", "pystreed", "pip install pystreed", programs.streed),
+        Peer("pycontree", "ConTree", "pycontree", "pip install pycontree", programs.contree),
+        Peer("pydl8.5", "DL8.5", "pydl85", "pip install pydl8.5", programs.dl85),
+        Peer("odtlearn", "ODTLearn FlowOCT, CBC", *_ODTLEARN, programs.flow_oct),
+        Peer("odtlearn-benders", "ODTLearn BendersOCT, CBC", *_ODTLEARN, programs.benders_oct),
+        Peer("odtlearn-fair", "ODTLearn FairOCT, CBC", *_ODTLEARN, programs.fair_oct, True),
+        Peer("sklearn-cart", "CART", "sklearn", "pip install scikit-learn", programs.cart),
     )
 }
 """Programs that the suite `peers` can call, by key."""
