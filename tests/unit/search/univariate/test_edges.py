@@ -144,3 +144,27 @@ def test_questions_without_a_tree(settings: dict[str, Any], kernel: str) -> None
     assert (found.status, found.tree, found.bound) == ("infeasible", None, None)
     assert (found.root_values == -np.inf).all()
     assert found.root_exact.all()
+
+
+LOSING_ROWS = ((8, 0, 5, 5, 4, 6, 5, 4, 2), (0, 3, 2, 3, 1, 4, 7, 9, 5))
+
+
+@pytest.mark.parametrize(
+    ("columns", "classes", "price", "best"),
+    [
+        ((tuple(range(8)) * 2,), (0, 1) * 8, 0.01, 0.92),
+        (LOSING_ROWS, (0, 0, 1, 2, 2, 2, 1, 0, 2), 0.0, 6 / 9),
+    ],
+)
+def test_leaf_sizes_at_the_thresholds_of_a_deep_node(
+    columns: tuple[tuple[int, ...], ...],
+    classes: tuple[int, ...],
+    price: float,
+    best: float,
+    kernel: str,
+) -> None:
+    """Rows that were merged fill both sides; a side that loses rows may cost less by their weight."""
+    X, y = np.array(columns, float).T, np.array(classes)
+    found = answer(Question(X, y, 3, 3, price, min_samples_leaf=2))
+    assert found.status == "optimal"
+    assert found.objective == pytest.approx(best)
