@@ -163,8 +163,18 @@ def test_leaf_sizes_at_the_thresholds_of_a_deep_node(
     best: float,
     kernel: str,
 ) -> None:
-    """Rows that were merged fill both sides; a side that loses rows may cost less by their weight."""
+    """Merged rows fill both sides; a side that loses rows may cost less by their weight."""
     X, y = np.array(columns, float).T, np.array(classes)
     found = answer(Question(X, y, 3, 3, price, min_samples_leaf=2))
     assert found.status == "optimal"
     assert found.objective == pytest.approx(best)
+
+
+def test_bounds_with_a_leaf_size_are_no_bounds_on_fewer_rows(kernel: str) -> None:
+    columns = (0, 3, 1, 2, 2, 1, 1, 0, 3, 0, 3, 0, 2, 0), (1, 2, 3, 0, 3, 3, 3, 3, 3, 0, 2, 0, 1, 3)
+    y = np.array([2, 2, 2, 1, 1, 1, 1, 2, 1, 1, 0, 0, 0, 0])
+    weights = np.array([15, 95, 38, 22, 55, 47, 71, 97, 24, 56, 33, 87, 22, 67.0])
+    X = np.array(columns, float).T
+    found = answer(Question(X, y, 3, 3, 0.01, weights, min_samples_leaf=3))
+    assert found.status == "optimal"
+    assert found.objective == pytest.approx(0.633525377229081)
