@@ -144,3 +144,37 @@ def test_questions_without_a_tree(settings: dict[str, Any], kernel: str) -> None
     assert (found.status, found.tree, found.bound) == ("infeasible", None, None)
     assert (found.root_values == -np.inf).all()
     assert found.root_exact.all()
+
+
+LOSING_ROWS = ((8, 0, 5, 5, 4, 6, 5, 4, 2), (0, 3, 2, 3, 1, 4, 7, 9, 5))
+
+
+@pytest.mark.parametrize(
+    ("columns", "classes", "price", "best"),
+    [
+        ((tuple(range(8)) * 2,), (0, 1) * 8, 0.01, 0.92),
+        (LOSING_ROWS, (0, 0, 1, 2, 2, 2, 1, 0, 2), 0.0, 6 / 9),
+    ],
+)
+def test_leaf_sizes_at_the_thresholds_of_a_deep_node(
+    columns: tuple[tuple[int, ...], ...],
+    classes: tuple[int, ...],
+    price: float,
+    best: float,
+    kernel: str,
+) -> None:
+    """Merged rows fill both sides; a side that loses rows may cost less by their weight."""
+    X, y = np.array(columns, float).T, np.array(classes)
+    found = answer(Question(X, y, 3, 3, price, min_samples_leaf=2))
+    assert found.status == "optimal"
+    assert found.objective == pytest.approx(best)
+
+
+def test_bounds_with_a_leaf_size_are_no_bounds_on_fewer_rows(kernel: str) -> None:
+    columns = (0, 3, 1, 2, 2, 1, 1, 0, 3, 0, 3, 0, 2, 0), (1, 2, 3, 0, 3, 3, 3, 3, 3, 0, 2, 0, 1, 3)
+    y = np.array([2, 2, 2, 1, 1, 1, 1, 2, 1, 1, 0, 0, 0, 0])
+    weights = np.array([15, 95, 38, 22, 55, 47, 71, 97, 24, 56, 33, 87, 22, 67.0])
+    X = np.array(columns, float).T
+    found = answer(Question(X, y, 3, 3, 0.01, weights, min_samples_leaf=3))
+    assert found.status == "optimal"
+    assert found.objective == pytest.approx(0.633525377229081)
