@@ -23,7 +23,7 @@ from octcore.tree.tree import Tree
 
 LISTED = 300
 """Best trees that a record holds one by one."""
-LISTED_SHAPES = 25
+LISTED_SHAPES = 12
 """Best shapes that are told with their thresholds."""
 RELIANCE_TREES = 500
 """Trees looked at for the reliance on features."""

@@ -17,7 +17,6 @@ from octcore.plotting import text
 from octcore.selection.alternatives import ShapeLine
 
 TASK, TASK_SECONDS = "shapes", 400.0
-TABLE_HEIGHT = 500
 LONGEST = 400
 
 
@@ -68,16 +67,21 @@ def _table(number: int, lines: list[ShapeLine]) -> None:
             }
         ),
         hide_index=True,
-        height="auto" if len(lines) < 12 else TABLE_HEIGHT,
+        height="content",
         key="alternatives_shapes",
         column_config={
             "points below": st.column_config.NumberColumn(
-                format="%.3f", help="Of the best tree of the shape, below the proven optimum."
+                format="%.3f",
+                width="small",
+                help="Of the best tree of the shape, below the proven optimum.",
             ),
             "right": st.column_config.NumberColumn(
-                format="percent", help="Of the best tree of the shape, on the training rows."
+                format="percent",
+                width="small",
+                help="Of the best tree of the shape, on the training rows.",
             ),
-            "trees": st.column_config.NumberColumn(format="localized"),
+            "leaves": st.column_config.NumberColumn(width="small"),
+            "trees": st.column_config.NumberColumn(format="localized", width="small"),
             "thresholds": st.column_config.TextColumn(width="large"),
         },
         alt="Shapes of the good trees: the best tree's distance, accuracy and leaves, the number "

@@ -6,7 +6,7 @@ Everything is found along sorted columns (`lane_kernels`).  Where columns have f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -35,15 +35,23 @@ from octcore.search.near_optimal.lane_kernels import (
     walk_shapes,
 )
 from octcore.search.univariate.lane_rows import Rows, restrict
-from octcore.search.univariate.lane_search import kernel_rows
+from octcore.search.univariate.lane_search import integer_width, kernel_rows
+from octcore.search.univariate.table import Table
 
 PIECE = 20_000_000
 """Steps of a kernel between two looks at the clock, about."""
 SHORT = 8
 """Runs of so many open splits are not halved further, but solved one by one."""
+LANES = {width: f"octcore.search.near_optimal.warm_up:lanes-{width}" for width in (2, 4, 8)}
+"""Sets of compiled kernels by bytes of the integers; sums beyond four are rare."""
 NO_GRID = np.zeros((1, 1, 1, 1))
 NO_SHARES = np.zeros((1, 1))
 NO_TABLE = np.zeros((2, 1, 1), np.int64)
+
+
+def lanes_of(table: Table) -> str:
+    """The set of kernels for a table."""
+    return LANES[integer_width(table)]
 
 
 class _Found(NamedTuple):
@@ -427,10 +435,16 @@ class Tops:
         """Size of what is held."""
         return sum(part.nbytes for part in (*self.own, *self.splits))
 
-    def stumps(self, top: int) -> tuple[Stumps, Stumps]:
-        """Splits on both sides of a top that some tree within the budget has."""
-        node, j = self.node, int(self.inside[top])
-        found = list_below(self.own, self.splits, j, self.terms, node.budget)
+    def stumps(self, top: int, columns: Sequence[int] | None = None) -> tuple[Stumps, Stumps]:
+        """Splits on both sides of a top that trees within the budget have; of some columns."""
+        own, splits, terms, j = self.own, self.splits, self.terms, int(self.inside[top])
+        if columns is not None:
+            chosen = np.unique(np.array(columns, np.int64))
+            rank = own.rank[np.append(chosen, splits.column[j])]
+            own = own._replace(sequence=own.sequence[chosen], rank=rank)
+            splits = splits._replace(column=np.full(len(splits.column), len(chosen)))
+            terms = terms._replace(numbers=terms.numbers[chosen])
+        found = list_below(own, splits, j, terms, self.node.budget)
         left = int(np.searchsorted(found[:, 0], 1))
         return (
             Stumps(found[:left, 1], found[:left, 2], found[:left, 3]),

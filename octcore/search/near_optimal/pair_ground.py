@@ -7,12 +7,14 @@ stump or has three leaves and misclassifies the outvoted rows).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from octcore import kernels
 from octcore.search.near_optimal.graph import BOTTOM, BYTES_PER_SUBSET, Edge, Node
-from octcore.search.near_optimal.ground import Ground
+from octcore.search.near_optimal.ground import Ground, lanes_of
 from octcore.search.near_optimal.instance import Instance
 from octcore.search.near_optimal.kernels import (
     LARGE,
@@ -22,6 +24,7 @@ from octcore.search.near_optimal.kernels import (
     make_work,
     score,
 )
+from octcore.search.univariate.lane_rows import Rows
 
 WORD = 32
 """Rows in a word."""
@@ -105,6 +108,12 @@ class PairGround(Ground):
         """Pack marks on the rows of the table, shape ``(..., n_rows)``, into words."""
         marks = mask.take(self.line, axis=-1) & (self.line >= 0)
         return np.packbits(marks, axis=-1, bitorder="little").view(np.uint32)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The table as kernels see it that are waited for only here: counts do without them."""
+        kernels.require(lanes_of(self.table))
+        return super().rows
 
     @property
     def all_rows(self) -> bytes:

@@ -295,9 +295,10 @@ class Shapes:
         side's column, or a leaf.
         """
         tops, leaf = self.listing.tops_of(level, v), int(self.levels[level].leaf_errors[v])
+        columns = [side for side in sides if side < self.n_columns]
         for k in np.flatnonzero(self.place[tops.first] == top).tolist():
-            parts = []
-            for side, stumps, own in zip(sides, tops.stumps(k), tops.leaf[:, k], strict=True):
+            parts, below = [], tops.stumps(k, columns)
+            for side, stumps, own in zip(sides, below, tops.leaf[:, k], strict=True):
                 if side == self.n_columns:
                     parts.append(type(stumps)(*(np.array([x]) for x in (own, NO_SPLIT, 1))))
                     continue

@@ -15,18 +15,15 @@ from octcore import kernels
 from octcore.search.near_optimal.counting import Counted, Counter
 from octcore.search.near_optimal.disagreement import class_shares
 from octcore.search.near_optimal.graph import build_levels
-from octcore.search.near_optimal.ground import Ground
+from octcore.search.near_optimal.ground import Ground, lanes_of
 from octcore.search.near_optimal.instance import BORDER, Instance
 from octcore.search.near_optimal.kernels import LARGE
 from octcore.search.near_optimal.listing import Cell, Listing, pick, used_exactly
 from octcore.search.near_optimal.pair_ground import PairGround
-from octcore.search.univariate.lane_search import integer_width
 from octcore.search.univariate.tree import PathTree
 
 PAIRS = "octcore.search.near_optimal.warm_up:pairs"
-"""The set of compiled kernels where pairs of columns are counted, beside those of the lanes."""
-LANES = {width: f"octcore.search.near_optimal.warm_up:lanes-{width}" for width in (2, 4, 8)}
-"""The set along sorted columns, by bytes of the integers; sums beyond four are rare."""
+"""The set of compiled kernels that counts pairs of columns."""
 Phase = Callable[[str, int], None]
 """``report(phase, done)``: what the search is at, and how many subsets it scored."""
 
@@ -80,8 +77,8 @@ def find_trees(
     TreeGraph or None
         None if no tree is allowed.
     """
-    pairs = () if instance.class_weight is None else (PAIRS,)
-    kernels.require(LANES[integer_width(instance.table)], *pairs, stop=stop)
+    by_pairs = instance.class_weight is not None
+    kernels.require(PAIRS if by_pairs else lanes_of(instance.table), stop=stop)
     return find_trees_compiled(instance, guard, report, known_cost)
 
 

@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from octcore.search.near_optimal.ground import LANES
 from octcore.search.near_optimal.instance import make_instance
 from octcore.search.near_optimal.shapes import Shapes
-from octcore.search.near_optimal.tree_set import LANES, PAIRS, TreeQuery, find_trees_compiled
+from octcore.search.near_optimal.tree_set import PAIRS, TreeQuery, find_trees_compiled
 
 ALL = (LANES[2], PAIRS, LANES[4])
 """Every set that most questions need, in their order."""
