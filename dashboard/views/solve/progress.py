@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import streamlit as st
@@ -32,21 +33,17 @@ def draw(run_id: str | None) -> None:
         return
     data_thread.strip(view)
     family_view.draw(view)
-    key, is_quick = view.id, view.elapsed < QUICK_UNTIL
+    key = view.id
 
-    def is_over() -> bool:
+    def is_over(at_most: float = math.inf) -> bool:
+        """Whether it has ended, or has gone on for so many seconds."""
         now = jobs.view(key)
-        return now is None or now.is_final
+        return now is None or now.is_final or now.elapsed >= at_most
 
-    def is_slow() -> bool:
-        """Whether this has ended, or goes on so long that it is looked at less often."""
-        now = jobs.view(key)
-        return is_over() or (now is not None and now.elapsed >= QUICK_UNTIL)
-
-    if is_quick and not is_over():
-        live.until(is_slow, lambda: _live(key), QUICK_BETWEEN)
-    else:
+    if is_over(QUICK_UNTIL):
         live.until(is_over, lambda: _live(key), SECONDS_BETWEEN)
+    else:  # then the page is drawn once more, and looks less often
+        live.until(lambda: is_over(QUICK_UNTIL), lambda: _live(key), QUICK_BETWEEN)
 
 
 def _soon(run_id: str | None) -> JobView | None:

@@ -19,7 +19,8 @@ from octcore.errors import DataError
 from octcore.plotting.accuracy_plot import spread_data, spread_figure
 from octcore.plotting.feature_usage import heat_map_data, heat_map_figure, usage_data
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
-from octcore.plotting.palette import LIGHT
+from octcore.plotting.open_thresholds import OpenNow, open_now_figure
+from octcore.plotting.palette import DARK, LIGHT
 from octcore.plotting.plane_plot import plane_data, plane_figure
 from octcore.plotting.profile_plot import profile_data, profile_figure
 from octcore.plotting.race import Entrant, race_data, race_figure
@@ -194,6 +195,25 @@ def test_static_steps_stand_where_the_numbers_are(trace):
     assert corners[-1][1] == pytest.approx(floor, abs=0.2)
     turns = [(b[0] - a[0]) * (b[1] - a[1]) for a, b in itertools.pairwise(corners)]
     assert not any(turns)  # along, then up or down: never both
+
+
+def test_open_parts_are_drawn_where_they_are():
+    record = (
+        OpenNow("a <b>", ((0.1, 0.3), (0.5, 0.5)), 0.2, "0.1 to 0.3, 0.5"),
+        OpenNow("c", ((0.0, 1.0),), None, "all"),
+    )
+    root = ElementTree.fromstring(figure_svg(open_now_figure(record, DARK), "open", 700))
+    paths = {p.attrib["stroke"]: p.attrib["d"] for p in root.iter() if p.tag.endswith("path")}
+    assert set(paths) == {DARK.grid, DARK.incumbent, DARK.text}
+    whole, spans, (best,) = (
+        [[float(c.split(",")[0]) for c in piece.split(" L")] for piece in path[1:].split(" M")]
+        for path in paths.values()
+    )
+    (start, end), *_ = whole
+    shares = [(x - start) / (end - start) for piece in (*spans, best) for x in piece]
+    assert shares == pytest.approx([0.1, 0.3, 0.5, 0.506, 0.0, 1.0, 0.2, 0.2], abs=1e-3)
+    words = [t.text for t in root.iter() if t.tag.endswith("text")]
+    assert {"a <b>", "c"} <= set(words)
 
 
 def test_ticks_are_round_and_inside():
