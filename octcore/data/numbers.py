@@ -122,8 +122,6 @@ def first_rounded(
     ----------
     values : array
         Numbers or texts as they came.
-    numbers : array of float64
-        What was read.
     """
     with np.errstate(invalid="ignore"):
         large = np.flatnonzero(np.isfinite(numbers) & (np.abs(numbers) >= EXACT))

@@ -51,8 +51,6 @@ def split_hull(
     ----------
     X : numpy.ndarray
         Distinct points, shape ``(n_points, n_features)``.
-    stop : callable
-        Called between points; raises to end the work.
     """
     n, d = X.shape
     if n <= 1 or d == 0:

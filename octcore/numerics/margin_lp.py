@@ -63,8 +63,6 @@ def margin_plane(
         Weights of the rows of the two sides.
     others : numpy.ndarray
         Rows that do not pass the node; their scores are bounded all the same.
-    prices : MarginPrices
-        See there.
     """
     X = np.vstack([left, right])
     goes_right = np.arange(len(X)) >= len(left)
@@ -86,8 +84,6 @@ def clear_plane(
         ``(h, g)``, left where ``h.x <= g``.
     X, others : numpy.ndarray
         Rows that pass the node, and others, whose scores are bounded all the same.
-    prices : MarginPrices
-        Distance of right-goers and largest score.
     """
     h, g = plane
     scores = np.sort(g - X @ h)
@@ -118,8 +114,6 @@ def soft_planes(
         Price of a unit of margin that a row misses, without limit beyond the plane.
     factors : sequence of float
         Factors of the costs, one plane for each; every program starts where the one before ended.
-    prices : MarginPrices
-        Price of the norm, margin and largest score.
     """
     program = _DualProgram(X, goes_right, costs, None, X[:0], prices)
     for factor in factors:

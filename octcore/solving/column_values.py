@@ -52,8 +52,6 @@ def column_values(
 
     Parameters
     ----------
-    run : Run
-        With its training rows.
     time_limit : float
         Seconds in all, without those that compile kernels.
     cancel : callable or None

@@ -40,10 +40,8 @@ def python_recipe(choice: DataChoice, settings: Mapping[str, Any]) -> str:
 
     Parameters
     ----------
-    choice : DataChoice
-        The data and how its columns are meant.
     settings : mapping
-        Keywords of `octcore.solve`, and those of `ROWS`.
+        Keywords of `octcore.solve`, and those of `ROWS`; the same below.
     """
     general = {name: value for name, value in settings.items() if name not in _ROWS}
     rows = {name: settings[name] for name in _ROWS if settings.get(name) is not None}
@@ -98,15 +96,7 @@ def _read_call(choice: DataChoice) -> str:
 
 
 def command_line(choice: DataChoice, settings: Mapping[str, Any]) -> str:
-    """Write the shell command that makes the same run.
-
-    Parameters
-    ----------
-    choice : DataChoice
-        The data and how its columns are meant.
-    settings : mapping
-        Keywords of `octcore.solve`, and those of `ROWS`.
-    """
+    """Write the shell command that makes the same run."""
     lines = []
     name = choice.file_name or "data.csv"
     if choice.sample:
@@ -125,13 +115,7 @@ def command_line(choice: DataChoice, settings: Mapping[str, Any]) -> str:
 
 
 def setting_words(settings: Mapping[str, Any]) -> list[str]:
-    """Options of ``octcore solve`` for settings; None is what an option that is not given means.
-
-    Parameters
-    ----------
-    settings : mapping
-        Keywords of `octcore.solve`, and those of `ROWS`.
-    """
+    """Options of ``octcore solve`` for settings; None is what an option that is not given means."""
     words: list[str] = []
     for parameter in (*GENERAL, *ROWS):
         value = settings.get(parameter.name)

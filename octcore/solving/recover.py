@@ -39,16 +39,12 @@ def run_from_incumbent(
     ----------
     data : Dataset
         The rows that were given to the solve.
-    settings : mapping
-        Keywords of `octcore.solve`.
     events : sequence of Event
         Everything that arrived; the last tree is the incumbent.
     stop_reason : StopReason or str
         ``"cancelled"``, ``"time_limit"`` or ``"error"``.
     note : str
         One sentence for the user about the end.
-    sample_weight : numpy.ndarray or None
-        Weights of the rows that the solve was given.
 
     Returns
     -------

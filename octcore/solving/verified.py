@@ -70,8 +70,6 @@ def verified_record(run: Run, record: Mapping[str, Any], time_limit: float = 60.
     ----------
     record : mapping
         What the run was read from.
-    time_limit : float
-        Seconds for the check.
     """
     if run.certificate.verified:
         run = replace(run, certificate=replace(run.certificate, verification=None))

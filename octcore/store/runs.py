@@ -79,8 +79,6 @@ class RunStore:
         ----------
         data : Dataset
             The rows given to the solve; kept compressed, once for all runs on them.
-        settings : mapping
-            Keywords of `octcore.solve`.
         name, session : str
             The user's name for the run; who asks.
         """

@@ -30,11 +30,6 @@ class Region:
 def leaf_regions(tree: Tree, view: PlaneView) -> tuple[Region, ...]:
     """Return the regions of all leaves in a view; they fill its box without overlap.
 
-    Parameters
-    ----------
-    view : PlaneView
-        Axes, box and the values of the other columns.
-
     Raises
     ------
     SettingsError

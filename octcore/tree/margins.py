@@ -135,8 +135,6 @@ def split_lines(
 
     Parameters
     ----------
-    view : PlaneView
-        Axes, box and the values of the other columns.
     margins : dict of int to NodeMargin, or None
         From `node_margins`, for the lines of geometric margins; unit margins need none.
 

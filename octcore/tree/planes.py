@@ -30,8 +30,6 @@ def tree_from_planes(
     ----------
     planes : mapping of int to (numpy.ndarray, float)
         Weights of shape ``(n_features,)`` and offset of every branch node.
-    unit_margin : bool
-        Whether the lines at score -1 and 1 are margin lines.
     tolerance : float
         Scores of at least ``-tolerance`` go right.
     """

@@ -76,10 +76,6 @@ def check_steps(
     found : iterator
         First ``(group, columns)``: the merged row of every row, and the columns of the data that
         are numbered; then ``(labels, steps, multipliers)``.
-    claimed : float
-        Bound of the claim, in units of the data.
-    guard : callable
-        Called often; it raises when the check must end.
 
     Raises
     ------

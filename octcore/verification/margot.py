@@ -69,10 +69,6 @@ def check_states(
         ``(prefix, multipliers, kept, allowed)``: deepest known node of every distinct pair of row
         and label in the order of `numpy.unique`, 0-based heap; multipliers of their slack rows and
         routing rows by node, shape ``(n_nodes, 2 * n_rows)``; features by node.
-    claimed : float
-        Bound of the claim.
-    guard : callable
-        Called often; it raises when the check must end.
 
     Raises
     ------

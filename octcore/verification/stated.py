@@ -157,11 +157,6 @@ def _check_encoding(stated: Stated) -> None:
             raise WrongError(f"{raw} is scaled, but said to be as it is")
 
 
-def _spelled(key: str) -> str:
-    """Name an encoding as all its spellings have it: qt5, QT-5."""
-    return re.sub("[-_ ]", "", key).upper()
-
-
 def _check_tree_record(stated: Stated) -> None:
     tree, run = stated.run.tree, stated.run
     if list(map(str, run.classes)) != list(map(str, stated.claim.classes)):

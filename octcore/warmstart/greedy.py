@@ -135,7 +135,7 @@ def _candidates(
             part = slice(begin, begin + BLOCK)
             right += cells[part].T.astype(np.float64) @ one_hot[part]
         size = np.count_nonzero(cells, axis=0)
-        purity = _purity(right) + _purity(one_hot.sum(axis=0) - right)
+        purity = purity_of(right) + purity_of(one_hot.sum(axis=0) - right)
         for i in np.flatnonzero(np.minimum(size, len(cells) - size) >= smallest):
             yield int(columns[i]), float(purity[i]), 0.5
         return
@@ -148,7 +148,7 @@ def _candidates(
         if not len(ends):
             continue
         left = np.cumsum(one_hot[order], axis=0)[ends]
-        purity = _purity(left) + _purity(total - left)
+        purity = purity_of(left) + purity_of(total - left)
         place = int(np.argmax(purity))
         low, high = values[ends[place]], values[ends[place] + 1]
         yield int(j), float(purity[place]), float(low + (high - low) / 2)
@@ -161,7 +161,7 @@ def _is_binary(cells: np.ndarray) -> bool:
     )
 
 
-def _purity(counts: np.ndarray) -> np.ndarray:
+def purity_of(counts: np.ndarray) -> np.ndarray:
     """``sum_k c_k^2 / c`` of each row: weight minus weighted Gini impurity."""
     size = counts.sum(axis=1)
     return np.divide((counts**2).sum(axis=1), size, out=np.zeros_like(size), where=size > 0)

@@ -31,8 +31,6 @@ def local_svm(problem: RoutingProblem, stop: Callable[[], bool] | None = None) -
 
     Parameters
     ----------
-    problem : RoutingProblem
-        Data and settings; its variant decides the node problem.
     stop : callable, optional
         Asked during the node solves; the best plane so far is used when it says so.
 

@@ -54,15 +54,7 @@ class SoftTree:
 
 
 class SoftTrees:
-    """Makes soft trees, and better ones from them.
-
-    Parameters
-    ----------
-    goal : TreeGoal
-        Points, depth, epsilon and the limit of splits.
-    rng : numpy.random.Generator
-        Chooses the points that are moved.
-    """
+    """Makes soft trees, and better ones from them."""
 
     def __init__(self, goal: TreeGoal, rng: np.random.Generator) -> None:
         self.goal, self.rng = goal, rng

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from octcore.tree.tree import Tree
+from octcore.warmstart.greedy import purity_of
 from octcore.warmstart.plane_search import best_step, improve_plane, shift_into_gap
 from octcore.warmstart.points import (
     ClassCounts,
@@ -142,7 +143,7 @@ class SparseSearch:
                 continue
             left = np.cumsum(counts[order], axis=0)[ends]
             right = counts.sum(axis=0) - left
-            purity = _purity(left) + _purity(right)
+            purity = purity_of(left) + purity_of(right)
             k = int(np.argmax(purity))
             if best is None or purity[k] > best[0] + 1e-12:
                 middle = float(x[order][ends[k]] + x[order][ends[k] + 1]) / 2
@@ -268,9 +269,3 @@ class SparseSearch:
         offset, gain = shift_into_gap(X, weights / size, gains, self._strip)
         if np.isfinite(gain):
             yield weights / size, offset
-
-
-def _purity(counts: FloatArray) -> FloatArray:
-    """``sum_k c_k^2 / c`` of each row: weight minus weighted Gini impurity."""
-    size = counts.sum(axis=1)
-    return np.divide((counts**2).sum(axis=1), size, out=np.zeros_like(size), where=size > 0)

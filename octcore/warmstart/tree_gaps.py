@@ -50,13 +50,7 @@ def largest_norm(epsilon: float) -> float:
 
 
 class GapRepair:
-    """Gives the nodes of a tree gaps that reach epsilon.
-
-    Parameters
-    ----------
-    goal : TreeGoal
-        Points, epsilon and the price of splits.
-    """
+    """Gives the nodes of a tree gaps that reach epsilon."""
 
     def __init__(self, goal: TreeGoal, rng: np.random.Generator) -> None:
         self.goal, self.rng = goal, rng

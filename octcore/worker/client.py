@@ -153,8 +153,6 @@ def solve_in_child(
 
     Parameters
     ----------
-    settings : mapping
-        Keywords of `octcore.solve`.
     on_event : callable or None
         Receives every event, from another thread.
     on_phase : callable or None
@@ -163,8 +161,6 @@ def solve_in_child(
         Where to take the worker from; by default one is started.
     called : float or None
         `time.monotonic` of the moment from which the limit counts; now by default.
-    sample_weight : numpy.ndarray or None
-        Weights of the rows, shape ``(n_samples,)``.
 
     Raises
     ------

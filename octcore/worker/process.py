@@ -26,11 +26,6 @@ LINE_LIMIT = 64 * 2**20
 class SolveProcess:
     """A started worker.
 
-    Parameters
-    ----------
-    environment : mapping or None
-        Variables to add to the parent's.
-
     Attributes
     ----------
     warming : str

@@ -113,8 +113,6 @@ def find_fixing(
 
     Parameters
     ----------
-    problem : Problem
-        The problem; its params hold the switches.
     values : numpy.ndarray
         Bounds ``V_f``, shape ``(n_features,)``.
     known : float

@@ -253,8 +253,6 @@ def add_big_m(
         Receives ``a``, ``a_size``, ``b`` and the rows.
     goes_left, goes_right : callable
         ``(point, node) -> variable`` that is 1 when the point goes there.
-    guard : callable
-        Asked often; raises when the solve must stop.
     """
     p = X.shape[1]
     features = range(p)

@@ -57,13 +57,7 @@ def proof_method(problem: Problem) -> str:
 
 
 class RootValues:
-    """Values of the root features and the best tree that is known.
-
-    Parameters
-    ----------
-    guard : callable
-        Raises when the solve must stop; asked while searching.
-    """
+    """Values of the root features and the best tree that is known."""
 
     def __init__(
         self, problem: Problem, objective: UnivariateObjective, guard: Callable[[], None]

@@ -51,8 +51,6 @@ def to_sklearn(
 
     Parameters
     ----------
-    tree : Tree
-        The tree; every split tests one column.
     X : array, shape (n_samples, n_features)
         Encoded rows, for the counts that scikit-learn shows.
     raw : array, shape (n_samples, n_raw_features), or None
