@@ -1,7 +1,7 @@
 """Subsets of rows: what parts them, their least costs, and their trees of depth two or less.
 
 Everything is found along sorted columns (`lane_kernels`).  Where columns have few thresholds,
-`pair_ground` counts trees and finds least costs of depth two by pairs of 0/1 columns instead.
+`pair_ground` finds least costs and counts trees by pairs of 0/1 columns instead.
 """
 
 from __future__ import annotations
