@@ -62,12 +62,20 @@ class _StandInFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def types_without_libraries(root: str) -> str:
-    """The stub, for a process that does nothing else with octcore."""
+    """The stub, read from the sources below `root`; what was imported for it is forgotten again."""
+    before, finder = set(sys.modules), _StandInFinder()
     sys.path.insert(0, root)
-    sys.meta_path.insert(0, _StandInFinder())
-    from octcore.docs.class_types import types_of_classes
+    sys.meta_path.insert(0, finder)
+    try:
+        from octcore.docs.class_types import types_of_classes
 
-    return types_of_classes()
+        return types_of_classes()
+    finally:  # whoever builds goes on in this process, with libraries of its own
+        sys.path.remove(root)
+        sys.meta_path.remove(finder)
+        for name in set(sys.modules) - before:
+            if name.startswith("octcore") or isinstance(sys.modules[name], _StandInModule):
+                del sys.modules[name]
 
 
 class TypesOfClasses(BuildHookInterface):

@@ -274,6 +274,8 @@ module.BuildHookInterface = object
 sys.path.insert(0, sys.argv[1] + "/octcore/docs")
 import build
 print(build.types_without_libraries(sys.argv[1]), end="")
+assert "octcore" not in sys.modules and not {"numpy", "pyomo"} & set(sys.modules)
+assert not any(type(finder).__module__ == "build" for finder in sys.meta_path)
 """
 
 
