@@ -202,7 +202,8 @@ def check(case: Case) -> None:
             shared = np.gcd.reduce(np.array([int(w * units) for w in asked.class_weight], object))
             must(asked.total * units / shared > MOST_UNITS, f"refused: {refusal.message}")
             return
-        must(truth is None, f"refused: {refusal.message}")
+        tiny = refusal.code == "BAD_WEIGHTS" and case.row_weights.max() < 1e-6
+        must(truth is None or tiny, f"refused: {refusal.message}")
         return
     if truth is None:
         must(False, f"{found.count} trees although none keeps the constraints")
