@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import octcore
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
-from octcore.formulations.path_columns.search import ColumnsSearch
+from octcore.formulations.path_columns.search import ColumnsSearch, _optimum
 from octcore.formulations.path_columns.space import ColumnsProblem
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.search.univariate.columns import pair_scores
+from octcore.search.univariate.columns import pair_scores, whole_leaf
 from tests.brute import best_objective, make_problem, random_rows, run
 from tests.oracle.side_constraint_cases import (
     CONSTRAINTS,
@@ -81,6 +83,19 @@ def test_prices_bound_every_feasible_tree_by_its_root():
         assert objective.evaluate(search.best) is not None
         best = best_objective(problem, objective.evaluate)
         assert objective.from_count(search.bound) >= best - TOLERANCE
+
+
+@pytest.mark.parametrize("name", ["statistical_parity", "min_recall"])
+def test_the_bound_under_prices_is_that_of_the_best_root_or_leaf(name):
+    problem = replace(constrained_problem(name, SEED, "path-columns"), depth=3)
+    space = ColumnsProblem(problem, UnivariateObjective(problem)).space
+    prices = np.linspace(0.5, 2.0, len(space.rhs))
+    constant = float(prices @ space.rhs)
+    assert constant
+    found = _optimum(space, prices, np.arange(len(space.groups)))
+    leaf = whole_leaf(space, space.payoff(prices)) - constant
+    assert found.by_root is not None
+    assert found.value == pytest.approx(max(leaf, found.by_root.max()))
 
 
 def test_pair_scores_are_those_of_the_best_trees():

@@ -299,7 +299,7 @@ class LiteralNode:
         while self.complete and not state.stop[0] and self.n_features:
             target = np.minimum(self.best, limit)
             bounds = self.feature_lower
-            is_open: np.ndarray = (bounds < target - state.slack).any(axis=1)
+            is_open = np.any(np.less(bounds, target - state.slack), axis=1)
             f = int(np.where(is_open, bounds[:, -1], np.inf).argmin())
             if not is_open[f]:
                 break
