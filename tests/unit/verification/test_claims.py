@@ -93,6 +93,17 @@ def test_a_bound_that_is_too_low_by_one_price_is_refuted() -> None:
         assert only_bound(run, run.objective + PRICE).verify().status == "confirmed"
 
 
+def test_an_optimum_apart_from_its_bound_is_refuted() -> None:
+    for number in range(10):
+        run = case(number)
+        assert run.tree is not None
+        assert run.objective is not None
+        bound = run.objective + PRICE
+        found = restated(run, tree=run.tree, objective=run.objective, bound=bound).verify()
+        assert found.status == "refuted"
+        assert "beside the bound" in found.statement
+
+
 def test_a_wrong_objective_is_refuted() -> None:
     for number in range(N_CASES):
         run = case(number)
