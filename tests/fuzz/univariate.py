@@ -79,6 +79,8 @@ SIZES = {
 }
 DEEP = Size((3,), (4, 8), (2, 3))
 """Now and then of the models, whose referee lists all that trees can do."""
+TIES = Size((1, 2, 2, 2), (3, 7), (1, 3))
+"""Of threshold-search where constraints may tie subtrees together, for the same referee."""
 NUMERIC = {"oct": "scaled", "bin-oct": "scaled", "threshold-search": "raw", "plain-search": "raw"}
 """Formulations that take numbers as they are, and their encoding."""
 SMALL = Size((1, 2, 2), (3, 10), (1, 4))
@@ -207,13 +209,13 @@ def _from_outcomes(case: Case) -> Expected:
     outcomes = rules.outcomes(case.depth, None if root is None else names.index(root))
     objective = Objective(case)
 
-    def value(predicted: np.ndarray, leaves: int) -> float:
-        return objective.sign * float(objective.of(case.cost_of(predicted), leaves))
+    def value(costs: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+        return objective.sign * objective.of(costs, leaves)
 
     def admits(predicted: np.ndarray, features: frozenset[int], leaves: int) -> bool:
         return leaves <= leaf_limit(case) and keeps(case, predicted, features)
 
-    best = best_outcome(outcomes, len(case.y), case.costs.shape[1], value, admits)
+    best = best_outcome(outcomes, case.of_rows, value, admits)
     return Expected(None if best is None else objective.sign * best)
 
 
@@ -457,7 +459,11 @@ def check_path(case: Case) -> None:
 
 def draw(rng: np.random.Generator, key: str) -> Case:
     """Draw one case of a formulation."""
-    size = DEEP if key in DEEP_MODELS and rng.random() < 0.2 else SIZES.get(key, SMALL)
+    size = SIZES.get(key, SMALL)
+    if key in DEEP_MODELS and rng.random() < 0.2:
+        size = DEEP
+    if key == "threshold-search" and rng.random() < 0.3:
+        size = TIES
     numeric = NUMERIC.get(key)
     kind = "numbers" if numeric and rng.random() < 0.6 else str(rng.choice(KINDS))
     if numeric == "raw" and rng.random() < 0.2:
@@ -478,6 +484,8 @@ def draw(rng: np.random.Generator, key: str) -> Case:
     allowed = able.get(key, PATH_CONSTRAINTS)
     if key == "plain-search":
         allowed = PLAIN_CONSTRAINTS
+    if key == "threshold-search" and size is not TIES:
+        allowed = PATH_CONSTRAINTS
     if key == "accelerated-bend-oct" and depth > 2:
         # Parity and the like take the published model longer than a case may.
         allowed = PATH_CONSTRAINTS

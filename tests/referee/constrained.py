@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+CHUNK = 50_000
+"""Outcomes whose labels are unpacked at once."""
 Outcome = tuple[int, int]
 """Predicted classes (bit ``row * n_classes + class``) and tested raw features (bit per feature)."""
 
@@ -102,9 +104,8 @@ class OutcomeRules:
 
 def best_outcome(
     outcomes: dict[Outcome, int],
-    n_rows: int,
-    n_classes: int,
-    value: Callable[[np.ndarray, int], float],
+    costs: np.ndarray,
+    value: Callable[[np.ndarray, np.ndarray], np.ndarray],
     admits: Callable[[np.ndarray, frozenset[int], int], bool],
 ) -> float | None:
     """Largest value over the admitted outcomes; None if there is none.
@@ -112,23 +113,28 @@ def best_outcome(
     Parameters
     ----------
     outcomes : dict
-        From `OutcomeRules.outcomes`.
-    n_rows, n_classes : int
-        Shape of the codes.
+        From `OutcomeRules.outcomes`; there may be millions.
+    costs : numpy.ndarray
+        Cost of every label for every row, shape ``(n_rows, n_classes)``.
     value : callable
-        ``(predicted, leaves) -> value``.
+        ``(costs, leaves) -> values`` of outcomes by their cost and number of leaves.
     admits : callable
         ``(predicted, raw features, leaves) -> bool``.
     """
-    best: float | None = None
-    for (code, used), leaves in outcomes.items():
-        predicted = decoded(code, n_rows, n_classes)
-        found = value(predicted, leaves)
-        if best is not None and found <= best:
-            continue
-        features = frozenset(j for j in range(used.bit_length()) if used >> j & 1)
-        if admits(predicted, features, leaves):
-            best = found
+    best, width, listed = None, -(-costs.size // 8), list(outcomes.items())
+    for start in range(0, len(listed), CHUNK):
+        part = listed[start : start + CHUNK]
+        codes = b"".join(code.to_bytes(width, "little") for (code, _), _ in part)
+        packed = np.frombuffer(codes, np.uint8).reshape(len(part), width)
+        labels = np.unpackbits(packed, axis=1, count=costs.size, bitorder="little")
+        values = value(labels @ costs.ravel(), np.array([leaves for _, leaves in part]))
+        for i in np.argsort(-values).tolist():
+            if best is not None and values[i] <= best:
+                break
+            (code, used), leaves = part[i]
+            features = frozenset(j for j in range(used.bit_length()) if used >> j & 1)
+            if admits(decoded(code, *costs.shape), features, leaves):
+                best = float(values[i])
     return best
 
 
