@@ -89,7 +89,10 @@ class SolverHooks:
     """``(bound, nodes) -> stop``, at most four times a second; both are None inside an LP.  A true
     answer stops the run."""
     inject: Callable[[], np.ndarray | None]
-    """Returns a complete point to offer to the solver, or None."""
+    """Returns a complete point to offer to the solver, or None; asked first for the start.
+
+    A start is not given before presolve: HiGHS 1.15 takes its objective for a multiple of the
+    steps of the *presolved* objective, which may have lost it, and prunes better trees."""
 
 
 class HighsModel:
@@ -113,13 +116,6 @@ class HighsModel:
             matrix.indices.astype(np.int32),
             matrix.data.astype(np.float64),
         )
-
-    def set_start(self, columns: np.ndarray, values: np.ndarray) -> None:
-        """Give a (possibly partial) start; HiGHS completes it by solving the rest."""
-        if len(columns):
-            self._highs.setSolution(
-                len(columns), columns.astype(np.int32), values.astype(np.float64)
-            )
 
     def run(self, settings: SolverSettings, hooks: SolverHooks | None = None) -> SolverResult:
         """Solve within the limits.

@@ -143,7 +143,7 @@ class _MonolithicRun(ModelRun):
     def _branch_and_bound(self, built: PyomoModel, compiled: CompiledModel) -> SolverResult:
         solver = HighsModel(compiled)
         if self.recorder.tree is not None:
-            solver.set_start(*compiled.values(built.start_values(self.recorder.tree)))
+            self._offer(built, compiled, self.recorder.tree)
         hooks = SolverHooks(
             lambda x, value: self._receive(built, compiled, x, value),
             self._progress,
@@ -190,11 +190,15 @@ class _MonolithicRun(ModelRun):
         better = self.program.improve(tree)
         value = self.program.evaluate(better)
         if value is not None and self.recorder.incumbent(value, better, "polish"):
-            columns, values = compiled.values(built.start_values(better))
-            if len(np.unique(columns)) == len(x):
-                point = np.empty(len(x))
-                point[columns] = values
-                self._queued.append(point)
+            self._offer(built, compiled, better)
+
+    def _offer(self, built: PyomoModel, compiled: CompiledModel, tree: Tree) -> None:
+        """Queue the point of a tree for the solver."""
+        columns, values = compiled.values(built.start_values(tree))
+        point = np.full(len(compiled.cost), np.nan)
+        point[columns] = values
+        if not np.isnan(point).any():
+            self._queued.append(point)
 
     def _exceeds(self, claimed: float, value: float) -> bool:
         slack = CLAIM_TOLERANCE * max(1.0, abs(value))

@@ -115,16 +115,19 @@ class _Rounds(ModelRun):
     ) -> StopReason | None:
         """Solve one master; returns why to stop, or None to go on."""
         master = HighsModel(with_rows(compiled, self.tangents))
+        starts: list[np.ndarray] = []
         if self.recorder.tree is not None:
             columns, values = compiled.values(built.start_values(self.recorder.tree))
             point = np.zeros(len(compiled.cost))
             point[columns] = values
-            # a start without the squares would have to be completed by solving a program
-            columns = np.concatenate([columns, squares.q])
-            values = np.concatenate([values, point[squares.v] ** 2])
-            master.set_start(columns, values)
+            point[squares.q] = point[squares.v] ** 2
+            starts.append(point)
         found: list[np.ndarray] = []
-        hooks = SolverHooks(lambda x, _: found.append(x), self._progress, lambda: None)
+        hooks = SolverHooks(
+            lambda x, _: found.append(x),
+            self._progress,
+            lambda: starts.pop() if starts else None,
+        )
         result = master.run(self._settings(), hooks)
         self._see_bound(result.bound, result.nodes)
         if result.point is not None:

@@ -16,8 +16,8 @@ def deeper_cost(outvoted, price, leaves):
     """Least cost of the trees that have at least some number of leaves.
 
     Rows that are equal in all columns arrive at one leaf, which errs on all of them but those of
-    one class: every tree misclassifies the outvoted ones.  A tree that is not of depth d has more
-    than d + 1 leaves.
+    one class: every tree misclassifies the outvoted ones.  A tree deeper than d has at least
+    d + 2 leaves.
     """
     return outvoted + leaves * price
 

@@ -4,7 +4,7 @@ For every literal below the node lower and upper bounds on the costs of its subt
 vectors (see `literals`).  The feature with the smallest sum of lower bounds is tightened until no
 feature can beat the incumbent or the limit of the caller.  Bounds come from
 
-- `bounds.deeper_cost`: a tree that is not of smaller depth has more leaves than that depth,
+- `bounds.deeper_cost`: a tree deeper than d has at least d + 2 leaves,
 - the best tree of smaller depth,
 - `bounds.similar_cost`,
 - exact subtrees: D2S, the pair table of `literals`, or a node one level shallower.

@@ -61,29 +61,7 @@ def test_mip_and_relaxation():
     assert relaxed.duals().shape == (4,)
 
 
-def test_infeasible():
-    model = knapsack()
-    model.more = pyo.Constraint(expr=model.x[0] + model.x[1] >= 2)
-    result = HighsModel(compile_model(model)).run(SolverSettings(10.0))
-    assert result.status is SolverStatus.INFEASIBLE
-    assert result.point is None
-
-
-def test_partial_start_is_completed_and_hooks_see_solutions():
-    compiled = compile_model(knapsack())
-    seen = []
-    hooks = SolverHooks(
-        lambda x, value: seen.append((x.tolist(), value)), lambda bound, nodes: False, lambda: None
-    )
-    solver = HighsModel(compiled)
-    solver.set_start(*compiled.values([]))
-    solver.set_start(np.array([0]), np.array([1.0]))
-    result = solver.run(SolverSettings(10.0), hooks)
-    assert result.objective == pytest.approx(18.0)
-    assert all(value <= 18.0 + 1e-9 for _, value in seen)
-
-
-def test_an_error_in_a_hook_reaches_the_caller():
+def long_knapsack():
     rng = np.random.default_rng(0)
     model = pyo.ConcreteModel()
     model.x = pyo.Var(range(60), domain=pyo.Binary)
@@ -97,11 +75,36 @@ def test_an_error_in_a_hook_reaches_the_caller():
     model.o = pyo.Objective(
         expr=sum(int(v) * model.x[j] for j, v in enumerate(gain)), sense=pyo.maximize
     )
+    return model
 
+
+def test_infeasible():
+    model = knapsack()
+    model.more = pyo.Constraint(expr=model.x[0] + model.x[1] >= 2)
+    result = HighsModel(compile_model(model)).run(SolverSettings(10.0))
+    assert result.status is SolverStatus.INFEASIBLE
+    assert result.point is None
+
+
+def test_the_start_is_asked_for_and_taken_up():
+    offers = [np.array([1.0, *[0.0] * 59])]
+    seen = []
+    hooks = SolverHooks(
+        lambda x, value: seen.append(x.tolist()),
+        lambda bound, nodes: False,
+        lambda: offers.pop() if offers else None,
+    )
+    start = offers[0].tolist()
+    result = HighsModel(compile_model(long_knapsack())).run(SolverSettings(20.0), hooks)
+    assert result.status is SolverStatus.OPTIMAL
+    assert seen[0] == start
+
+
+def test_an_error_in_a_hook_reaches_the_caller():
     def fail(x, value):
         raise RuntimeError("from the hook")
 
     with pytest.raises(RuntimeError, match="from the hook"):
-        HighsModel(compile_model(model)).run(
+        HighsModel(compile_model(long_knapsack())).run(
             SolverSettings(20.0), SolverHooks(fail, lambda bound, nodes: False, lambda: None)
         )
