@@ -1,10 +1,10 @@
-"""The value of every root feature: the best objective of any tree that starts with it."""
+"""The value of every root feature and threshold: the best objective of trees that start so."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
@@ -14,6 +14,9 @@ from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette
 from octcore.tree.tree import Split
 from octcore.tree.wording import split_words
+
+if TYPE_CHECKING:
+    from octcore.solving.column_values import ThresholdValue
 
 MOST_FEATURES = 24
 
@@ -111,6 +114,38 @@ def root_values_figure(
         figure.update_xaxes(range=[shown[0].value - 0.6 * room, best + 0.08 * room])
     figure.update_xaxes(title_text="best objective of a tree with this feature at the root")
     figure.update_yaxes(showgrid=False)
+    return figure
+
+
+def curve_figure(
+    points: Sequence[ThresholdValue], column: str, palette: Palette, chosen: float | None = None
+) -> go.Figure:
+    """Draw the value of every threshold as a step, since all thresholds between two values agree.
+
+    Parameters
+    ----------
+    chosen : float or None
+        Threshold at the root of the current tree.
+    """
+    figure = go.Figure(layout=base_layout(palette, 300, has_legend=False))
+    for is_exact, dash, kind in ((True, "solid", ""), (False, "dot", "at most ")):
+        x: list[float | None] = []
+        y: list[float | None] = []
+        for point in points:
+            if point.is_exact == is_exact and point.value is not None:
+                x += [point.low, point.high, None]
+                y += [point.value, point.value, None]
+        figure.add_scatter(
+            x=x,
+            y=y,
+            mode="lines",
+            line={"color": palette.incumbent, "width": 3, "dash": dash},
+            hovertemplate=f"threshold %{{x:.4g}}: {kind}%{{y:.4g}}<extra></extra>",
+        )
+    if chosen is not None:
+        figure.add_vline(x=chosen, line={"color": palette.optimum, "width": 2, "dash": "dash"})
+    figure.update_xaxes(title_text=text.plotly(f"threshold of {column} at the root"))
+    figure.update_yaxes(title_text="best objective")
     return figure
 
 

@@ -20,7 +20,7 @@ from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.engines.base import Outcome, StopReason
 from octcore.engines.events import Clock, Event, Recorder
-from octcore.errors import CancelledError, SettingsError
+from octcore.errors import CancelledError, SettingsError, TooLargeError
 from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import in_copies, instance_of
@@ -562,7 +562,8 @@ def near_optimal(
     SettingsError, DataError
         For wrong settings, or if no tree keeps the constraints (code ``NO_TREE``).
     TooLargeError
-        If the trees pass through more subsets of rows than fit into a gigabyte.
+        If the trees pass through more subsets of rows than fit into a gigabyte; it names the
+        largest tolerance that fits if the time is enough to find it.
     CancelledError
         If it was stopped or the time ran out.
     """
@@ -589,7 +590,12 @@ def near_optimal(
     problem = prepared.problem
     objective = UnivariateObjective(problem)
     instance = instance_of(problem, objective, problem.fraction(tolerance))
-    graph = _graph(prepared, instance, clock)
+    try:
+        graph = _graph(prepared, instance, clock)
+    except TooLargeError as error:
+        fits = _largest_tolerance(prepared, tolerance, clock)
+        words = "" if fits is None else f" A tolerance of {fits:.12g} fits."
+        raise TooLargeError(error.code, error.message + words, error.size) from None
     if graph is None:
         raise SettingsError(
             "NO_TREE", "No tree keeps these constraints; relax one of them.", "constraints"
@@ -696,6 +702,24 @@ def _graph(prepared: Prepared, instance: Instance, clock: _Clock) -> TreeGraph |
         if known is None:
             return None
     return find_trees(instance, clock.guard, clock.report, known, clock.stopped)
+
+
+def _largest_tolerance(prepared: Prepared, refused: float, clock: _Clock) -> float | None:
+    """The largest sixteenth of a tolerance whose trees fit into memory, if there is time."""
+    objective = UnivariateObjective(prepared.problem)
+    fits, tried = None, refused / 2
+    for step in range(2, 6):
+        share = prepared.problem.fraction(tried)
+        try:
+            _graph(prepared, instance_of(prepared.problem, objective, share), clock)
+        except TooLargeError:
+            tried -= refused / 2**step
+        except CancelledError:
+            break
+        else:
+            fits = tried
+            tried += refused / 2**step
+    return fits
 
 
 def _known_cost(instance: Instance, clock: _Clock) -> Fraction | None:

@@ -24,6 +24,7 @@ from octcore.solving.settings import check_settings, class_weights
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 
+FORMULATION = "threshold-search"
 TIE = 1e-12
 """Accuracies closer than this are equal; they are ratios of weights."""
 
@@ -164,7 +165,7 @@ def penalty_path(
         If it was stopped or the time ran out.
     """
     settings = check_settings(
-        formulation="threshold-search",
+        formulation=FORMULATION,
         encoding=encoding,
         depth=depth,
         constraints=constraints,

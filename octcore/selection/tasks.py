@@ -132,9 +132,21 @@ def run_refer(
     return {"points": [vars(point) for point in points]}
 
 
+def run_curve(
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+) -> dict[str, Any]:
+    """Value every threshold of a column at the root of a run; the data are its training rows."""
+    from octcore.solving.run import Run
+
+    run = Run.from_dict(settings["run"], train=data)
+    points = run.curve(settings["column"], settings["time_limit"], cancel)
+    return {"points": [vars(point) for point in points]}
+
+
 TASKS: dict[str, Task] = {
     "alternatives": run_alternatives,
     "binarization": run_binarization,
+    "curve": run_curve,
     "meeting": run_meeting,
     "path": run_path,
     "refer": run_refer,

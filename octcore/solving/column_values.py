@@ -1,4 +1,4 @@
-"""What every column is worth at the root: the best tree that starts with it, proven."""
+"""What every column, and every threshold, is worth at the root: the best tree with it, proven."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from octcore.formulations.base import get_formulation
 from octcore.formulations.shared.constraint_kinds import refuse_coupled
 from octcore.formulations.shared.question import question_of
 from octcore.formulations.shared.univariate import UnivariateObjective
-from octcore.program import Capability
+from octcore.program import Capability, Problem
+from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.table import midpoint
 from octcore.solving.prepare import make_problem
@@ -70,29 +71,8 @@ def column_values(
     ModelFileError
         If it comes without its training rows.
     """
-    info = get_formulation(run.formulation).info
-    if not (info.has_common_objective or Capability.THRESHOLD_SEARCH in info.capabilities):
-        raise SettingsError(
-            "NO_VALUES",
-            f"Values of columns are those of trees with one column per split and a price for a "
-            f"leaf; {info.title} has another objective. Solve with threshold-search.",
-            "formulation",
-        )
-    refuse_coupled(run.constraints, "Columns have no values")
+    problem, objective, asked = _question(run)
     train, encoding = run.needed.train, run.encoding
-    known = {p.name for p in info.hyperparameters}
-    settings = check_settings(
-        formulation=run.formulation,
-        encoding=encoding.key,
-        depth=run.depth,
-        params={name: value for name, value in run.params.items() if name in known},
-        constraints=run.constraints,
-        costs=run.asked.costs,
-        refer=run.asked.refer,
-    )
-    problem = make_problem(settings, train, encoding, run.sample_weight)
-    objective = UnivariateObjective(problem)
-    asked = question_of(problem, objective)
     required = asked.roots
     end = time.perf_counter() - kernels.spent() + time_limit
     found = []
@@ -107,7 +87,10 @@ def column_values(
         value = None
         if best.bound is not None:
             value = objective.from_count(best.bound * objective.weight_right)
-        interval = None if best.tree is None else _interval(best.tree, encoding, train)
+        interval = None
+        if best.tree is not None:
+            root = best.tree.splits[1]
+            interval = _interval(encoding, train, root.features[0], root.threshold)
         threshold = None if interval is None else midpoint(*interval)
         exact = best.status in {"optimal", "infeasible"}
         answers = run.needed.tree.classes
@@ -116,12 +99,145 @@ def column_values(
     return tuple(found)
 
 
-def _interval(tree: Tree, encoding: Encoding, train: Dataset) -> tuple[float, float] | None:
-    """Raw values between which the root's threshold lies; None where it tests no order."""
-    root = tree.splits[1]
-    column = encoding.columns[root.features[0]]
+@dataclass(frozen=True)
+class ThresholdValue:
+    """One threshold of a raw column at the root."""
+
+    low: float
+    high: float
+    """`low`, `high`: any threshold from the first number up to, but without, the second parts the
+    rows alike."""
+    value: float | None
+    """Best objective of a tree that starts so, or a bound on that; None if there is none."""
+    is_exact: bool
+    """False where the time was over: no tree that starts so is better than `value`."""
+
+
+def threshold_values(
+    run: Run, column: str, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None
+) -> tuple[ThresholdValue, ...]:
+    """Search the best tree below every threshold of a raw column at the root.
+
+    The sides of a split are searched one after the other, as neither ties the other.
+
+    Parameters
+    ----------
+    column : str
+        With numbers or ordered levels, or binarized at thresholds.
+    time_limit, cancel
+        As in `column_values`.
+
+    Returns
+    -------
+    tuple of ThresholdValue
+        Ascending; a split that no tree may start with is left out.
+
+    Raises
+    ------
+    SettingsError, ModelFileError
+        As `column_values`; and if the column is unknown or has no order, or the leaves are limited,
+        which ties the sides together.
+    """
+    problem, objective, asked = _question(run)
+    encoding = run.encoding
+    if column not in encoding.raw_features:
+        raise SettingsError(
+            "UNKNOWN_FEATURE",
+            f"There is no column {column!r}; take one of {', '.join(encoding.raw_features)}.",
+            "column",
+        )
+    if asked.leaf_limit < 2**asked.depth:
+        raise SettingsError(
+            "NO_CURVE", "A limit on leaves ties both sides of the root together; solve without.",
+            "max_leaves",
+        )  # fmt: skip
+    end = time.perf_counter() - kernels.spent() + time_limit
+    allowed = problem.groups == encoding.raw_features.index(column)
+    if asked.roots is not None:
+        allowed &= np.isin(np.arange(len(allowed)), asked.roots)
+    if asked.forbidden is not None:
+        allowed &= ~asked.forbidden
+    found = []
+    for j in np.flatnonzero(allowed) if asked.depth else ():
+        values = np.unique(problem.X[:, j])
+        for low in values[:-1].tolist():
+            right = problem.X[:, j] > low
+            span = _interval(encoding, run.needed.train, int(j), low)
+            if span is None:
+                raise SettingsError(
+                    "NO_CURVE", f"{column!r} has no order; there are no thresholds.", "column"
+                )
+            left = max(0.0, end - (time.perf_counter() - kernels.spent()))
+            sides = [_side(asked, rows, left, cancel) for rows in (~right, right)]
+            if any(cost is None for cost, _ in sides):
+                continue
+            lost = sum(cost for cost, _ in sides if cost is not None)
+            value = objective.from_count((1 - lost) * objective.weight_right)
+            found.append(ThresholdValue(*span, value, all(exact for _, exact in sides)))
+    return tuple(sorted(found, key=lambda entry: entry.low))
+
+
+def _side(
+    asked: Question, rows: np.ndarray, seconds: float, cancel: Callable[[], bool] | None
+) -> tuple[float | None, bool]:
+    """Least share of all weight that a side of the root costs, or a bound; None for no tree."""
+    weights = np.ones(len(rows)) if asked.weights is None else asked.weights
+    share = float(weights[rows].sum() / weights.sum())
+    counts = np.ones(len(rows)) if asked.counts is None else asked.counts
+    if share == 0:
+        return (asked.leaf_penalty if counts[rows].sum() >= asked.smallest_leaf else None), True
+    best = answer(
+        replace(
+            asked,
+            X=asked.X[rows],
+            y=asked.y[rows],
+            weights=weights[rows],
+            counts=None if asked.counts is None else asked.counts[rows],
+            depth=asked.depth - 1,
+            leaf_penalty=asked.leaf_penalty / share,
+            max_leaves=None,
+            roots=None,
+        ),
+        cancel=cancel,
+        time_limit=seconds,
+    )
+    cost = None if best.bound is None else share * (1 - best.bound)
+    return cost, best.status in {"optimal", "infeasible"}
+
+
+def _question(run: Run) -> tuple[Problem, UnivariateObjective, Question]:
+    """What the exact search is asked for the rows and columns of a run."""
+    info = get_formulation(run.formulation).info
+    if not (info.has_common_objective or Capability.THRESHOLD_SEARCH in info.capabilities):
+        raise SettingsError(
+            "NO_VALUES",
+            f"Values of columns are those of trees with one column per split and a price for a "
+            f"leaf; {info.title} has another objective. Solve with threshold-search.",
+            "formulation",
+        )
+    refuse_coupled(run.constraints, "Columns have no values")
+    known = {p.name for p in info.hyperparameters}
+    settings = check_settings(
+        formulation=run.formulation,
+        encoding=run.encoding.key,
+        depth=run.depth,
+        params={name: value for name, value in run.params.items() if name in known},
+        constraints=run.constraints,
+        costs=run.asked.costs,
+        refer=run.asked.refer,
+    )
+    problem = make_problem(settings, run.needed.train, run.encoding, run.sample_weight)
+    objective = UnivariateObjective(problem)
+    return problem, objective, question_of(problem, objective)
+
+
+def _interval(
+    encoding: Encoding, train: Dataset, j: int, threshold: float
+) -> tuple[float, float] | None:
+    """Raw values between which a threshold of a column lies; None where it tests no order."""
+    column = encoding.columns[j]
     if column.kind not in {"above", "value", "scaled"} or column.levels:
         return None
-    right = root.goes_right(encoding.transform(train.frame))
+    right = encoding.transform(train.frame)[:, j] > threshold
     values = train.frame[column.raw].to_numpy(float)
     return float(values[~right].max()), float(values[right].min())

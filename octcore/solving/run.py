@@ -25,7 +25,7 @@ from octcore.tree.wording import Rule
 from octcore.verification import Verification, verify
 
 if TYPE_CHECKING:
-    from octcore.solving.column_values import ColumnValue
+    from octcore.solving.column_values import ColumnValue, ThresholdValue
 
 COMPILE_SECONDS = 100.0
 """Of kernels, once per installation."""
@@ -343,6 +343,17 @@ float or None
         from octcore.solving.column_values import column_values
 
         return column_values(self, time_limit, cancel)
+
+    def curve(
+        self, column: str, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None
+    ) -> tuple[ThresholdValue, ...]:
+        """Value of every threshold of a raw column at the root.
+
+        See `octcore.solving.column_values.threshold_values`, also for what is raised.
+        """
+        from octcore.solving.column_values import threshold_values
+
+        return threshold_values(self, column, time_limit, cancel)
 
     def verify(
         self, time_limit: float = 60.0, cancel: Callable[[], bool] | None = None

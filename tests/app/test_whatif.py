@@ -126,3 +126,25 @@ def test_size_page_says_what_to_do_before_it_computes(views):
     app = open_page("path")
     assert "Compute" in shown(app)
     assert not next(b for b in app.button if b.label == "Compute").disabled
+
+
+def test_costs_on_the_size_page_reach_its_trees(views):
+    app = open_page("path")
+    name = "versicolor called virginica"
+    next(n for n in app.number_input if n.label == name).set_value(5.0).run()
+    next(n for n in app.number_input if n.label == "Depth").set_value(1).run()
+    next(b for b in app.button if b.label == "Compute").click().run()
+    assert not app.exception
+    asked = next(view.settings for view in views.values() if view.task == "path")
+    assert asked["costs"] == {"versicolor": {"virginica": 5.0}}
+    assert "1 - mean cost against size" in shown(app)
+
+
+def test_every_threshold_of_a_column_has_its_value(views):
+    app = open_page("whatif", run="base")
+    next(s for s in app.selectbox if s.label == "Every threshold of").select("petal length (cm)")
+    app.run()
+    assert not app.exception
+    points = next(view.result for view in views.values() if view.task == "curve")["points"]
+    best = max(points, key=lambda point: point["value"])
+    assert f"Best between {best['low']:.4g} and {best['high']:.4g}." in shown(app)

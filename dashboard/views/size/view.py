@@ -10,8 +10,9 @@ import streamlit as st
 from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
-from dashboard.widgets import chart, live, run_summary
+from dashboard.widgets import chart, cost_form, live, run_summary
 from octcore.data.dataset import Dataset
+from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.penalty_path import (
     PathPoint,
@@ -21,7 +22,7 @@ from octcore.plotting.penalty_path import (
     winners_figure,
 )
 from octcore.plotting.tree_view import tree_view_data
-from octcore.selection.penalty_path import PenaltyPath
+from octcore.selection.penalty_path import FORMULATION, PenaltyPath
 from octcore.solving.prepare import split_rows
 from octcore.solving.settings import Asked
 
@@ -108,6 +109,9 @@ def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
         "test_size": share / 100,
         "seed": SEED,
     }
+    if data.y is not None:
+        with st.expander("Errors cost different amounts", icon=":material/balance:"):
+            settings |= cost_form.cost_form(get_formulation(FORMULATION).info, data)
     return settings, list(encodings), pressed
 
 
@@ -139,14 +143,16 @@ def _result(data: Dataset, settings: Mapping[str, Any], searches: Mapping[str, J
         return
     record = penalty_path_data(paths)
     selected = _selected(record)
+    point = next(p for p in record[selected[0]] if p.leaves == selected[1])
     palette = session.palette()
     left, right = st.columns([3, 2], gap="large")
     with left:
-        st.markdown("**Accuracy against size**")
+        what = "1 - mean cost" if point.has_costs else "Accuracy"
+        st.markdown(f"**{what} against size**")
         chart.show(
             penalty_path_figure(record, palette, selected),
             key=CHART,
-            alt="Accuracy of the optimal tree for every number of leaves: "
+            alt=f"{what} of the optimal tree for every number of leaves: "
             + "; ".join(
                 f"{name} up to {text.percent(p[-1].accuracy)}" for name, p in record.items()
             ),
@@ -164,7 +170,7 @@ def _result(data: Dataset, settings: Mapping[str, Any], searches: Mapping[str, J
             "Filled points win for some leaf penalty, open ones never do. "
             f"Every tree is proven optimal for its size; {', '.join(spent)}."
         )
-    _chosen(data, settings, paths[selected[0]], record, selected)
+    _chosen(data, settings, paths[selected[0]], record, selected, point)
 
 
 def _clicked() -> None:
@@ -197,6 +203,7 @@ def _chosen(
     path: PenaltyPath,
     record: PathRecord,
     selected: tuple[str, int],
+    point: PathPoint,
 ) -> None:
     label, leaves = selected
     options = [(name, point.leaves) for name, points in record.items() for point in points]
@@ -211,10 +218,10 @@ def _chosen(
     if picked != selected:
         session.select_path_step(*picked)
         st.rerun()
-    point = next(p for p in record[label] if p.leaves == leaves)
     step = next(s for s in path.steps if s.leaves == leaves)
     held = "" if point.test_accuracy is None else f", {text.percent(point.test_accuracy)} held out"
-    st.markdown(f"**{text.percent(point.accuracy)} right{held}**; {point.range_words}.")
+    what = " as 1 - mean cost" if point.has_costs else " right"
+    st.markdown(f"**{text.percent(point.accuracy)}{what}{held}**; {point.range_words}.")
     asked = Asked.of(settings)
     train = split_rows(data, asked.test_size, asked.seed)[0]
     view = tree_view_data(

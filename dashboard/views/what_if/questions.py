@@ -90,11 +90,12 @@ def is_comparable(run: Run, encoding: str = "") -> bool:
     encoding : str
         Of the tree under the condition, when it is known.
     """
-    is_proven = run.is_optimal and run.certificate.proven and _is_common(run)
+    is_proven = run.is_optimal and run.certificate.proven and has_values(run)
     return is_proven and is_searchable(run) and encoding in ("", run.asked.encoding)
 
 
-def _is_common(run: Run) -> bool:
+def has_values(run: Run) -> bool:
+    """Whether its objective is that of the exact search: accuracy, or cost, and leaves."""
     return get_formulation(run.formulation).info.has_common_objective or on_all_thresholds(run)
 
 
@@ -144,7 +145,7 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
         first = f"Compared are your tree ({_proof(before)})"
     else:
         why = "a heuristic's" if not run.is_optimal else "optimal in another family of trees"
-        if _is_common(run) and not run.is_optimal:
+        if has_values(run) and not run.is_optimal:
             why = "not proven optimal"
         right = "" if run.asked.has_task else f", {text.percent(before.accuracy)} right"
         first = (

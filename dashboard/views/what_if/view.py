@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -27,11 +28,22 @@ from octcore.plotting.difference import (
     price_data,
     price_words,
 )
-from octcore.plotting.root_values import RootValue, root_values_data, root_values_figure
+from octcore.plotting.root_values import (
+    RootValue,
+    curve_figure,
+    root_values_data,
+    root_values_figure,
+)
 from octcore.solving.run import Run, SolvedRun
 from octcore.solving.settings import Asked
 
 MOST_LEAVES_BESIDE = 3
+CURVE_SECONDS = 30.0
+GRACE_SECONDS = 20.0
+"""The worker ends itself at its time limit; this much later it is ended."""
+AT_ONCE_SECONDS = 1.0
+ORDERED = {"above", "value", "scaled"}
+"""Kinds of columns that compare numbers."""
 COMPILING = "compiling kernels"
 """What a worker says while it does what is needed once per installation; takes up to a minute."""
 
@@ -221,6 +233,55 @@ def _values(run_id: str) -> None:
             "at most as good; prices below do count it.",
             icon=":material/filter_alt_off:",
         )
+    if what_if.has_values(run):
+        _curve(run_id, run)
+
+
+def _curve(run_id: str, run: SolvedRun) -> None:
+    """Draw what every threshold of a chosen column is worth at the root."""
+    ordered = {c.raw for c in run.encoding.columns if c.kind in ORDERED and not c.levels}
+    names = [name for name in run.encoding.raw_features if name in ordered]
+    column = st.selectbox(
+        "Every threshold of",
+        names,
+        index=None,
+        placeholder="choose a column",
+        key=session.widget_key("curve_of", run_id),
+        help="The best tree for every threshold of this column at the root, proven.",
+    )
+    if column is None:
+        return
+    record = {**run.to_dict(), "values": {}}  # by-products may be large, and are not asked about
+    asked = {"run": record, "column": column, "time_limit": CURVE_SECONDS}
+    task = live.ask("curve", run_id, run.train, asked, CURVE_SECONDS + GRACE_SECONDS)
+    if task is not None:
+        draw = partial(_drawn_curve, run, column)
+        live.task(task, draw, "Searching the best tree of every threshold", AT_ONCE_SECONDS)
+
+
+def _drawn_curve(run: SolvedRun, column: str, job: JobView) -> None:
+    from octcore.solving.column_values import ThresholdValue  # kernels take a while to import
+
+    points = [ThresholdValue(**point) for point in (job.result or {})["points"]]
+    if not points:
+        st.caption("No tree may start with this column.")
+        return
+    root, spans = run.tree.splits.get(1), run.extras.get("threshold_intervals", {})
+    span = {int(node): ends for node, ends in spans.items()}.get(1)
+    at_root = root is not None and run.encoding.columns[root.features[0]].raw == column
+    chosen = sum(span) / 2 if at_root and span else None
+    best = max(points, key=lambda point: point.value or -1e300)
+    chart.show(
+        curve_figure(points, column, session.palette(), chosen),
+        key=session.widget_key("curve", job.id),
+        alt=f"Best objective of a tree by the threshold of {column} at the root; the best is "
+        f"{best.value:.4g} between {best.low:.4g} and {best.high:.4g}",
+    )
+    open_points = sum(not point.is_exact for point in points)
+    st.caption(
+        f"Best between {best.low:.4g} and {best.high:.4g}."
+        + (f" {open_points} dotted values are upper bounds: the time was over." * (open_points > 0))
+    )
 
 
 def _answer(run_id: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from octcore.cli import main
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.data.samples import sample_bytes
-from octcore.errors import CancelledError, SettingsError
+from octcore.errors import CancelledError, SettingsError, TooLargeError
+from octcore.search.near_optimal import graph
 from octcore.selection.alternatives import alternatives, meeting
 from octcore.selection.model_reliance import model_reliance, tree_reliance
 from octcore.selection.near_optimal import NearOptimalTrees
@@ -284,3 +286,14 @@ def test_trees_that_meet_conditions_are_those_that_routing_finds(asked: dict) ->
         assert few.count <= good
     else:
         assert few == counted
+
+
+def test_a_refusal_names_the_largest_tolerance_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, settings = octcore.load_sample("iris"), {"depth": 3, "params": {"leaf_penalty": 0.02}}
+    monkeypatch.setattr(graph, "MEMORY", 60_000)
+    with pytest.raises(TooLargeError) as refused:
+        octcore.near_optimal(data, tolerance=0.08, **settings)
+    fits = float(re.search(r"A tolerance of (\S+) fits", str(refused.value))[1])
+    assert octcore.near_optimal(data, tolerance=fits, **settings).count
+    with pytest.raises(TooLargeError):
+        octcore.near_optimal(data, tolerance=fits + 0.005, **settings)

@@ -74,6 +74,44 @@ def test_values_are_the_optima_with_the_column_required(table: Dataset, key: str
         assert run.objective >= max(v.value for v in run.values() if v.value is not None) - 1e-9
 
 
+@pytest.mark.parametrize("key", ["threshold-search", "path-search"])
+def test_the_curve_of_a_column_reaches_its_value(table: Dataset, key: str) -> None:
+    for depth, limits in ((1, {}), (2, {"min_samples_leaf": 4}), (3, {})):
+        asked = {"depth": depth, "params": {"leaf_penalty": PRICE}, "constraints": limits}
+        run = octcore.solve(table, key, **asked, costs={"yes": {"no": 2.0}})
+        for entry in run.values():
+            if entry.interval is None:
+                continue
+            curve = run.curve(entry.column)
+            assert all(point.is_exact for point in curve)
+            assert [point.low for point in curve] == sorted(point.low for point in curve)
+            chosen = next(p.value for p in curve if (p.low, p.high) == entry.interval)
+            assert max(point.value for point in curve) == pytest.approx(entry.value, abs=1e-12)
+            assert chosen == pytest.approx(entry.value, abs=1e-12)
+
+
+def test_a_point_of_the_curve_is_the_optimum_with_its_split(table: Dataset) -> None:
+    run = octcore.solve(table, depth=1, params={"leaf_penalty": PRICE})
+    y, size = table.codes, table.frame["size"].to_numpy()
+    for point in run.curve("size"):
+        sides = (y[size <= point.low], y[size >= point.high])
+        right = sum(np.bincount(side).max() for side in sides) / len(y)
+        assert point.value == pytest.approx(right - 2 * PRICE, abs=1e-12)
+    over = run.curve("size", time_limit=0.0)
+    assert all(a.value >= b.value - 1e-9 for a, b in zip(over, run.curve("size"), strict=True))
+
+
+def test_what_has_no_curve_is_said(table: Dataset) -> None:
+    run = octcore.solve(table, depth=2, constraints={"max_leaves": 3})
+    with pytest.raises(octcore.SettingsError, match="leaves"):
+        run.curve("size")
+    run = octcore.solve(table, depth=1)
+    with pytest.raises(octcore.SettingsError, match="no order"):
+        run.curve("colour")
+    with pytest.raises(octcore.SettingsError, match="'age'"):
+        run.curve("age")
+
+
 def test_time_that_is_over_leaves_bounds(table: Dataset) -> None:
     run = octcore.solve(table, "threshold-search", depth=3, params={"leaf_penalty": 0.0})
     exact = {entry.column: entry.value for entry in run.values()}
