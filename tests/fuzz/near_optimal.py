@@ -18,7 +18,7 @@ from octcore.selection.near_optimal import NearOptimalTrees
 from tests.fuzz import univariate
 from tests.fuzz.case import SECONDS, Case
 from tests.fuzz.failure import must
-from tests.fuzz.rows import KINDS, LABELS, draw_columns, draw_labels
+from tests.fuzz.rows import KINDS, LABELS, MOST_UNITS, draw_columns, draw_labels
 from tests.referee.encoding import encode
 from tests.referee.near_optimal import (
     LEAF,
@@ -46,8 +46,6 @@ LEVELS = 24
 """Costs next to the optimum of which one is the border."""
 LISTED = 1_500
 """Trees that are compared one by one, and of which runs and shares are made."""
-MOST_UNITS = 1 << 24
-"""Total weight, in the largest unit that all weights are multiples of, that can be counted."""
 
 
 # Random cases

@@ -9,6 +9,8 @@ LABELS = ("tree", "noise", "parity", "imbalance")
 WEIGHTS = ("none", "counts", "zeros", "fractions")
 SHARP_WEIGHTS = (*WEIGHTS, "near ties", "wide")
 """For objectives that are sums of weights, and exact."""
+MOST_UNITS = 1 << 24
+"""Total weight, in the largest unit that all weights are multiples of, that can be counted."""
 EDGES = (2**15, 2**16, 2**30, 2**31)
 """Totals near which sums change the width of the integers that hold them."""
 
