@@ -178,7 +178,7 @@ def test_weights_are_the_same_as_repeated_rows(key: str) -> None:
     X = rng.integers(0, 2, (14, 3)).astype(float)
     y = (X[:, 0] + (rng.random(14) < 0.3)).astype(int) % 2
     weights = rng.integers(1, 4, 14)
-    model = _named(key, max_depth=1, time_limit=20.0)
+    model = _named(key, max_depth=1, time_limit=60.0)
     weighted = clone(model).fit(X, y, sample_weight=weights)
     repeated = clone(model).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     assert weighted.status_ == repeated.status_
