@@ -25,7 +25,7 @@ TESTS = (
     "tests/unit/search", "tests/unit/separation", "tests/unit/engines", "tests/unit/verification",
     "tests/unit/formulations", "tests/unit/selection", "tests/oracle", "tests/property",
 )  # fmt: skip
-QUICK = "not slow and not long and not reference and not browser"
+QUICK = "not slow and not reference and not browser"
 TEST_SECONDS = 8.0
 """Longest test that is a killer, in CPU seconds under the trace."""
 TASK_SECONDS = 100.0

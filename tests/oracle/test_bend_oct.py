@@ -21,6 +21,8 @@ from tests.brute import best_objective, every_tree, make_problem, random_rows, r
 from tests.enumeration import best_by_leaves
 from tests.stages import later
 
+pytestmark = pytest.mark.long
+
 SAME = 1e-9
 
 

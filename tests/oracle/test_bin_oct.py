@@ -17,6 +17,8 @@ from tests.oracle.side_constraint_cases import (
 )
 from tests.stages import later
 
+pytestmark = pytest.mark.long
+
 EXPRESSIBLE = [
     name
     for name, wanted in CONSTRAINTS.items()

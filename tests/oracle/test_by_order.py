@@ -12,6 +12,8 @@ import octcore
 from octcore.data.dataset import Dataset
 from tests.referee.by_order import best
 
+pytestmark = pytest.mark.long
+
 KINDS = (
     "monotone", "monotone", "all monotone", "recall", "features", "pairs", "once", "parity",
     "monotone and recall",

@@ -19,6 +19,8 @@ from tests.oracle.side_constraint_cases import (
 )
 from tests.stages import later
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("case", [*range(20), *later(*range(20, 50))])
 def test_equals_enumeration_in_both_regularisations(case):

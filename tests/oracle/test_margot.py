@@ -19,6 +19,8 @@ from octcore.tree.planes import drop_pass_through
 from tests.brute import make_problem
 from tests.stages import later
 
+pytestmark = pytest.mark.long
+
 TOLERANCE = 2e-4
 """Both engines close to a relative gap of 1e-4."""
 

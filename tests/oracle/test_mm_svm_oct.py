@@ -11,6 +11,8 @@ from sklearn.svm import SVC
 
 from tests.brute import make_problem, run
 
+pytestmark = pytest.mark.long
+
 clarabel = pytest.importorskip("clarabel")
 
 C1, C2, C3, EPSILON = 5.0, 2.0, 0.1, 1e-3

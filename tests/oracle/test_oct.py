@@ -17,6 +17,8 @@ from tests.oracle.side_constraint_cases import (
     staged,
 )
 
+pytestmark = pytest.mark.long
+
 
 def numeric_rows(seed: int, n: int = 11, classes: int = 3) -> tuple[np.ndarray, np.ndarray]:
     """Two columns in [0, 1] with ties."""

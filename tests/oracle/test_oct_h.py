@@ -11,6 +11,8 @@ from octcore.formulations.base import get_formulation
 from tests.brute import make_problem, run
 from tests.oracle.oblique_brute import best_cost, errors, fewest_features
 
+pytestmark = pytest.mark.long
+
 TOLERANCE = 1e-6
 
 

@@ -25,6 +25,8 @@ from tests.oracle.side_constraint_cases import (
 )
 from tests.stages import later
 
+pytestmark = pytest.mark.long
+
 SEED = 5150
 
 

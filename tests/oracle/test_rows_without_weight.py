@@ -9,6 +9,8 @@ import pytest
 import octcore
 from octcore.data.dataset import Dataset
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("formulation", ["flow-oct", "bend-oct", "oct-binary"])
 @pytest.mark.parametrize("seed", [0, 1, 2])

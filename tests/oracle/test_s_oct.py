@@ -17,6 +17,8 @@ from octcore.tree import metrics
 from tests.brute import make_problem, run
 from tests.stages import later
 
+pytestmark = pytest.mark.long
+
 EPSILON = 0.1
 """Large, so that it forbids many divisions of a few points."""
 XOR = np.array([[0, 0], [1, 1], [0, 1], [1, 0.0]])

@@ -10,6 +10,8 @@ import pytest
 from tests.brute import make_problem, run
 from tests.oracle.oblique_brute import best_cost, errors, margin_cost
 
+pytestmark = pytest.mark.long
+
 PARAMS = {"alpha1": 1000.0, "alpha2": 0.1, "epsilon": 0.02, "start_seconds": 0.1}
 DISTANCE = 1e-4
 

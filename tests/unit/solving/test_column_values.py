@@ -10,6 +10,7 @@ import pytest
 
 import octcore
 from octcore.data.dataset import Dataset
+from tests.stages import later
 
 PRICE = 0.02
 
@@ -57,7 +58,7 @@ def test_values_of_depth_one_are_those_of_all_splits(table: Dataset) -> None:
             assert entry.interval[0] <= entry.threshold < entry.interval[1]
 
 
-@pytest.mark.parametrize("key", ["threshold-search", "path-search", "flow-oct"])
+@pytest.mark.parametrize("key", ["threshold-search", "path-search", *later("flow-oct")])
 def test_values_are_the_optima_with_the_column_required(table: Dataset, key: str) -> None:
     asked = {"depth": 2, "params": {"leaf_penalty": PRICE}}
     for limits in ({}, {"min_samples_leaf": 4, "forbidden_features": ["weight"]}):

@@ -19,8 +19,12 @@ from octcore.solving.recover import read_back
 from octcore.solving.run import Run
 from octcore.solving.verified import verified_record
 from octcore.verification.known import KNOWN
+from tests.stages import later
 
 KEYS = [info.key for info in octcore.formulations()]
+FIRST = ("path-search", "flow-oct", "margot")
+"""One of every kind of proof; the others come in the second stage of CI."""
+STAGED = [*FIRST, *later(*(key for key in KEYS if key not in FIRST))]
 CONFIRMED = {
     "path-search", "threshold-search", "path-columns", "flow-oct", "bend-oct",
     "accelerated-bend-oct", "oct-binary", "oct", "bin-oct", "s-oct", "margot", "hfs-margot",
@@ -151,7 +155,7 @@ def key_parts(run: Run) -> Any:
     return record
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", STAGED)
 def test_the_real_run_is_not_refuted(key: str) -> None:
     run, _ = solved(key)
     found = run.verify()
@@ -166,7 +170,7 @@ def _cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_cases")
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", STAGED)
 def test_a_forged_field_is_never_confirmed(key: str) -> None:
     run, data = solved(key)
     record = run.to_dict()

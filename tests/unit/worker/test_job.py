@@ -20,6 +20,8 @@ from octcore.worker import process as process_module
 from octcore.worker.job import Stopwatch
 from tests.unit.worker.case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
 
+pytestmark = pytest.mark.long
+
 PATIENCE = 180.0
 """Seconds to wait for what takes one on a quiet machine."""
 """Seconds to wait for what a quiet machine does at once; the bench measures how long it takes."""

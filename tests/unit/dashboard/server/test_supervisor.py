@@ -19,6 +19,8 @@ from octcore.store import RunStore, StoreState
 from octcore.worker import WorkerPool
 from tests.unit.worker.case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
 
+pytestmark = pytest.mark.long
+
 PATIENCE = 180.0
 """Seconds to wait for what takes one on a quiet machine."""
 
