@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from octcore.data.arrays import columns_from_arrays, labels_from_array
+from octcore.data.arrays import columns_from_arrays, labels_from_array, prepare_rows
 from octcore.data.columns import KINDS, Column, Label, Source
 from octcore.data.findings import Finding, count, listing
 from octcore.data.lookup import unknown_column
-from octcore.data.prepare import prepare_rows
 from octcore.errors import DataError, SettingsError
 
 COLUMNS_SHOWN = 30
@@ -73,13 +72,7 @@ class Dataset:
 
     @property
     def codes(self) -> npt.NDArray[np.int64]:
-        """`y`, where there must be a target.
-
-        Raises
-        ------
-        SettingsError
-            If there is none.
-        """
+        """`y`, where there must be a target; `SettingsError` where there is none."""
         if self.y is None:
             raise SettingsError("NO_TARGET", "Choose the column to predict first.", "target")
         return self.y
@@ -139,13 +132,7 @@ class Dataset:
         return tuple(int(n) for n in np.bincount(self.y, minlength=self.n_classes))
 
     def column(self, name: str) -> Column:
-        """Return the column of that name, or raise `DataError`.
-
-        Raises
-        ------
-        DataError
-            If there is no such column; near matches are named.
-        """
+        """Return the column of that name; `DataError` names near matches if there is none."""
         for column in self.columns:
             if column.name == name:
                 return column

@@ -32,13 +32,7 @@ def line_through(x: float, y: float, degrees: float) -> Line:
 
 
 def route(planes: Mapping[int, Line], points: Points) -> tuple[Labels, Points]:
-    """Send points down a tree of lines.
-
-    Returns
-    -------
-    tuple of ndarray
-        Leaf number of each point, and its smallest distance to a line on its path.
-    """
+    """Leaf of each point in a tree of lines, and its smallest distance to one on its path."""
     node = np.ones(len(points), dtype=np.int64)
     distance = np.full(len(points), np.inf)
     while True:

@@ -30,13 +30,7 @@ def formulation_table() -> str:
 
 
 def formulation_page(info: FormulationInfo) -> str:
-    """Markdown page of one formulation, all from its declaration.
-
-    Returns
-    -------
-    str
-        What it is, facts, equations, settings, an example that runs, and the reference.
-    """
+    """Markdown page of one formulation, all from its declaration."""
     parts = [f"# {info.title}", info.summary]
     if info.good_at:
         parts.append(f"**Good at:** {info.good_at}")

@@ -13,7 +13,7 @@ import psutil
 
 from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
-from octcore.data.findings import listing, quote
+from octcore.data.findings import listing, quote, refuse_rows
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.encoding.base import EncodedColumn, Encoding, as_numbers
 from octcore.encoding.keys import EncodingKey, parse_encoding_key
@@ -129,15 +129,8 @@ def _varying(frame: pd.DataFrame, columns: Sequence[Column], labels: Labels | No
     for column in columns:
         values: Any = frame[column.name]
         cells = values.to_numpy()
-        missing = np.flatnonzero(pd.isna(cells))
-        if len(missing):
-            raise DataError(
-                "MISSING_VALUE",
-                f"Row {missing[0] + 1} of column {quote(column.name)} has no value; "
-                "fill or leave out such rows first.",
-                line=int(missing[0]) + 1,
-                column=column.name,
-            )
+        what = "has no value; fill or leave out such rows first"
+        refuse_rows(pd.isna(cells), column.name, "MISSING_VALUE", what)
         same = (cells == cells[0]).all() if cells.dtype.kind in "fiub" else values.nunique() < 2
         if not same:
             kept.append(_Raw(column, values, labels))
@@ -282,13 +275,7 @@ def level_columns(raw: str, levels: Sequence[Any]) -> list[EncodedColumn]:
 def scaled_column(
     raw: str, numbers: npt.NDArray[np.float64], levels: tuple[object, ...] = ()
 ) -> EncodedColumn:
-    """Make the column that maps the range of the training values to [0, 1].
-
-    Raises
-    ------
-    DataError
-        If the range is not a finite number.
-    """
+    """Make the column that maps the range of the training values, if it is finite, to [0, 1]."""
     low, high = float(numbers.min()), float(numbers.max())
     with np.errstate(over="ignore"):
         scale = float(np.subtract(high, low))

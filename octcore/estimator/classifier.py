@@ -18,9 +18,8 @@ from sklearn.utils import validation
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from octcore.data.arrays import refuse_rounded_table
+from octcore.data.arrays import prepare_rows, refuse_rounded_table
 from octcore.data.dataset import Dataset
-from octcore.data.prepare import prepare_rows
 from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
 from octcore.errors import EngineError, SettingsError

@@ -20,8 +20,6 @@ from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Capability
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.table import midpoint
-from octcore.solving.prepare import make_problem
-from octcore.solving.settings import check_settings
 from octcore.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -80,17 +78,7 @@ def column_values(
         )
     refuse_coupled(run.constraints, "Columns have no values")
     train, encoding = run.needed.train, run.encoding
-    known = {p.name for p in info.hyperparameters}
-    settings = check_settings(
-        formulation=run.formulation,
-        encoding=encoding.key,
-        depth=run.depth,
-        params={name: value for name, value in run.params.items() if name in known},
-        constraints=run.constraints,
-        costs=run.asked.costs,
-        refer=run.asked.refer,
-    )
-    problem = make_problem(settings, train, encoding, run.sample_weight)
+    problem = run.problem()
     objective = UnivariateObjective(problem)
     asked = question_of(problem, objective)
     required = asked.roots

@@ -10,7 +10,8 @@ import numpy as np
 
 from octcore.constraints import ConstraintContext, Constraints
 from octcore.data.dataset import Dataset
-from octcore.encoding import Encoding, fit_encoding
+from octcore.encoding.base import Encoding
+from octcore.encoding.fit import fit_encoding
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.program import Problem
@@ -48,15 +49,7 @@ class Prepared:
 def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None = None) -> Prepared:
     """Split, encode and check; nothing is built yet.
 
-    Parameters
-    ----------
-    sample_weight : numpy.ndarray or None
-        Weight of every row, shape ``(n_samples,)``; ones by default.
-
-    Raises
-    ------
-    SettingsError
-        If the settings do not fit the rows: classes, encoding, depth, weights beside held-out rows.
+    `sample_weight` has the shape ``(n_samples,)``; `SettingsError` if settings do not fit the rows.
     """
     start = time.perf_counter()
     check_against_data(settings, data)
@@ -95,13 +88,7 @@ def make_problem(
     sample_weight: np.ndarray | None,
     X: np.ndarray | None = None,
 ) -> Problem:
-    """Make the problem of encoded training rows.
-
-    Parameters
-    ----------
-    X : numpy.ndarray or None
-        The encoded rows, where they are at hand.
-    """
+    """Make the problem of training rows; `X` are the encoded ones, where they are at hand."""
     if X is None:
         X = encoding.transform(train.frame, np.uint8 if encoding.is_binary else np.float64)
     is_binary = encoding.is_binary or bool(np.isin(X, (0.0, 1.0)).all())
@@ -198,11 +185,6 @@ def split_rows(
 
     Classes of one row stay in the training part.  When the test part is smaller than the number
     of classes it is drawn without stratification, and a finding says so.
-
-    Raises
-    ------
-    SettingsError
-        If too few rows would be left on one side.
     """
     if test_size == 0.0:
         return data, None, ()

@@ -254,13 +254,7 @@ def _run_engine(
 
 
 def choose_engine(settings: Settings, program: Program) -> Engine:
-    """Pick the engine that was asked for, or the formulation's first one that fits the program.
-
-    Raises
-    ------
-    SettingsError
-        If the engine cannot solve such a program, or is not installed.
-    """
+    """Pick the engine that was asked for, or the formulation's first one that fits the program."""
     capabilities = program.capabilities or get_formulation(settings.formulation).info.capabilities
     fitting = engines_for(capabilities)
     if settings.engine == AUTO:

@@ -13,11 +13,9 @@ from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
-from octcore.worker.job import Job, JobState, Snapshot
+from octcore.worker.job import Job, Snapshot
 from octcore.worker.process import COMMAND, SolveProcess
 from octcore.worker.request import Request
-
-__all__ = ["Job", "JobState", "Snapshot", "WorkerPool", "solve_in_child"]
 
 WATCH_SECONDS = 0.25
 STALE_SECONDS = 5.0

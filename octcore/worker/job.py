@@ -262,12 +262,7 @@ class Job:
     def result(self, timeout: float | None = None) -> Run:
         """Wait for the run; a failed job with an incumbent has one, too.
 
-        Raises
-        ------
-        OctError
-            If the worker refused or died without anything to return.
-        TimeoutError
-            If the result does not stand in time.
+        `OctError` if the worker died with nothing to return, `TimeoutError` if it takes too long.
         """
         if not self._final.wait(timeout):
             raise TimeoutError("The solve has not ended yet.")

@@ -66,13 +66,7 @@ class ProtocolError(Exception):
 
 
 def read_message(line: bytes, expected_seq: int) -> dict[str, Any]:
-    """Read one line of the child and check its kind and sequence number.
-
-    Raises
-    ------
-    ProtocolError
-        For anything that the child's own code cannot have written.
-    """
+    """Read one line of the child and check its kind and sequence number."""
     try:
         message = json.loads(line)
         kind, seq = message["kind"], message["seq"]
