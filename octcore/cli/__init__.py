@@ -27,12 +27,12 @@ COMMANDS = {
     "compare": ("solving", "train several formulations on the same rows"),
     "predict": ("stored", "predict the classes of new rows"),
     "verify": ("stored", "derive the optimum of a run again, independently"),
+    "runs": ("stored", "list, show, export or delete the runs of the app"),
     "path": ("paths", "the optimal tree for every number of leaves"),
     "binarization": ("paths", "what coarser thresholds cost, against all thresholds"),
     "near-optimal": ("near_optimal", "all trees that are nearly as good as the optimum"),
     "tune": ("tuning", "choose hyperparameters by cross-validation"),
     "bench": ("benching", "published instances with the published figures beside ours"),
-    "runs": ("stored", "list, show, export or delete the runs of the app"),
     "app": ("app", "open the dashboard in a browser"),
 }
 """By command: its module in this package, and what it does."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,8 @@ _MISSING = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class _Typed:
-    """One column, its values as the frame holds them, and what is to be said about it."""
-
-    column: Column
-    values: npt.NDArray[Any]
-    findings: tuple[Finding, ...] = ()
+_Typed = tuple[Column, npt.NDArray[Any], tuple[Finding, ...]]
+"""A column, its values as the frame holds them, and what is to be said about it."""
 
 
 def columns_from_arrays(
@@ -47,15 +41,11 @@ def columns_from_arrays(
         )
     names = [str(name) for name in (raw.columns if feature_names is None else feature_names)]
     wanted = {find_column(name, names): kind for name, kind in (kinds or {}).items()}
-    typed = [
-        _typed(name, raw.iloc[:, position], wanted.get(name)) for position, name in enumerate(names)
-    ]
-    frame = pd.DataFrame(
-        {position: one.values for position, one in enumerate(typed)}, index=raw.index
-    )
+    typed = [_typed(name, raw.iloc[:, k], wanted.get(name)) for k, name in enumerate(names)]
+    frame = pd.DataFrame({k: values for k, (_, values, _) in enumerate(typed)}, index=raw.index)
     frame.columns = names
-    findings = tuple(finding for one in typed for finding in one.findings)
-    return frame, tuple(one.column for one in typed), findings
+    findings = tuple(finding for _, _, found in typed for finding in found)
+    return frame, tuple(column for column, _, _ in typed), findings
 
 
 def labels_from_array(
@@ -130,19 +120,15 @@ def _typed(name: str, values: pd.Series, wanted: str | None) -> _Typed:
     if chosen == "ordinal" and order:
         check_order(name, levels, order)
         levels = order
-    return _Typed(Column(name, chosen, levels), np.array(texts, dtype=object), _odd(name, values))
-
-
-def _odd(name: str, values: pd.Series) -> tuple[Finding, ...]:
-    """Say that a column holds neither numbers nor texts."""
-    if values.dtype != object or pd.api.types.infer_dtype(values) in {"string", "boolean"}:
-        return ()
-    found = " and ".join(sorted({type(value).__name__ for value in values})[:3])
-    message = (
-        f"Column {quote(name)} holds objects ({found}) and is taken by their texts, as categories; "
-        "convert it to numbers or text."
-    )
-    return (warning("OBJECTS", message, column=name),)
+    findings: tuple[Finding, ...] = ()
+    if values.dtype == object and pd.api.types.infer_dtype(values) not in {"string", "boolean"}:
+        found = " and ".join(sorted({type(value).__name__ for value in values})[:3])
+        message = (
+            f"Column {quote(name)} holds objects ({found}) and is taken by their texts, as "
+            "categories; convert it to numbers or text."
+        )
+        findings = (warning("OBJECTS", message, column=name),)
+    return Column(name, chosen, levels), np.array(texts, dtype=object), findings
 
 
 def _date_column(name: str, values: pd.Series, kind: Kind | None) -> _Typed:
@@ -158,7 +144,7 @@ def _date_column(name: str, values: pd.Series, kind: Kind | None) -> _Typed:
         "day; convert it yourself if hours, months or weekdays matter."
     )
     column = Column(name, "numeric", (), number_format)
-    return _Typed(column, days, (warning("DATE_AS_NUMBER", message, column=name),))
+    return column, days, (warning("DATE_AS_NUMBER", message, column=name),)
 
 
 def as_numbers(values: pd.Series) -> npt.NDArray[np.float64] | None:
@@ -189,9 +175,9 @@ def _number_column(name: str, numbers: npt.NDArray[np.float64], kind: Kind | Non
     if chosen == "categorical":
         levels = tuple(format_number(value) for value in distinct.tolist())
         texts = np.array([format_number(value) for value in numbers.tolist()], dtype=object)
-        return _Typed(Column(name, chosen, levels), texts)
+        return Column(name, chosen, levels), texts, ()
     levels = () if chosen == "numeric" else tuple(distinct.tolist())
-    return _Typed(Column(name, chosen, levels), numbers)
+    return Column(name, chosen, levels), numbers, ()
 
 
 def prepare_rows(

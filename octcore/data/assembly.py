@@ -84,24 +84,23 @@ class _Assembly:
         """Error that carries all that was found."""
         return UnusableTableError([*self.findings, error(code, message, line)])
 
-    def merged(self, name: str) -> RawColumn:
+    def merged(self, raw: RawColumn) -> RawColumn:
         """Column with look-alike values merged if the user wants it, else with a word on them."""
-        raw = self.table.column(name)
         merged, twins = look_alikes(raw)
-        if name in self.chosen.merge:
+        if raw.name in self.chosen.merge:
             return merged
         if twins:
             shown = "; ".join(listing(group, 4) for group in twins[:3])
             message = (
-                f"Column {quote(name)} has values that look alike ({shown}) and count as "
+                f"Column {quote(raw.name)} has values that look alike ({shown}) and count as "
                 "different; merge them if they mean the same."
             )
-            self.findings.append(info("LOOK_ALIKE", message, column=name))
+            self.findings.append(info("LOOK_ALIKE", message, column=raw.name))
         return raw
 
     def read_target(self, name: str) -> Target:
         n_before = len(self.findings)
-        raw = self.merged(name)
+        raw = self.merged(self.table.column(name))
         target = read_target(raw, self.table.lines)
         self.findings[n_before:n_before] = target.findings
         raise_if_unusable(self.findings)
@@ -111,13 +110,14 @@ class _Assembly:
         """Type every feature column and leave out those that hold nothing to split on."""
         kept: list[TypedColumn] = []
         kinds = self.chosen.kinds
-        for name in self.table.names:
+        for raw in self.table.columns:
+            name = raw.name
             if name == self.chosen.target:
                 continue
             if name in self.chosen.drop:
                 self.columns_dropped.append((name, "USER"))
                 continue
-            raw = self.merged(name)
+            raw = self.merged(raw)
             wanted = split_kind(kinds[name], name)[0] if name in kinds else "categorical"
             keep_codes = wanted == "categorical"
             column = type_column(raw, self.table.delimiter, self.table.lines, keep_codes)

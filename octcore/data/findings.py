@@ -21,26 +21,15 @@ SHOWN = 40
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing noticed while reading.
-
-    Parameters
-    ----------
-    code : str
-        Stable upper-case identifier, such as ``"MISSING_VALUES"``.
-    severity : {"error", "warning", "info"}
-        How much it matters.
-    message : str
-        One or two sentences for the user.
-    line : int or None
-        Line of the file, counted from 1 with the header as line 1.
-    column : str or None
-        Name of the column.
-    """
+    """One thing noticed while reading."""
 
     code: str
+    """Stable upper-case identifier, such as ``"MISSING_VALUES"``."""
     severity: Severity
     message: str
+    """One or two sentences for the user."""
     line: int | None = None
+    """Of the file, counted from 1 with the header as line 1."""
     column: str | None = None
 
 

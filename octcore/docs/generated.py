@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from octcore.constraints import ACCEPTED
@@ -90,11 +90,10 @@ def _example(info: FormulationInfo) -> str:
     return "```python\n" + "\n".join(lines) + "\n```"
 
 
-def refresh(text: str) -> str:
-    """Return the text with the table between the markers replaced."""
-    head, _, rest = text.partition(START)
-    _, _, tail = rest.partition(END)
-    return f"{head}{START}\n{formulation_table()}\n{END}{tail}"
+def refresh(text: str, start: str = START, made: Callable[[], str] = formulation_table) -> str:
+    """Return a text with what stands between two markers made anew."""
+    head, _, rest = text.partition(start)
+    return f"{head}{start}\n{made()}\n{END}{rest.partition(END)[2]}"
 
 
 if __name__ == "__main__":

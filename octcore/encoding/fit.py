@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +60,13 @@ class _Raw:
         return as_numbers(self.values.to_numpy(), self.name, self.ranks)
 
     def indicators(self) -> list[EncodedColumn]:
-        return level_columns(self.name, present_levels(self.values, self.column.levels))
+        """Columns of the levels that occur: of the larger one of two, otherwise of every one."""
+        present = set(pd.unique(self.values).tolist())
+        levels = [level for level in self.column.levels if level in present]
+        levels += sorted(present.difference(levels))  # those the order does not know
+        if len(levels) == 2:
+            return [EncodedColumn(self.name, "level", level=levels[1], other=levels[0])]
+        return [EncodedColumn(self.name, "level", level=level) for level in levels]
 
 
 def fit_encoding(
@@ -258,20 +264,6 @@ def _without_constants(
     return kept
 
 
-def present_levels(values: Iterable[Any], order: Sequence[Any]) -> list[Any]:
-    """Levels that occur, in the column's order; those the order does not know come sorted last."""
-    present = set(pd.unique(pd.Series(values)).tolist())
-    known = [level for level in order if level in present]
-    return known + sorted(present.difference(known))
-
-
-def level_columns(raw: str, levels: Sequence[Any]) -> list[EncodedColumn]:
-    """Make the indicators of the levels: the larger one of two, otherwise every one."""
-    if len(levels) == 2:
-        return [EncodedColumn(raw, "level", level=levels[1], other=levels[0])]
-    return [EncodedColumn(raw, "level", level=level) for level in levels]
-
-
 def scaled_column(
     raw: str, numbers: npt.NDArray[np.float64], levels: tuple[object, ...] = ()
 ) -> EncodedColumn:
@@ -289,15 +281,10 @@ def scaled_column(
     return EncodedColumn(raw, "scaled", shift=low, scale=scale, levels=levels)
 
 
-def is_indicator(numbers: npt.NDArray[np.float64]) -> bool:
-    """Whether the values are 0 and 1 and both occur."""
-    return bool(np.isin(numbers, (0.0, 1.0)).all()) and len(np.unique(numbers)) == 2
-
-
 def plain_column(
     raw: str, numbers: npt.NDArray[np.float64], levels: tuple[object, ...] = ()
 ) -> EncodedColumn:
     """Make the column that passes numbers on; 0 and 1 are known to be binary."""
-    if not levels and is_indicator(numbers):
+    if not levels and np.array_equal(np.unique(numbers), (0.0, 1.0)):
         return EncodedColumn(raw, "level", level=1.0, other=0.0)
     return EncodedColumn(raw, "value", levels=levels)

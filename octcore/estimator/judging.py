@@ -13,6 +13,7 @@ from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.program import Program, Sense
+from octcore.solving.prepare import problem_of
 from octcore.solving.run import Run, SolvedRun
 from octcore.tree.metrics import feature_usage, node_summaries
 from octcore.tree.tree import Tree
@@ -112,7 +113,7 @@ def split_losses(run: SolvedRun) -> dict[int, float]:
     by weight.  Side constraints are left aside: without the split they may not hold any more.
     """
     weighing = {"class_weight": run.constraints.get("class_weight")}
-    problem = run.problem(constraints=weighing)
+    problem = problem_of(run, constraints=weighing)
     program = get_formulation(run.formulation).build(problem)
     sign = 1.0 if program.sense is Sense.MAXIMISE else -1.0
     whole, losses = _value(program, run.tree), {}

@@ -20,6 +20,7 @@ from octcore.formulations.shared.univariate import UnivariateObjective
 from octcore.program import Capability
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.table import midpoint
+from octcore.solving.prepare import problem_of
 from octcore.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def column_values(
         )
     refuse_coupled(run.constraints, "Columns have no values")
     train, encoding = run.needed.train, run.encoding
-    problem = run.problem()
+    problem = problem_of(run)
     objective = UnivariateObjective(problem)
     asked = question_of(problem, objective)
     required = asked.roots

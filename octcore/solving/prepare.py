@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +16,16 @@ from octcore.encoding.fit import fit_encoding
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.program import Problem
-from octcore.solving.settings import Settings, check_against_data, class_weights
+from octcore.solving.settings import (
+    Settings,
+    check_against_data,
+    check_settings,
+    class_weights,
+)
 from octcore.tasks import Task, task_of
+
+if TYPE_CHECKING:
+    from octcore.solving.run import Run
 
 LEAST_WEIGHT = 1e-6
 """Of the heaviest row: solvers of models keep their rows up to such numbers."""
@@ -120,6 +129,16 @@ def make_problem(
         categorical=_categorical(encoding),
         seed=settings.seed,
     )
+
+
+def problem_of(run: Run, **other: Any) -> Problem:
+    """Make the problem of a solved run again, with `other` settings in place of its own."""
+    # A stored run may have hyperparameters that its formulation does not have any more.
+    asked = {name: value for name, value in run.settings.items() if name != "data"} | other
+    known = {p.name for p in run.asked.info.hyperparameters}
+    asked["params"] = {name: value for name, value in run.params.items() if name in known}
+    train = run.train or run.needed.train
+    return make_problem(check_settings(**asked), train, run.encoding, run.sample_weight)
 
 
 def _repeated(train: Dataset, sample_weight: np.ndarray | None) -> Dataset:

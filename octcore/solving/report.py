@@ -26,7 +26,7 @@ def run_report(run: Run) -> str:
     """Tree, numbers and certificate of a run as text, in the order and the words of the app."""
     lines = []
     if run.tree is not None:
-        lines += [_tree_text(run), ""]
+        lines += [export_tree(run, "txt").rstrip(), ""]
     if run.n_test:
         lines.append(f"accuracy, held out: {_right(run.test_accuracy, run.n_test_answered)}")
     most = f", no tree beyond {_percent(run.accuracy_ceiling)}" if run.asked.refer is None else ""
@@ -65,10 +65,6 @@ def _right(share: float | None, rows: int) -> str:
     if share is None:
         return "-"
     return f"{_percent(share)}, errors: {round((1 - share) * rows):,} of {rows:,}"
-
-
-def _tree_text(run: Run) -> str:
-    return export_tree(run, "txt").rstrip()
 
 
 EXPORTS = ("txt", "dot", "svg", "json")

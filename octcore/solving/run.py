@@ -16,11 +16,10 @@ from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
 from octcore.errors import ModelFileError
 from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
-from octcore.program import Problem
 from octcore.serial import jsonable, versions
 from octcore.solving import report
-from octcore.solving.prepare import make_problem
-from octcore.solving.settings import Asked, check_settings
+from octcore.solving.prepare import problem_of
+from octcore.solving.settings import Asked
 from octcore.tree.tree import Tree
 from octcore.tree.wording import Rule
 from octcore.verification import Verification, verify
@@ -360,14 +359,6 @@ float or None
         """
         return verify(self, time_limit, cancel)
 
-    def problem(self, **other: Any) -> Problem:
-        """Its training rows and settings again, some of them others; for more than a search."""
-        asked = {name: value for name, value in self.settings.items() if name != "data"} | other
-        known = {p.name for p in self.asked.info.hyperparameters}
-        asked["params"] = {name: value for name, value in self.params.items() if name in known}
-        train = self.train or self.needed.train
-        return make_problem(check_settings(**asked), train, self.encoding, self.sample_weight)
-
     def prove(self, bound: float, stop: Callable[[], Any]) -> Iterator[Any]:
         """Search again for what proves a bound; `octcore.verify` checks it.
 
@@ -385,7 +376,7 @@ float or None
         Any
             The steps, see `octcore.program.Program.prove`.
         """
-        program = get_formulation(self.formulation).build(self.problem())
+        program = get_formulation(self.formulation).build(problem_of(self))
         if program.prove is None:
             return
         if not kernels.are_ready(*program.kernels):

@@ -15,7 +15,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -262,8 +261,15 @@ def _answer(
     if request.task:
         work = importlib.import_module(TASKS).TASKS[request.task]
         warmer.ready()
-        with kernels.announced(partial(_tell_preparing, channel)):
-            return work(request.data, request.settings, partial(_tell_part, channel), cancel)
+
+        def tell_preparing(words: str) -> None:
+            channel.send("warming", what=WORKING if words == kernels.PREPARED else words)
+
+        def tell_part(part: Mapping[str, Any]) -> None:
+            channel.send("part", part=dict(part))
+
+        with kernels.announced(tell_preparing):
+            return work(request.data, request.settings, tell_part, cancel)
     if solve is None:
         from octcore.solving.solve import solve
 
@@ -313,12 +319,3 @@ def _import_for(settings: Mapping[str, Any]) -> None:
         target: Any = cpu_target
         target.typing_context.refresh()
         target.target_context.refresh()
-
-
-def _tell_preparing(channel: Channel, words: str) -> None:
-    """Say that a task waits for kernels, and when it works again."""
-    channel.send("warming", what=WORKING if words == kernels.PREPARED else words)
-
-
-def _tell_part(channel: Channel, part: Mapping[str, Any]) -> None:
-    channel.send("part", part=dict(part))
