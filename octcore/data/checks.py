@@ -32,6 +32,7 @@ SCALE_RATIO = 1e9
 _SENTINELS = frozenset({-9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0})
 
 Numbers = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
 
 
 def check_table(
@@ -69,8 +70,13 @@ def check_table(
             yield from _few_numbers(name, known)
     yield from _scales(ranges)
     if data.y is not None:
-        for check in (_classes, _leakage, _deciding_threshold, _copies, _conflicts):
-            yield from check(data)
+        yield from _classes(data)
+        coded = {name: pd.factorize(data.frame[name]) for name in data.feature_names}
+        yield from _leakage(data, coded)
+        yield from _deciding_threshold(data)
+        codes = {name: found.astype(np.int64) for name, (found, _) in coded.items()}
+        yield from _copies(data, codes)
+        yield from _conflicts(data, codes)
 
 
 def _classes(data: Dataset) -> Iterator[Finding]:
@@ -211,7 +217,7 @@ def check_ids(name: str, texts: Sequence[str], n_rows: int) -> Finding | None:
     )
 
 
-def _leakage(data: Dataset) -> Iterator[Finding]:
+def _leakage(data: Dataset, coded: Mapping[str, tuple[Codes, pd.Index]]) -> Iterator[Finding]:
     """Look for features that determine the target one to one.
 
     A copy of the labels, a code for them, or a one-to-one match of three or more classes is
@@ -222,7 +228,7 @@ def _leakage(data: Dataset) -> Iterator[Finding]:
     if data.n_samples < FEW_ROWS or n_classes < 2:
         return
     for column in data.columns:
-        feature_codes, levels = pd.factorize(data.frame[column.name])
+        feature_codes, levels = coded[column.name]
         if len(levels) != n_classes or 2 * len(levels) > data.n_samples:
             continue
         if len(np.unique(feature_codes * n_classes + data.codes)) != n_classes:
@@ -261,9 +267,8 @@ def _deciding_threshold(data: Dataset) -> Iterator[Finding]:
             )
 
 
-def _copies(data: Dataset) -> Iterator[Finding]:
+def _copies(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
     """Look for rows that repeat others, and for columns that are equal in every row."""
-    coded = _coded(data)
     groups = _row_groups([*coded.values(), data.codes])
     repeated = len(groups) - int(groups.max()) - 1
     if repeated:
@@ -285,10 +290,9 @@ def _copies(data: Dataset) -> Iterator[Finding]:
             )
 
 
-def _conflicts(data: Dataset) -> Iterator[Finding]:
+def _conflicts(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
     """Look for equal rows with different labels, as they are and after quantile binning."""
     codes, n_classes, lines = data.codes, data.n_classes, data.row_lines
-    coded = _coded(data)
     ceiling, clash = _ceiling(_row_groups([*coded.values()]), codes, n_classes)
     if ceiling < 1:
         line = int(lines[clash])
@@ -298,7 +302,7 @@ def _conflicts(data: Dataset) -> Iterator[Finding]:
             f"{line}): no tree can be more accurate than {ceiling:.1%} on these data.",
             line=line,
         )
-    binned = [_bucket_codes(c, data.frame[c.name], coded[c.name]) for c in data.columns]
+    binned = [_bucket_codes(c, data, coded[c.name]) for c in data.columns]
     after, clash = _ceiling(_row_groups(binned), codes, n_classes)
     if after < ceiling:
         majority = max(data.class_counts) / len(codes)
@@ -312,12 +316,7 @@ def _conflicts(data: Dataset) -> Iterator[Finding]:
         )
 
 
-def _coded(data: Dataset) -> dict[str, npt.NDArray[np.int64]]:
-    """Number the distinct values of every column."""
-    return {name: pd.factorize(data.frame[name])[0].astype(np.int64) for name in data.frame}
-
-
-def _row_groups(coded: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def _row_groups(coded: Sequence[Codes]) -> Codes:
     """Number the groups of equal rows, one column at a time so that no key overflows."""
     groups = np.zeros(len(coded[0]), dtype=np.int64)
     for codes in coded:
@@ -327,19 +326,15 @@ def _row_groups(coded: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]
     return groups
 
 
-def _bucket_codes(
-    column: Column, values: pd.Series, exact: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+def _bucket_codes(column: Column, data: Dataset, exact: Codes) -> Codes:
     if column.kind != "numeric" or exact.max() < FEW_NUMBERS:
         return exact
-    numbers = values.to_numpy(dtype=np.float64)
+    numbers = data.frame[column.name].to_numpy(dtype=np.float64)
     inner = np.unique(np.quantile(numbers, np.linspace(0, 1, BUCKETS + 1)))[1:-1]
     return np.searchsorted(inner, numbers, side="left").astype(np.int64)
 
 
-def _ceiling(
-    groups: npt.NDArray[np.int64], codes: npt.NDArray[np.int64], n_classes: int
-) -> tuple[float, int]:
+def _ceiling(groups: Codes, codes: Codes, n_classes: int) -> tuple[float, int]:
     """Return the best accuracy any classifier of groups can have, and a row that must be wrong."""
     keys, first, rows = np.unique(groups * n_classes + codes, return_index=True, return_counts=True)
     group_of_key = keys // n_classes
