@@ -237,8 +237,8 @@ def _leakage(data: Dataset, coded: Mapping[str, tuple[Codes, pd.Index]]) -> Iter
         yes_no = n_classes == 2 and (
             not column.holds_numbers or set(levels) in ({0.0, 1.0}, {-1.0, 1.0})
         )
-        coded = column.kind != "binary" and all(PLAIN.fullmatch(str(level)) for level in levels)
-        make = info if yes_no and not same and not coded else warning
+        is_code = column.kind != "binary" and all(PLAIN.fullmatch(str(level)) for level in levels)
+        make = info if yes_no and not same and not is_code else warning
         yield make(
             "LEAKAGE",
             f"Column {quote(column.name)} determines the target {quote(data.target_name)} one to "
