@@ -92,11 +92,11 @@ def type_column(
     if not odd:
         return _with_infinities(TypedColumn(raw, numbers, missing), lines)
     words = [i for i in odd if values[i].lower() in MISSING_WORDS or INFINITE.fullmatch(values[i])]
-    texts = [i for i in odd if i not in set(words)] if words else odd
+    texts = sorted({*odd}.difference(words))
     if not texts and len(words) == len(present):
         return TypedColumn(raw, None, missing, findings=_words_kept(raw, words))
     if texts:
-        rest = [int(index) for index in present if index not in set(words)]
+        rest = sorted({*present.tolist()}.difference(words))
         number_format = detect_format([values[index] for index in rest], delimiter)
         if number_format is None:
             return _mixed_or_text(raw, numbers, missing, texts, words, lines)
