@@ -6,6 +6,7 @@ Everywhere `values` are those of one column, shape ``(n_samples,)``.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -217,7 +218,7 @@ def check_ids(name: str, texts: Sequence[str], n_rows: int) -> Finding | None:
     )
 
 
-def _leakage(data: Dataset, coded: Mapping[str, tuple[Codes, pd.Index]]) -> Iterator[Finding]:
+def _leakage(data: Dataset, coded: Mapping[str, tuple[Codes, Any]]) -> Iterator[Finding]:
     """Look for features that determine the target one to one.
 
     A copy of the labels, a code for them, or a one-to-one match of three or more classes is
