@@ -12,8 +12,8 @@ import streamlit as st
 from pandas.core.util.hashing import hash_pandas_object
 
 from octcore.data.dataset import Dataset
-from octcore.encoding import fit_encoding
 from octcore.encoding.base import Encoding
+from octcore.encoding.fit import fit_encoding
 from octcore.errors import OctError
 from octcore.formulations.base import baseline, get_formulation
 from octcore.program import ModelSize

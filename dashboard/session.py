@@ -15,7 +15,7 @@ from octcore.data.dataset import Dataset
 from octcore.data.reading import make_dataset, read_table, table_of
 from octcore.data.samples import list_samples, read_sample_table, sample_info
 from octcore.data.table import RawTable
-from octcore.data.target_choice import likely_target
+from octcore.data.target import likely_target
 from octcore.errors import OctError
 from octcore.plotting.palette import Palette, palette_for
 from octcore.solving.recipe import DataChoice

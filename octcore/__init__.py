@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         SettingsError,
         TooLargeError,
     )
-    from octcore.estimator import OptimalTreeClassifier
+    from octcore.estimator.classifier import OptimalTreeClassifier
     from octcore.estimator.named import (
         AcceleratedBendOCTClassifier,
         BendOCTClassifier,
@@ -63,7 +63,7 @@ _HOME = {
     "ModelFileError": "octcore.errors",
     "NearOptimalTrees": "octcore.selection.near_optimal",
     "OctError": "octcore.errors",
-    "OptimalTreeClassifier": "octcore.estimator",
+    "OptimalTreeClassifier": "octcore.estimator.classifier",
     "QuantileBuckets": "octcore.encoding.transformers",
     "QuantileThresholds": "octcore.encoding.transformers",
     "Run": "octcore.solving.run",
@@ -142,7 +142,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name.endswith("Classifier") and name not in _HOME:
         # One class for every formulation, such as FlowOCTClassifier, made by the estimators.
-        return getattr(importlib.import_module("octcore.estimator"), name)
+        return getattr(importlib.import_module("octcore.estimator.named"), name)
     if name == "formulations":
         return importlib.import_module("octcore.formulations")  # a package that can be called
     if name not in _HOME:

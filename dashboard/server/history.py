@@ -10,8 +10,7 @@ from dashboard.server.job_view import JobView
 from dashboard.server.naming import HELPER
 from dashboard.server.supervisor import Supervisor
 from octcore.errors import OctError
-from octcore.store import RunInfo, StoreSize
-from octcore.store.records import run_summary
+from octcore.store.records import RunInfo, StoreSize, run_summary
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,13 @@ from octcore.engines.trace import Trace
 from octcore.errors import EngineError, OctError, SettingsError, StoreError
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
-from octcore.store import RunStore, RunWriter, StoreState
+from octcore.store.records import StoreState
+from octcore.store.runs import RunStore
+from octcore.store.writer import RunWriter
 from octcore.verification import Verification
-from octcore.worker import Job, JobState, Request, WorkerPool
+from octcore.worker.client import WorkerPool
+from octcore.worker.job import Job, JobState
+from octcore.worker.request import Request
 
 QUEUED_PER_SESSION = 8
 QUEUED_ALTOGETHER = 100

@@ -24,8 +24,9 @@ from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
 from octcore.solving.solve import solve
 from octcore.tree import metrics
-from octcore.worker import Job, Request, Snapshot
+from octcore.worker.job import Job, Snapshot
 from octcore.worker.process import SolveProcess
+from octcore.worker.request import Request
 
 WARM_SECONDS = 180.0
 """The first compilation of all kernels on a machine takes about a minute."""

@@ -11,7 +11,7 @@ import importlib
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -25,14 +25,14 @@ COMMANDS = {
     "samples": ("catalogue", "list the sample data sets, or write one"),
     "solve": ("solving", "train one optimal tree"),
     "compare": ("solving", "train several formulations on the same rows"),
-    "predict": ("predicting", "predict the classes of new rows"),
-    "verify": ("verifying", "derive the optimum of a run again, independently"),
+    "predict": ("stored", "predict the classes of new rows"),
+    "verify": ("stored", "derive the optimum of a run again, independently"),
+    "runs": ("stored", "list, show, export or delete the runs of the app"),
     "path": ("paths", "the optimal tree for every number of leaves"),
     "binarization": ("paths", "what coarser thresholds cost, against all thresholds"),
     "near-optimal": ("near_optimal", "all trees that are nearly as good as the optimum"),
     "tune": ("tuning", "choose hyperparameters by cross-validation"),
     "bench": ("benching", "published instances with the published figures beside ours"),
-    "runs": ("runs", "list, show, export or delete the runs of the app"),
     "app": ("app", "open the dashboard in a browser"),
 }
 """By command: its module in this package, and what it does."""
@@ -61,22 +61,17 @@ class _Commands:
         self._found = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
         self.known: set[str] = set()
 
-    def add_parser(self, name: str, **options: Any) -> Any:
-        """Add one command."""
+    def add(self, name: str, run: Callable[..., int] | None = None, **options: Any) -> Any:
+        """Add one command and what carries it out."""
         self.known.add(name)
         words = COMMANDS[name][1]
-        stated: dict[str, Any] = {**options, "help": words, "description": words}
-        return self._found.add_parser(name, **stated)
+        parser = self._found.add_parser(name, help=words, description=words, **options)
+        parser.set_defaults(run=run)
+        return parser
 
 
 def make_parser(command: str | None = None) -> argparse.ArgumentParser:
-    """Build the parser; options of one command only where one is named, of all by default.
-
-    Parameters
-    ----------
-    command : str or None
-        The command that will be parsed; the others are then known by name.
-    """
+    """Build the parser: of the command that will be parsed, the others known by name, or of all."""
     parser = _Parser(
         prog="octcore",
         description="Optimal classification trees: train, compare and look at them.",
@@ -89,7 +84,7 @@ def make_parser(command: str | None = None) -> argparse.ArgumentParser:
         if command is None or COMMANDS.get(command, ("", ""))[0] == module:
             importlib.import_module(f"octcore.cli.{module}").add_commands(commands)
         else:
-            commands.add_parser(name)
+            commands.add(name)
     return parser
 
 
@@ -110,10 +105,7 @@ def _stop_politely() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
-    Returns
-    -------
-    int
-        0 with a tree (or a list), 2 for wrong input, 3 when no tree can exist, 1 for a defect.
+    0 with a tree (or a list), 2 for wrong input, 3 when no tree can exist, 1 for a defect.
     """
     words = sys.argv[1:] if argv is None else list(argv)
     try:

@@ -14,7 +14,7 @@ from octcore.errors import SettingsError
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("app")
+    parser = commands.add("app", run_app)
     parser.add_argument("--port", metavar="N", type=int, default=8501)
     parser.add_argument("--headless", action="store_true", help="do not open a browser")
     parser.add_argument("--address", metavar="IP", help="listen there, not on this machine alone")
@@ -26,7 +26,6 @@ def add_commands(commands: Any) -> None:
         help="name by which browsers reach the app; with --address",
     )
     parser.add_argument("--base-path", metavar="PATH", help="sub-path behind a proxy")
-    parser.set_defaults(run=run_app)
 
 
 def run_app(arguments: argparse.Namespace) -> int:

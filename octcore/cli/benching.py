@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,19 +14,19 @@ from octcore.bench.runner import in_child, in_this_process, run_suite
 from octcore.bench.suite import Suite, get_suite, list_suites, of_datasets, pick
 from octcore.bench.summary import summary
 from octcore.cli.cluster import add_scheduler, connected
-from octcore.cli.progress import CLEAR, progress_text
+from octcore.cli.output import ProgressLine, in_words, progress_text, write_text
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import unknown_name
 from octcore.solving.settings import check_settings
-from octcore.worker import Snapshot
+from octcore.worker.job import Snapshot
 
 REPORT = "report"
 
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("bench")
+    parser = commands.add("bench", run_bench)
     parser.add_argument(
         "suite", metavar="SUITE", help=f"{', '.join(list_suites())}; or report, with files"
     )
@@ -49,7 +47,6 @@ def add_commands(commands: Any) -> None:
         help="no child process per solve: for many short solves; no hard deadline",
     )
     add_scheduler(parser)
-    parser.set_defaults(run=run_bench)
 
 
 def run_bench(arguments: argparse.Namespace) -> int:
@@ -72,10 +69,20 @@ def run_bench(arguments: argparse.Namespace) -> int:
     if arguments.seed is not None:
         chosen = [_seeded(instance, arguments.seed) for instance in chosen]
     output = None if arguments.output is None else Path(arguments.output)
-    solver = in_this_process if arguments.in_process else in_child(_progress())
+    line = ProgressLine()
+
+    def show(instance: Instance, snapshot: Snapshot) -> None:
+        line.show(f"{instance.dataset} {instance.formulation}  {progress_text(snapshot)}")
+
+    def tell(*result: Any) -> None:
+        line.show("")
+        print(_words(*result), flush=True)
+
+    watch = show if line.is_shown else None
+    solver = in_this_process if arguments.in_process else in_child(watch)
     with connected(arguments.scheduler) as workers:
         workers.announce(sum(instance.n_solves for instance in chosen), limit)
-        lines = run_suite(suite.key, chosen, limit, output, _show, solver, workers.backend)
+        lines = run_suite(suite.key, chosen, limit, output, tell, solver, workers.backend)
     if len(lines) < len(chosen):
         print(f"{len(chosen) - len(lines)} lines were in {output} already.")
     print(summary(lines))
@@ -93,13 +100,9 @@ def _report(files: list[str], output: str | None) -> int:
     sections = bench_sections({Path(file).name: read_bench(file) for file in files})
     for suffix, content in ((".html", as_html(sections)), (".md", as_markdown(sections))):
         path = Path(output).with_suffix(suffix)
-        try:
+        with in_words(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
-        except OSError as error:
-            raise SettingsError(
-                "CANNOT_WRITE", f"{path} cannot be written: {error.strerror}.", "output"
-            ) from error
+        write_text(str(path), content)
         print(path)
     return 0
 
@@ -139,9 +142,7 @@ def _seeded(instance: Instance, seed: str) -> Instance:
     return replace(instance, settings={**instance.settings, "seed": given}, label=label)
 
 
-def _show(line: Line, done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(CLEAR)
+def _words(line: Line, done: int, total: int) -> str:
     numbers = [
         f"{name} {value}" if name == "trees" else f"{name} {value:.6g}"
         for name, value in (
@@ -156,16 +157,4 @@ def _show(line: Line, done: int, total: int) -> None:
     ]
     words = [f"{done}/{total}", line.dataset, line.encoding, f"D={line.depth}", line.formulation]
     words += [line.parameters, line.status, *numbers, line.note]
-    print("  ".join(word for word in words if word), flush=True)
-
-
-def _progress() -> Callable[[Instance, Snapshot], None] | None:
-    if not sys.stderr.isatty():
-        return None
-
-    def show(instance: Instance, snapshot: Snapshot) -> None:
-        text = f"{instance.dataset} {instance.formulation}  {progress_text(snapshot)}"
-        sys.stderr.write(CLEAR + text)
-        sys.stderr.flush()
-
-    return show
+    return "  ".join(word for word in words if word)

@@ -17,19 +17,16 @@ from octcore.solving.recipe import DataChoice, command_line
 
 def add_commands(commands: Any) -> None:
     """Add the three commands."""
-    listing = commands.add_parser("formulations")
+    listing = commands.add("formulations", run_formulations)
     listing.add_argument("--json", action="store_true", help="print everything as JSON")
-    listing.set_defaults(run=run_formulations)
-    describe = commands.add_parser("describe")
+    describe = commands.add("describe", run_describe)
     describe.add_argument("key", metavar="KEY")
     describe.add_argument("--markdown", action="store_true", help="print its page as Markdown")
-    describe.set_defaults(run=run_describe)
-    samples = commands.add_parser("samples")
+    samples = commands.add("samples", run_samples)
     samples.add_argument("name", metavar="NAME", nargs="?")
     samples.add_argument(
         "--output", metavar="FILE.csv", default="-", help="default: standard output"
     )
-    samples.set_defaults(run=run_samples)
 
 
 def run_formulations(arguments: argparse.Namespace) -> int:

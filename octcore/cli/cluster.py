@@ -53,24 +53,9 @@ def add_scheduler(parser: argparse.ArgumentParser) -> None:
 
 @contextlib.contextmanager
 def connected(address: str | None, jobs: int = 1) -> Iterator[Workers]:
-    """Connect to a Dask scheduler for the time of the work.
+    """Connect to a Dask scheduler for the time of the work; without one, this machine works.
 
-    Parameters
-    ----------
-    address : str or None
-        Of the scheduler; None for no cluster.
-    jobs : int
-        Solves at once without a cluster; -1 for one a core.
-
-    Yields
-    ------
-    Workers
-        Of the cluster, or of this machine.
-
-    Raises
-    ------
-    SettingsError
-        If the extra is missing, or no scheduler answers.
+    `jobs` are the solves at once without a cluster; -1 for one a core.
     """
     if address is None:
         from joblib import effective_n_jobs

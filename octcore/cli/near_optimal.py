@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import replace
 from typing import Any
@@ -12,14 +11,14 @@ from octcore.cli.options import (
     add_constraint,
     add_data_options,
     add_declared,
+    add_json,
     add_many,
     constraint_values,
     given,
     pairs_of,
     read_data,
 )
-from octcore.cli.output import write_text
-from octcore.cli.progress import CLEAR
+from octcore.cli.output import NO_TREE, ProgressLine, json_line, write_result, write_text
 from octcore.data.export import frame_to_csv
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
@@ -27,7 +26,6 @@ from octcore.parameters import IntRange
 from octcore.selection.near_optimal import (
     FORMULATION,
     TOLERANCE,
-    NearOptimalEvent,
     NearOptimalTrees,
     near_optimal,
 )
@@ -39,12 +37,11 @@ from octcore.tree.export.text import to_text
 SETTINGS = (ENCODING, replace(DEPTH, default=3), TOLERANCE, TIME_LIMIT, SEED, *TASK)
 TREES = IntRange("trees", 3, help="How many of the best trees to show and to write.", low=0)
 SHOWN_FEATURES = 12
-NO_TREE = 3
 
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("near-optimal")
+    parser = commands.add("near-optimal", run_near_optimal)
     add_data_options(parser)
     add_declared(parser, (*SETTINGS, TREES))
     add_many(parser, "--param", "NAME=VALUE", "leaf_penalty=0.01")
@@ -54,10 +51,9 @@ def add_commands(commands: Any) -> None:
     add_many(parser, "--without", "COL", without, "without_features")
     gain = "keep the trees in which every split lowers the errors"
     parser.add_argument("--gain", action="store_true", help=gain)
-    parser.add_argument("--json", metavar="FILE|-", help="write counts and trees as JSON")
+    add_json(parser, "counts and trees")
     parser.add_argument("--timbertrek", metavar="FILE", help="write the trees for TimberTrek")
     parser.add_argument("--rules", metavar="FILE.csv", help="write the trees as rules")
-    parser.set_defaults(run=run_near_optimal)
 
 
 def run_near_optimal(arguments: argparse.Namespace) -> int:
@@ -67,42 +63,28 @@ def run_near_optimal(arguments: argparse.Namespace) -> int:
     settings = given(arguments, SETTINGS)
     shown = given(arguments, (TREES,)).get("trees", TREES.default)
     try:
-        found = near_optimal(
-            read_data(arguments),
-            params={name: info.parameter(name).parse(text) for name, text in params.items()},
-            constraints=constraint_values(arguments.constraint),
-            on_event=_show_progress if sys.stderr.isatty() else None,
-            **settings,
-        )
+        with ProgressLine() as line:
+            found = near_optimal(
+                read_data(arguments),
+                params={name: info.parameter(name).parse(text) for name, text in params.items()},
+                constraints=constraint_values(arguments.constraint),
+                on_event=lambda event: line.show(
+                    f"{event.seconds:6.1f} s  {event.kind}  {event.subsets} subsets of rows"
+                ),
+                **settings,
+            )
     except SettingsError as error:
         if error.code != "NO_TREE":
             raise
         print(f"octcore: {error.message}", file=sys.stderr)
         return NO_TREE
-    finally:
-        if sys.stderr.isatty():
-            sys.stderr.write(CLEAR)
     found = found.restrict(arguments.with_features, arguments.without_features, gain=arguments.gain)
-    _write(arguments, found, shown)
-    if arguments.json != "-":
-        print(_report(found, shown))
-    return 0
-
-
-def _show_progress(event: NearOptimalEvent) -> None:
-    text = f"{event.seconds:6.1f} s  {event.kind}  {event.subsets} subsets of rows"
-    sys.stderr.write(CLEAR + text)
-    sys.stderr.flush()
-
-
-def _write(arguments: argparse.Namespace, found: NearOptimalTrees, shown: int) -> None:
-    if arguments.json:
-        write_text(arguments.json, json.dumps(found.to_dict(shown), allow_nan=False) + "\n")
     if arguments.timbertrek:
-        text = json.dumps(timbertrek(found.listed(shown), found.rows), allow_nan=False)
-        write_text(arguments.timbertrek, text + "\n")
+        write_text(arguments.timbertrek, json_line(timbertrek(found.listed(shown), found.rows)))
     if arguments.rules:
         write_text(arguments.rules, frame_to_csv(rules_table(found.listed(shown), found.rows)))
+    write_result(arguments.json, lambda: found.to_dict(shown), _report(found, shown))
+    return 0
 
 
 def _report(found: NearOptimalTrees, shown: int) -> str:

@@ -8,15 +8,13 @@ from typing import Any
 
 from octcore.constraints import side_constraint
 from octcore.data.dataset import Dataset
-from octcore.data.reading import read_csv
+from octcore.data.reading import MISSING_POLICIES, read_csv
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.parameters import Choice, IntRange, Key, Parameter
 from octcore.serial import read_json
 from octcore.solving.settings import FORMULATION, GENERAL
 from octcore.tasks import COSTS, ORDINAL
-
-MISSING = ("drop-rows", "drop-columns", "category")
 
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +28,7 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Add how the columns of a file are meant."""
     add_many(parser, "--drop", "COL", "leave a column out")
     add_many(parser, "--kind", "COL=KIND", "numeric, ordinal, categorical or binary")
-    parser.add_argument("--missing", choices=MISSING, default="drop-rows")
+    parser.add_argument("--missing", choices=MISSING_POLICIES, default="drop-rows")
     parser.add_argument("--positive-class", metavar="CLASS", default=None)
     add_many(parser, "--merge", "COL", "take values that differ only in capitals for one")
     parser.add_argument(
@@ -69,13 +67,7 @@ def _metavar(parameter: Parameter) -> str:
 
 
 def given(arguments: argparse.Namespace, declared: Iterable[Parameter]) -> dict[str, Any]:
-    """Values of the options that were given, in the type of their settings.
-
-    Raises
-    ------
-    SettingsError
-        If one is not allowed.
-    """
+    """Values of the options that were given, in the type of their settings."""
     texts = {p: getattr(arguments, p.name, None) for p in declared}
     return {
         p.name: p.check(read_json(text)) if p is COSTS and _is_file(text) else p.parse(text)
@@ -94,6 +86,11 @@ def add_solve_options(parser: argparse.ArgumentParser, without: Collection[str] 
     add_declared(parser, GENERAL, without)
     add_many(parser, "--param", "NAME=VALUE", "see octcore describe")
     add_constraint(parser)
+
+
+def add_json(parser: argparse.ArgumentParser, what: str = "the result") -> None:
+    """Add where a result is written in full."""
+    parser.add_argument("--json", metavar="FILE|-", help=f"write {what} as JSON")
 
 
 def add_constraint(parser: argparse.ArgumentParser) -> None:
@@ -129,10 +126,7 @@ def read_data(arguments: argparse.Namespace) -> Dataset:
 def solve_settings(arguments: argparse.Namespace, formulation: str | None = None) -> dict[str, Any]:
     """Settings of a solve that were given, as keyword arguments of `octcore.solve`.
 
-    Parameters
-    ----------
-    formulation : str or None
-        Key of the formulation; by default the one of the options.
+    `formulation` is a key to take instead of the one of the options.
     """
     settings = {FORMULATION.name: FORMULATION.default} | given(arguments, GENERAL)
     if formulation is not None:

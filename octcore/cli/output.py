@@ -1,15 +1,66 @@
-"""Writing results to files: the places are tried before a solve, and nothing found is lost."""
+"""What a command writes: results to files, how work stands to one line of a terminal.
+
+The places of files are tried before a solve, and nothing found is lost.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 from octcore.errors import SettingsError
 
+if TYPE_CHECKING:
+    from octcore.worker.job import Snapshot
+
 STANDARD_OUTPUT = "-"
+NO_TREE = 3
+"""Exit code where no tree can exist."""
+CLEAR = "\r\x1b[K"
+
+
+class ProgressLine:
+    """Rewrites one line of standard error while work goes on; nothing when it is piped."""
+
+    def __init__(self) -> None:
+        self.is_shown = sys.stderr.isatty()
+
+    def __enter__(self) -> ProgressLine:
+        """Leaving the context removes the line."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the line."""
+        self.show("")
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        """Show how a solve stands."""
+        self.show(progress_text(snapshot))
+
+    def show(self, text: str) -> None:
+        """Show a text instead of the last one."""
+        if self.is_shown:
+            # A terminal that was closed must not end the solve.
+            with contextlib.suppress(OSError):
+                sys.stderr.write(CLEAR + text)
+                sys.stderr.flush()
+
+
+def progress_text(snapshot: Snapshot) -> str:
+    """Elapsed time, phase, incumbent, bound and gap in words."""
+    from octcore.engines.events import relative_gap
+
+    last = snapshot.last
+    incumbent, bound = (None, None) if last is None else (last.incumbent, last.bound)
+    gap = relative_gap(incumbent, bound)
+    shown = {"incumbent": incumbent, "bound": bound}
+    parts = [f"{name} {'-' if value is None else f'{value:.6g}'}" for name, value in shown.items()]
+    parts.append(f"gap {'-' if gap is None else f'{gap:.2%}'}")
+    return "  ".join([f"{snapshot.elapsed:6.1f} s", snapshot.phase, *parts])
 
 
 @contextlib.contextmanager
@@ -18,18 +69,13 @@ def reserved(*paths: str | None) -> Iterator[None]:
 
     What stands in them stays until the results replace it; a file that this made is removed again
     when there are no results.
-
-    Raises
-    ------
-    SettingsError
-        If one cannot be written.
     """
     made: list[Path] = []
     try:
         for path in paths:
             if path and path != STANDARD_OUTPUT:
                 is_new = not Path(path).exists()
-                with _in_words(path), open(path, "ab"):
+                with in_words(path), open(path, "ab"):
                     made += [Path(path)] if is_new else []
         yield
     except BaseException:
@@ -40,19 +86,28 @@ def reserved(*paths: str | None) -> Iterator[None]:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write text to a file, or to standard output for ``-``.
-
-    Raises
-    ------
-    SettingsError
-        If the file cannot be written.
-    """
+    """Write text to a file, or to standard output for ``-``."""
     if path == STANDARD_OUTPUT:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    with _in_words(path):
+    with in_words(path):
         Path(path).write_text(text, encoding="utf-8")
+
+
+def write_result(
+    path: str | None, record: Callable[[], Any], text: str, told: TextIO | None = None
+) -> None:
+    """Write a record as JSON where that was asked for, and print a text unless it went there."""
+    if path:
+        write_text(path, json_line(record()))
+    if path != STANDARD_OUTPUT:
+        print(text, file=told)
+
+
+def json_line(record: Any) -> str:
+    """Write plain data as one line."""
+    return json.dumps(record, allow_nan=False) + "\n"
 
 
 def write_files(files: Mapping[str, str]) -> dict[str, SettingsError]:
@@ -67,7 +122,8 @@ def write_files(files: Mapping[str, str]) -> dict[str, SettingsError]:
 
 
 @contextlib.contextmanager
-def _in_words(path: str) -> Iterator[None]:
+def in_words(path: str | Path) -> Iterator[None]:
+    """Say in a sentence why a file cannot be written."""
     try:
         yield
     except OSError as error:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import replace
 from typing import Any
+
+import pandas as pd
 
 from octcore.cli.options import (
     add_constraint,
     add_data_options,
     add_declared,
+    add_json,
     constraint_values,
     given,
     read_data,
 )
-from octcore.cli.output import reserved, write_text
+from octcore.cli.output import reserved, write_result
 from octcore.errors import SettingsError
 from octcore.selection.binarization import binarization_path
 from octcore.selection.penalty_path import penalty_path
@@ -28,20 +30,18 @@ SETTINGS = (ENCODING, replace(DEPTH, default=3), TIME_LIMIT, TEST_SIZE, SEED, *T
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("path")
+    parser = commands.add("path", run_path)
     add_data_options(parser)
     add_declared(parser, SETTINGS)
     add_constraint(parser)
-    parser.add_argument("--json", metavar="FILE|-", help="write steps and trees as JSON")
-    parser.set_defaults(run=run_path)
-    parser = commands.add_parser("binarization")
+    add_json(parser, "steps and trees")
+    parser = commands.add("binarization", run_binarization)
     add_data_options(parser)
     add_declared(parser, BINARIZATION)
     parser.add_argument("--leaf-penalty", metavar="P", type=float, default=0.01)
     parser.add_argument("--quantiles", metavar="A-B", default="2-20", help="such as 2-20 or 5")
     add_constraint(parser)
-    parser.add_argument("--json", metavar="FILE|-", help="write points and thresholds as JSON")
-    parser.set_defaults(run=run_binarization)
+    add_json(parser, "points and thresholds")
 
 
 def run_path(arguments: argparse.Namespace) -> int:
@@ -52,12 +52,8 @@ def run_path(arguments: argparse.Namespace) -> int:
             constraints=constraint_values(arguments.constraint),
             **given(arguments, SETTINGS),
         )
-        if arguments.json:
-            write_text(arguments.json, json.dumps(path.to_dict(), allow_nan=False) + "\n")
-    if arguments.json != "-":
-        table = path.table().dropna(axis="columns", how="all")
-        print(table.to_string(index=False, na_rep="-", float_format="{:.5f}".format))
-        print(f"each step proven optimal on {path.encoding.key} columns; {path.seconds:.2f} s")
+        words = f"each step proven optimal on {path.encoding.key} columns; {path.seconds:.2f} s"
+        write_result(arguments.json, path.to_dict, _table(path.table(), words))
     return 0
 
 
@@ -71,13 +67,15 @@ def run_binarization(arguments: argparse.Namespace) -> int:
             constraints=constraint_values(arguments.constraint),
             **given(arguments, BINARIZATION),
         )
-        if arguments.json:
-            write_text(arguments.json, json.dumps(path.to_dict(), allow_nan=False) + "\n")
-    if arguments.json != "-":
-        table = path.table().drop(columns="q").dropna(axis="columns", how="all")
-        print(table.to_string(index=False, na_rep="-", float_format="{:.5f}".format))
-        print("price: objective lost against all thresholds; said where both are proven")
+        words = "price: objective lost against all thresholds; said where both are proven"
+        table = path.table().drop(columns="q")
+        write_result(arguments.json, path.to_dict, _table(table, words))
     return 0
+
+
+def _table(table: pd.DataFrame, words: str) -> str:
+    filled = table.dropna(axis="columns", how="all")
+    return f"{filled.to_string(index=False, na_rep='-', float_format='{:.5f}'.format)}\n{words}"
 
 
 def _range(text: str) -> range:

@@ -1,9 +1,8 @@
-"""`octcore solve` and `octcore compare`."""
+"""`octcore solve` and `octcore compare`, with selected rows or one tree per class if asked for."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -13,46 +12,50 @@ from typing import Any
 from octcore.cli.cluster import Workers, add_scheduler, connected
 from octcore.cli.options import (
     add_data_options,
+    add_declared,
+    add_json,
     add_many,
     add_solve_options,
+    given,
     read_data,
     solve_settings,
 )
-from octcore.cli.output import reserved, write_files, write_text
-from octcore.cli.progress import ProgressLine
-from octcore.cli.several import (
-    add_several_options,
-    check_several,
-    report_one_vs_rest,
-    train_one_vs_rest,
-    train_selected,
+from octcore.cli.output import (
+    NO_TREE,
+    ProgressLine,
+    json_line,
+    reserved,
+    write_files,
+    write_result,
+    write_text,
 )
 from octcore.data.dataset import Dataset
 from octcore.data.grouping import class_versus_rest
 from octcore.errors import SettingsError
 from octcore.models.file import model_to_dict
-from octcore.parameters import unknown_name
+from octcore.parameters import check_all, unknown_name
 from octcore.reports.tables import comparison_table, repeats_table
+from octcore.selection.one_vs_rest import solve_one_vs_rest
 from octcore.solving.report import EXPORTS, export_tree, run_report
 from octcore.solving.run import Run
-from octcore.solving.settings import ONE_VS_REST, check_settings
-from octcore.worker import solve_in_child
+from octcore.solving.settings import ONE_VS_REST, ROWS, check_settings
+from octcore.worker.client import solve_in_child
 
-NO_TREE = 3
+FOR_ONE_TREE = ("trace", "model", "tree")
+"""Outputs that describe one tree."""
 
 
 def add_commands(commands: Any) -> None:
     """Add the two commands."""
-    solve = commands.add_parser("solve")
+    solve = commands.add("solve", run_solve)
     add_data_options(solve)
     add_solve_options(solve)
-    add_several_options(solve)
-    solve.add_argument("--json", metavar="FILE|-", help="write the result as JSON")
+    add_declared(solve, ROWS)
+    add_json(solve)
     solve.add_argument("--trace", metavar="FILE.jsonl", help="write every event, one JSON a line")
     solve.add_argument("--model", metavar="FILE.json", help="write a model for octcore predict")
     add_many(solve, "--tree", "FILE", "txt, dot, svg or json")
-    solve.set_defaults(run=run_solve)
-    compare = commands.add_parser("compare")
+    compare = commands.add("compare", run_compare)
     add_data_options(compare)
     compare.add_argument("--formulations", metavar="KEY,KEY,...", required=True)
     add_solve_options(compare, without={"formulation"})
@@ -61,34 +64,98 @@ def add_commands(commands: Any) -> None:
     )
     compare.add_argument("--jobs", metavar="N", type=int, default=1, help="trainings at once")
     add_scheduler(compare)
-    compare.add_argument("--json", metavar="FILE|-", help="write all results as JSON")
-    compare.set_defaults(run=run_compare)
+    add_json(compare, "all results")
 
 
 def run_solve(arguments: argparse.Namespace) -> int:
     """Train a tree in a child process and write what was asked for."""
-    _check_outputs(arguments)
-    rows = check_several(arguments)
+    for path in arguments.tree:  # refused before a minute of solving, not after it
+        kind = path.rpartition(".")[2]
+        if kind not in EXPORTS:
+            raise unknown_name("UNKNOWN_FORMAT", "tree format", kind, EXPORTS, "octcore")
+    rows = _rows_asked(arguments)
     settings = solve_settings(arguments)
     with reserved(arguments.json, arguments.trace, arguments.model, *arguments.tree):
-        return _solve_and_write(arguments, settings, rows)
-
-
-def _solve_and_write(
-    arguments: argparse.Namespace, settings: dict[str, Any], rows: dict[str, Any]
-) -> int:
-    start = time.perf_counter()
-    data = read_data(arguments)
-    read_seconds = time.perf_counter() - start
-    if rows["classes"] == ONE_VS_REST:
-        report_one_vs_rest(arguments, data, train_one_vs_rest(data, settings))
-        return 0
-    if rows["classes"]:
-        data = class_versus_rest(data, rows["classes"])
-    if not rows["select_rows"]:
-        run = _solve(data, settings, read_seconds, arguments.called)
+        start = time.perf_counter()
+        data = read_data(arguments)
+        read_seconds = time.perf_counter() - start
+        if rows["classes"] == ONE_VS_REST:
+            return _solve_one_vs_rest(arguments, data, settings)
+        if rows["classes"]:
+            data = class_versus_rest(data, rows["classes"])
+        if rows["select_rows"]:
+            return _solve_selected(arguments, data, settings, rows)
+        run = _in_child(data, called=arguments.called, **settings)
+        run = replace(run, timings={"read": read_seconds, **run.timings})
         return _write(arguments, run, run.to_dict(), "")
-    found = train_selected(data, settings, rows["select_rows"], rows["select_rounds"])
+
+
+def _rows_asked(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Read which rows and classes are asked for; refuse options that do not go together."""
+    rows = check_all(ROWS, given(arguments, ROWS), "octcore solve")
+    refused = [f"--{name}" for name in FOR_ONE_TREE if getattr(arguments, name)]
+    if rows["classes"] == ONE_VS_REST and rows["select_rows"]:
+        refused.append("--select-rows")
+    if rows["classes"] == ONE_VS_REST and refused:
+        raise SettingsError(
+            "NOT_ONE_TREE",
+            f"--classes {ONE_VS_REST} trains one tree per class, which {' and '.join(refused)} "
+            "cannot take; leave it out, or name one class with --classes CLASS.",
+            "--classes",
+        )
+    return rows
+
+
+def _solve_one_vs_rest(
+    arguments: argparse.Namespace, data: Dataset, settings: Mapping[str, Any]
+) -> int:
+    """One tree per class, each in a child process, sharing the time limit."""
+    checked = check_settings(**settings)
+    shared = ("time_limit", "test_size", "seed")
+    model = solve_one_vs_rest(
+        data,
+        **{name: getattr(checked, name) for name in shared},
+        solver=_in_child,
+        **{name: value for name, value in settings.items() if name not in shared},
+    )
+    lines = [
+        f"{data.target_name} = {label} against the rest\n{run_report(run)}\n"
+        for label, run in zip(model.classes, model.runs, strict=True)
+    ]
+    lines += [model.summary, f"together right on {model.accuracy:.2%} of the training rows"]
+    if model.test_accuracy is not None:
+        lines.append(f"and on {model.test_accuracy:.2%} of the held-out rows")
+    write_result(arguments.json, model.to_dict, "\n".join(lines))
+    return 0
+
+
+def _solve_selected(
+    arguments: argparse.Namespace,
+    data: Dataset,
+    settings: Mapping[str, Any],
+    rows: Mapping[str, Any],
+) -> int:
+    """Select in this process, solve in a child process."""
+    # Not above: selecting needs a solver's library, which other commands do not wait for.
+    from octcore.selection.selected_training import check_formulation, solve_selected
+
+    checked = check_settings(**settings)
+    check_formulation(checked.formulation)
+    if checked.encoding != "scaled":
+        raise SettingsError(
+            "SELECTION_IS_SCALED",
+            f"--select-rows works on columns scaled to [0, 1], not on encoding {checked.encoding}.",
+            "encoding",
+        )
+    named = ("depth", "time_limit", "seed", "test_size", "formulation")
+    found = solve_selected(
+        data,
+        rule=rows["select_rows"],
+        rounds=rows["select_rounds"],
+        **{name: getattr(checked, name) for name in named},
+        solver=_in_child,
+        **{name: value for name, value in settings.items() if name not in named},
+    )
     return _write(arguments, found.run, found.to_dict(), found.summary)
 
 
@@ -99,11 +166,11 @@ def _write(arguments: argparse.Namespace, run: Run, record: dict[str, Any], summ
     """
     files: dict[str, str] = {}
     if arguments.json:
-        files[arguments.json] = json.dumps(record, allow_nan=False) + "\n"
+        files[arguments.json] = json_line(record)
     if arguments.trace:
         files[arguments.trace] = run.trace.to_json_lines()
     if run.tree is not None and arguments.model:
-        files[arguments.model] = json.dumps(model_to_dict(run), allow_nan=False) + "\n"
+        files[arguments.model] = json_line(model_to_dict(run))
     if run.tree is not None:
         files |= {path: export_tree(run, path.rpartition(".")[2]) for path in arguments.tree}
     failures = write_files(files)
@@ -132,8 +199,7 @@ def run_compare(arguments: argparse.Namespace) -> int:
         groups = _compared(data, plans, arguments.repeats, workers)
         runs = [run for group in groups for run in group]
         if arguments.json:
-            records = [run.to_dict() for run in runs]
-            write_text(arguments.json, json.dumps(records, allow_nan=False) + "\n")
+            write_text(arguments.json, json_line([run.to_dict() for run in runs]))
     if arguments.json != "-":
         table = comparison_table(runs) if arguments.repeats == 1 else repeats_table(groups)
         print(table.to_string(index=False))
@@ -151,24 +217,13 @@ def _compared(
     if len(wanted) * repeats > 1:
         workers.announce(len(wanted) * repeats, max(check_settings(**p).time_limit for p in plans))
     if workers.backend is None and workers.at_once == 1:
-        return [[_solve(data, settings, 0.0) for settings in group] for group in wanted]
+        return [[_in_child(data, **settings) for settings in group] for group in wanted]
     return compare(data, plans, repeats, workers.n_jobs, workers.backend)
 
 
-def _solve(
-    data: Dataset, settings: dict[str, Any], read_seconds: float, called: float | None = None
-) -> Run:
-    line = ProgressLine()
-    try:
-        run = solve_in_child(data, settings, on_phase=line, called=called)
-    finally:
-        line.close()
-    return replace(run, timings={"read": read_seconds, **run.timings})
-
-
-def _check_outputs(arguments: argparse.Namespace) -> None:
-    """Refuse unknown kinds of files before a minute of solving, not after it."""
-    for path in arguments.tree:
-        kind = path.rpartition(".")[2]
-        if kind not in EXPORTS:
-            raise unknown_name("UNKNOWN_FORMAT", "tree format", kind, EXPORTS, "octcore")
+def _in_child(data: Dataset, *, called: float | None = None, **given: Any) -> Run:
+    """Train in a child process, as the command line always does; Ctrl-C stops there."""
+    own = {name: given.pop(name, None) for name in ("on_event", "sample_weight")}
+    given.pop("cancel", None)
+    with ProgressLine() as line:
+        return solve_in_child(data, given, on_phase=line, called=called, **own)

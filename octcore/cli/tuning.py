@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from typing import Any
 
 import numpy as np
 
 from octcore.cli.cluster import add_scheduler, connected
-from octcore.cli.options import add_data_options, add_solve_options, read_data, solve_settings
-from octcore.cli.output import write_text
+from octcore.cli.options import (
+    add_data_options,
+    add_json,
+    add_solve_options,
+    read_data,
+    solve_settings,
+)
+from octcore.cli.output import ProgressLine, write_result
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.selection.protocols import PROTOCOLS, get_protocol
 from octcore.selection.tuning import (
     CHOICES,
-    Fit,
     TuneResult,
     count_trainings,
     expand_grid,
@@ -31,7 +34,7 @@ IGNORED = ("gap", "node_limit", "threads", "warm_start", "test_size")
 
 def add_commands(commands: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("tune")
+    parser = commands.add("tune", run_tune)
     add_data_options(parser)
     add_solve_options(parser, without=IGNORED)
     parser.add_argument(
@@ -41,8 +44,7 @@ def add_commands(commands: Any) -> None:
     parser.add_argument("--choice", metavar="KEY", default="accuracy", help=", ".join(CHOICES))
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="trainings at once")
     add_scheduler(parser)
-    parser.add_argument("--json", metavar="FILE|-", help="write every fit as JSON")
-    parser.set_defaults(run=run_tune)
+    add_json(parser, "every fit")
 
 
 def run_tune(arguments: argparse.Namespace) -> int:
@@ -52,7 +54,7 @@ def run_tune(arguments: argparse.Namespace) -> int:
     data = read_data(arguments)
     checked = check_settings(**settings)
     splits = get_protocol(arguments.protocol).make(data.codes, checked.seed)
-    with connected(arguments.scheduler, arguments.jobs) as workers:
+    with connected(arguments.scheduler, arguments.jobs) as workers, ProgressLine() as line:
         workers.announce(count_trainings(splits, expand_grid(grid)), checked.time_limit)
         result = tune(
             data,
@@ -61,13 +63,12 @@ def run_tune(arguments: argparse.Namespace) -> int:
             choice=arguments.choice,
             n_jobs=workers.n_jobs,
             backend=workers.backend,
-            on_fit=_progress if sys.stderr.isatty() else None,
+            on_fit=lambda fit, done, total: line.show(
+                f"{done} of {total}  {', '.join(f'{k}={v}' for k, v in fit.candidate)}"
+            ),
             **settings,
         )
-    if arguments.json:
-        write_text(arguments.json, json.dumps(result.to_dict(), allow_nan=False) + "\n")
-    if arguments.json != "-":
-        print(tune_report(result))
+    write_result(arguments.json, result.to_dict, tune_report(result))
     return 0
 
 
@@ -96,11 +97,3 @@ def tune_report(result: TuneResult) -> str:
     chosen = "; ".join(", ".join(f"{k}={v}" for k, v in winner) for winner in winners)
     lines.append(f"chosen by {result.choice}: {chosen}")
     return "\n".join(lines)
-
-
-def _progress(fit: Fit, done: int, total: int) -> None:
-    words = ", ".join(f"{k}={v}" for k, v in fit.candidate)
-    sys.stderr.write(f"\r\x1b[K{done} of {total}  {words}")
-    if done == total:
-        sys.stderr.write("\r\x1b[K")
-    sys.stderr.flush()

@@ -1,31 +1,31 @@
-"""Arrays and frames, as scikit-learn users have them, to columns and labels."""
+"""Arrays and frames: to the columns and labels of a data set, or typed as at training."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from octcore.data.columns import Column, Kind, Label
-from octcore.data.findings import Finding, quote, warning
+from octcore.data.columns import MISSING_LEVEL, Column, Kind, Label
+from octcore.data.findings import Finding, quote, refuse_rows, warning
 from octcore.data.lookup import find_column
 from octcore.data.numbers import EXACT, format_number, parse, refuse_rounded
-from octcore.data.prepare import as_text
+from octcore.data.text import MISSING_MARKS, clean_text
 from octcore.data.typed import check_binary, check_order, split_kind
 from octcore.errors import DataError
 
+_MISSING = (
+    "MISSING_VALUE",
+    "is missing or infinite (NaN or inf); fill or leave out such rows first",
+)
 
-@dataclass(frozen=True, eq=False)
-class _Typed:
-    """One column, its values as the frame holds them, and what is to be said about it."""
 
-    column: Column
-    values: npt.NDArray[Any]
-    findings: tuple[Finding, ...] = ()
+_Typed = tuple[Column, npt.NDArray[Any], tuple[Finding, ...]]
+"""A column, its values as the frame holds them, and what is to be said about it."""
 
 
 def columns_from_arrays(
@@ -33,13 +33,7 @@ def columns_from_arrays(
     feature_names: Sequence[str] | None,
     kinds: Mapping[str, str] | None,
 ) -> tuple[pd.DataFrame, tuple[Column, ...], tuple[Finding, ...]]:
-    """Return the frame, its columns and the findings (see `Dataset.from_arrays`).
-
-    Raises
-    ------
-    DataError
-        If there are not as many names as columns.
-    """
+    """Return the frame, its columns and the findings (see `Dataset.from_arrays`)."""
     raw = X.reset_index(drop=True) if isinstance(X, pd.DataFrame) else _frame_of(X)
     if feature_names is not None and len(feature_names) != raw.shape[1]:
         raise DataError(
@@ -47,15 +41,11 @@ def columns_from_arrays(
         )
     names = [str(name) for name in (raw.columns if feature_names is None else feature_names)]
     wanted = {find_column(name, names): kind for name, kind in (kinds or {}).items()}
-    typed = [
-        _typed(name, raw.iloc[:, position], wanted.get(name)) for position, name in enumerate(names)
-    ]
-    frame = pd.DataFrame(
-        {position: one.values for position, one in enumerate(typed)}, index=raw.index
-    )
+    typed = [_typed(name, raw.iloc[:, k], wanted.get(name)) for k, name in enumerate(names)]
+    frame = pd.DataFrame({k: values for k, (_, values, _) in enumerate(typed)}, index=raw.index)
     frame.columns = names
-    findings = tuple(finding for one in typed for finding in one.findings)
-    return frame, tuple(one.column for one in typed), findings
+    findings = tuple(finding for _, _, found in typed for finding in found)
+    return frame, tuple(column for column, _, _ in typed), findings
 
 
 def labels_from_array(
@@ -70,9 +60,8 @@ def labels_from_array(
         raise DataError("INCONSISTENT", f"Labels must be one column, not of shape {labels.shape}.")
     missing = np.flatnonzero(pd.isna(labels))
     if len(missing):
-        raise DataError(
-            "MISSING_TARGET", f"Row {missing[0] + 1} has no label.", line=int(missing[0]) + 1
-        )
+        row = int(missing[0]) + 1
+        raise DataError("MISSING_TARGET", f"Row {row} has no label.", line=row)
     if labels.dtype.kind == "f" and np.isfinite(labels).all() and (labels == labels.round()).all():
         labels = labels.astype(np.int64)
     if labels.dtype == object and len({type(label) for label in labels}) > 1:
@@ -96,19 +85,10 @@ def _frame_of(X: npt.ArrayLike) -> pd.DataFrame:
 def refuse_rounded_table(
     given: npt.ArrayLike | pd.DataFrame, numbers: npt.NDArray[np.float64]
 ) -> None:
-    """Refuse a table with whole numbers that floating point takes for others.
+    """Refuse a table, as it came, with whole numbers that floating point takes for others.
 
-    Parameters
-    ----------
-    given : array or DataFrame, shape (n_samples, n_features)
-        As it came.
-    numbers : array, shape (n_samples, n_features)
-        What it became.
-
-    Raises
-    ------
-    DataError
-        ``PRECISION_LOST`` with row and column.
+    `numbers` are what it became, shape ``(n_samples, n_features)``; ``PRECISION_LOST`` names the
+    row and the column.
     """
     if not (np.abs(numbers) >= EXACT).any():
         return
@@ -130,7 +110,7 @@ def _typed(name: str, values: pd.Series, wanted: str | None) -> _Typed:
             "NOT_NUMERIC", f"Column {quote(name)} holds text, not numbers.", column=name
         )
     texts = [as_text(value) for value in values]
-    _refuse_missing(name, pd.isna(values).to_numpy() | (np.array(texts, dtype=object) == ""))
+    refuse_rows(pd.isna(values).to_numpy() | (np.array(texts, dtype=object) == ""), name, *_MISSING)
     levels = tuple(sorted(set(texts)))
     if isinstance(values.dtype, pd.CategoricalDtype) and values.dtype.ordered and not order:
         order = tuple(as_text(level) for level in values.dtype.categories)
@@ -140,24 +120,20 @@ def _typed(name: str, values: pd.Series, wanted: str | None) -> _Typed:
     if chosen == "ordinal" and order:
         check_order(name, levels, order)
         levels = order
-    return _Typed(Column(name, chosen, levels), np.array(texts, dtype=object), _odd(name, values))
-
-
-def _odd(name: str, values: pd.Series) -> tuple[Finding, ...]:
-    """Say that a column holds neither numbers nor texts."""
-    if values.dtype != object or pd.api.types.infer_dtype(values) in {"string", "boolean"}:
-        return ()
-    found = " and ".join(sorted({type(value).__name__ for value in values})[:3])
-    message = (
-        f"Column {quote(name)} holds objects ({found}) and is taken by their texts, as categories; "
-        "convert it to numbers or text."
-    )
-    return (warning("OBJECTS", message, column=name),)
+    findings: tuple[Finding, ...] = ()
+    if values.dtype == object and pd.api.types.infer_dtype(values) not in {"string", "boolean"}:
+        found = " and ".join(sorted({type(value).__name__ for value in values})[:3])
+        message = (
+            f"Column {quote(name)} holds objects ({found}) and is taken by their texts, as "
+            "categories; convert it to numbers or text."
+        )
+        findings = (warning("OBJECTS", message, column=name),)
+    return Column(name, chosen, levels), np.array(texts, dtype=object), findings
 
 
 def _date_column(name: str, values: pd.Series, kind: Kind | None) -> _Typed:
     """Dates are days since the first one, unless the user wants categories."""
-    _refuse_missing(name, values.isna().to_numpy())
+    refuse_rows(values.isna().to_numpy(), name, *_MISSING)
     if kind not in {None, "numeric"}:
         return _typed(name, values.astype(str), kind)
     first = "" if values.empty else values.min().date().isoformat()
@@ -168,16 +144,13 @@ def _date_column(name: str, values: pd.Series, kind: Kind | None) -> _Typed:
         "day; convert it yourself if hours, months or weekdays matter."
     )
     column = Column(name, "numeric", (), number_format)
-    return _Typed(column, days, (warning("DATE_AS_NUMBER", message, column=name),))
+    return column, days, (warning("DATE_AS_NUMBER", message, column=name),)
 
 
 def as_numbers(values: pd.Series) -> npt.NDArray[np.float64] | None:
     """Numbers of a column, NaN where missing; None for a column of truth values or texts.
 
-    Raises
-    ------
-    DataError
-        ``PRECISION_LOST`` for whole numbers that floating point takes for others.
+    Whole numbers that floating point takes for others are refused.
     """
     is_objects = values.dtype == object
     if is_objects and pd.api.types.infer_dtype(values) not in _NUMBER_OBJECTS:
@@ -195,25 +168,88 @@ _NUMBER_OBJECTS = frozenset({"integer", "floating", "mixed-integer-float", "deci
 
 
 def _number_column(name: str, numbers: npt.NDArray[np.float64], kind: Kind | None) -> _Typed:
-    _refuse_missing(name, ~np.isfinite(numbers))
+    refuse_rows(~np.isfinite(numbers), name, *_MISSING)
     distinct = np.unique(numbers)
     chosen: Kind = kind or ("binary" if len(distinct) == 2 else "numeric")
     check_binary(name, chosen, len(distinct))
     if chosen == "categorical":
         levels = tuple(format_number(value) for value in distinct.tolist())
         texts = np.array([format_number(value) for value in numbers.tolist()], dtype=object)
-        return _Typed(Column(name, chosen, levels), texts)
+        return Column(name, chosen, levels), texts, ()
     levels = () if chosen == "numeric" else tuple(distinct.tolist())
-    return _Typed(Column(name, chosen, levels), numbers)
+    return Column(name, chosen, levels), numbers, ()
 
 
-def _refuse_missing(name: str, missing: npt.NDArray[np.bool_]) -> None:
-    rows = np.flatnonzero(missing)
-    if len(rows):
-        raise DataError(
-            "MISSING_VALUE",
-            f"Row {rows[0] + 1} of column {quote(name)} is missing or infinite (NaN or inf); "
-            "fill or leave out such rows first.",
-            line=int(rows[0]) + 1,
-            column=name,
+def prepare_rows(
+    frame: pd.DataFrame,
+    columns: Sequence[Column],
+    missing_marks: Collection[str] = MISSING_MARKS,
+) -> pd.DataFrame:
+    """Return the feature columns of `frame`, typed as `columns` say (see `Dataset.prepare`).
+
+    `missing_marks` are the texts that stand for a missing value in files.
+    """
+    names = [str(name) for name in frame.columns]
+    prepared: dict[str, npt.NDArray[np.float64] | pd.Series] = {}
+    for column in columns:
+        position = names.index(find_column(column.name, names))
+        values = frame.iloc[:, position]
+        prepared[column.name] = (
+            _numbers(values, column)
+            if column.holds_numbers
+            else _texts(values, column, missing_marks)
         )
+    return pd.DataFrame(prepared, columns=[column.name for column in columns], index=frame.index)
+
+
+def _numbers(values: pd.Series, column: Column) -> npt.NDArray[np.float64]:
+    came: Any = values
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        came = [as_text(value) for value in values]
+        numbers = parse(came, column.number_format)
+    refuse_rounded(column.name, came, numbers, column.number_format)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
+        raise _refused(values, int(bad[0]), column, "a number")
+    return numbers
+
+
+def _texts(values: pd.Series, column: Column, missing_marks: Collection[str]) -> pd.Series:
+    texts = [as_text(value) for value in values]
+    missing_allowed = MISSING_LEVEL in column.levels
+    for row, text in enumerate(texts):
+        if text in missing_marks and text not in column.levels:
+            if not missing_allowed:
+                raise _refused(values, row, column, "a value")
+            texts[row] = MISSING_LEVEL
+        elif column.kind == "ordinal" and text not in column.levels:
+            raise _refused(values, row, column, f"one of {', '.join(map(str, column.levels))}")
+    return pd.Series(texts, index=values.index, dtype=str)
+
+
+def as_text(value: object) -> str:
+    """Write one cell as reading a file would have it."""
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating):
+        return format_number(float(value))
+    return clean_text(str(value))
+
+
+def _refused(values: pd.Series, row: int, column: Column, expected: str) -> DataError:
+    text = as_text(values.iloc[row])
+    code = "MISSING_VALUE" if text in MISSING_MARKS else "BAD_VALUE"
+    came = "nothing" if text in MISSING_MARKS else quote(text)
+    return DataError(
+        code,
+        f"Row {row + 1} of the new rows has {came} in column {quote(column.name)} where {expected} "
+        "is needed; correct or leave out the row.",
+        line=row + 1,
+        column=column.name,
+    )

@@ -1,22 +1,22 @@
-"""Checks of a typed table: what a user should know before training.
+"""Checks of a data set: what a user should know before training; none changes anything.
 
-Every check takes the typed columns (and labels) and returns findings; none changes anything.
-
-Everywhere `codes` are class codes and `lines` lines of the file, one a row, shape ``(n_samples,)``;
-`values` are those of one numeric column.
+Everywhere `values` are those of one column, shape ``(n_samples,)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from octcore.data.columns import Column, Label
+from octcore.data.columns import Column
+from octcore.data.dataset import Dataset
 from octcore.data.findings import Finding, count, info, listing, quote, warning
 from octcore.data.numbers import FEW_NUMBERS, PLAIN
+from octcore.data.table import LONG_TEXT
 
 SOLVER_TOLERANCE = 1e-6
 """Feasibility tolerance of the solvers; smaller differences cannot be told apart."""
@@ -32,14 +32,57 @@ NEARLY_CONSTANT = 0.05
 SCALE_RATIO = 1e9
 _SENTINELS = frozenset({-9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0})
 
-Values = npt.NDArray[np.float64] | npt.NDArray[np.object_]
+Numbers = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
 
 
-def check_classes(
-    target: str, classes: Sequence[Label], codes: npt.NDArray[np.int64]
+def check_table(
+    data: Dataset, numbers: Mapping[str, Numbers], stated: Collection[str]
 ) -> Iterator[Finding]:
+    """Look for everything below.
+
+    Parameters
+    ----------
+    numbers : mapping
+        Finite numbers of every raw column that was read as numbers, whatever its kind.
+    stated : collection of str
+        Columns whose kind the user stated.
+    """
+    yield from _shape(data.n_samples, data.n_features)
+    ranges: dict[str, float] = {}
+    for column in data.columns:
+        name = column.name
+        if column.holds_numbers:
+            yield from _numbers(name, data.frame[name].to_numpy(dtype=np.float64))
+        if any(len(str(level)) > LONG_TEXT for level in column.levels):
+            yield warning(
+                "LONG_NAME",
+                f"Column {quote(name)} has values of more than {LONG_TEXT} characters; views cut "
+                "them with an ellipsis.",
+                column=name,
+            )
+        if name not in numbers or (column.kind != "numeric" and name in stated):
+            continue
+        known = numbers[name]
+        with np.errstate(over="ignore"):
+            ranges[name] = min(float(np.ptp(known)), float(np.finfo(np.float64).max))
+        yield from _edges(name, known, column.kind)
+        if column.kind == "numeric" and name not in stated:
+            yield from _few_numbers(name, known)
+    yield from _scales(ranges)
+    if data.y is not None:
+        yield from _classes(data)
+        coded = {name: pd.factorize(data.frame[name]) for name in data.feature_names}
+        yield from _leakage(data, coded)
+        yield from _deciding_threshold(data)
+        codes = {name: found.astype(np.int64) for name, (found, _) in coded.items()}
+        yield from _copies(data, codes)
+        yield from _conflicts(data, codes)
+
+
+def _classes(data: Dataset) -> Iterator[Finding]:
     """Look for rare, dominant and too many classes."""
-    rows = np.bincount(codes, minlength=len(classes))
+    target, classes, rows = data.target_name, data.classes, np.array(data.class_counts)
     rare = [classes[int(index)] for index in np.flatnonzero(rows == 1)]
     if rare:
         yield warning(
@@ -48,7 +91,7 @@ def check_classes(
             f"({listing(rare, 3)}): a stratified split cannot place it.",
             column=target,
         )
-    if len(classes) > min(MANY_CLASSES, max(FEW_ROWS, len(codes)) // 2):
+    if len(classes) > min(MANY_CLASSES, max(FEW_ROWS, data.n_samples) // 2):
         yield warning(
             "MANY_CLASSES",
             f"The target {quote(target)} has {len(classes)} classes, a tree of depth 3 has 8 "
@@ -65,7 +108,7 @@ def check_classes(
         )
 
 
-def check_shape(n_samples: int, n_features: int) -> Iterator[Finding]:
+def _shape(n_samples: int, n_features: int) -> Iterator[Finding]:
     """Look for tables too small to learn from."""
     if n_samples < FEW_ROWS:
         yield warning(
@@ -81,7 +124,7 @@ def check_shape(n_samples: int, n_features: int) -> Iterator[Finding]:
         )
 
 
-def check_numbers(name: str, values: npt.NDArray[np.float64]) -> Iterator[Finding]:
+def _numbers(name: str, values: Numbers) -> Iterator[Finding]:
     """Look for sentinels and for values that a solver cannot tell apart."""
     distinct, rows = np.unique(values, return_counts=True)
     if len(distinct) < 3:
@@ -110,7 +153,7 @@ def check_numbers(name: str, values: npt.NDArray[np.float64]) -> Iterator[Findin
         )
 
 
-def check_scales(ranges: Mapping[str, float]) -> Iterator[Finding]:
+def _scales(ranges: Mapping[str, float]) -> Iterator[Finding]:
     """Look for numeric columns whose ranges lie many orders of magnitude apart."""
     used = {name: size for name, size in ranges.items() if size > 0}
     if len(used) < 2:
@@ -127,7 +170,7 @@ def check_scales(ranges: Mapping[str, float]) -> Iterator[Finding]:
     )
 
 
-def check_edges(name: str, values: npt.NDArray[np.float64], kind: str) -> Iterator[Finding]:
+def _edges(name: str, values: Numbers, kind: str) -> Iterator[Finding]:
     """Look for quantile edges that coincide, so that there are fewer buckets than asked for.
 
     Two values need two buckets: of such a column only a nearly constant one is worth a word.
@@ -148,7 +191,7 @@ def check_edges(name: str, values: npt.NDArray[np.float64], kind: str) -> Iterat
     )
 
 
-def check_few_numbers(name: str, values: npt.NDArray[np.float64]) -> Iterator[Finding]:
+def _few_numbers(name: str, values: Numbers) -> Iterator[Finding]:
     """Look for a few whole numbers, which may be codes."""
     distinct = np.unique(values)
     if len(distinct) > FEW_NUMBERS or (distinct != np.round(distinct)).any():
@@ -175,72 +218,59 @@ def check_ids(name: str, texts: Sequence[str], n_rows: int) -> Finding | None:
     )
 
 
-def check_leakage(
-    columns: Sequence[tuple[Column, Values]],
-    target: str,
-    classes: Sequence[Label],
-    codes: npt.NDArray[np.int64],
-) -> Iterator[Finding]:
+def _leakage(data: Dataset, coded: Mapping[str, tuple[Codes, Any]]) -> Iterator[Finding]:
     """Look for features that determine the target one to one.
 
     A copy of the labels, a code for them, or a one-to-one match of three or more classes is
     suspicious. A yes/no or two-word feature that decides between two classes may be an honest
     rule: that is said as information only.
     """
-    if len(codes) < FEW_ROWS or len(classes) < 2:
+    n_classes, labels = data.n_classes, {str(label).casefold() for label in data.classes}
+    if data.n_samples < FEW_ROWS or n_classes < 2:
         return
-    for column, values in columns:
-        feature_codes, levels = pd.factorize(values)
-        if len(levels) != len(classes) or 2 * len(levels) > len(codes):
+    for column in data.columns:
+        feature_codes, levels = coded[column.name]
+        if len(levels) != n_classes or 2 * len(levels) > data.n_samples:
             continue
-        pairs = np.unique(feature_codes * len(classes) + codes)
-        if len(pairs) != len(classes):
+        if len(np.unique(feature_codes * n_classes + data.codes)) != n_classes:
             continue
-        same = {str(level).casefold() for level in levels} == {str(c).casefold() for c in classes}
-        yes_no = len(classes) == 2 and (
+        same = {str(level).casefold() for level in levels} == labels
+        yes_no = n_classes == 2 and (
             not column.holds_numbers or set(levels) in ({0.0, 1.0}, {-1.0, 1.0})
         )
-        coded = column.kind != "binary" and all(PLAIN.fullmatch(str(level)) for level in levels)
-        make = info if yes_no and not same and not coded else warning
+        is_code = column.kind != "binary" and all(PLAIN.fullmatch(str(level)) for level in levels)
+        make = info if yes_no and not same and not is_code else warning
         yield make(
             "LEAKAGE",
-            f"Column {quote(column.name)} determines the target {quote(target)} one to one; if "
-            "it was made from the labels, leave it out.",
+            f"Column {quote(column.name)} determines the target {quote(data.target_name)} one to "
+            "one; if it was made from the labels, leave it out.",
             column=column.name,
         )
 
 
-def check_deciding_threshold(
-    columns: Sequence[tuple[Column, Values]],
-    target: str,
-    classes: Sequence[Label],
-    codes: npt.NDArray[np.int64],
-) -> Iterator[Finding]:
+def _deciding_threshold(data: Dataset) -> Iterator[Finding]:
     """Look for a numeric column that decides between two classes by a single threshold."""
-    if len(classes) != 2 or np.bincount(codes, minlength=2).min() < FEW_ROWS:
+    if data.n_classes != 2 or min(data.class_counts) < FEW_ROWS:
         return
-    for column, values in columns:
+    for column in data.columns:
         if column.kind != "numeric":
             continue
-        numbers = np.asarray(values, dtype=np.float64)
-        ends = [(numbers[codes == k].min(), numbers[codes == k].max()) for k in (0, 1)]
-        (_, low), (high, _) = sorted(ends)
+        numbers = data.frame[column.name].to_numpy(dtype=np.float64)
+        of_class = [numbers[data.codes == k] for k in (0, 1)]
+        (_, low), (high, _) = sorted((own.min(), own.max()) for own in of_class)
         if low < high:
             yield info(
                 "LEAKAGE",
-                f"Column {quote(column.name)} alone decides {quote(target)} by one threshold "
-                f"between {low:g} and {high:g}; if it was measured after the outcome, leave "
-                "it out.",
+                f"Column {quote(column.name)} alone decides {quote(data.target_name)} by one "
+                f"threshold between {low:g} and {high:g}; if it was measured after the outcome, "
+                "leave it out.",
                 column=column.name,
             )
 
 
-def check_copies(
-    columns: Sequence[tuple[Column, Values]], codes: npt.NDArray[np.int64] | None
-) -> Iterator[Finding]:
+def _copies(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
     """Look for rows that repeat others, and for columns that are equal in every row."""
-    coded = [pd.factorize(values)[0].astype(np.int64) for _, values in columns]
-    groups = _row_groups([*coded, *([] if codes is None else [codes])])
+    groups = _row_groups([*coded.values(), data.codes])
     repeated = len(groups) - int(groups.max()) - 1
     if repeated:
         yield info(
@@ -250,26 +280,21 @@ def check_copies(
             "held-out part shows them again.",
         )
     first: dict[bytes, str] = {}
-    for (column, _), part in zip(columns, coded, strict=True):
-        twin = first.setdefault(part.tobytes(), column.name)
-        if twin != column.name:
+    for name, part in coded.items():
+        twin = first.setdefault(part.tobytes(), name)
+        if twin != name:
             yield info(
                 "IDENTICAL_COLUMNS",
-                f"Columns {quote(twin)} and {quote(column.name)} part the rows alike; a tree "
-                "needs one of them.",
-                column=column.name,
+                f"Columns {quote(twin)} and {quote(name)} part the rows alike; a tree needs one of "
+                "them.",
+                column=name,
             )
 
 
-def check_conflicts(
-    columns: Sequence[tuple[Column, Values]],
-    codes: npt.NDArray[np.int64],
-    n_classes: int,
-    lines: npt.NDArray[np.int64],
-) -> Iterator[Finding]:
+def _conflicts(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
     """Look for equal rows with different labels, as they are and after quantile binning."""
-    exact = _row_groups([pd.factorize(values)[0] for _, values in columns])
-    ceiling, clash = _ceiling(exact, codes, n_classes)
+    codes, n_classes, lines = data.codes, data.n_classes, data.row_lines
+    ceiling, clash = _ceiling(_row_groups([*coded.values()]), codes, n_classes)
     if ceiling < 1:
         line = int(lines[clash])
         yield warning(
@@ -278,10 +303,10 @@ def check_conflicts(
             f"{line}): no tree can be more accurate than {ceiling:.1%} on these data.",
             line=line,
         )
-    binned = _row_groups([_bucket_codes(column, values) for column, values in columns])
-    after, clash = _ceiling(binned, codes, n_classes)
+    binned = [_bucket_codes(c, data, coded[c.name]) for c in data.columns]
+    after, clash = _ceiling(_row_groups(binned), codes, n_classes)
     if after < ceiling:
-        majority = np.bincount(codes).max() / len(codes)
+        majority = max(data.class_counts) / len(codes)
         # Most tables lose a little; losing more than half of what can be learned is a warning.
         make = warning if ceiling - after > 0.5 * (ceiling - majority) else info
         yield make(
@@ -292,7 +317,7 @@ def check_conflicts(
         )
 
 
-def _row_groups(coded: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+def _row_groups(coded: Sequence[Codes]) -> Codes:
     """Number the groups of equal rows, one column at a time so that no key overflows."""
     groups = np.zeros(len(coded[0]), dtype=np.int64)
     for codes in coded:
@@ -302,17 +327,15 @@ def _row_groups(coded: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]
     return groups
 
 
-def _bucket_codes(column: Column, values: Values) -> npt.NDArray[np.int64]:
-    numbers = np.asarray(values, dtype=np.float64) if column.kind == "numeric" else np.empty(0)
-    if len(np.unique(numbers)) <= FEW_NUMBERS:
-        return pd.factorize(values)[0].astype(np.int64)
+def _bucket_codes(column: Column, data: Dataset, exact: Codes) -> Codes:
+    if column.kind != "numeric" or exact.max() < FEW_NUMBERS:
+        return exact
+    numbers = data.frame[column.name].to_numpy(dtype=np.float64)
     inner = np.unique(np.quantile(numbers, np.linspace(0, 1, BUCKETS + 1)))[1:-1]
     return np.searchsorted(inner, numbers, side="left").astype(np.int64)
 
 
-def _ceiling(
-    groups: npt.NDArray[np.int64], codes: npt.NDArray[np.int64], n_classes: int
-) -> tuple[float, int]:
+def _ceiling(groups: Codes, codes: Codes, n_classes: int) -> tuple[float, int]:
     """Return the best accuracy any classifier of groups can have, and a row that must be wrong."""
     keys, first, rows = np.unique(groups * n_classes + codes, return_index=True, return_counts=True)
     group_of_key = keys // n_classes

@@ -16,25 +16,14 @@ Label = int | str | bool | float
 
 @dataclass(frozen=True)
 class Column:
-    """A feature column and how it is meant.
-
-    Parameters
-    ----------
-    name : str
-        Name in the frame.
-    kind : {"numeric", "ordinal", "categorical", "binary"}
-        What the values mean.
-    levels : tuple
-        Ordered levels of a column that is not numeric: floats if the frame holds numbers,
-        otherwise text. Empty for numeric columns.
-    number_format : str
-        How the file wrote the numbers (see `octcore.data.numbers`); new rows are read likewise.
-    """
+    """A feature column and how it is meant."""
 
     name: str
     kind: Kind
     levels: tuple[float | str, ...] = ()
+    """In order; floats if the frame holds numbers, otherwise text. Empty for numeric columns."""
     number_format: str = "plain"
+    """How the file wrote the numbers (see `octcore.data.numbers`); new rows are read likewise."""
 
     @property
     def holds_numbers(self) -> bool:

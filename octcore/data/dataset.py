@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from octcore.data.arrays import columns_from_arrays, labels_from_array
+from octcore.data.arrays import columns_from_arrays, labels_from_array, prepare_rows
 from octcore.data.columns import KINDS, Column, Label, Source
 from octcore.data.findings import Finding, count, listing
 from octcore.data.lookup import unknown_column
-from octcore.data.prepare import prepare_rows
 from octcore.errors import DataError, SettingsError
 
 COLUMNS_SHOWN = 30
@@ -73,13 +72,7 @@ class Dataset:
 
     @property
     def codes(self) -> npt.NDArray[np.int64]:
-        """`y`, where there must be a target.
-
-        Raises
-        ------
-        SettingsError
-            If there is none.
-        """
+        """`y`, where there must be a target; `SettingsError` where there is none."""
         if self.y is None:
             raise SettingsError("NO_TARGET", "Choose the column to predict first.", "target")
         return self.y
@@ -139,26 +132,14 @@ class Dataset:
         return tuple(int(n) for n in np.bincount(self.y, minlength=self.n_classes))
 
     def column(self, name: str) -> Column:
-        """Return the column of that name, or raise `DataError`.
-
-        Raises
-        ------
-        DataError
-            If there is no such column; near matches are named.
-        """
+        """Return the column of that name; `DataError` names near matches if there is none."""
         for column in self.columns:
             if column.name == name:
                 return column
         raise unknown_column(name, self.feature_names)
 
     def subset(self, rows: npt.ArrayLike) -> Dataset:
-        """Return the data set of some rows, with columns, levels and classes unchanged.
-
-        Parameters
-        ----------
-        rows : array of int or bool
-            Positions, or a mask with one entry per row.
-        """
+        """Return the data set of some rows, given by positions or a mask, otherwise unchanged."""
         chosen = np.asarray(rows)
         positions = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
         return replace(
@@ -169,17 +150,9 @@ class Dataset:
         )
 
     def prepare(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Check and type new rows as at training.
+        """Check and type new rows, numbers or text, as at training; other columns are ignored.
 
-        Parameters
-        ----------
-        frame : pandas.DataFrame, shape (n_rows, at least the feature columns)
-            Raw columns, as numbers or as text; other columns are ignored.
-
-        Returns
-        -------
-        pandas.DataFrame, shape (n_rows, n_features)
-            In the order and types of `self.frame`. Categories never seen in training are kept.
+        Categories never seen in training are kept.
 
         Raises
         ------
@@ -248,20 +221,9 @@ class Dataset:
                 for label, rows in zip(self.classes, self.class_counts, strict=False)
             ],
             "positive_class": self.positive_class,
-            "columns": [
-                {"name": c.name, "kind": c.kind, "levels": list(c.levels)} for c in self.columns
-            ],
+            "columns": [asdict(column) for column in self.columns],
             "findings": [asdict(finding) for finding in self.findings],
-            "source": {
-                "file_name": self.source.file_name,
-                "sha256": self.source.sha256,
-                "bytes": self.source.n_bytes,
-                "rows_read": self.source.n_rows_read,
-                "rows_dropped": dict(self.source.rows_dropped),
-                "columns_dropped": dict(self.source.columns_dropped),
-                "encoding": self.source.encoding,
-                "delimiter": self.source.delimiter,
-            },
+            "source": asdict(self.source),
         }
 
 

@@ -11,19 +11,10 @@ import numpy.typing as npt
 def distinct_rows(
     X: npt.NDArray[Any], y: npt.NDArray[np.integer] | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Group rows that agree in all columns, and in `y` if it is given.
+    """Group rows that agree in all columns, and in the whole numbers `y` if they are given.
 
-    Parameters
-    ----------
-    y : numpy.ndarray or None
-        Whole numbers, shape ``(n_samples,)``.
-
-    Returns
-    -------
-    first : numpy.ndarray
-        Position of the first row of every group, ascending, shape ``(n_groups,)``.
-    group_of : numpy.ndarray
-        Group of every row, shape ``(n_samples,)``.
+    Returned are the position of the first row of every group, ascending, shape ``(n_groups,)``, and
+    the group of every row, shape ``(n_samples,)``.
     """
     is_bits = X.dtype == np.uint8 and X.shape[1] > 0 and (not X.size or X.max() <= 1)
     keys = np.packbits(X, axis=1) if is_bits else X

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 from octcore.errors import DataError
 
@@ -17,26 +21,15 @@ SHOWN = 40
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing noticed while reading.
-
-    Parameters
-    ----------
-    code : str
-        Stable upper-case identifier, such as ``"MISSING_VALUES"``.
-    severity : {"error", "warning", "info"}
-        How much it matters.
-    message : str
-        One or two sentences for the user.
-    line : int or None
-        Line of the file, counted from 1 with the header as line 1.
-    column : str or None
-        Name of the column.
-    """
+    """One thing noticed while reading."""
 
     code: str
+    """Stable upper-case identifier, such as ``"MISSING_VALUES"``."""
     severity: Severity
     message: str
+    """One or two sentences for the user."""
     line: int | None = None
+    """Of the file, counted from 1 with the header as line 1."""
     column: str | None = None
 
 
@@ -68,17 +61,29 @@ class UnusableTableError(DataError):
         super().__init__(first.code, first.message, first.line, first.column)
 
 
-def raise_if_unusable(findings: Iterable[Finding]) -> None:
-    """Raise `UnusableTableError` if one of the findings is an error.
+def refused(
+    code: str, message: str, line: int | None = None, column: str | None = None
+) -> UnusableTableError:
+    """Make the error of a single finding."""
+    return UnusableTableError([error(code, message, line, column)])
 
-    Raises
-    ------
-    UnusableTableError
-        With all errors, not only the first.
-    """
+
+def raise_if_unusable(findings: Iterable[Finding]) -> None:
+    """Raise `UnusableTableError`, with all findings, if one of them is an error."""
     found = tuple(findings)
     if any(finding.severity == "error" for finding in found):
         raise UnusableTableError(found)
+
+
+def refuse_rows(
+    bad: npt.NDArray[np.bool_], name: str, code: str, what: str, values: Any = None
+) -> None:
+    """Raise `DataError` at the first row of a column that is bad; `values` are shown if given."""
+    if bad.any():
+        row = int(np.argmax(bad))
+        came = "" if values is None or pd.isna(values[row]) else f" ({quote(values[row])})"
+        message = f"Row {row + 1} of column {quote(name)}{came} {what}."
+        raise DataError(code, message, line=row + 1, column=name)
 
 
 def quote(text: object) -> str:

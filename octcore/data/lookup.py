@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from octcore.data.findings import listing, quote
 from octcore.errors import DataError
 
 
 def find_column(name: str, names: Sequence[str], what: str = "column") -> str:
-    """Return the table's own spelling of a column name.
+    """Return the table's own spelling of a column name; `DataError` with near matches if none fits.
 
     An exact match wins; otherwise the name is compared with spaces trimmed and composed (NFC).
-
-    Raises
-    ------
-    DataError
-        ``UNKNOWN_COLUMN`` with near matches.
     """
     if name in names:
         return name
@@ -32,6 +27,15 @@ def find_column(name: str, names: Sequence[str], what: str = "column") -> str:
 def normal(name: str) -> str:
     """Reduce a name to what a reader sees: composed, single spaces, no spaces around it."""
     return unicodedata.normalize("NFC", " ".join(str(name).split()))
+
+
+def fresh_name(name: str, taken: Container[str]) -> str:
+    """Return a name that no column has, numbering it where needed."""
+    fresh, number = name, 1
+    while fresh in taken:
+        number += 1
+        fresh = f"{name} ({number})"
+    return fresh
 
 
 def unknown_column(name: object, names: Iterable[str], what: str = "column") -> DataError:

@@ -12,14 +12,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from octcore.data.findings import quote
-from octcore.errors import DataError
+from octcore.data.findings import refuse_rows
 
 FEW_NUMBERS = 10
 """Up to so many distinct numbers a column has a threshold between every two neighbours, whatever
@@ -44,13 +43,11 @@ _DRESSED = re.compile(
     rf"(?P<sign>[+-]?)\s?(?P<before>{_SIGN}|{_MONEY})?\s?(?P<inner>[+-]?)(?P<number>{_NUMBER})"
     rf"\s?(?P<after>{_SIGN}|{_UNIT})?"
 )
-_DATES = (
-    (re.compile(r"\d{4}-\d{1,2}-\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?"), "ymd", "-"),
-    (re.compile(r"\d{4}/\d{1,2}/\d{1,2}(?: \d{1,2}:\d{2}(?::\d{2})?)?"), "ymd", "/"),
-    (re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}(?: \d{1,2}:\d{2}(?::\d{2})?)?"), "dmy", "."),
-    (re.compile(r"\d{1,2}/\d{1,2}/\d{4}(?: \d{1,2}:\d{2}(?::\d{2})?)?"), "either", "/"),
-    (re.compile(r"\d{1,2}-\d{1,2}-\d{4}"), "dmy", "-"),
+_DATE = re.compile(
+    r"(?:\d{4}([-/])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{4})"
+    r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?"
 )
+"""Year first or last; a time of the day does not count."""
 _PLAIN_CHARACTERS = frozenset("0123456789+-.eE")
 
 
@@ -118,10 +115,7 @@ def first_rounded(
 ) -> int | None:
     """Position of the first whole number that floating point takes for another one, or None.
 
-    Parameters
-    ----------
-    values : array
-        Numbers or texts as they came.
+    `values` are the numbers or texts as they came.
     """
     with np.errstate(invalid="ignore"):
         large = np.flatnonzero(np.isfinite(numbers) & (np.abs(numbers) >= EXACT))
@@ -146,24 +140,17 @@ def refuse_rounded(
     numbers: npt.NDArray[np.float64],
     number_format: str = "plain",
 ) -> None:
-    """Refuse whole numbers that floating point takes for others.
-
-    Raises
-    ------
-    DataError
-        ``PRECISION_LOST`` with the first row that has one.
-    """
+    """Refuse whole numbers that floating point takes for others (``PRECISION_LOST``)."""
     row = first_rounded(values, numbers, number_format)
-    if row is None:
-        return
-    raise DataError(
-        "PRECISION_LOST",
-        f"Row {row + 1} of column {quote(name)} has {np.asarray(values, dtype=object)[row]}, a "
-        "whole number too long to be told from its neighbours; subtract a constant from the "
-        "column, make it text or leave it out.",
-        line=row + 1,
-        column=name,
-    )
+    if row is not None:
+        shown = np.asarray(values, dtype=object)[row]
+        refuse_rows(
+            np.arange(len(numbers)) == row,
+            name,
+            "PRECISION_LOST",
+            f"has {shown}, a whole number too long to be told from its neighbours; subtract a "
+            "constant from the column, make it text or leave it out",
+        )
 
 
 def _affixes(text: str) -> tuple[str, str] | None:
@@ -176,12 +163,8 @@ def _affixes(text: str) -> tuple[str, str] | None:
 def detect_format(texts: Sequence[str], delimiter: str) -> str | None:
     """Say in which format all of the texts are numbers, or None.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        Distinct values that are neither missing nor infinite, at least one of them not plain.
-    delimiter : str
-        A comma inside a file that is not separated by commas is first taken as decimal.
+    The texts are distinct, neither missing nor infinite, and at least one of them is not plain.  A
+    comma inside a file that is not separated by commas is first taken as decimal.
     """
     odd = [text for text in texts if not PLAIN.fullmatch(text)]
     grouped = all(_THOUSANDS.fullmatch(text) for text in odd)
@@ -200,7 +183,9 @@ def detect_format(texts: Sequence[str], delimiter: str) -> str | None:
 
 def detect_date(texts: Sequence[str]) -> str | None:
     """Return ``date:`` with first day and order if all texts are dates, or None."""
-    order = _date_order(texts)
+    # Whether 03/04/2026 starts with the day or the month, values tell that can be one only.
+    firsts = (re.match(r"(\d{1,2})/\d{1,2}/\d{4}", text) for text in texts)
+    order = "dmy" if any(first and int(first[1]) > 12 for first in firsts) else "mdy"
     days = []
     for text in texts:
         day = _read_date(text, order)
@@ -210,28 +195,17 @@ def detect_date(texts: Sequence[str]) -> str | None:
     return f"date:{min(days).isoformat()}:{order}" if days else None
 
 
-def _date_order(texts: Sequence[str]) -> str:
-    """Decide whether 03/04/2026 starts with the day or the month, from values that tell."""
-    for text in texts:
-        parts = re.match(r"(\d{1,2})/(\d{1,2})/\d{4}", text)
-        if parts and int(parts[1]) > 12:
-            return "dmy"
-    return "mdy"
-
-
 def _read_date(text: str, slashed_order: str) -> date | None:
-    for pattern, order, separator in _DATES:
-        if not pattern.fullmatch(text):
-            continue
-        day_part = re.split(r"[T ]", text)[0]
-        numbers = [int(part) for part in day_part.split(separator)]
-        order = slashed_order if order == "either" else order
-        year, month, day = (numbers[order.index(letter)] for letter in "ymd")
-        try:
-            return datetime(year, month, day).date()
-        except ValueError:
-            return None
-    return None
+    match = _DATE.fullmatch(text)
+    if match is None:
+        return None
+    numbers = [int(part) for part in re.findall(r"\d+", text)[:3]]
+    order = "ymd" if match[1] else slashed_order if match[2] == "/" else "dmy"
+    year, month, day = (numbers[order.index(letter)] for letter in "ymd")
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
 
 
 def format_number(value: float) -> str:

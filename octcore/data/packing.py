@@ -46,13 +46,7 @@ def pack(data: Dataset) -> bytes:
 
 
 def unpack(packed: bytes) -> Dataset:
-    """Read a data set back.
-
-    Raises
-    ------
-    ModelFileError
-        If the bytes are not a packed data set of this version.
-    """
+    """Read a data set back; `ModelFileError` if the bytes are none of this version."""
     try:
         record = json.loads(zlib.decompress(packed))
         if record.get("format") != FORMAT or record.get("version") != VERSION:

@@ -15,10 +15,10 @@ from typing import IO, cast, get_args
 from octcore.data.assembly import Choices, Missing, assemble
 from octcore.data.columns import Column, Label
 from octcore.data.dataset import Dataset
-from octcore.data.findings import Finding, UnusableTableError, error, quote
+from octcore.data.findings import UnusableTableError, error, quote, refused
 from octcore.data.lookup import find_column
 from octcore.data.table import RawTable, parse_table
-from octcore.data.target_choice import with_binned_target
+from octcore.data.target import with_binned_target
 from octcore.data.typed import split_kind
 from octcore.errors import SettingsError
 
@@ -86,15 +86,8 @@ def read_csv(
 def read_table(source: Source, file_name: str | None = None) -> RawTable:
     """Read the bytes of a CSV file as text columns (see `make_dataset`).
 
-    Parameters
-    ----------
-    file_name : str or None
-        Name shown to people, such as the name of an upload; never used as a path.
-
-    Raises
-    ------
-    DataError
-        If the bytes hold no usable table.
+    `file_name` is shown to people, such as the name of an upload; it is never used as a path.
+    `DataError` if the bytes hold no usable table.
     """
     data, found_name = _bytes_of(source)
     return parse_table(
@@ -121,20 +114,24 @@ def make_dataset(
             "missing",
         )
     if len(table.names) == 1:
-        raise UnusableTableError([*table.findings, _single_column(table)])
+        message = (
+            f"The file has a single column, {quote(table.names[0])}; none of the separators , ; "
+            "tab | was found, or there is nothing beside the target."
+        )
+        found = error("NO_USABLE_FEATURES", message, column=table.names[0])
+        raise UnusableTableError([*table.findings, found])
     dropped = (drop,) if isinstance(drop, str) else tuple(drop)
     chosen = Choices(
         target=None if target is None else find_column(target, table.names, "target column"),
         drop=frozenset(find_column(column, table.names) for column in dropped),
-        kinds={
-            find_column(column, table.names): _checked_kind(kind, column)
-            for column, kind in (kinds or {}).items()
-        },
+        kinds={find_column(column, table.names): kind for column, kind in (kinds or {}).items()},
         missing=cast("Missing", missing),
         positive_class=positive_class,
         merge=frozenset(find_column(column, table.names) for column in merge),
         name=name or Path(table.file_name.replace("\\", "/")).stem[:60] or "data",
     )
+    for column, kind in chosen.kinds.items():
+        split_kind(kind, column)
     _refuse_contradiction(chosen)
     if chosen.target is not None and target_bins is not None:
         table = with_binned_target(table, chosen.target, target_bins)
@@ -160,11 +157,6 @@ def _refuse_contradiction(chosen: Choices) -> None:
         )
 
 
-def _checked_kind(kind: str, column: str) -> str:
-    split_kind(kind, column)
-    return kind
-
-
 def _bytes_of(source: Source) -> tuple[bytes, str]:
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "data.csv"
@@ -173,7 +165,10 @@ def _bytes_of(source: Source) -> tuple[bytes, str]:
         try:
             return path.read_bytes(), path.name
         except (OSError, ValueError) as failure:
-            raise UnusableTableError([_unreadable(source, failure)]) from failure
+            reason = getattr(failure, "strerror", None) or str(failure)
+            code = "FILE_NOT_FOUND" if isinstance(failure, FileNotFoundError) else "UNREADABLE"
+            message = f"The file {quote(source)} cannot be read: {reason}."
+            raise refused(code, message) from failure
     if not hasattr(source, "read"):
         raise SettingsError(
             "BAD_SOURCE",
@@ -185,35 +180,10 @@ def _bytes_of(source: Source) -> tuple[bytes, str]:
     return data, os.path.basename(str(getattr(source, "name", "data.csv")))
 
 
-def _unreadable(source: object, failure: Exception) -> Finding:
-    reason = getattr(failure, "strerror", None) or str(failure)
-    code = "FILE_NOT_FOUND" if isinstance(failure, FileNotFoundError) else "UNREADABLE"
-    return error(code, f"The file {quote(source)} cannot be read: {reason}.")
-
-
-def _single_column(table: RawTable) -> Finding:
-    return error(
-        "NO_USABLE_FEATURES",
-        f"The file has a single column, {quote(table.names[0])}; none of the separators , ; tab | "
-        "was found, or there is nothing beside the target.",
-        column=table.names[0],
-    )
-
-
 def table_of(data: Dataset) -> tuple[RawTable, dict[str, str]]:
     """Write the rows of a data set as a table, and its kinds as they are given to `read_csv`.
 
-    Parameters
-    ----------
-    data : Dataset
-        Its rows in use; what was left out when it was read is not in it.
-
-    Returns
-    -------
-    RawTable
-        Features in their order, then the target.
-    dict of str to str
-        Kind of every feature.
+    Only its rows in use; the features come in their order, then the target.
     """
     frame = data.frame.copy()
     if data.y is not None and data.target_name is not None:

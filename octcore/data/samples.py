@@ -37,13 +37,7 @@ class SampleInfo:
 
 
 def sample_folder() -> Path:
-    """Return the folder of the samples: in the installed package, or beside it in a checkout.
-
-    Raises
-    ------
-    DataError
-        If the samples were not installed.
-    """
+    """Return the folder of the samples: in the installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "_sample_data", package.parent / "sample_data"):
         if (folder / "datasets.toml").is_file():

@@ -11,9 +11,9 @@ import csv
 import io
 import json
 import re
-from dataclasses import dataclass
+from itertools import islice
 
-from octcore.data.findings import Finding, count, error, warning
+from octcore.data.findings import Finding, count, refused, warning
 
 MAX_BYTES = 200_000_000
 """Largest file that is read; the app's own upload limit is lower."""
@@ -23,44 +23,28 @@ MAX_COLUMNS = 5_000
 
 DELIMITERS = (",", ";", "\t", "|")
 
-_SIGNATURES: tuple[tuple[bytes, str], ...] = (
-    (b"\x1f\x8b", "a gzip archive"),
-    (b"PK\x03\x04", "a zip archive or an Excel or OpenDocument workbook"),
-    (b"PK\x05\x06", "an empty zip archive"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel or Word file"),
-    (b"%PDF", "a PDF document"),
-    (b"\x89PNG", "a PNG image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
-    (b"GIF87a", "a GIF image"),
-    (b"GIF89a", "a GIF image"),
-    (b"PAR1", "a Parquet file"),
-    (b"ARROW1", "an Arrow file"),
-    (b"FEA1", "a Feather file"),
-    (b"Obj\x01", "an Avro file"),
-    (b"ORC", "an ORC file"),
-    (b"\x89HDF", "an HDF5 file"),
-    (b"CDF\x01", "a NetCDF file"),
-    (b"\x93NUMPY", "a NumPy file"),
-    (b"MATLAB 5.0", "a MATLAB file"),
-    (b"SQLite format 3", "an SQLite database"),
-    (b"BZh", "a bzip2 archive"),
-    (b"\xfd7zXZ", "an xz archive"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
-    (b"Rar!", "a RAR archive"),
-    (b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
-    (b"\x04\x22\x4d\x18", "an LZ4 archive"),
-    (b"\x7fELF", "a program"),
-    (b"MZ\x90\x00", "a program"),
-    (b"RIFF", "a sound or video file"),
-    (b"OggS", "a sound or video file"),
-    (b"ID3", "a sound file"),
-    (b"{\\rtf", "a rich text document"),
-    (b"<HEADER RECORD*", "a SAS file"),
-    (b"$FL2", "an SPSS file"),
-    (b"<stata_dta>", "a Stata file"),
-    (b"RDX2", "an R data file"),
-    (b"RDX3", "an R data file"),
-)
+_SIGNATURES: dict[str, tuple[bytes, ...]] = {
+    "a zip archive or an Excel or OpenDocument workbook": (b"PK\x03\x04", b"PK\x05\x06"),
+    "an old Excel or Word file": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",),
+    "a PDF or rich text document": (b"%PDF", b"{\\rtf"),
+    "a Parquet, Arrow, Feather, Avro or ORC file": (
+        b"PAR1", b"ARROW1", b"FEA1", b"Obj\x01", b"ORC",
+    ),
+    "an HDF5, NetCDF, NumPy or MATLAB file": (
+        b"\x89HDF", b"CDF\x01", b"\x93NUMPY", b"MATLAB 5.0",
+    ),
+    "an SQLite database": (b"SQLite format 3",),
+    "a data file of SAS, SPSS, Stata or R": (
+        b"<HEADER RECORD*", b"$FL2", b"<stata_dta>", b"RDX2", b"RDX3",
+    ),
+    "a compressed file": (
+        b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x28\xb5\x2f\xfd",
+        b"\x04\x22\x4d\x18",
+    ),
+    "a picture": (b"\x89PNG", b"\xff\xd8\xff", b"GIF87a", b"GIF89a"),
+    "a sound or video file": (b"RIFF", b"OggS", b"ID3"),
+    "a program": (b"\x7fELF", b"MZ\x90\x00"),
+}  # fmt: skip
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 _MARKUP = re.compile(
     rb"\s*(?:<!doctype|<html|<head\b|<body\b|<\?xml|<svg\b|<!--|<\?php|<soap)", re.IGNORECASE
@@ -75,59 +59,62 @@ _MARKS: tuple[tuple[bytes, str], ...] = (
 _TEXT_CONTROLS = frozenset(b"\t\n\r\f\x1b\x07")
 
 
-@dataclass(frozen=True)
-class Decoded:
-    """Text of a file and how it was obtained."""
+def decode(data: bytes, findings: list[Finding]) -> tuple[str, str]:
+    """Turn the bytes of a file into text; returns it and the name of its encoding.
 
-    text: str
-    encoding: str
-    findings: tuple[Finding, ...] = ()
-
-
-def decode(data: bytes) -> Decoded:
-    """Turn the bytes of a file into text.
-
-    On an error the text is empty and the findings say why.
+    `findings` gets what is worth a word; `UnusableTableError` if this is no text, too large or
+    empty.
     """
-    refused = _refuse_bytes(data)
-    if refused is not None:
-        return Decoded("", "", (refused,))
-    for mark, encoding in _MARKS:
-        if data.startswith(mark):
-            return _decode_marked(data, encoding)
-    if b"\0" in data:
-        return Decoded("", "", (_explain_nul(data),))
-    try:
-        return Decoded(data.decode("utf-8"), "utf-8")
-    except UnicodeDecodeError as failure:
-        return _decode_other(data, failure)
-
-
-def _refuse_bytes(data: bytes) -> Finding | None:
     if len(data) > MAX_BYTES:
-        return error(
+        raise refused(
             "TOO_LARGE",
             f"The file has {len(data) / 1e6:,.0f} MB, at most {MAX_BYTES / 1e6:,.0f} MB are read; "
             "keep fewer rows or columns.",
         )
     if not data.strip(b" \t\r\n\f\v\xef\xbb\xbf"):
-        return error("EMPTY_FILE", "The file is empty; choose a CSV file with a header and rows.")
+        raise refused("EMPTY_FILE", "The file is empty; choose a CSV file with a header and rows.")
     kind = _foreign_kind(data)
     if kind is not None:
-        return error(
-            "NOT_CSV",
-            f"This is {kind}, not a CSV file; save the table as CSV (text with separators) first.",
-        )
-    return None
+        message = f"This is {kind}, not a CSV file; save the table as CSV (text with separators)"
+        raise refused("NOT_CSV", f"{message} first.")
+    mark, encoding = next((m for m in _MARKS if data.startswith(m[0])), (b"", "utf-8"))
+    share = 0.0 if mark else data.count(0) / len(data)
+    if share > 0.2:
+        name = "UTF-32" if share > 0.6 else "UTF-16"
+        message = f"The file looks like {name} without a byte order mark; save it as UTF-8."
+        raise refused("ENCODING", message)
+    is_wide = encoding.startswith(("utf-16", "utf-32"))
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as failure:
+        if not is_wide:
+            return _decode_other(data.removeprefix(mark), failure, findings)
+        raise refused(
+            "ENCODING",
+            f"The file starts with a mark of {encoding.upper()} but is not valid "
+            f"{encoding.upper()} at byte {failure.start + 1:,}; save it as UTF-8.",
+        ) from failure
+    if is_wide:
+        message = f"The file is {encoding.upper()}, not UTF-8; it was converted while reading."
+        findings.append(warning("ENCODING", message))
+    return _without_nul(text), encoding
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        message = f"Line {line} holds a NUL byte, which no text file has; the file is damaged or"
+        raise refused("NUL_BYTE", f"{message} not a CSV.", line)
+    return text
 
 
 def _foreign_kind(data: bytes) -> str | None:
-    for signature, kind in _SIGNATURES:
-        if data.startswith(signature):
+    for kind, signatures in _SIGNATURES.items():
+        for signature in signatures:
             # Short printable signatures may also begin an honest header.
-            if signature.isalnum() and signature.isascii() and _looks_like_text(data):
-                continue
-            return kind
+            is_word = signature.isalnum() and signature.isascii()
+            if data.startswith(signature) and not (is_word and _looks_like_text(data)):
+                return kind
     if _PICKLE.match(data):
         return "a Python pickle (never opened here)"
     if _MARKUP.match(data.removeprefix(codecs.BOM_UTF8)):
@@ -166,79 +153,30 @@ def _structured_text_kind(data: bytes) -> str | None:
     return None
 
 
-def _decode_marked(data: bytes, encoding: str) -> Decoded:
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError as failure:
-        if encoding == "utf-8-sig":
-            return _decode_other(data.removeprefix(codecs.BOM_UTF8), failure)
-        found = error(
-            "ENCODING",
-            f"The file starts with a mark of {encoding.upper()} but is not valid "
-            f"{encoding.upper()} at byte {failure.start + 1:,}; save it as UTF-8.",
-        )
-        return Decoded("", "", (found,))
-    if "\0" in text:
-        return Decoded("", "", (_nul_at(text.count("\n", 0, text.index("\0")) + 1),))
-    if encoding == "utf-8-sig":
-        return Decoded(text, encoding)
-    found = warning(
-        "ENCODING", f"The file is {encoding.upper()}, not UTF-8; it was converted while reading."
-    )
-    return Decoded(text, encoding, (found,))
-
-
-def _explain_nul(data: bytes) -> Finding:
-    share = data.count(0) / len(data)
-    if share > 0.2:
-        name = "UTF-32" if share > 0.6 else "UTF-16"
-        return error(
-            "ENCODING",
-            f"The file looks like {name} without a byte order mark; save it as UTF-8.",
-        )
-    return _nul_at(data.count(b"\n", 0, data.index(0)) + 1)
-
-
-def _nul_at(line: int) -> Finding:
-    return error(
-        "NUL_BYTE",
-        f"Line {line} holds a NUL byte, which no text file has; the file is damaged or not a CSV.",
-        line=line,
-    )
-
-
-def _decode_other(data: bytes, failure: UnicodeDecodeError) -> Decoded:
+def _decode_other(
+    data: bytes, failure: UnicodeDecodeError, findings: list[Finding]
+) -> tuple[str, str]:
     """Read bytes that are not UTF-8: nearly UTF-8 with damage, or else Windows-1252."""
     line = data.count(b"\n", 0, failure.start) + 1
-    damaged = data.decode("utf-8", errors="replace")
-    broken = damaged.count("\ufffd")
-    good = sum(1 for character in damaged if ord(character) > 127) - broken
-    if good > 3 * broken:
-        found = warning(
-            "ENCODING",
+    text, encoding = data.decode("utf-8", errors="replace"), "utf-8"
+    broken = text.count("\ufffd")
+    if sum(ord(character) > 127 for character in text) - broken > 3 * broken:
+        message = (
             f"{count(broken, 'byte')} are not valid UTF-8, the first in line {line}; they are "
-            "shown as \ufffd. Check the names and labels there.",
-            line=line,
+            "shown as \ufffd. Check the names and labels there."
         )
-        return Decoded(damaged, "utf-8", (found,))
-    text = data.decode("cp1252", errors="replace")
-    found = warning(
-        "ENCODING",
-        f"The file is not UTF-8 (first in line {line}) and was read as Windows-1252; check that "
-        "names and labels are spelt rightly, or save the file as UTF-8.",
-        line=line,
-    )
-    return Decoded(text, "windows-1252", (found,))
+    else:
+        text, encoding = data.decode("cp1252", errors="replace"), "windows-1252"
+        message = (
+            f"The file is not UTF-8 (first in line {line}) and was read as Windows-1252; check "
+            "that names and labels are spelt rightly, or save the file as UTF-8."
+        )
+    findings.append(warning("ENCODING", message, line=line))
+    return _without_nul(text), encoding
 
 
 def take_separator_line(text: str) -> tuple[str, str | None, int]:
-    """Obey Excel's ``sep=;`` first line.
-
-    Returns
-    -------
-    tuple of (str, str or None, int)
-        The rest of the text, the separator if one was stated, and the number of lines taken.
-    """
+    """Obey Excel's ``sep=;`` first line: the rest, the separator if stated, the lines taken."""
     match = re.match(r"\ufeff?sep=([,;|\t])[ \t]*(?:\r\n|\r|\n)", text, re.IGNORECASE)
     if match is None:
         return text, None, 0
@@ -267,13 +205,8 @@ def sniff_delimiter(text: str) -> str:
 
 
 def _first_lines(text: str, limit: int) -> list[str]:
-    lines = []
-    for line in io.StringIO(text, newline=""):
-        if line.strip():
-            lines.append(line)
-        if len(lines) == limit:
-            break
-    return lines
+    lines = (line for line in io.StringIO(text, newline="") if line.strip())
+    return list(islice(lines, limit))
 
 
 def _field_counts(lines: list[str], delimiter: str) -> list[int]:
@@ -285,19 +218,16 @@ def _field_counts(lines: list[str], delimiter: str) -> list[int]:
         return [line.count(delimiter) + 1 for line in lines]
 
 
-def check_width(text: str, delimiter: str) -> Finding | None:
+def check_width(text: str, delimiter: str) -> None:
     """Refuse a header with too many columns before anything is parsed."""
     first = next(iter(_first_lines(text, 1)), "")
     columns = first.count(delimiter) + 1
-    if columns <= MAX_COLUMNS:
-        return None
-    if columns <= 20 * MAX_COLUMNS and '"' in first:  # separators inside quotes do not count
-        columns = _field_counts([first], delimiter)[0]
-    if columns <= MAX_COLUMNS:
-        return None
-    return error(
-        "TOO_MANY_COLUMNS",
-        f"The first line has {columns:,} columns, at most {MAX_COLUMNS:,} are read; keep the "
-        "columns that matter.",
-        line=1,
-    )
+    if MAX_COLUMNS < columns <= 20 * MAX_COLUMNS and '"' in first:
+        columns = _field_counts([first], delimiter)[0]  # separators inside quotes do not count
+    if columns > MAX_COLUMNS:
+        raise refused(
+            "TOO_MANY_COLUMNS",
+            f"The first line has {columns:,} columns, at most {MAX_COLUMNS:,} are read; keep the "
+            "columns that matter.",
+            line=1,
+        )

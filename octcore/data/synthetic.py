@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from octcore.errors import SettingsError
-from octcore.parameters import FloatRange, IntRange, Parameter
+from octcore.parameters import FloatRange, IntRange, Parameter, check_all
 
 Points = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -31,13 +32,7 @@ def line_through(x: float, y: float, degrees: float) -> Line:
 
 
 def route(planes: Mapping[int, Line], points: Points) -> tuple[Labels, Points]:
-    """Send points down a tree of lines.
-
-    Returns
-    -------
-    tuple of ndarray
-        Leaf number of each point, and its smallest distance to a line on its path.
-    """
+    """Leaf of each point in a tree of lines, and its smallest distance to one on its path."""
     node = np.ones(len(points), dtype=np.int64)
     distance = np.full(len(points), np.inf)
     while True:
@@ -59,7 +54,7 @@ class SyntheticSet:
     points: Points
     """Shape ``(n_samples, 2)``: coordinates in [0, 1]."""
     labels: Labels
-    """Shape ``(n_samples,)``: -1 or +1, with `flip` noise already applied."""
+    """Shape ``(n_samples,)``: -1 or +1, some of them turned over by noise."""
     planes: Mapping[int, Line] = field(default_factory=dict)
     """Lines of the tree that made the labels; empty where there is none."""
     leaf_labels: Mapping[int, int] = field(default_factory=dict)
@@ -78,40 +73,51 @@ class Generator:
     title: str
     summary: str
     depth: int
-    make: Callable[..., SyntheticSet]
+    draw: Callable[..., SyntheticSet]
+    """Takes a random generator and the parameters but the last two, which all recipes have."""
     parameters: tuple[Parameter, ...] = ()
 
 
-_FOUR_PLANES: dict[int, Line] = {
-    1: line_through(0.55, 0.49, 40),
-    2: line_through(0.46, 0.33, 130),
-    3: line_through(0.61, 0.68, 285),
-}
-_FOUR_LEAVES = {4: -1, 5: 1, 6: -1, 7: 1}
+_GENERATORS: list[Generator] = []
+_SEED = IntRange("seed", 0, help="Number that fixes the random draw.", low=0, high=2**31 - 1)
+_FLIP = FloatRange("flip", 0.0, help="Share of labels turned over.", low=0.0, high=0.45)
 
-# The left half needs only two strips of its own level, so that its leaves hang at different depths.
-_SIX_PLANES: dict[int, Line] = {
-    1: line_through(2 / 6, 0.5, 12),
-    2: line_through(1 / 6, 0.5, -10),
-    3: line_through(4 / 6, 0.5, -12),
-    6: line_through(3 / 6, 0.5, 8),
-    7: line_through(5 / 6, 0.5, 10),
-}
-_SIX_LEAVES = {4: -1, 5: 1, 12: -1, 13: 1, 14: -1, 15: 1}
 
-_XOR_PLANES: dict[int, Line] = {1: ((1.0, 0.0), -0.5), 2: ((0.0, 1.0), -0.5), 3: ((0.0, -1.0), 0.5)}
-_XOR_LEAVES = {4: -1, 5: 1, 6: -1, 7: 1}
+def _recipe(
+    key: str, title: str, summary: str, depth: int, *own: Parameter, seed: Parameter = _SEED
+) -> Callable[[Callable[..., SyntheticSet]], Callable[..., SyntheticSet]]:
+    """Add a recipe to the list, in teaching order."""
+
+    def add(draw: Callable[..., SyntheticSet]) -> Callable[..., SyntheticSet]:
+        _GENERATORS.append(Generator(key, title, summary, depth, draw, (*own, _FLIP, seed)))
+        return draw
+
+    return add
+
+
+def _points(default: int, low: int) -> IntRange:
+    return IntRange("n", default, symbol="n", help="Number of points.", low=low, high=2000)
+
+
+def _gamma(default: float, high: float) -> FloatRange:
+    text = "Smallest distance of a point to a line on its path; the true margin is twice this."
+    return FloatRange("gamma", default, symbol=r"\gamma", help=text, low=0.0, high=high)
+
+
+def _noise(default: float, high: float) -> FloatRange:
+    text = "Standard deviation of the noise on the position."
+    return FloatRange("noise", default, symbol=r"\sigma", help=text, low=0.0, high=high)
 
 
 def _partition(
     planes: Mapping[int, Line],
     leaf_labels: Mapping[int, int],
-    per_leaf: int,
+    n: int,
     gamma: float,
     rng: np.random.Generator,
-) -> tuple[Points, Labels]:
-    """Draw uniform points until every leaf has its number; return points and leaf numbers."""
-    room = dict.fromkeys(leaf_labels, per_leaf)
+) -> tuple[SyntheticSet, Labels]:
+    """Draw uniform points until every leaf has its number; return them and their leaves."""
+    room = dict.fromkeys(leaf_labels, max(1, n // len(leaf_labels)))
     points: list[Points] = []
     leaves: list[int] = []
     draws = 0
@@ -132,103 +138,128 @@ def _partition(
                 points.append(point)
                 leaves.append(number)
     order = rng.permutation(len(points))
-    return np.array(points)[order], np.array(leaves, dtype=np.int64)[order]
+    of_leaves = np.array(leaves, dtype=np.int64)[order]
+    labels = np.array([leaf_labels[leaf] for leaf in of_leaves.tolist()], dtype=np.int64)
+    return SyntheticSet(np.array(points)[order], labels, planes, leaf_labels), of_leaves
 
 
-def _finish(
-    points: Points,
-    labels: Labels,
-    flip: float,
-    rng: np.random.Generator,
-    planes: Mapping[int, Line] | None = None,
-    leaf_labels: Mapping[int, int] | None = None,
-    gamma: float = 0.0,
-) -> SyntheticSet:
-    """Turn over the labels of an exact share of the points."""
-    noisy = labels.copy()
-    chosen = rng.permutation(len(labels))[: round(flip * len(labels))]
-    noisy[chosen] = -noisy[chosen]
-    return SyntheticSet(points, noisy, planes or {}, leaf_labels or {}, labels, gamma)
+@_recipe(
+    "4-partitions",
+    "Four partitions",
+    "Four regions cut by three oblique lines; a depth-2 oblique tree is perfect.",
+    2,
+    _points(108, 8),
+    _gamma(0.03, 0.08),
+)
+def _four_partitions(rng: np.random.Generator, n: int, gamma: float) -> SyntheticSet:
+    planes = {
+        1: line_through(0.55, 0.49, 40),
+        2: line_through(0.46, 0.33, 130),
+        3: line_through(0.61, 0.68, 285),
+    }
+    return _partition(planes, {4: -1, 5: 1, 6: -1, 7: 1}, n, gamma, rng)[0]
 
 
-def _labels_of(leaves: Labels, leaf_labels: Mapping[int, int]) -> Labels:
-    return np.array([leaf_labels[leaf] for leaf in leaves.tolist()], dtype=np.int64)
+@_recipe(
+    "6-partitions",
+    "Six partitions",
+    "Six oblique strips of alternating label; depth 3 is needed.",
+    3,
+    _points(96, 12),
+    _gamma(0.02, 0.04),
+)
+def _six_partitions(rng: np.random.Generator, n: int, gamma: float) -> SyntheticSet:
+    """One point of every strip lies on the line y = 0.5.
 
-
-def four_partitions(
-    n: int = 108, gamma: float = 0.03, flip: float = 0.0, seed: int = 0
-) -> SyntheticSet:
-    """Four regions cut by three oblique lines, labels -, +, -, + (depth 2)."""
-    rng = np.random.default_rng(seed)
-    points, leaves = _partition(_FOUR_PLANES, _FOUR_LEAVES, max(1, n // 4), gamma, rng)
-    labels = _labels_of(leaves, _FOUR_LEAVES)
-    return _finish(points, labels, flip, rng, _FOUR_PLANES, _FOUR_LEAVES, gamma)
-
-
-def six_partitions(
-    n: int = 96, gamma: float = 0.02, flip: float = 0.0, seed: int = 0
-) -> SyntheticSet:
-    """Six oblique strips of alternating label (depth 3).
-
-    One point of every strip lies on the line y = 0.5: six points in a row with alternating labels
-    need five changes of side, and a depth-2 tree has three, so no depth-2 tree is perfect.
+    Six points in a row with alternating labels need five changes of side, and a depth-2 tree has
+    three, so no depth-2 tree is perfect.
     """
-    rng = np.random.default_rng(seed)
-    points, leaves = _partition(_SIX_PLANES, _SIX_LEAVES, max(1, n // 6), gamma, rng)
-    for strip, leaf in enumerate(_SIX_LEAVES):
-        points[np.flatnonzero(leaves == leaf)[0]] = ((2 * strip + 1) / 12, 0.5)
-    labels = _labels_of(leaves, _SIX_LEAVES)
-    return _finish(points, labels, flip, rng, _SIX_PLANES, _SIX_LEAVES, gamma)
+    # The left half needs only two strips of its own level: its leaves hang at different depths.
+    planes = {
+        1: line_through(2 / 6, 0.5, 12),
+        2: line_through(1 / 6, 0.5, -10),
+        3: line_through(4 / 6, 0.5, -12),
+        6: line_through(3 / 6, 0.5, 8),
+        7: line_through(5 / 6, 0.5, 10),
+    }
+    leaf_labels = {4: -1, 5: 1, 12: -1, 13: 1, 14: -1, 15: 1}
+    made, leaves = _partition(planes, leaf_labels, n, gamma, rng)
+    for strip, leaf in enumerate(leaf_labels):
+        made.points[np.flatnonzero(leaves == leaf)[0]] = ((2 * strip + 1) / 12, 0.5)
+    return made
 
 
-def xor(n: int = 100, gamma: float = 0.04, flip: float = 0.0, seed: int = 0) -> SyntheticSet:
-    """Four quarters with opposite labels: no single split helps, two levels solve it."""
-    rng = np.random.default_rng(seed)
-    points, leaves = _partition(_XOR_PLANES, _XOR_LEAVES, max(1, n // 4), gamma, rng)
-    labels = _labels_of(leaves, _XOR_LEAVES)
-    return _finish(points, labels, flip, rng, _XOR_PLANES, _XOR_LEAVES, gamma)
+@_recipe(
+    "xor",
+    "XOR",
+    "Four quarters with opposite labels; greedy trees see no gain in the first split.",
+    2,
+    _points(100, 8),
+    _gamma(0.04, 0.15),
+)
+def _xor(rng: np.random.Generator, n: int, gamma: float) -> SyntheticSet:
+    planes = {1: ((1.0, 0.0), -0.5), 2: ((0.0, 1.0), -0.5), 3: ((0.0, -1.0), 0.5)}
+    return _partition(planes, {4: -1, 5: 1, 6: -1, 7: 1}, n, gamma, rng)[0]
 
 
-def moons(n: int = 120, noise: float = 0.06, flip: float = 0.0, seed: int = 0) -> SyntheticSet:
-    """Two half circles that interlock."""
-    rng = np.random.default_rng(seed)
+@_recipe(
+    "moons", "Moons", "Two half circles that interlock.", 3, _points(120, 8), _noise(0.06, 0.5)
+)
+def _moons(rng: np.random.Generator, n: int, noise: float) -> SyntheticSet:
     labels = _halves(n)
     angle = rng.uniform(0, math.pi, n)
     outer = np.column_stack([np.cos(angle), np.sin(angle)])
     inner = np.column_stack([1 - np.cos(angle), 0.5 - np.sin(angle)])
     points = np.where(labels[:, None] < 0, outer, inner) + noise * rng.standard_normal((n, 2))
-    return _finish(_to_unit_square(points), labels, flip, rng)
+    return SyntheticSet(_to_unit_square(points), labels)
 
 
-def circles(
-    n: int = 120, noise: float = 0.04, inner: float = 0.35, flip: float = 0.0, seed: int = 0
-) -> SyntheticSet:
-    """A ring around a smaller ring."""
-    rng = np.random.default_rng(seed)
+@_recipe(
+    "circles",
+    "Circles",
+    "A ring around a smaller ring.",
+    3,
+    _points(120, 8),
+    _noise(0.04, 0.3),
+    FloatRange("inner", 0.35, help="Radius of the inner ring.", low=0.05, high=0.95),
+)
+def _circles(rng: np.random.Generator, n: int, noise: float, inner: float) -> SyntheticSet:
     labels = _halves(n)
     angle = rng.uniform(0, 2 * math.pi, n)
     radius = np.where(labels < 0, 1.0, inner) + noise * rng.standard_normal(n)
     points = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-    return _finish(_to_unit_square(points), labels, flip, rng)
+    return SyntheticSet(_to_unit_square(points), labels)
 
 
-def spiral(
-    n: int = 120, noise: float = 0.01, turns: float = 1.25, flip: float = 0.0, seed: int = 0
-) -> SyntheticSet:
-    """Two arms that wind around each other."""
-    rng = np.random.default_rng(seed)
+@_recipe(
+    "spiral",
+    "Spiral",
+    "Two arms that wind around each other.",
+    4,
+    _points(120, 8),
+    _noise(0.01, 0.1),
+    FloatRange("turns", 1.25, help="Turns of each arm.", low=0.25, high=3.0),
+)
+def _spiral(rng: np.random.Generator, n: int, noise: float, turns: float) -> SyntheticSet:
     labels = _halves(n)
     radius = np.sqrt(rng.uniform(0.04, 1, n))
     angle = 2 * math.pi * turns * radius + np.where(labels > 0, math.pi, 0.0)
     points = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
     points += noise * rng.standard_normal((n, 2))
-    return _finish(_to_unit_square(points), labels, flip, rng)
+    return SyntheticSet(_to_unit_square(points), labels)
 
 
-def checkerboard(
-    n: int = 128, cells: int = 4, gamma: float = 0.02, flip: float = 0.0, seed: int = 0
-) -> SyntheticSet:
-    """A chess board of `cells` by `cells` fields, each shrunk by `gamma` on every side."""
+@_recipe(
+    "checkerboard",
+    "Checkerboard",
+    "A chess board; the hardest of the sets for few splits.",
+    4,
+    _points(128, 16),
+    IntRange("cells", 4, symbol="k", help="Cells on each side.", low=2, high=8),
+    _gamma(0.02, 0.06),
+)
+def _checkerboard(rng: np.random.Generator, n: int, cells: int, gamma: float) -> SyntheticSet:
+    """Fields shrunk by `gamma` on every side."""
     if not 2 * gamma < 1 / cells:
         raise SettingsError(
             "OUT_OF_RANGE",
@@ -236,21 +267,26 @@ def checkerboard(
             "smaller one.",
             "gamma",
         )
-    rng = np.random.default_rng(seed)
     per_cell = max(1, n // cells**2)
     column, row = (part.ravel().repeat(per_cell) for part in np.mgrid[:cells, :cells])
     corner = np.column_stack([column, row]) / cells + gamma
     points = corner + rng.random(corner.shape) * (1 / cells - 2 * gamma)
     labels = np.where((column + row) % 2 == 1, 1, -1).astype(np.int64)
     order = rng.permutation(len(points))
-    return _finish(points[order], labels[order], flip, rng, gamma=gamma)
+    return SyntheticSet(points[order], labels[order])
 
 
-def fourclass_like(
-    n: int = 862, dead_zone: float = 0.03, flip: float = 0.0, seed: int = 7
-) -> SyntheticSet:
-    """Irregular islands: the sum of nine signed bumps above a level, 307 of 862 positive."""
-    rng = np.random.default_rng(seed)
+@_recipe(
+    "fourclass-like",
+    "Fourclass-like islands",
+    "Irregular islands of one class in the other.",
+    4,
+    _points(862, 40),
+    FloatRange("dead_zone", 0.03, help="Band around the border without points.", low=0.0, high=0.1),
+    seed=replace(_SEED, default=7, help="Number that fixes the islands."),
+)
+def _fourclass_like(rng: np.random.Generator, n: int, dead_zone: float) -> SyntheticSet:
+    """Draw around the sum of nine signed bumps above a level, 307 of 862 points positive."""
     centres = rng.random((9, 2))
     widths = rng.uniform(0.07, 0.16, 9)
     signs = np.where(np.arange(9) % 3 == 2, -1.0, 1.0)
@@ -271,7 +307,7 @@ def fourclass_like(
     points = np.array(above[:n_positive] + below[: n - n_positive])
     labels = np.repeat(np.array([1, -1], dtype=np.int64), [n_positive, n - n_positive])
     order = rng.permutation(n)
-    return _finish(points[order], labels[order], flip, rng)
+    return SyntheticSet(points[order], labels[order])
 
 
 def _halves(n: int) -> Labels:
@@ -283,120 +319,9 @@ def _to_unit_square(points: Points) -> Points:
     return (points - low) / np.where(high > low, high - low, 1.0)
 
 
-_SEED = IntRange("seed", 0, help="Number that fixes the random draw.", low=0, high=2**31 - 1)
-_FLIP = FloatRange("flip", 0.0, help="Share of labels turned over.", low=0.0, high=0.45)
-
-
-def _points(default: int, low: int, high: int = 2000) -> IntRange:
-    return IntRange("n", default, symbol="n", help="Number of points.", low=low, high=high)
-
-
-def _gamma(default: float, high: float) -> FloatRange:
-    text = "Smallest distance of a point to a line on its path; the true margin is twice this."
-    return FloatRange("gamma", default, symbol=r"\gamma", help=text, low=0.0, high=high)
-
-
-def _noise(default: float, high: float) -> FloatRange:
-    text = "Standard deviation of the noise on the position."
-    return FloatRange("noise", default, symbol=r"\sigma", help=text, low=0.0, high=high)
-
-
-_GENERATORS: tuple[Generator, ...] = (
-    Generator(
-        "4-partitions",
-        "Four partitions",
-        "Four regions cut by three oblique lines; a depth-2 oblique tree is perfect.",
-        2,
-        four_partitions,
-        (_points(108, 8), _gamma(0.03, 0.08), _FLIP, _SEED),
-    ),
-    Generator(
-        "6-partitions",
-        "Six partitions",
-        "Six oblique strips of alternating label; depth 3 is needed.",
-        3,
-        six_partitions,
-        (_points(96, 12), _gamma(0.02, 0.04), _FLIP, _SEED),
-    ),
-    Generator(
-        "xor",
-        "XOR",
-        "Four quarters with opposite labels; greedy trees see no gain in the first split.",
-        2,
-        xor,
-        (_points(100, 8), _gamma(0.04, 0.15), _FLIP, _SEED),
-    ),
-    Generator(
-        "moons",
-        "Moons",
-        "Two half circles that interlock.",
-        3,
-        moons,
-        (_points(120, 8), _noise(0.06, 0.5), _FLIP, _SEED),
-    ),
-    Generator(
-        "circles",
-        "Circles",
-        "A ring around a smaller ring.",
-        3,
-        circles,
-        (
-            _points(120, 8),
-            _noise(0.04, 0.3),
-            FloatRange("inner", 0.35, help="Radius of the inner ring.", low=0.05, high=0.95),
-            _FLIP,
-            _SEED,
-        ),
-    ),
-    Generator(
-        "spiral",
-        "Spiral",
-        "Two arms that wind around each other.",
-        4,
-        spiral,
-        (
-            _points(120, 8),
-            _noise(0.01, 0.1),
-            FloatRange("turns", 1.25, help="Turns of each arm.", low=0.25, high=3.0),
-            _FLIP,
-            _SEED,
-        ),
-    ),
-    Generator(
-        "checkerboard",
-        "Checkerboard",
-        "A chess board; the hardest of the sets for few splits.",
-        4,
-        checkerboard,
-        (
-            _points(128, 16),
-            IntRange("cells", 4, symbol="k", help="Cells on each side.", low=2, high=8),
-            _gamma(0.02, 0.06),
-            _FLIP,
-            _SEED,
-        ),
-    ),
-    Generator(
-        "fourclass-like",
-        "Fourclass-like islands",
-        "Irregular islands of one class in the other.",
-        4,
-        fourclass_like,
-        (
-            _points(862, 40),
-            FloatRange(
-                "dead_zone", 0.03, help="Band around the border without points.", low=0.0, high=0.1
-            ),
-            _FLIP,
-            IntRange("seed", 7, help="Number that fixes the islands.", low=0, high=2**31 - 1),
-        ),
-    ),
-)
-
-
 def list_generators() -> tuple[Generator, ...]:
     """Return all recipes in teaching order."""
-    return _GENERATORS
+    return tuple(_GENERATORS)
 
 
 def generate(key: str, **settings: float) -> SyntheticSet:
@@ -411,14 +336,10 @@ def generate(key: str, **settings: float) -> SyntheticSet:
     if recipe is None:
         known = ", ".join(recipe.key for recipe in _GENERATORS)
         raise SettingsError("UNKNOWN_CHOICE", f"There is no recipe {key!r}; choose {known}.", "key")
-    values = {parameter.name: parameter.default for parameter in recipe.parameters}
-    declared = {parameter.name: parameter for parameter in recipe.parameters}
-    for name, value in settings.items():
-        if name not in declared:
-            raise SettingsError(
-                "UNKNOWN_SETTING",
-                f"{key} has no setting {name!r}; it has {', '.join(declared)}.",
-                name,
-            )
-        values[name] = declared[name].check(value)
-    return recipe.make(**values)
+    values: dict[str, Any] = check_all(recipe.parameters, settings, key)
+    rng, flip = np.random.default_rng(values.pop("seed")), values.pop("flip")
+    made = recipe.draw(rng, **values)
+    noisy = made.labels.copy()
+    chosen = rng.permutation(len(noisy))[: round(flip * len(noisy))]
+    noisy[chosen] = -noisy[chosen]
+    return replace(made, labels=noisy, true_labels=made.labels, gamma=values.get("gamma", 0.0))

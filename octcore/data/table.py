@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import gc
 import io
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -13,8 +14,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from octcore.data.findings import Finding, count, error, quote, raise_if_unusable, warning
-from octcore.data.headers import clean_headers
+from octcore.data.findings import (
+    Finding,
+    UnusableTableError,
+    count,
+    info,
+    listing,
+    quote,
+    refused,
+    warning,
+)
+from octcore.data.lookup import fresh_name
 from octcore.data.numbers import PLAIN
 from octcore.data.sniffing import check_width, decode, sniff_delimiter, take_separator_line
 from octcore.data.text import clean_text, has_control
@@ -48,13 +58,8 @@ def look_alikes(raw: RawColumn) -> tuple[RawColumn, tuple[tuple[str, ...], ...]]
     """Merge the values of a column that differ only in capitals, or as 1 and 1.0 do.
 
     Columns that hold numbers alone have no such values: there 1 and 1.0 are one number anyway.
-
-    Returns
-    -------
-    RawColumn
-        With the most frequent spelling of every group; the same column if there is none.
-    tuple of tuple of str
-        The groups of two and more spellings, each with the most frequent one first.
+    Returned are the column with the most frequent spelling of every group, and the groups, each
+    with the most frequent spelling first.
     """
     if all(PLAIN.fullmatch(value) for value in raw.values if value):
         return raw, ()
@@ -127,57 +132,54 @@ def _no_cycle_search() -> Iterator[None]:
 
 
 def parse_table(data: bytes, file_name: str, sha256: str) -> RawTable:
-    """Read the bytes of a CSV file.
-
-    Raises
-    ------
-    UnusableTableError
-        A `DataError` that carries all findings, if the bytes hold no usable table.
-    """
-    decoded = decode(data)
-    raise_if_unusable(decoded.findings)
-    text, delimiter, skipped = take_separator_line(decoded.text)
-    delimiter = delimiter or sniff_delimiter(text)
-    too_wide = check_width(text, delimiter)
-    raise_if_unusable([*decoded.findings, *([too_wide] if too_wide else [])])
-    with _no_cycle_search():
-        columns, lines, findings, counts = _split(text, delimiter, skipped, decoded.findings)
+    """Read the bytes of a CSV file; `UnusableTableError` has all findings if it is no table."""
+    findings: list[Finding] = []
+    try:
+        text, encoding = decode(data, findings)
+        text, delimiter, skipped = take_separator_line(text)
+        delimiter = delimiter or sniff_delimiter(text)
+        check_width(text, delimiter)
+        with _no_cycle_search():
+            columns, lines, index_column = _split(text, delimiter, skipped, findings)
+    except UnusableTableError as failure:
+        raise UnusableTableError([*findings, *failure.findings]) from None
     return RawTable(
         file_name=clean_text(file_name),
         sha256=sha256,
         n_bytes=len(data),
-        encoding=decoded.encoding,
+        encoding=encoding,
         delimiter=delimiter,
         columns=columns,
         lines=np.array(lines, dtype=np.int64),
         findings=tuple(findings),
-        index_column=counts,
+        index_column=index_column,
     )
 
 
 def _split(
-    text: str, delimiter: str, skipped: int, before: Sequence[Finding]
-) -> tuple[tuple[RawColumn, ...], list[int], list[Finding], str | None]:
-    """Split text into columns; return them, their lines, all findings and the index column."""
-    rows, lines, parse_findings = _parse_rows(text, delimiter, skipped)
-    findings = [*before, *parse_findings]
-    raise_if_unusable(findings)
+    text: str, delimiter: str, skipped: int, findings: list[Finding]
+) -> tuple[tuple[RawColumn, ...], list[int], str | None]:
+    """Split text into columns; return them, their lines and the index column."""
+    rows, lines = _parse_rows(text, delimiter, skipped, findings)
     header, body, body_lines = rows[0], rows[1:], lines[1:]
     del rows
-    body, shape_findings = _fit_rows(len(header), body, body_lines)
-    findings += shape_findings
-    raise_if_unusable(findings)
-    names, header_findings = clean_headers(header, lines[0])
-    columns, text_findings = _columns(names, body, body_lines)
-    findings += [*header_findings, *text_findings]
-    raise_if_unusable(findings)
-    return columns, body_lines, findings, _index_column(header, columns)
+    _fit_rows(len(header), body, body_lines, findings)
+    names = clean_headers(header, lines[0], findings)
+    columns = _columns(names, body, body_lines, findings)
+    # pandas and R write a first column that only counts the rows.
+    title = header[0].strip().lower()
+    may_count = title in _INDEX_NAMES or title.startswith("unnamed: ")
+    counts = may_count and len(columns) > 1 and counts_rows(columns[0])
+    return columns, body_lines, names[0] if counts else None
+
+
+_INDEX_NAMES = frozenset({"", "index", "rownames", "row.names", "row", "level_0"})
 
 
 def _parse_rows(
-    text: str, delimiter: str, skipped: int
-) -> tuple[list[list[str]], list[int], list[Finding]]:
-    """Split the text into rows without the blank ones; rows[0] is the header."""
+    text: str, delimiter: str, skipped: int, findings: list[Finding]
+) -> tuple[list[list[str]], list[int]]:
+    """Split the text into rows without the blank ones, and their lines; rows[0] is the header."""
     rows: list[list[str]] = []
     lines: list[int] = []
     blank: list[int] = []
@@ -194,160 +196,211 @@ def _parse_rows(
                 blank.append(start)
             start = reader.line_num + 1 + skipped
             if cells > MAX_CELLS:
-                return rows, lines, [_too_many_cells(start)]
+                message = (
+                    f"The table has more than {MAX_CELLS:,} cells (reached in line {start:,}); "
+                    "keep fewer rows or columns."
+                )
+                raise refused("TOO_LARGE", message, start)
     except csv.Error as failure:
-        return rows, lines, [_explain(failure, start, reader.line_num + skipped)]
-    findings = _check_size(rows, lines, text)
-    inner = [line for line in blank if rows and line < lines[-1]]
-    if inner and not findings:
-        findings.append(
-            warning(
-                "BLANK_LINES",
-                f"{count(len(inner), 'blank line')} left out, the first is line {inner[0]}.",
-                line=inner[0],
-            )
-        )
-    return rows, lines, findings
-
-
-def _check_size(rows: list[list[str]], lines: list[int], text: str) -> list[Finding]:
+        raise _explained(failure, start, reader.line_num + skipped) from failure
     if not rows:
         what = "only separators" if text.strip() else "nothing"
-        return [error("EMPTY_FILE", f"The file holds {what}; a header and rows are needed.")]
+        raise refused("EMPTY_FILE", f"The file holds {what}; a header and rows are needed.")
     if len(rows) == 1:
-        return [
-            error(
-                "NO_ROWS",
-                f"The file has a header of {count(len(rows[0]), 'column')} and no rows below it.",
-                line=lines[0],
-            )
-        ]
-    longest = max(map(len, rows[0]))
-    return [_field_too_long(lines[0], longest)] if longest > MAX_FIELD else []
+        width = count(len(rows[0]), "column")
+        message = f"The file has a header of {width} and no rows below it."
+        raise refused("NO_ROWS", message, lines[0])
+    _refuse_long(rows[0], lambda _: lines[0])
+    inner = [line for line in blank if line < lines[-1]]
+    if inner:
+        message = f"{count(len(inner), 'blank line')} left out, the first is line {inner[0]}."
+        findings.append(warning("BLANK_LINES", message, line=inner[0]))
+    return rows, lines
 
 
-def _too_many_cells(line: int) -> Finding:
-    return error(
-        "TOO_LARGE",
-        f"The table has more than {MAX_CELLS:,} cells (reached in line {line:,}); keep fewer rows "
-        "or columns.",
-        line=line,
-    )
+def _refuse_long(fields: Sequence[str], line_of: Callable[[int], int]) -> None:
+    """Refuse fields that are too long to be one."""
+    lengths = [*map(len, fields)]
+    if max(lengths) > MAX_FIELD:
+        raise _field_too_long(line_of(int(np.argmax(lengths))), f"{max(lengths):,}")
 
 
-def _field_too_long(line: int, length: int | None = None) -> Finding:
-    size = f"of {length:,} characters" if length else "of more than 100,000 characters"
-    return error(
+def _field_too_long(line: int, size: str) -> UnusableTableError:
+    return refused(
         "FIELD_TOO_LONG",
-        f"Line {line} has a field {size}; at most {MAX_FIELD:,} are read. Is a quote left open, or "
-        "is a document stored in the cell?",
-        line=line,
+        f"Line {line} has a field of {size} characters; at most {MAX_FIELD:,} are read. Is a quote "
+        "left open, or is a document stored in the cell?",
+        line,
     )
 
 
-def _explain(failure: csv.Error, start: int, reached: int) -> Finding:
+def _explained(failure: csv.Error, start: int, reached: int) -> UnusableTableError:
     """Say in words what the parser met in the record that begins in line `start`."""
     message = str(failure)
     if "unexpected end of data" in message or ("field limit" in message and reached > start + 1):
-        return error(
-            "UNCLOSED_QUOTE",
-            f'A quote (") opened in line {start} never closes; close it or remove it.',
-            line=start,
-        )
+        words = f'A quote (") opened in line {start} never closes; close it or remove it.'
+        return refused("UNCLOSED_QUOTE", words, start)
     if "field limit" in message:
-        return _field_too_long(start)
-    return error(
-        "BAD_QUOTES",
+        return _field_too_long(start, "more than 100,000")
+    words = (
         f'Line {start} has text right after a closing quote ("); write a quote inside a quoted '
-        'field twice ("").',
-        line=start,
+        'field twice ("").'
     )
+    return refused("BAD_QUOTES", words, start)
 
 
 def _fit_rows(
-    width: int, body: list[list[str]], lines: Sequence[int]
-) -> tuple[list[list[str]], list[Finding]]:
+    width: int, body: list[list[str]], lines: Sequence[int], findings: list[Finding]
+) -> None:
     """Make every row as wide as the header, or say which one is not."""
     long = [index for index, row in enumerate(body) if len(row) > width]
     short = [index for index, row in enumerate(body) if len(row) < width]
     for index in long:
         if any(field.strip() for field in body[index][width:]):
-            return body, [_ragged(body[index], width, lines[index], len(long), len(body))]
-    findings: list[Finding] = []
+            hint = (
+                "remove title lines above the header."
+                if width == 1
+                else "every row does: is a name missing in the header?"
+                if len(long) == len(body)
+                else "put fields that hold a separator in quotes."
+            )
+            fields = count(len(body[index]), "field")
+            message = f"Line {lines[index]} has {fields}, the header has {width}; {hint}"
+            raise refused("RAGGED", message, lines[index])
     if long:
         rows = "Every row ends" if len(long) == len(body) else f"{count(len(long), 'row')} end"
-        findings.append(
-            warning(
-                "SHIFTED_COLUMNS",
-                f"{rows} with a separator more than the header (first in line {lines[long[0]]}); "
-                "the empty extra field was left out and every column keeps its own name.",
-                line=lines[long[0]],
-            )
+        message = (
+            f"{rows} with a separator more than the header (first in line {lines[long[0]]}); "
+            "the empty extra field was left out and every column keeps its own name."
         )
+        findings.append(warning("SHIFTED_COLUMNS", message, line=lines[long[0]]))
     if short:
-        fewest = body[short[0]]
-        findings.append(
-            warning(
-                "SHORT_ROWS",
-                f"{count(len(short), 'row')} have fewer fields than the header's {width} (line "
-                f"{lines[short[0]]} has {len(fewest)}); the fields at the end count as missing.",
-                line=lines[short[0]],
-            )
+        message = (
+            f"{count(len(short), 'row')} have fewer fields than the header's {width} (line "
+            f"{lines[short[0]]} has {len(body[short[0]])}); the fields at the end count as missing."
         )
-    for index in long:
-        body[index] = body[index][:width]
-    for index in short:
-        body[index] = body[index] + [""] * (width - len(body[index]))
-    return body, findings
+        findings.append(warning("SHORT_ROWS", message, line=lines[short[0]]))
+    for index in [*long, *short]:
+        body[index] = body[index][:width] + [""] * (width - len(body[index]))
 
 
-def _ragged(row: list[str], width: int, line: int, n_long: int, n_rows: int) -> Finding:
-    hint = (
-        "remove title lines above the header."
-        if width == 1
-        else "every row does: is a name missing in the header?"
-        if n_long == n_rows
-        else "put fields that hold a separator in quotes."
-    )
-    return error(
-        "RAGGED",
-        f"Line {line} has {count(len(row), 'field')}, the header has {width}; {hint}",
-        line=line,
-    )
+def clean_headers(header: Sequence[str], line: int, findings: list[Finding]) -> list[str]:
+    """Make names clean and unique."""
+    cleaned = [clean_text(field) for field in header]
+    names: dict[str, None] = {}
+    taken = set(cleaned)
+    renamed: list[Finding] = []
+    for position, name in enumerate(cleaned, start=1):
+        fresh = name
+        if not name or name in names:
+            fresh = fresh_name(name or f"column {position}", taken)
+            code, said = (
+                ("DUPLICATE_HEADER", f"Two columns are called {quote(name)}; the later one")
+                if name
+                else ("UNNAMED_COLUMN", f"Column {position} has no name; it")
+            )
+            message = f"{said} is called {quote(fresh)} here."
+            renamed.append(warning(code, message, line=line, column=fresh))
+            taken.add(fresh)
+        names[fresh] = None
+    findings += [*_changes(header, cleaned, line), *renamed, *_remarks([*names], line)]
+    return [*names]
+
+
+def _changes(header: Sequence[str], cleaned: Sequence[str], line: int) -> Iterator[Finding]:
+    if any(has_control(" ".join(field.split())) for field in header):
+        yield warning(
+            "CONTROL_CHARS",
+            "A column name holds control characters; they are written out, as in \\x07.",
+            line=line,
+        )
+    changed = [name for field, name in zip(header, cleaned, strict=True) if field != name]
+    if changed:
+        yield warning(
+            "TRIMMED",
+            f"Spaces or line breaks were removed from {count(len(changed), 'column name')}: "
+            f"{listing(changed)}.",
+            line=line,
+        )
+
+
+def _remarks(names: Sequence[str], line: int) -> Iterator[Finding]:
+    for name in names:
+        if len(name) > LONG_TEXT:
+            yield warning(
+                "LONG_NAME",
+                f"A column name has {len(name):,} characters; views cut it with an ellipsis, "
+                "exports keep it whole.",
+                line=line,
+                column=name,
+            )
+    looks: dict[str, str] = {}
+    for name in names:
+        look = _appearance(name)
+        other = looks.setdefault(look, name)
+        if other != name:
+            yield warning(
+                "LOOKALIKE_NAMES",
+                f"Two column names look alike but are written with different characters: "
+                f"{quote(other)} and {quote(name)}; rename one.",
+                line=line,
+                column=name,
+            )
+    numbers = [name for name in names if PLAIN.fullmatch(name)]
+    if len(numbers) == len(names) or any("." in name for name in numbers):
+        yield warning(
+            "NO_HEADER",
+            f"The first line looks like data rather than names ({listing(numbers, 3)}); if so, "
+            "add a line with column names above it.",
+            line=line,
+        )
+    folded = {name.casefold() for name in names}
+    if len(folded) < len(set(names)):
+        yield info(
+            "CASE_NAMES", "Some column names differ only in upper and lower case.", line=line
+        )
+
+
+_CONFUSABLE = str.maketrans(
+    "аеорсухіјѕԁһАВЕКМНОРСТХΑΒΕΖΗΙΚΜΝΟΡΤΥΧοι",
+    "aeopcyxijsdhABEKMHOPCTXABEZHIKMNOPTYXoi",
+)
+
+
+def _appearance(name: str) -> str:
+    """Reduce a name to what it looks like: composed, compatible, common letter twins merged."""
+    return unicodedata.normalize("NFKC", name).translate(_CONFUSABLE)
 
 
 def _columns(
-    names: Sequence[str], body: list[list[str]], lines: Sequence[int]
-) -> tuple[tuple[RawColumn, ...], list[Finding]]:
+    names: Sequence[str], body: list[list[str]], lines: Sequence[int], findings: list[Finding]
+) -> tuple[RawColumn, ...]:
     columns: list[RawColumn] = []
-    findings: list[Finding] = []
     trimmed: list[str] = []
     for name, fields in zip(names, zip(*body, strict=True), strict=True):
         codes, values = pd.factorize(np.array(fields, dtype=object))
         raw: list[str] = values.tolist()
-        lengths = [len(value) for value in raw]
-        if max(lengths) > MAX_FIELD:
-            row = int(np.flatnonzero(codes == int(np.argmax(lengths)))[0])
-            return (), [_field_too_long(lines[row], max(lengths))]
+        _refuse_long(raw, lambda code, codes=codes: lines[int(np.argmax(codes == code))])
         cleaned = _clean_all(raw)
         if cleaned is not raw:
             if any(a != b and not PLAIN.fullmatch(b) for a, b in zip(raw, cleaned, strict=True)):
                 trimmed.append(name)
             if any(has_control(" ".join(value.split())) for value in raw):
-                findings.append(_controls(name))
+                message = (
+                    f"Column {quote(name)} holds control characters; they are written out, as in "
+                    "\\x07."
+                )
+                findings.append(warning("CONTROL_CHARS", message, column=name))
             merged, values = pd.factorize(np.array(cleaned, dtype=object))
             codes, cleaned = merged[codes], values.tolist()
         columns.append(RawColumn(name, codes.astype(np.int64), tuple(cleaned)))
     if trimmed:
-        findings.append(
-            warning(
-                "TRIMMED",
-                f"Spaces around values, or line breaks inside them, were removed in "
-                f"{count(len(trimmed), 'column')}, first in {quote(trimmed[0])}.",
-                column=trimmed[0],
-            )
+        message = (
+            "Spaces around values, or line breaks inside them, were removed in "
+            f"{count(len(trimmed), 'column')}, first in {quote(trimmed[0])}."
         )
-    return tuple(columns), findings
+        findings.append(warning("TRIMMED", message, column=trimmed[0]))
+    return tuple(columns)
 
 
 def _clean_all(raw: list[str]) -> list[str]:
@@ -359,30 +412,8 @@ def _clean_all(raw: list[str]) -> list[str]:
     return raw if cleaned == raw else cleaned
 
 
-def _controls(name: str) -> Finding:
-    return warning(
-        "CONTROL_CHARS",
-        f"Column {quote(name)} holds control characters; they are written out, as in \\x07.",
-        column=name,
-    )
-
-
-def _index_column(header: list[str], columns: Sequence[RawColumn]) -> str | None:
-    """Name the first column if it only counts the rows, as pandas and R write it."""
-    title = header[0].strip().lower()
-    if title not in {"", "index", "rownames", "row.names", "row", "level_0"} and not (
-        title.startswith("unnamed: ")
-    ):
-        return None
-    return columns[0].name if len(columns) > 1 and counts_rows(columns[0]) else None
-
-
 def counts_rows(column: RawColumn) -> bool:
     """Say whether a column is 0, 1, 2, ... or 1, 2, 3, ... down the file."""
-    if len(column.values) != len(column.codes) or not column.values[0].isdecimal():
+    if len(column.values) != len(column.codes) or column.values[0] not in {"0", "1"}:
         return False
-    first = column.values[0]
-    if first not in {"0", "1"}:
-        return False
-    start = int(first)
-    return all(value == str(start + index) for index, value in enumerate(column.values))
+    return all(value == str(row) for row, value in enumerate(column.values, int(column.values[0])))

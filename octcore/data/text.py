@@ -8,24 +8,10 @@ import unicodedata
 MISSING_MARKS = frozenset({"", "?"})
 """Values that are missing in every column."""
 
-MISSING_WORDS = frozenset(
-    {
-        "na",
-        "n/a",
-        "#n/a",
-        "nan",
-        "null",
-        "none",
-        "nil",
-        "missing",
-        "unknown",
-        "-",
-        "--",
-        ".",
-        "n.a.",
-    }
-    | {"#value!", "#div/0!", "#ref!", "#name?", "#null!", "<na>", "nat", "(null)"}
-)
+MISSING_WORDS = frozenset({
+    "na", "n/a", "#n/a", "nan", "null", "none", "nil", "missing", "unknown", "-", "--", ".", "n.a.",
+    "#value!", "#div/0!", "#ref!", "#name?", "#null!", "<na>", "nat", "(null)",
+})  # fmt: skip
 """Values, in lower case, that mean "missing" among numbers but may be a name among texts."""
 
 _BREAKS = re.compile(r"\s*[\t\n\r\v\f]\s*")

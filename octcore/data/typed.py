@@ -30,6 +30,8 @@ MOSTLY_NUMBERS = 0.8
 ORDERED = 3
 """Fewer distinct numbers have no order to lose, and a gap beside them is one more value."""
 
+_DIGITS, _ZERO_FIRST = re.compile(r"\d+", re.ASCII), re.compile(r"0\d+", re.ASCII)
+
 
 @dataclass(frozen=True, eq=False)
 class TypedColumn:
@@ -77,18 +79,24 @@ def type_column(
     present = np.flatnonzero(~missing)
     if len(present) == 0:
         return TypedColumn(raw, None, missing)
-    if keep_codes and _are_codes([values[index] for index in present]):
-        return TypedColumn(raw, None, missing, findings=_codes_kept(raw))
+    zero_first = next((values[i] for i in present if _ZERO_FIRST.fullmatch(values[i])), None)
+    if keep_codes and zero_first and all(_DIGITS.fullmatch(values[i]) for i in present):
+        message = (
+            f"Column {quote(raw.name)} has codes with leading zeros ({quote(zero_first)}), which "
+            "stay text; choose numeric to read them as numbers."
+        )
+        kept = info("LEADING_ZEROS", message, column=raw.name)
+        return TypedColumn(raw, None, missing, findings=(kept,))
     numbers[present] = parse_plain([values[index] for index in present])
     odd = [int(index) for index in present if np.isnan(numbers[index])]
     if not odd:
         return _with_infinities(TypedColumn(raw, numbers, missing), lines)
     words = [i for i in odd if values[i].lower() in MISSING_WORDS or INFINITE.fullmatch(values[i])]
-    texts = [i for i in odd if i not in set(words)] if words else odd
+    texts = sorted({*odd}.difference(words))
     if not texts and len(words) == len(present):
         return TypedColumn(raw, None, missing, findings=_words_kept(raw, words))
     if texts:
-        rest = [int(index) for index in present if index not in set(words)]
+        rest = sorted({*present.tolist()}.difference(words))
         number_format = detect_format([values[index] for index in rest], delimiter)
         if number_format is None:
             return _mixed_or_text(raw, numbers, missing, texts, words, lines)
@@ -105,26 +113,6 @@ def type_column(
     return _with_infinities(column, lines)
 
 
-_CODE = re.compile(r"\d+", re.ASCII)
-_ZERO_FIRST = re.compile(r"0\d+", re.ASCII)
-
-
-def _are_codes(texts: list[str]) -> bool:
-    """Whether all are whole numbers and some start with a zero that a number would lose."""
-    return any(_ZERO_FIRST.fullmatch(text) for text in texts) and all(
-        _CODE.fullmatch(text) for text in texts
-    )
-
-
-def _codes_kept(raw: RawColumn) -> tuple[Finding, ...]:
-    example = next(value for value in raw.values if _ZERO_FIRST.fullmatch(value))
-    message = (
-        f"Column {quote(raw.name)} has codes with leading zeros ({quote(example)}), which stay "
-        "text; choose numeric to read them as numbers."
-    )
-    return (info("LEADING_ZEROS", message, column=raw.name),)
-
-
 def _with_infinities(column: TypedColumn, lines: npt.NDArray[np.int64]) -> TypedColumn:
     """Count infinite numbers as missing; a whole number that is too long makes texts of all."""
     numbers = column.numbers
@@ -134,15 +122,11 @@ def _with_infinities(column: TypedColumn, lines: npt.NDArray[np.int64]) -> Typed
     if infinite.any():
         rows = np.flatnonzero(infinite[column.raw.codes])
         line = int(lines[rows[0]])
-        findings.append(
-            warning(
-                "INFINITE",
-                f"Column {quote(column.name)} has {count(len(rows), 'infinite value')} (line "
-                f"{line}: {quote(column.raw.texts()[rows[0]])}), which count as missing.",
-                line=line,
-                column=column.name,
-            )
+        message = (
+            f"Column {quote(column.name)} has {count(len(rows), 'infinite value')} (line {line}: "
+            f"{quote(column.raw.texts()[rows[0]])}), which count as missing."
         )
+        findings.append(warning("INFINITE", message, line=line, column=column.name))
         numbers = np.where(infinite, np.nan, numbers)
     too_long = first_rounded(column.raw.values, numbers, column.number_format)
     return replace(
@@ -154,22 +138,25 @@ def _with_infinities(column: TypedColumn, lines: npt.NDArray[np.int64]) -> Typed
     )
 
 
+_FORMATS = {
+    "decimal-comma": ("DECIMAL_COMMA", "writes numbers with a decimal comma ({}); converted."),
+    "thousands-comma": ("THOUSANDS", "writes numbers with thousands marks ({}); converted."),
+    "thousands-space": ("THOUSANDS", "writes numbers with thousands marks ({}); converted."),
+    "dressed": (
+        "TEXT_NUMBERS",
+        "holds numbers with a sign or unit ({}), which were converted to plain numbers; choose "
+        "categorical to keep the texts.",
+    ),
+}
+
+
 def _format_findings(raw: RawColumn, number_format: str) -> tuple[Finding, ...]:
+    if number_format not in _FORMATS:
+        return ()
+    code, words = _FORMATS[number_format]
     example = quote(next((v for v in raw.values if v and not PLAIN.fullmatch(v)), ""))
-    name = quote(raw.name)
-    if number_format == "decimal-comma":
-        message = f"Column {name} writes numbers with a decimal comma ({example}); converted."
-        return (warning("DECIMAL_COMMA", message, column=raw.name),)
-    if number_format.startswith("thousands"):
-        message = f"Column {name} writes numbers with thousands marks ({example}); converted."
-        return (warning("THOUSANDS", message, column=raw.name),)
-    if number_format == "dressed":
-        message = (
-            f"Column {name} holds numbers with a sign or unit ({example}), which were converted to "
-            "plain numbers; choose categorical to keep the texts."
-        )
-        return (warning("TEXT_NUMBERS", message, column=raw.name),)
-    return ()
+    message = f"Column {quote(raw.name)} {words.format(example)}"
+    return (warning(code, message, column=raw.name),)
 
 
 def _mixed_or_text(
@@ -214,13 +201,7 @@ def _words_kept(raw: RawColumn, words: list[int]) -> tuple[Finding, ...]:
 
 
 def split_kind(kind: str, name: str) -> tuple[Kind, tuple[str, ...]]:
-    """Read a kind as users write it: ``ordinal`` or ``ordinal:small<medium<large``.
-
-    Raises
-    ------
-    SettingsError
-        ``BAD_KIND`` for anything else than the four kinds.
-    """
+    """Read a kind as users write it: ``ordinal`` or ``ordinal:small<medium<large``."""
     head, _, order = str(kind).partition(":")
     for known in KINDS:
         if head.strip().lower() == known and (not order or known == "ordinal"):
@@ -236,32 +217,22 @@ def split_kind(kind: str, name: str) -> tuple[Kind, tuple[str, ...]]:
 def check_binary(name: str, kind: str, n_levels: int) -> None:
     """Refuse a binary column of more than two values."""
     if kind == "binary" and n_levels > 2:
-        raise DataError(
-            "NOT_BINARY",
-            f"Column {quote(name)} has {n_levels} values, a binary column has two.",
-            column=name,
-        )
+        message = f"Column {quote(name)} has {n_levels} values, a binary column has two."
+        raise DataError("NOT_BINARY", message, column=name)
 
 
 def check_order(name: str, levels: Iterable[str], order: Sequence[str]) -> None:
     """Refuse levels that the stated order does not name."""
     unknown = [level for level in levels if level not in order]
     if unknown:
-        raise DataError(
-            "BAD_VALUE",
-            f"Column {quote(name)} has {listing(unknown)}, which the stated order of levels does "
-            "not name.",
-            column=name,
-        )
+        message = f"has {listing(unknown)}, which the stated order of levels does not name."
+        raise DataError("BAD_VALUE", f"Column {quote(name)} {message}", column=name)
 
 
 def default_kind(column: TypedColumn, used: npt.NDArray[np.int64]) -> Kind:
     """Apply the rule: two values are binary, numbers are numeric, texts are categorical.
 
-    Parameters
-    ----------
-    used : ndarray of int64
-        Which of the distinct values count.
+    `used` says which of the distinct values count.
     """
     n_distinct = _count_distinct(column, used)
     if n_distinct == 2:
@@ -276,17 +247,8 @@ def finish_column(
 ) -> tuple[Column, npt.NDArray[np.float64] | npt.NDArray[np.object_], tuple[Finding, ...]]:
     """Give a column its kind, levels and values on the rows that are kept.
 
-    Parameters
-    ----------
-    rows : ndarray of int64
-        Rows that are kept; a missing value among them becomes a level of its own.
-    wanted : str or None
-        The user's word on the kind.
-
-    Raises
-    ------
-    DataError
-        If the values do not allow the kind that was asked for.
+    A missing value among them becomes a level of its own.  `wanted` is the user's word on the kind;
+    `DataError` if the values do not allow it.
     """
     codes = column.raw.codes[rows]
     used = np.unique(codes)
@@ -296,7 +258,11 @@ def finish_column(
     )
     check_binary(column.name, kind, _count_distinct(column, used))
     if column.too_long and kind != "categorical":
-        raise _too_long(column)
+        message = (
+            f"Column {quote(column.name)} has {quote(column.too_long)}, a whole number too long to "
+            "be told from its neighbours; make it categorical or leave it out."
+        )
+        raise DataError("PRECISION_LOST", message, column=column.name)
     has_missing = bool(column.missing[used].any())
     if numbers is not None and kind != "categorical" and not has_missing and not order:
         assert column.numbers is not None
@@ -304,49 +270,27 @@ def finish_column(
         levels = () if kind == "numeric" else tuple(np.unique(values).tolist())
         return Column(column.name, kind, levels, column.number_format), values, ()
     if kind == "numeric":
-        raise _not_numeric(column)
+        bad = next(v for v in column.raw.values if not PLAIN.fullmatch(v))
+        message = f"cannot be numeric, it has {quote(bad)}; make it categorical or leave it out."
+        raise DataError("NOT_NUMERIC", f"Column {quote(column.name)} {message}", column=column.name)
     texts = _level_texts(column)
     levels, findings = _ordered_levels(column, [texts[index] for index in used], kind, order)
     return Column(column.name, kind, levels), np.array(texts, dtype=object)[codes], findings
 
 
 def _count_distinct(column: TypedColumn, used: npt.NDArray[np.int64]) -> int:
-    if column.numbers is None:
-        return int((~column.missing[used]).sum()) + int(column.missing[used].any())
-    numbers = column.numbers[used]
-    present = numbers[~column.missing[used]]
-    return len(np.unique(present)) + int(column.missing[used].any())
+    gone = column.missing[used]
+    present = used[~gone] if column.numbers is None else np.unique(column.numbers[used[~gone]])
+    return len(present) + int(gone.any())
 
 
 def _level_texts(column: TypedColumn) -> list[str]:
-    plain = column.numbers is not None and column.number_format == "plain"
+    texts = list(column.raw.values)
+    if column.numbers is not None and column.number_format == "plain":
+        texts = [format_number(number) for number in column.numbers.tolist()]
     return [
-        MISSING_LEVEL
-        if column.missing[index]
-        else format_number(float(column.numbers[index]))
-        if plain and column.numbers is not None
-        else value
-        for index, value in enumerate(column.raw.values)
+        MISSING_LEVEL if gone else text for text, gone in zip(texts, column.missing, strict=True)
     ]
-
-
-def _too_long(column: TypedColumn) -> DataError:
-    return DataError(
-        "PRECISION_LOST",
-        f"Column {quote(column.name)} has {quote(column.too_long)}, a whole number too long to be "
-        "told from its neighbours; make it categorical or leave it out.",
-        column=column.name,
-    )
-
-
-def _not_numeric(column: TypedColumn) -> DataError:
-    bad = next(v for v in column.raw.values if not PLAIN.fullmatch(v))
-    return DataError(
-        "NOT_NUMERIC",
-        f"Column {quote(column.name)} cannot be numeric, it has {quote(bad)}; make it categorical "
-        "or leave it out.",
-        column=column.name,
-    )
 
 
 def _ordered_levels(
@@ -357,14 +301,10 @@ def _ordered_levels(
     if order:
         check_order(column.name, distinct, order)
         return order, ()
-    leading = [re.match(r"\D{0,2}?([+-]?\d+(?:\.\d+)?)", text) for text in distinct]
-    if all(leading):
-        keyed = {
-            text: (float(match[1]), text)
-            for text, match in zip(distinct, leading, strict=True)
-            if match
-        }
-        return tuple(sorted(distinct, key=keyed.__getitem__)), ()
+    leading = {text: re.match(r"\D{0,2}?([+-]?\d+(?:\.\d+)?)", text) for text in distinct}
+    numbers = {text: float(match[1]) for text, match in leading.items() if match}
+    if len(numbers) == len(distinct):
+        return tuple(sorted(distinct, key=lambda text: (numbers[text], text))), ()
     if kind != "ordinal":
         return tuple(distinct), ()
     finding = info(

@@ -7,19 +7,12 @@ by ``python -m octcore.docs.class_types``.
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 
 from octcore import estimator
 from octcore.estimator.named import GENERAL, class_doc
 from octcore.formulations.base import list_formulations
-from octcore.parameters import (
-    Choice,
-    Flag,
-    FloatRange,
-    IntRange,
-    Parameter,
-)
+from octcore.parameters import Choice, Flag, FloatRange, IntRange, Parameter
 
 ANNOTATIONS: dict[type[Parameter], str] = {
     FloatRange: "float",
@@ -50,16 +43,12 @@ def types_of_classes() -> str:
         parts += ["", f"class {info.class_name}(OptimalTreeClassifier):"]
         parts += [f'    """{class_doc(info)}"""', "", "    def __init__(", "        self,"]
         parts += ["        *,"]
-        parts += [f"        {_plain(p)}," for p in GENERAL]
+        parts += [f"        {p.name}: {p.annotation} = {p.default!r}," for p in GENERAL]
         parts += [
             f"        {p.name}: {_annotation(p)} = {p.default!r}," for p in info.hyperparameters
         ]
         parts += ["    ) -> None: ..."]
     return "\n".join(parts) + "\n"
-
-
-def _plain(parameter: inspect.Parameter) -> str:
-    return f"{parameter.name}: {parameter.annotation} = {parameter.default!r}"
 
 
 def _annotation(parameter: Parameter) -> str:

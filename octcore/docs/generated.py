@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from octcore.constraints import ACCEPTED
@@ -30,13 +30,7 @@ def formulation_table() -> str:
 
 
 def formulation_page(info: FormulationInfo) -> str:
-    """Markdown page of one formulation, all from its declaration.
-
-    Returns
-    -------
-    str
-        What it is, facts, equations, settings, an example that runs, and the reference.
-    """
+    """Markdown page of one formulation, all from its declaration."""
     parts = [f"# {info.title}", info.summary]
     if info.good_at:
         parts.append(f"**Good at:** {info.good_at}")
@@ -96,11 +90,10 @@ def _example(info: FormulationInfo) -> str:
     return "```python\n" + "\n".join(lines) + "\n```"
 
 
-def refresh(text: str) -> str:
-    """Return the text with the table between the markers replaced."""
-    head, _, rest = text.partition(START)
-    _, _, tail = rest.partition(END)
-    return f"{head}{START}\n{formulation_table()}\n{END}{tail}"
+def refresh(text: str, start: str = START, made: Callable[[], str] = formulation_table) -> str:
+    """Return a text with what stands between two markers made anew."""
+    head, _, rest = text.partition(start)
+    return f"{head}{start}\n{made()}\n{END}{rest.partition(END)[2]}"
 
 
 if __name__ == "__main__":

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import octcore
 from octcore import bench, plotting
-from octcore.docs.generated import formulation_page
+from octcore.docs.generated import formulation_page, refresh
 from octcore.formulations.base import list_formulations
 
 FOLDER = Path(__file__).parent / "pages"
-START, END = "<!-- generated: names -->", "<!-- end -->"
+START = "<!-- generated: names -->"
 
 
 def written_pages() -> dict[str, str]:
@@ -54,13 +54,13 @@ def public_objects() -> dict[str, str]:
 
 def reference_list() -> str:
     """Headings and directives of the reference page."""
-    return "\n\n".join(f"## {name}\n\n::: {home}" for name, home in public_objects().items())
+    parts = (f"## {name}\n\n::: {home}" for name, home in public_objects().items())
+    return "\n" + "\n\n".join(parts) + "\n"
 
 
 def refresh_reference(text: str) -> str:
     """Return the reference page with what stands between its markers replaced."""
-    head, _, rest = text.partition(START)
-    return f"{head}{START}\n\n{reference_list()}\n\n{END}{rest.partition(END)[2]}"
+    return refresh(text, START, reference_list)
 
 
 def without_directives(text: str) -> str:

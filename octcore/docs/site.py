@@ -34,13 +34,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def with_results(markdown: str) -> str:
-    """Return a page with the results of its blocks, if one of them ends with a value.
-
-    Parameters
-    ----------
-    markdown : str
-        The page; its blocks share their names.
-    """
+    """Return a page with the results of its blocks, which share names, if one has a value."""
     if not any(_last_value(block) for block in BLOCK.findall(markdown)):
         return markdown
     names: dict[str, Any] = {"__name__": "page"}

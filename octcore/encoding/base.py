@@ -17,7 +17,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from octcore.data.columns import Column
-from octcore.data.findings import Finding, count, listing, quote, warning
+from octcore.data.findings import Finding, count, listing, quote, refuse_rows, warning
+from octcore.data.lookup import fresh_name
 from octcore.data.numbers import format_number, refuse_rounded
 from octcore.errors import DataError, ModelFileError
 
@@ -115,15 +116,9 @@ class Encoding:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the encoded columns; a name that came before gets a number."""
-        taken: dict[str, int] = {}
-        names = []
+        names: dict[str, None] = {}
         for column in self.columns:
-            name, number = column.name, 1
-            while name in taken:
-                number += 1
-                name = f"{column.name} ({number})"
-            taken[name] = 1
-            names.append(name)
+            names[fresh_name(column.name, names)] = None
         return tuple(names)
 
     @property
@@ -138,28 +133,17 @@ class Encoding:
         return np.array([position[column.raw] for column in self.columns], dtype=np.int64)
 
     def transform(self, frame: pd.DataFrame, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
-        """Encode rows given in raw columns.
+        """Encode rows, which have the raw columns typed as at training, ``(n_samples, n_columns)``.
 
-        Values beyond the outermost edges fall into the outermost buckets; a category that was
-        never seen in training gives 0 in all its columns (`unseen` names them).
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            Rows with at least the raw columns that the encoding uses, typed as at training.
-        dtype : dtype
-            Of the result; bytes hold what is binary in an eighth of the memory.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape ``(n_samples, n_columns)``.
+        Values beyond the outermost edges fall into the outermost buckets; a category that was never
+        seen in training gives 0 in all its columns (`unseen` names them).  Bytes hold what is
+        binary in an eighth of the memory.
 
         Raises
         ------
         DataError
-            If a column is lacking, a value is missing or infinite, or text stands where a number
-            is needed.
+            If a column is lacking, a value is missing or infinite, or text stands where a number is
+            needed.
         """
         groups = group_slices(self)
         if not groups:
@@ -175,14 +159,8 @@ class Encoding:
     def unseen(self, frame: pd.DataFrame, columns: Iterable[Column] = ()) -> tuple[Finding, ...]:
         """Name the values of rows that never came up in training, one warning by raw column.
 
-        Numbers that splits compare by size are none of them, wherever they lie.
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            As for `transform`.
-        columns : iterable of Column
-            Raw columns as at training; they know the levels of an ordinal column of numbers.
+        Numbers that splits compare by size are none of them, wherever they lie.  `columns` as at
+        training know the levels of an ordinal column of numbers.
         """
         levels = {column.name: column.levels for column in columns}
         found = []
@@ -233,13 +211,7 @@ class Encoding:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Encoding:
-        """Read an encoding back from plain data.
-
-        Raises
-        ------
-        ModelFileError
-            If the record is not an encoding.
-        """
+        """Read an encoding back from plain data; `ModelFileError` if it is none."""
         try:
             encoding = cls(
                 str(record["key"]),
@@ -292,33 +264,23 @@ def as_numbers(
 ) -> npt.NDArray[np.float64]:
     """Return raw values as finite floats; ordered categories become ranks, from 0.
 
-    Raises
-    ------
-    DataError
-        Naming row and column of a value that is missing, infinite, text or no known category.
+    `DataError` names row and column of a value that is missing, infinite, text or no category.
     """
-    _refuse(
-        pd.isna(values), values, raw, "MISSING_VALUE", "has no value; fill or leave out the row"
-    )
+    refuse_rows(pd.isna(values), raw, "MISSING_VALUE", NO_VALUE)
     if levels:
         ranks = _codes(values, levels)
         known = ", ".join(quote(level) for level in levels[:10])
-        _refuse(ranks < 0, values, raw, "BAD_VALUE", f"holds none of {known}")
+        refuse_rows(ranks < 0, raw, "BAD_VALUE", f"holds none of {known}", values)
         return ranks.astype(np.float64)
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError):
         numbers = _parsed(values)
-        bad = np.isnan(numbers)
-        _refuse(bad, values, raw, "BAD_VALUE", "holds text where a number is needed")
+        what = "holds text where a number is needed"
+        refuse_rows(np.isnan(numbers), raw, "BAD_VALUE", what, values)
     refuse_rounded(raw, values, numbers)
-    _refuse(
-        ~np.isfinite(numbers),
-        values,
-        raw,
-        "MISSING_VALUE",
-        "is infinite; a finite number is needed",
-    )
+    what = "is infinite; a finite number is needed"
+    refuse_rows(~np.isfinite(numbers), raw, "MISSING_VALUE", what, values)
     return numbers
 
 
@@ -327,8 +289,7 @@ def _block(
 ) -> npt.NDArray[Any]:
     """Encode one raw column to shape ``(n_samples, len(columns))``."""
     if columns[0].kind == "level":
-        missing = pd.isna(values)
-        _refuse(missing, values, raw, "MISSING_VALUE", NO_VALUE)
+        refuse_rows(pd.isna(values), raw, "MISSING_VALUE", NO_VALUE)
         codes = _codes(values, [column.level for column in columns])
         return codes[:, None] == np.arange(len(columns))
     numbers = as_numbers(values, raw, columns[0].levels)[:, None]
@@ -374,17 +335,6 @@ def _parsed(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return numbers, NaN where a value is not one."""
     series: Any = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")
     return series.to_numpy(dtype=np.float64)
-
-
-def _refuse(
-    bad: npt.NDArray[np.bool_], values: npt.NDArray[Any], raw: str, code: str, what: str
-) -> None:
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        came = "" if pd.isna(values[row]) else f" ({quote(values[row])})"
-        raise DataError(
-            code, f"Row {row + 1} of column {quote(raw)}{came} {what}.", line=row + 1, column=raw
-        )
 
 
 def _given(*values: Any) -> list[Any]:

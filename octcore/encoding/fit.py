@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ import psutil
 
 from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
-from octcore.data.findings import listing, quote
+from octcore.data.findings import listing, quote, refuse_rows
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.encoding.base import EncodedColumn, Encoding, as_numbers
 from octcore.encoding.keys import EncodingKey, parse_encoding_key
@@ -60,7 +60,13 @@ class _Raw:
         return as_numbers(self.values.to_numpy(), self.name, self.ranks)
 
     def indicators(self) -> list[EncodedColumn]:
-        return level_columns(self.name, present_levels(self.values, self.column.levels))
+        """Columns of the levels that occur: of the larger one of two, otherwise of every one."""
+        present = set(pd.unique(self.values).tolist())
+        levels = [level for level in self.column.levels if level in present]
+        levels += sorted(present.difference(levels))  # those the order does not know
+        if len(levels) == 2:
+            return [EncodedColumn(self.name, "level", level=levels[1], other=levels[0])]
+        return [EncodedColumn(self.name, "level", level=level) for level in levels]
 
 
 def fit_encoding(
@@ -129,15 +135,8 @@ def _varying(frame: pd.DataFrame, columns: Sequence[Column], labels: Labels | No
     for column in columns:
         values: Any = frame[column.name]
         cells = values.to_numpy()
-        missing = np.flatnonzero(pd.isna(cells))
-        if len(missing):
-            raise DataError(
-                "MISSING_VALUE",
-                f"Row {missing[0] + 1} of column {quote(column.name)} has no value; "
-                "fill or leave out such rows first.",
-                line=int(missing[0]) + 1,
-                column=column.name,
-            )
+        what = "has no value; fill or leave out such rows first"
+        refuse_rows(pd.isna(cells), column.name, "MISSING_VALUE", what)
         same = (cells == cells[0]).all() if cells.dtype.kind in "fiub" else values.nunique() < 2
         if not same:
             kept.append(_Raw(column, values, labels))
@@ -265,30 +264,10 @@ def _without_constants(
     return kept
 
 
-def present_levels(values: Iterable[Any], order: Sequence[Any]) -> list[Any]:
-    """Levels that occur, in the column's order; those the order does not know come sorted last."""
-    present = set(pd.unique(pd.Series(values)).tolist())
-    known = [level for level in order if level in present]
-    return known + sorted(present.difference(known))
-
-
-def level_columns(raw: str, levels: Sequence[Any]) -> list[EncodedColumn]:
-    """Make the indicators of the levels: the larger one of two, otherwise every one."""
-    if len(levels) == 2:
-        return [EncodedColumn(raw, "level", level=levels[1], other=levels[0])]
-    return [EncodedColumn(raw, "level", level=level) for level in levels]
-
-
 def scaled_column(
     raw: str, numbers: npt.NDArray[np.float64], levels: tuple[object, ...] = ()
 ) -> EncodedColumn:
-    """Make the column that maps the range of the training values to [0, 1].
-
-    Raises
-    ------
-    DataError
-        If the range is not a finite number.
-    """
+    """Make the column that maps the range of the training values, if it is finite, to [0, 1]."""
     low, high = float(numbers.min()), float(numbers.max())
     with np.errstate(over="ignore"):
         scale = float(np.subtract(high, low))
@@ -302,15 +281,10 @@ def scaled_column(
     return EncodedColumn(raw, "scaled", shift=low, scale=scale, levels=levels)
 
 
-def is_indicator(numbers: npt.NDArray[np.float64]) -> bool:
-    """Whether the values are 0 and 1 and both occur."""
-    return bool(np.isin(numbers, (0.0, 1.0)).all()) and len(np.unique(numbers)) == 2
-
-
 def plain_column(
     raw: str, numbers: npt.NDArray[np.float64], levels: tuple[object, ...] = ()
 ) -> EncodedColumn:
     """Make the column that passes numbers on; 0 and 1 are known to be binary."""
-    if not levels and is_indicator(numbers):
+    if not levels and np.array_equal(np.unique(numbers), (0.0, 1.0)):
         return EncodedColumn(raw, "level", level=1.0, other=0.0)
     return EncodedColumn(raw, "value", levels=levels)

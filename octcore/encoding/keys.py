@@ -35,14 +35,7 @@ def encoding_keys() -> tuple[str, ...]:
 
 
 def parse_encoding_key(key: object) -> EncodingKey:
-    """Take an encoding key apart.
-
-    Raises
-    ------
-    SettingsError
-        ``BAD_QUANTILES`` when q is not a whole number from 2, ``UNKNOWN_ENCODING`` for a key that
-        does not exist.
-    """
+    """Take an encoding key apart, in any spelling."""
     text = str(key).strip()
     if text in PLAIN_KEYS:
         return EncodingKey(text)

@@ -18,9 +18,8 @@ from sklearn.utils import validation
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from octcore.data.arrays import refuse_rounded_table
+from octcore.data.arrays import prepare_rows, refuse_rounded_table
 from octcore.data.dataset import Dataset
-from octcore.data.prepare import prepare_rows
 from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
 from octcore.errors import EngineError, SettingsError
@@ -304,8 +303,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
 
     def _frame(self, X: Any) -> pd.DataFrame:
         check_is_fitted(self, "tree_")
-        data = self.run_.train
-        assert data is not None
+        data = self.run_.needed.train
         X = as_frame(X)
         if isinstance(X, pd.DataFrame) and not all_numbers(X):
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -417,9 +415,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         return np.array(list(found.values()))
 
     def _encoded(self, X: Any) -> np.ndarray:
-        frame, train = self._frame(X), self.run_.train
-        assert train is not None
-        self.encoding_.warn_unseen(frame, train.columns)
+        frame = self._frame(X)
+        self.encoding_.warn_unseen(frame, self.run_.needed.train.columns)
         return self.encoding_.transform(frame)
 
     def get_depth(self) -> int:
@@ -456,8 +453,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             If scikit-learn predicts training rows differently, since it rounds them to float32.
         """
         check_is_fitted(self, "tree_")
-        data = self.run_.train
-        assert data is not None
+        data = self.run_.needed.train
         raw = None if encoded else raw_numbers(data.frame)
         X = self.encoding_.transform(data.frame)
         model: Any = to_sklearn(self.tree_, self.encoding_, X, data.codes, raw)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.program import Program, Sense
-from octcore.solving.prepare import prepare
+from octcore.solving.prepare import problem_of
 from octcore.solving.run import Run, SolvedRun
-from octcore.solving.settings import Settings, check_settings
 from octcore.tree.metrics import feature_usage, node_summaries
 from octcore.tree.tree import Tree
 
@@ -114,19 +111,10 @@ def split_losses(run: SolvedRun) -> dict[int, float]:
 
     To undo a split is to make its node a leaf with the class that most of its training rows have
     by weight.  Side constraints are left aside: without the split they may not hold any more.
-
-    Parameters
-    ----------
-    run : Run
-        With a tree and its training rows.
     """
-    names = {field.name for field in fields(Settings)}
-    asked = {name: value for name, value in run.settings.items() if name in names}
-    settings = check_settings(**asked)
-    weighing = Constraints(class_weight=settings.constraints.class_weight)
-    settings = replace(settings, constraints=weighing, test_size=0.0)
-    problem = prepare(run.train, settings, run.sample_weight).problem
-    program = get_formulation(settings.formulation).build(problem)
+    weighing = {"class_weight": run.constraints.get("class_weight")}
+    problem = problem_of(run, constraints=weighing)
+    program = get_formulation(run.formulation).build(problem)
     sign = 1.0 if program.sense is Sense.MAXIMISE else -1.0
     whole, losses = _value(program, run.tree), {}
     for node, rows in run.tree.node_rows(problem.X).items():

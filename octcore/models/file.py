@@ -1,12 +1,12 @@
 """Stored models: our own versioned JSON, readable without the training data and never executable.
 
-`MODEL_SCHEMA` states the format.
+``model.schema.json`` beside this file states the format.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,98 +14,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from octcore.data.arrays import prepare_rows
 from octcore.data.columns import KINDS, Column
-from octcore.data.prepare import prepare_rows
 from octcore.encoding.base import Encoding
 from octcore.errors import ModelFileError
 from octcore.serial import jsonable, read_json, versions
-from octcore.solving.run import COST_FIELDS, Run
+from octcore.solving.run import NUMBERS, Run
 from octcore.tree.tree import Tree, labels_array
 
 FORMAT = "octcore-model"
 VERSION = 1
 DEEPEST = 60
 """Deepest tree to read: node numbers fit into 64 bits."""
-
-_TEXT = {"type": "string"}
-MODEL_SCHEMA: dict[str, Any] = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "A trained classification tree of octcore",
-    "type": "object",
-    "required": ["format", "version", "columns", "classes", "encoding", "tree"],
-    "properties": {
-        "format": {"const": FORMAT},
-        "version": {"const": VERSION},
-        "target": {"type": ["string", "null"], "description": "name of the class column"},
-        "columns": {
-            "description": "raw columns that rows to predict must have",
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["name", "kind", "levels"],
-                "properties": {
-                    "name": _TEXT,
-                    "kind": {"enum": list(KINDS)},
-                    "levels": {"type": "array", "items": {"type": ["string", "number"]}},
-                    "number_format": _TEXT,
-                },
-            },
-        },
-        "classes": {
-            "description": "answers in the order of the tree's indices: the labels, and 'ask a "
-            "person' where a tree may leave rows to one",
-            "type": "array",
-        },
-        "encoding": {
-            "description": "how raw columns become the columns that the tree tests",
-            "type": "object",
-            "required": ["key", "raw_features", "columns"],
-            "properties": {
-                "key": _TEXT,
-                "raw_features": {"type": "array", "items": _TEXT},
-                "columns": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "required": ["raw", "kind"],
-                        "properties": {
-                            "raw": _TEXT,
-                            "kind": {"enum": ["above", "bucket", "level", "scaled", "value"]},
-                        },
-                    },
-                },
-            },
-        },
-        "tree": {
-            "description": "w.x <= threshold goes to node 2n, else to 2n + 1; the root is 1",
-            "type": "object",
-            "required": ["format", "version", "n_features", "n_classes", "nodes"],
-            "properties": {
-                "nodes": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "required": ["node", "kind"],
-                        "properties": {
-                            "node": {"type": "integer", "minimum": 1},
-                            "kind": {"enum": ["branch", "leaf"]},
-                        },
-                    },
-                }
-            },
-        },
-        "settings": {"type": "object", "description": "what determined the solve"},
-        "summary": {"type": "object", "description": "status, objective, bound, proof, accuracy"},
-        "versions": {"type": "object", "additionalProperties": _TEXT},
-    },
-}
-"""JSON Schema of the format."""
-
-SUMMARY = (
-    "status", "stop_reason", "objective", "bound", "gap", "accuracy", "balanced_accuracy",
-    "test_accuracy", "test_balanced_accuracy", "accuracy_ceiling", "majority_accuracy",
-    "n_train", "n_test", *COST_FIELDS,
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,17 +48,7 @@ class StoredModel:
         return prepare_rows(frame, self.needed)
 
     def predict(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
-        """Predict class labels.
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            Rows with at least the raw columns that the encoding uses; other columns are ignored.
-
-        Returns
-        -------
-        numpy.ndarray
-            Shape ``(n_samples,)``.
+        """Predict class labels, ``(n_samples,)``; columns that are not needed are ignored.
 
         Raises
         ------
@@ -163,31 +73,16 @@ class StoredModel:
 
 
 def model_to_dict(run: Run) -> dict[str, Any]:
-    """Return the model of a run as plain data for JSON (see `MODEL_SCHEMA`).
-
-    Raises
-    ------
-    ModelFileError
-        If the run has no tree or no training rows.
-    """
+    """Return the model of a run as plain data for JSON (see ``model.schema.json``)."""
     if run.tree is None or run.train is None:
         raise ModelFileError("NO_TREE", "This run has no tree, so there is no model to store.")
-    columns = [
-        {
-            "name": column.name,
-            "kind": column.kind,
-            "levels": list(column.levels),
-            "number_format": column.number_format,
-        }
-        for column in run.train.columns
-    ]
-    summary = {name: getattr(run, name) for name in SUMMARY}
+    summary = {name: getattr(run, name) for name in NUMBERS}
     return jsonable(
         {
             "format": FORMAT,
             "version": VERSION,
             "target": run.train.target_name,
-            "columns": columns,
+            "columns": [asdict(column) for column in run.train.columns],
             "classes": list(run.tree.classes or run.classes or run.train.classes),
             "encoding": run.encoding.to_dict(),
             "tree": run.tree.to_dict(),

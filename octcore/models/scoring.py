@@ -112,16 +112,11 @@ def score(
     leaf_counts: Mapping[int, Sequence[int]] | None = None,
     skip_incomplete: bool = False,
 ) -> Scored:
-    """Send raw rows through the tree of a model.
+    """Send raw rows, as numbers or as text, through the tree of a model.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Rows with at least the raw columns that the encoding uses, as numbers or as text.
-    leaf_counts : mapping of int to sequence of int, or None
-        Training rows by class of every leaf, for the confidence.
-    skip_incomplete : bool
-        Give rows with an empty cell in a needed column no prediction instead of refusing them.
+    `leaf_counts` are the training rows by class of every leaf, for the confidence.  With
+    `skip_incomplete` a row with an empty cell in a needed column gets no prediction instead of
+    being refused.
 
     Raises
     ------

@@ -21,8 +21,7 @@ from octcore.program import Capability, Problem
 from octcore.search.univariate.question import Question
 from octcore.search.univariate.search import answer
 from octcore.search.univariate.table import midpoint
-from octcore.solving.prepare import make_problem
-from octcore.solving.settings import check_settings
+from octcore.solving.prepare import problem_of
 from octcore.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -216,17 +215,7 @@ def _question(run: Run) -> tuple[Problem, UnivariateObjective, Question]:
             "formulation",
         )
     refuse_coupled(run.constraints, "Columns have no values")
-    known = {p.name for p in info.hyperparameters}
-    settings = check_settings(
-        formulation=run.formulation,
-        encoding=run.encoding.key,
-        depth=run.depth,
-        params={name: value for name, value in run.params.items() if name in known},
-        constraints=run.constraints,
-        costs=run.asked.costs,
-        refer=run.asked.refer,
-    )
-    problem = make_problem(settings, run.needed.train, run.encoding, run.sample_weight)
+    problem = problem_of(run)
     objective = UnivariateObjective(problem)
     return problem, objective, question_of(problem, objective)
 

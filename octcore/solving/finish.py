@@ -70,6 +70,7 @@ def finish(
         X = prepared.encoding.transform(prepared.test.frame)
         test = _scores(prepared, tree, X, prepared.test)
     counts = np.bincount(problem.context.y)
+    remarks = dict.fromkeys(str(e.details["text"]) for e in events if e.kind == "note")
     return Run(
         settings={**prepared.settings.to_dict(), "data": _data_record(prepared)},
         status=status,
@@ -93,10 +94,12 @@ def finish(
         timings={"encode": prepared.encode_seconds, **outcome.seconds, "total": seconds},
         model_size={} if outcome.size is None else outcome.size.to_dict(),
         extras={**outcome.values, **_intervals(prepared, tree)},
-        findings=prepared.findings
-        + program.findings
-        + _spread(problem.weights)
-        + tuple(_remarks(events)),
+        findings=(
+            *prepared.findings,
+            *program.findings,
+            *_spread(problem.weights),
+            *remarks,
+        ),
         train=prepared.train,
         test=prepared.test,
         n_train=prepared.train.n_samples,
@@ -248,8 +251,3 @@ def _unordered(prepared: Prepared) -> list[str]:
     columns = prepared.encoding.columns
     names = [columns[own[0]].raw for own in prepared.problem.categorical if len(own) > 1]
     return [f"questions on {listing(names)} ask for one level at a time"] if names else []
-
-
-def _remarks(events: tuple[Event, ...]) -> list[str]:
-    texts = [str(event.details["text"]) for event in events if event.kind == "note"]
-    return list(dict.fromkeys(texts))

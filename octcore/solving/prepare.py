@@ -5,17 +5,27 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from octcore.constraints import ConstraintContext, Constraints
 from octcore.data.dataset import Dataset
-from octcore.encoding import Encoding, fit_encoding
+from octcore.encoding.base import Encoding
+from octcore.encoding.fit import fit_encoding
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation
 from octcore.program import Problem
-from octcore.solving.settings import Settings, check_against_data, class_weights
+from octcore.solving.settings import (
+    Settings,
+    check_against_data,
+    check_settings,
+    class_weights,
+)
 from octcore.tasks import Task, task_of
+
+if TYPE_CHECKING:
+    from octcore.solving.run import Run
 
 LEAST_WEIGHT = 1e-6
 """Of the heaviest row: solvers of models keep their rows up to such numbers."""
@@ -48,15 +58,7 @@ class Prepared:
 def prepare(data: Dataset, settings: Settings, sample_weight: np.ndarray | None = None) -> Prepared:
     """Split, encode and check; nothing is built yet.
 
-    Parameters
-    ----------
-    sample_weight : numpy.ndarray or None
-        Weight of every row, shape ``(n_samples,)``; ones by default.
-
-    Raises
-    ------
-    SettingsError
-        If the settings do not fit the rows: classes, encoding, depth, weights beside held-out rows.
+    `sample_weight` has the shape ``(n_samples,)``; `SettingsError` if settings do not fit the rows.
     """
     start = time.perf_counter()
     check_against_data(settings, data)
@@ -95,13 +97,7 @@ def make_problem(
     sample_weight: np.ndarray | None,
     X: np.ndarray | None = None,
 ) -> Problem:
-    """Make the problem of encoded training rows.
-
-    Parameters
-    ----------
-    X : numpy.ndarray or None
-        The encoded rows, where they are at hand.
-    """
+    """Make the problem of training rows; `X` are the encoded ones, where they are at hand."""
     if X is None:
         X = encoding.transform(train.frame, np.uint8 if encoding.is_binary else np.float64)
     is_binary = encoding.is_binary or bool(np.isin(X, (0.0, 1.0)).all())
@@ -133,6 +129,16 @@ def make_problem(
         categorical=_categorical(encoding),
         seed=settings.seed,
     )
+
+
+def problem_of(run: Run, **other: Any) -> Problem:
+    """Make the problem of a solved run again, with `other` settings in place of its own."""
+    # A stored run may have hyperparameters that its formulation does not have any more.
+    asked = {name: value for name, value in run.settings.items() if name != "data"} | other
+    known = {p.name for p in run.asked.info.hyperparameters}
+    asked["params"] = {name: value for name, value in run.params.items() if name in known}
+    train = run.train or run.needed.train
+    return make_problem(check_settings(**asked), train, run.encoding, run.sample_weight)
 
 
 def _repeated(train: Dataset, sample_weight: np.ndarray | None) -> Dataset:
@@ -198,11 +204,6 @@ def split_rows(
 
     Classes of one row stay in the training part.  When the test part is smaller than the number
     of classes it is drawn without stratification, and a finding says so.
-
-    Raises
-    ------
-    SettingsError
-        If too few rows would be left on one side.
     """
     if test_size == 0.0:
         return data, None, ()

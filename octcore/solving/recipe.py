@@ -38,10 +38,7 @@ class DataChoice:
 def python_recipe(choice: DataChoice, settings: Mapping[str, Any]) -> str:
     """Write the Python script that makes the same run.
 
-    Parameters
-    ----------
-    settings : mapping
-        Keywords of `octcore.solve`, and those of `ROWS`; the same below.
+    `settings` are keywords of `octcore.solve`, and those of `ROWS`; the same below.
     """
     general = {name: value for name, value in settings.items() if name not in _ROWS}
     rows = {name: settings[name] for name in _ROWS if settings.get(name) is not None}

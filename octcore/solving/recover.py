@@ -35,6 +35,9 @@ def run_from_incumbent(
 ) -> Run:
     """Make the run of a solve that ended early out of what it had sent.
 
+    Its status is ``"feasible"`` when there is a tree.  Without any incumbent a stopped or late
+    solve gets the majority leaf if the constraints admit it; a failed one gets no tree.
+
     Parameters
     ----------
     data : Dataset
@@ -45,17 +48,6 @@ def run_from_incumbent(
         ``"cancelled"``, ``"time_limit"`` or ``"error"``.
     note : str
         One sentence for the user about the end.
-
-    Returns
-    -------
-    Run
-        With status ``"feasible"`` when there is a tree.  Without any incumbent a stopped or late
-        solve gets the majority leaf if the constraints admit it; a failed one gets no tree.
-
-    Raises
-    ------
-    OctError
-        If settings or rows are themselves refused.
     """
     reason = StopReason(stop_reason)
     prepared = prepare(data, check_settings(**settings), sample_weight)
@@ -73,14 +65,9 @@ def run_from_incumbent(
 
 
 def read_back(record: Mapping[str, Any], data: Dataset, events: Sequence[Event]) -> Run:
-    """Join a stored result with its rows and events; nothing is solved.
+    """Join a stored result (`Run.to_dict`) with its events and the rows given to the solve.
 
-    Parameters
-    ----------
-    record : mapping
-        `Run.to_dict`.
-    data : Dataset
-        The rows that were given to the solve; they are split again by the stored seed.
+    Nothing is solved; the rows are split again by the stored seed.
     """
     asked = Asked.of(record["settings"])
     train, test, _ = split_rows(data, asked.test_size, asked.seed)

@@ -26,7 +26,7 @@ def run_report(run: Run) -> str:
     """Tree, numbers and certificate of a run as text, in the order and the words of the app."""
     lines = []
     if run.tree is not None:
-        lines += [_tree_text(run), ""]
+        lines += [export_tree(run, "txt").rstrip(), ""]
     if run.n_test:
         lines.append(f"accuracy, held out: {_right(run.test_accuracy, run.n_test_answered)}")
     most = f", no tree beyond {_percent(run.accuracy_ceiling)}" if run.asked.refer is None else ""
@@ -67,10 +67,6 @@ def _right(share: float | None, rows: int) -> str:
     return f"{_percent(share)}, errors: {round((1 - share) * rows):,} of {rows:,}"
 
 
-def _tree_text(run: Run) -> str:
-    return export_tree(run, "txt").rstrip()
-
-
 EXPORTS = ("txt", "dot", "svg", "json")
 """Formats of `export_tree`."""
 SHOWN_CLASSES = 8
@@ -78,20 +74,7 @@ SHOWN_CLASSES = 8
 
 
 def export_tree(run: Run, kind: str) -> str:
-    """Write the tree of a run, with the counts of its training rows.
-
-    Parameters
-    ----------
-    kind : str
-        One of `EXPORTS`.
-
-    Raises
-    ------
-    ModelFileError
-        If the run has no tree.
-    SettingsError
-        If the format is unknown; near matches are named.
-    """
+    """Write the tree of a run in one of `EXPORTS`, with the counts of its training rows."""
     if run.tree is None:
         raise ModelFileError("NO_TREE", "This run has no tree to export.")
     X, y = _rows(run)
@@ -150,19 +133,9 @@ def run_rules(run: Run) -> tuple[Rule, ...]:
 
 
 def explain_row(run: Run, row: Mapping[str, Any] | pd.Series | pd.DataFrame) -> Rule:
-    """Return the rule of the leaf at which one raw row arrives.
+    """Return the rule of the leaf at which one raw row, values by raw column, arrives.
 
-    Parameters
-    ----------
-    row : mapping, pandas.Series or pandas.DataFrame of one row
-        Values by raw column.
-
-    Raises
-    ------
-    ModelFileError
-        If the run has no tree.
-    DataError
-        If the row lacks a column or a value, or is not one row.
+    `DataError` if the row lacks a column or a value, or is not one row.
     """
     frame = row if isinstance(row, pd.DataFrame) else pd.DataFrame([dict(row)])
     if len(frame) != 1:

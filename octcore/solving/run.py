@@ -18,8 +18,8 @@ from octcore.errors import ModelFileError
 from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
 from octcore.serial import jsonable, versions
 from octcore.solving import report
-from octcore.solving.prepare import make_problem
-from octcore.solving.settings import Asked, check_settings
+from octcore.solving.prepare import problem_of
+from octcore.solving.settings import Asked
 from octcore.tree.tree import Tree
 from octcore.tree.wording import Rule
 from octcore.verification import Verification, verify
@@ -31,6 +31,12 @@ COMPILE_SECONDS = 100.0
 """Of kernels, once per installation."""
 COST_FIELDS = ("mean_cost", "referred", "test_mean_cost", "test_referred")
 """Of a run; older ones have none."""
+NUMBERS = (
+    "status", "stop_reason", "objective", "bound", "gap", "root_bound", "accuracy",
+    "balanced_accuracy", "test_accuracy", "test_balanced_accuracy", "accuracy_ceiling",
+    "majority_accuracy", "n_train", "n_test", *COST_FIELDS,
+)  # fmt: skip
+"""Fields that are plain in a record of a run."""
 SEARCHES = frozenset({"routing-search", "assignment-search"})
 PROOF_SHARE = 0.5
 """Methods whose seconds say how long a proof takes, and about what share: the optimum is known, but
@@ -381,20 +387,13 @@ float or None
         Any
             The steps, see `octcore.program.Program.prove`.
         """
-        run, formulation = self, get_formulation(self.formulation)
-        assert run.train is not None
-        known = {p.name for p in formulation.info.hyperparameters}
-        params = {name: value for name, value in run.params.items() if name in known}
-        asked = {k: v for k, v in run.settings.items() if k != "data"}
-        settings = check_settings(**{**asked, "params": params})
-        problem = make_problem(settings, run.train, run.encoding, run.sample_weight)
-        program = formulation.build(problem)
+        program = get_formulation(self.formulation).build(problem_of(self))
         if program.prove is None:
             return
         if not kernels.are_ready(*program.kernels):
             yield COMPILE_SECONDS
-        elif run.certificate.method in SEARCHES:
-            yield PROOF_SHARE * float(run.timings.get("solve", 0.0))
+        elif self.certificate.method in SEARCHES:
+            yield PROOF_SHARE * float(self.timings.get("solve", 0.0))
         else:
             yield 0.0
         kernels.require(*program.kernels, stop=lambda: bool(stop()))
@@ -425,14 +424,7 @@ float or None
         record: dict[str, Any] = {
             "format": "octcore-run",
             "version": 1,
-            **{
-                name: getattr(self, name)
-                for name in (
-                    "status", "stop_reason", "objective", "bound", "gap", "root_bound",
-                    "accuracy", "balanced_accuracy", "test_accuracy", "test_balanced_accuracy",
-                    "accuracy_ceiling", "majority_accuracy", "n_train", "n_test", *COST_FIELDS,
-                )
-            },
+            **{name: getattr(self, name) for name in NUMBERS},
             "formulation": self.formulation,
             "settings": dict(self.settings),
             "certificate": self.certificate.to_dict(),
@@ -446,7 +438,7 @@ float or None
             "values": dict(self.extras),
             "findings": list(self.findings),
             "versions": versions(),
-        }  # fmt: skip
+        }
         if self.sample_weight is not None:
             record["sample_weight"] = self.sample_weight
         return jsonable(record)
@@ -468,14 +460,8 @@ float or None
         """
         if record.get("format") != "octcore-run" or record.get("version") != 1:
             raise ModelFileError("NOT_A_RUN", "Expected an octcore-run of version 1.")
-        plain = {
-            name: record.get(name)
-            for name in (
-                "status", "stop_reason", "objective", "bound", "gap", "root_bound", "accuracy",
-                "balanced_accuracy", "test_accuracy", "test_balanced_accuracy",
-                "accuracy_ceiling", "majority_accuracy", *COST_FIELDS,
-            )
-        }  # fmt: skip
+        plain = {name: record.get(name) for name in NUMBERS}
+        plain |= {name: int(plain[name] or 0) for name in ("n_train", "n_test")}
         tree, weights = record.get("tree"), record.get("sample_weight")
         return cls(
             **plain,  # type: ignore[arg-type]
@@ -490,8 +476,6 @@ float or None
             findings=tuple(record.get("findings", ())),
             train=train,
             test=test,
-            n_train=int(record.get("n_train", 0)),
-            n_test=int(record.get("n_test", 0)),
             classes=tuple(record.get("classes", ())),
             sample_weight=None if weights is None else np.asarray(weights, dtype=float),
         )

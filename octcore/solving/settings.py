@@ -12,7 +12,7 @@ import numpy as np
 from octcore.constraints import FAIRNESS, Constraints
 from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
-from octcore.encoding import parse_encoding_key
+from octcore.encoding.keys import parse_encoding_key
 from octcore.errors import SettingsError
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.parameters import Choice, FloatRange, IntRange, Key, Parameter, check_all
@@ -186,13 +186,7 @@ def check_settings(
     constraints: Mapping[str, Any] | Constraints | None = None,
     **general: Any,
 ) -> Settings:
-    """Check everything that can be checked without data.
-
-    Raises
-    ------
-    SettingsError
-        With one sentence about the first setting that is wrong.
-    """
+    """Check what can be checked without data; `SettingsError` is about the first that is wrong."""
     info = get_formulation(formulation).info
     given = {"formulation": formulation, **general}
     checked: dict[str, Any] = check_all(GENERAL, given, "octcore.solve")
@@ -267,13 +261,7 @@ def _check_engine(engine: str, info: FormulationInfo) -> None:
 
 
 def check_against_data(settings: Settings, data: Dataset) -> Settings:
-    """Check what needs the data: classes, columns and sizes.
-
-    Raises
-    ------
-    SettingsError
-        With one sentence about what does not fit.
-    """
+    """Check what needs the data: classes, columns and sizes."""
     info = get_formulation(settings.formulation).info
     if data.y is None:
         raise SettingsError(
@@ -334,20 +322,7 @@ def _check_columns(constraints: Constraints, data: Dataset) -> None:
 def class_weights(constraints: Constraints, y: np.ndarray, classes: tuple[Any, ...]) -> np.ndarray:
     """Weight of every row from `class_weight`: 1, a number by class, or balanced.
 
-    Parameters
-    ----------
-    constraints : Constraints
-        May hold `class_weight`; "balanced" gives class k the weight n / (K n_k).
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(n_samples,)``.
-
-    Raises
-    ------
-    SettingsError
-        If a weight names a class that the data do not have, or all weights are zero.
+    "balanced" gives class k the weight n / (K n_k).
     """
     asked = constraints.class_weight
     if asked is None:

@@ -135,7 +135,9 @@ def solve(
         costs=costs,
         refer=refer,
     )
-    _load_engine(settings)
+    # What will solve is imported before the clock starts: a solver's library may take seconds.
+    engines = get_formulation(settings.formulation).info.engines
+    get_engine(engines[0] if settings.engine == AUTO else settings.engine)
     clock = Clock(settings.time_limit)
     prepared = prepare(data, settings, sample_weight)
     return _solve_prepared(prepared, clock, on_event, cancel or Cancel(), verify)
@@ -179,12 +181,6 @@ def _solve_prepared(
     recorder.finished(outcome.stop_reason.value)
     run = finish(prepared, tuple(events), outcome, clock.elapsed, program)
     return _verified(run, emit, cancel) if verify else run
-
-
-def _load_engine(settings: Settings) -> None:
-    """Import what will solve before the clock starts: a solver's library may take seconds."""
-    engines = get_formulation(settings.formulation).info.engines
-    get_engine(engines[0] if settings.engine == AUTO else settings.engine)
 
 
 def _verified(run: Run, emit: Callable[[Event], None], cancel: Callable[[], bool]) -> Run:
@@ -254,13 +250,7 @@ def _run_engine(
 
 
 def choose_engine(settings: Settings, program: Program) -> Engine:
-    """Pick the engine that was asked for, or the formulation's first one that fits the program.
-
-    Raises
-    ------
-    SettingsError
-        If the engine cannot solve such a program, or is not installed.
-    """
+    """Pick the engine that was asked for, or the formulation's first one that fits the program."""
     capabilities = program.capabilities or get_formulation(settings.formulation).info.capabilities
     fitting = engines_for(capabilities)
     if settings.engine == AUTO:

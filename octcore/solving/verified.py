@@ -35,10 +35,7 @@ def verified(
 ) -> Run:
     """Return the run with what an independent check says; a refuted case is kept in a file.
 
-    Parameters
-    ----------
-    time_limit, cancel, expected, memory_limit
-        As for `octcore.verify`.
+    Limits as for `octcore.verify`.
     """
     try:
         found = verify(run, time_limit, cancel, expected, memory_limit)
@@ -65,11 +62,6 @@ def verified_record(run: Run, record: Mapping[str, Any], time_limit: float = 60.
     """Return the run of a record as `verified` does, if all of the record follows from it.
 
     What a record says was verified counts for nothing: anybody may have written it.
-
-    Parameters
-    ----------
-    record : mapping
-        What the run was read from.
     """
     if run.certificate.verified:
         run = replace(run, certificate=replace(run.certificate, verification=None))
@@ -98,13 +90,7 @@ def after_solve(run: Run, cancel: Callable[[], bool]) -> Run:
 
 
 def keep_case(run: Run) -> Path:
-    """Write a refuted run and its rows to the user's data folder; returns the file.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
-    """
+    """Write a refuted run and its rows to the user's data folder; returns the file."""
     record = {"format": "octcore-refuted-case", "version": 1, "run": run.to_dict()}
     if run.train is not None and run.train.y is not None:
         record["rows"] = run.train.frame.to_dict("list")

@@ -12,6 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -88,15 +89,8 @@ def default_path() -> Path:
 class Database:
     """One connection, shared by the threads of a process under a lock.
 
-    Parameters
-    ----------
-    path : Path
-        The file; it and its folder are made, readable by the user only.
-
-    Raises
-    ------
-    StoreError
-        If the file cannot be used, with the reason and what to do.
+    The file and its folder are made, readable by the user only; `StoreError` says why they cannot
+    be used, and what to do.
     """
 
     def __init__(self, path: Path) -> None:
@@ -155,11 +149,10 @@ class Database:
                     self._connection.execute("ROLLBACK")
                 raise
 
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """Read under the lock."""
+    def read(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
         with self._lock, self.errors_in_words():
-            yield self._connection
+            return self._connection.execute(statement, values).fetchall()
 
     @contextlib.contextmanager
     def errors_in_words(self) -> Iterator[None]:

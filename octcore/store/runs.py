@@ -106,29 +106,26 @@ class RunStore:
 
     def family(self, run_id: str) -> tuple[Dataset, dict[str, Any]] | None:
         """What `keep_family` kept for a run; None for most."""
-        with self._database.reading() as connection:
-            row = connection.execute(
-                "SELECT rows.body, family.body FROM family JOIN rows ON rows_hash = hash "
-                "WHERE run_id = ?",
-                (run_id,),
-            ).fetchone()
-        return None if row is None else (unpack(row[0]), json.loads(row[1]))
+        found = self._database.read(
+            "SELECT rows.body, family.body FROM family JOIN rows ON rows_hash = hash "
+            "WHERE run_id = ?",
+            run_id,
+        )
+        return (unpack(found[0][0]), json.loads(found[0][1])) if found else None
 
     def resume(self, run_id: str) -> bool:
         """Go on with a run that was begun through an earlier `RunStore`; False if it is not here.
 
         Needed after the file was opened anew.
         """
-        with self._database.reading() as connection:
-            found = connection.execute(
-                "SELECT (SELECT coalesce(max(seq), 0) FROM event WHERE run_id = id) FROM run "
-                "WHERE id = ?",
-                (run_id,),
-            ).fetchone()
-        if found is None:
-            return False
-        self._next[run_id] = found[0] + 1
-        return True
+        found = self._database.read(
+            "SELECT (SELECT coalesce(max(seq), 0) FROM event WHERE run_id = id) FROM run "
+            "WHERE id = ?",
+            run_id,
+        )
+        for (last,) in found:
+            self._next[run_id] = last + 1
+        return bool(found)
 
     def start(self, run_id: str) -> None:
         """Write down that a queued run is being solved now."""
@@ -193,50 +190,30 @@ class RunStore:
     def list(self, session: str | None = None) -> tuple[RunInfo, ...]:
         """The history, newest first; of one session only if one is given."""
         where, values = ("", ()) if session is None else ("WHERE session = ?", (session,))
-        with self._database.reading() as connection:
-            found = connection.execute(
-                f"SELECT {INFO_COLUMNS} FROM run {where} ORDER BY created DESC, rowid DESC", values
-            ).fetchall()
+        found = self._database.read(
+            f"SELECT {INFO_COLUMNS} FROM run {where} ORDER BY created DESC, rowid DESC", *values
+        )
         return tuple(_info(row) for row in found)
 
     def info(self, run_id: str) -> RunInfo:
         """One line of the history."""
-        with self._database.reading() as connection:
-            row = connection.execute(
-                f"SELECT {INFO_COLUMNS} FROM run WHERE id = ?", (run_id,)
-            ).fetchone()
-        if row is None:
-            raise StoreError("NO_SUCH_RUN", f"There is no run {run_id[:40]!r} in the history.")
-        return _info(row)
+        return _info(self._row(f"SELECT {INFO_COLUMNS} FROM run WHERE id = ?", run_id))
 
     def events(self, run_id: str) -> tuple[Event, ...]:
         """The committed events of a run."""
-        with self._database.reading() as connection:
-            found = connection.execute(
-                "SELECT body FROM event WHERE run_id = ? ORDER BY seq", (run_id,)
-            ).fetchall()
+        found = self._database.read("SELECT body FROM event WHERE run_id = ? ORDER BY seq", run_id)
         return tuple(Event.from_dict(json.loads(body)) for (body,) in found)
 
     def data(self, run_id: str) -> Dataset:
         """The rows that a run was given."""
-        with self._database.reading() as connection:
-            row = connection.execute(
-                "SELECT body FROM rows JOIN run ON rows_hash = hash WHERE id = ?", (run_id,)
-            ).fetchone()
-        if row is None:
-            raise StoreError("NO_SUCH_RUN", f"There is no run {run_id[:40]!r} in the history.")
-        return unpack(row[0])
+        statement = "SELECT body FROM rows JOIN run ON rows_hash = hash WHERE id = ?"
+        return unpack(self._row(statement, run_id)[0])
 
     def load(self, run_id: str) -> Run:
         """Read a run back with its rows and trace; nothing is solved.
 
         A run without a result but with events, such as an interrupted one, is made from its last
-        incumbent by routing the rows.
-
-        Raises
-        ------
-        StoreError
-            If there is no such run, or nothing to make a result of.
+        incumbent by routing the rows.  `StoreError` if there is nothing to make a result of.
         """
         info = self.info(run_id)
         result = self._result(run_id)
@@ -293,18 +270,15 @@ class RunStore:
                 "DELETE FROM rows WHERE NOT EXISTS (SELECT 1 FROM run WHERE rows_hash = hash) "
                 "AND NOT EXISTS (SELECT 1 FROM family WHERE rows_hash = hash)"
             )
-        with self._database.reading() as connection:
-            connection.execute("PRAGMA incremental_vacuum").fetchall()
+        self._database.read("PRAGMA incremental_vacuum")
 
     def size(self) -> StoreSize:
         """How much is kept."""
-        with self._database.reading() as connection:
-            (n_runs,) = connection.execute("SELECT count(*) FROM run").fetchone()
-            (kept,) = connection.execute(
-                "SELECT coalesce(sum(length(body)), 0) FROM rows"
-            ).fetchone()
-            (pages,) = connection.execute("PRAGMA page_count").fetchone()
-            (page,) = connection.execute("PRAGMA page_size").fetchone()
+        ((n_runs, kept),) = self._database.read(
+            "SELECT (SELECT count(*) FROM run), (SELECT coalesce(sum(length(body)), 0) FROM rows)"
+        )
+        ((pages,),) = self._database.read("PRAGMA page_count")
+        ((page,),) = self._database.read("PRAGMA page_size")
         return StoreSize(n_runs, int(kept), pages * page)
 
     def close(self) -> None:
@@ -312,17 +286,23 @@ class RunStore:
         self._database.close()
 
     def _result(self, run_id: str) -> dict[str, Any] | None:
-        with self._database.reading() as connection:
-            row = connection.execute("SELECT result FROM run WHERE id = ?", (run_id,)).fetchone()
-        return None if row is None or row[0] is None else json.loads(row[0])
+        (result,) = self._row("SELECT result FROM run WHERE id = ?", run_id)
+        return None if result is None else json.loads(result)
 
-    def _update(self, run_id: str, assignment: str, value: object) -> None:
+    def _row(self, statement: str, run_id: str) -> tuple[Any, ...]:
+        for row in self._database.read(statement, run_id):
+            return row
+        raise _no_run(run_id)
+
+    def _update(self, run_id: str, assignment: str, *values: object) -> None:
         with self._database.transaction() as connection:
-            changed = connection.execute(
-                f"UPDATE run SET {assignment} WHERE id = ?", (value, run_id)
-            ).rowcount
-        if not changed:
-            raise StoreError("NO_SUCH_RUN", f"There is no run {run_id[:40]!r} in the history.")
+            statement = f"UPDATE run SET {assignment} WHERE id = ?"
+            if not connection.execute(statement, (*values, run_id)).rowcount:
+                raise _no_run(run_id)
+
+
+def _no_run(run_id: str) -> StoreError:
+    return StoreError("NO_SUCH_RUN", f"There is no run {run_id[:40]!r} in the history.")
 
 
 def _json(value: Any) -> str:

@@ -51,11 +51,6 @@ class Call:
     write: Callable[[RunStore], object] = lambda _: None
     event: Event | None = None
 
-    @property
-    def is_urgent(self) -> bool:
-        """Whether it does not wait for others."""
-        return self.event is None or self.event.tree is not None
-
 
 class RunWriter:
     """Writes in the order of the calls; trouble with the store delays it and is said.
@@ -162,7 +157,7 @@ class RunWriter:
     def _put(self, call: Call) -> None:
         with self._changed:
             self._calls.append(call)
-            self._is_urgent |= call.is_urgent
+            self._is_urgent |= call.event is None or call.event.tree is not None
             if self.problem:
                 self._make_room()
             self._changed.notify_all()

@@ -1,27 +1,42 @@
-"""The child's side: import, compile, wait for one request, do it, say everything, end."""
+"""The child's side: import, compile, wait for one request, do it, say everything, end.
+
+Messages go out, request and wish to cancel come in from the start, before slow imports.
+"""
 
 from __future__ import annotations
 
 import importlib
+import json
 import logging
 import os
+import queue
+import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import psutil
 
 from octcore import kernels
 from octcore.errors import CancelledError, OctError
-from octcore.worker.channel import Channel, Inbox, Watch
-from octcore.worker.protocol import PROTOCOL, WORKING, ProtocolError, error_fields
+from octcore.worker.protocol import (
+    HEARTBEAT_SECONDS,
+    PROTOCOL,
+    WORKING,
+    ProtocolError,
+    error_fields,
+    memory_error,
+)
 
 if TYPE_CHECKING:
     from octcore.engines.events import Event
     from octcore.solving.run import Run
 
-EXIT_DONE, EXIT_ERROR = 0, 1
+EXIT_DONE, EXIT_ERROR, EXIT_NO_READER, EXIT_NO_PARENT, EXIT_MEMORY = 0, 1, 3, 4, 12
+MEMORY_SHARE = 0.5
+MEMORY_CHECK_SECONDS = 0.1
 
 IMPORTS = ("octcore.solving.solve", "sklearn.tree", "highspy", "pyomo.environ")
 KERNELS = (
@@ -40,6 +55,102 @@ MESSAGE_KINDS = {"model": "built", "incumbent": "incumbent"}
 logger = logging.getLogger(__name__)
 
 
+class Channel:
+    """Writes messages to the parent.
+
+    Takes a private copy of stdout and points file descriptor 1 at stderr, so that prints of
+    native libraries cannot get between the lines.
+    """
+
+    def __init__(self) -> None:
+        sys.stdout.flush()
+        self._file = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+        self._lock = threading.Lock()
+        self._seq = 0
+
+    def send(self, kind: str, **fields: Any) -> None:
+        """Send one message; a parent that no longer reads ends the process."""
+        with self._lock:
+            self._write(kind, fields)
+
+    def end(self, exit_code: int, **fields: Any) -> None:
+        """Send an error as the very last message and end the process."""
+        with self._lock:
+            self._write("error", fields)
+            os._exit(exit_code)
+
+    def _write(self, kind: str, fields: dict[str, Any]) -> None:
+        self._seq += 1
+        record = {"seq": self._seq, "kind": kind, **fields}
+        try:
+            self._file.write(json.dumps(record, allow_nan=False, default=str).encode() + b"\n")
+            self._file.flush()
+        except OSError:
+            os._exit(EXIT_NO_READER)
+
+
+class Inbox:
+    """Reads the request and the wish to cancel; the end of stdin ends the process."""
+
+    def __init__(self) -> None:
+        self.cancel = threading.Event()
+        self._seen = threading.Event()
+        self._requests: queue.Queue[bytes] = queue.Queue()
+        threading.Thread(target=self._read, name="inbox", daemon=True).start()
+
+    @property
+    def has_request(self) -> bool:
+        """Whether a request line has come."""
+        return self._seen.is_set()
+
+    def request(self) -> bytes:
+        """Wait for the request line."""
+        return self._requests.get()
+
+    def _read(self) -> None:
+        stream = sys.stdin.buffer
+        self._accept(stream.readline())
+        for line in stream:
+            if line.strip() == b"cancel":
+                self.cancel.set()
+        os._exit(EXIT_NO_PARENT)
+
+    def _accept(self, line: bytes) -> None:
+        if not line.endswith(b"\n"):
+            os._exit(EXIT_NO_PARENT)
+        self._seen.set()
+        self._requests.put(line)
+
+
+class Watch:
+    """Sends heartbeats and ends the process at its memory limit."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._process = psutil.Process()
+        self._limit: int | None = None
+        threading.Thread(target=self._run, name="watch", daemon=True).start()
+
+    def limit_memory(self, limit: int | None) -> None:
+        """Set the limit in resident bytes; None for half of what is free now."""
+        own = self._process.memory_info().rss
+        free = psutil.virtual_memory().available
+        self._limit = limit or own + int(MEMORY_SHARE * free)
+
+    def _run(self) -> None:
+        beat = 0.0
+        while True:
+            rss = self._process.memory_info().rss
+            if self._limit is not None and rss > self._limit:
+                text = f"it needed more than {self._limit / 2**30:.2f} GiB of memory"
+                self._channel.end(EXIT_MEMORY, **memory_error(text))
+            if time.monotonic() - beat >= HEARTBEAT_SECONDS:
+                beat = time.monotonic()
+                self._channel.send("heartbeat", rss=rss)
+            time.sleep(MEMORY_CHECK_SECONDS)
+
+
 def main(
     solve: Callable[..., Run] | None = None,
     imports: Sequence[str] = IMPORTS,
@@ -47,15 +158,9 @@ def main(
 ) -> None:
     """Serve one request and end the process.
 
-    Parameters
-    ----------
-    solve : callable or None
-        What is called with the data, the settings, `on_event` and `cancel`; `octcore.solve` by
-        default.
-    imports : sequence of str
-        Modules to import while no request is there; a request imports what it needs.
-    modules : sequence of str
-        Modules whose kernels to load while no request is there.
+    `solve` is called with the data, the settings, `on_event` and `cancel`; `octcore.solve` by
+    default.  While no request is there, `imports` are imported and the kernels of `modules` loaded;
+    a request imports what it needs.
     """
     channel = Channel()
     channel.send("hello", pid=os.getpid(), protocol=PROTOCOL)
@@ -156,8 +261,15 @@ def _answer(
     if request.task:
         work = importlib.import_module(TASKS).TASKS[request.task]
         warmer.ready()
-        with kernels.announced(partial(_tell_preparing, channel)):
-            return work(request.data, request.settings, partial(_tell_part, channel), cancel)
+
+        def tell_preparing(words: str) -> None:
+            channel.send("warming", what=WORKING if words == kernels.PREPARED else words)
+
+        def tell_part(part: Mapping[str, Any]) -> None:
+            channel.send("part", part=dict(part))
+
+        with kernels.announced(tell_preparing):
+            return work(request.data, request.settings, tell_part, cancel)
     if solve is None:
         from octcore.solving.solve import solve
 
@@ -207,12 +319,3 @@ def _import_for(settings: Mapping[str, Any]) -> None:
         target: Any = cpu_target
         target.typing_context.refresh()
         target.target_context.refresh()
-
-
-def _tell_preparing(channel: Channel, words: str) -> None:
-    """Say that a task waits for kernels, and when it works again."""
-    channel.send("warming", what=WORKING if words == kernels.PREPARED else words)
-
-
-def _tell_part(channel: Channel, part: Mapping[str, Any]) -> None:
-    channel.send("part", part=dict(part))

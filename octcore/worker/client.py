@@ -13,11 +13,9 @@ from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
 from octcore.solving.run import Run
 from octcore.solving.settings import check_against_data, check_settings
-from octcore.worker.job import Job, JobState, Snapshot
+from octcore.worker.job import Job, Snapshot
 from octcore.worker.process import COMMAND, SolveProcess
 from octcore.worker.request import Request
-
-__all__ = ["Job", "JobState", "Snapshot", "WorkerPool", "solve_in_child"]
 
 WATCH_SECONDS = 0.25
 STALE_SECONDS = 5.0
@@ -108,7 +106,7 @@ class WorkerPool:
         with self._lock:
             # The one that has been warming longest.
             process = self._idle.pop(0) if self._idle else None
-        if process is not None and not _is_usable(process):
+        if process is not None and not (process.is_alive and process.silence < STALE_SECONDS):
             process.kill()
             process = None
         return process or SolveProcess(self._command, self._environment)
@@ -132,10 +130,6 @@ class WorkerPool:
             for job in jobs:
                 job.check()
             self._refill()
-
-
-def _is_usable(process: SolveProcess) -> bool:
-    return process.is_alive and process.silence < STALE_SECONDS
 
 
 def solve_in_child(
@@ -176,16 +170,12 @@ def solve_in_child(
             Request(data, settings, sample_weight=sample_weight), on_event, called=called
         )
         try:
-            _follow(job, on_phase)
+            while not job.wait(WATCH_SECONDS):
+                if on_phase is not None:
+                    on_phase(job.snapshot())
         except KeyboardInterrupt:
             try:
                 job.stop(wait=True)
             except KeyboardInterrupt:
                 job.kill()
         return job.result()
-
-
-def _follow(job: Job, on_phase: Callable[[Snapshot], None] | None) -> None:
-    while not job.wait(WATCH_SECONDS):
-        if on_phase is not None:
-            on_phase(job.snapshot())

@@ -262,12 +262,7 @@ class Job:
     def result(self, timeout: float | None = None) -> Run:
         """Wait for the run; a failed job with an incumbent has one, too.
 
-        Raises
-        ------
-        OctError
-            If the worker refused or died without anything to return.
-        TimeoutError
-            If the result does not stand in time.
+        `OctError` if the worker died with nothing to return, `TimeoutError` if it takes too long.
         """
         if not self._final.wait(timeout):
             raise TimeoutError("The solve has not ended yet.")
@@ -318,7 +313,9 @@ class Job:
             )
         except Exception as failure:
             logger.warning("A result could not be made.", exc_info=True)
-            error = failure if isinstance(failure, OctError) else _defect(failure)
+            words = f"The result could not be put together ({type(failure).__name__}: {failure})"
+            defect = EngineError("DEFECT", f"{words}; please report this.")
+            error = failure if isinstance(failure, OctError) else defect
             state, run = JobState.FAILED, None
         with self._lock:
             self._state, self._run, self._error = state, run, error
@@ -340,10 +337,17 @@ class Job:
         return JobState.FAILED, None, self._refusal or self._death_error()
 
     def _outcome(self, seconds: float) -> tuple[JobState, Run | None, OctError | None]:
-        events = self.events()
+        events, asked = self.events(), self.request
+
+        def recovered(reason: StopReason, note: str) -> Run:
+            weight = asked.sample_weight
+            return run_from_incumbent(
+                asked.data, asked.settings, events, reason, seconds, note, weight
+            )
+
         if self._result is not None:
             result, events = self._as_asked(self._result, events)
-            return JobState.DONE, read_back(result, self.request.data, events), None
+            return JobState.DONE, read_back(result, asked.data, events), None
         if isinstance(self._refusal, (SettingsError, DataError)):
             return JobState.FAILED, None, self._refusal  # as the library refuses it
         if self._stop_reason is not None and self._refusal is None:
@@ -354,13 +358,12 @@ class Job:
                 else "The time limit was overrun and the worker was ended; the tree is its last "
                 "incumbent."
             )
-            run = self._recover(events, self._stop_reason, seconds, note)
-            return JobState.STOPPED, run, None
+            return JobState.STOPPED, recovered(self._stop_reason, note), None
         error = self._refusal or self._death_error()
         if self._incumbent is None:
             return JobState.FAILED, None, error
         note = f"{error.message} The tree is the last incumbent."
-        return JobState.FAILED, self._recover(events, StopReason.ERROR, seconds, note), error
+        return JobState.FAILED, recovered(StopReason.ERROR, note), error
 
     def _death_error(self) -> EngineError:
         what = self._death or f"The worker {self._process.ending()}"
@@ -381,25 +384,3 @@ class Job:
         return result, tuple(
             replace(event, source=reason) if event.kind == "finished" else event for event in events
         )
-
-    def _recover(
-        self, events: tuple[Event, ...], reason: StopReason, seconds: float, note: str
-    ) -> Run:
-        request = self.request
-        return run_from_incumbent(
-            request.data,
-            request.settings,
-            events,
-            reason,
-            seconds,
-            note,
-            request.sample_weight,
-        )
-
-
-def _defect(failure: Exception) -> EngineError:
-    return EngineError(
-        "DEFECT",
-        f"The result could not be put together ({type(failure).__name__}: {failure}); please "
-        "report this.",
-    )

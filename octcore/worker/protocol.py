@@ -29,15 +29,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from octcore.errors import (
-    CancelledError,
-    DataError,
-    EngineError,
-    ModelFileError,
-    OctError,
-    SettingsError,
-    TooLargeError,
-)
+from octcore.errors import DataError, OctError, SettingsError, TooLargeError
 
 PROTOCOL = 2
 HEARTBEAT_SECONDS = 0.5
@@ -47,18 +39,7 @@ WORKING = "working"
 EVENT_KINDS = frozenset({"built", "incumbent", "progress"})
 KINDS = EVENT_KINDS | {"hello", "warming", "ready", "part", "heartbeat", "done", "error"}
 
-ERRORS: dict[str, type[OctError]] = {
-    kind.__name__: kind
-    for kind in (
-        OctError,
-        DataError,
-        SettingsError,
-        TooLargeError,
-        CancelledError,
-        ModelFileError,
-        EngineError,
-    )
-}
+ERRORS = {kind.__name__: kind for kind in (OctError, *OctError.__subclasses__())}
 
 
 class ProtocolError(Exception):
@@ -66,13 +47,7 @@ class ProtocolError(Exception):
 
 
 def read_message(line: bytes, expected_seq: int) -> dict[str, Any]:
-    """Read one line of the child and check its kind and sequence number.
-
-    Raises
-    ------
-    ProtocolError
-        For anything that the child's own code cannot have written.
-    """
+    """Read one line of the child and check its kind and sequence number."""
     try:
         message = json.loads(line)
         kind, seq = message["kind"], message["seq"]

@@ -53,11 +53,8 @@ class Request:
     def to_line(self, called: float) -> bytes:
         """Write the request line.
 
-        Parameters
-        ----------
-        called : float
-            `time.monotonic` of the call, which all processes of a machine share; time that the
-            worker needed to start counts.
+        `called` is `time.monotonic` of the call, which all processes of a machine share; time that
+        the worker needed to start counts.
         """
         record = {
             "protocol": PROTOCOL,
@@ -77,13 +74,7 @@ def _plain(value: Any) -> Any:
 
 
 def read_request(line: bytes) -> tuple[Request, float]:
-    """Read a request line; returns it and the time of the call.
-
-    Raises
-    ------
-    ProtocolError
-        If the line is not a request.
-    """
+    """Read a request line; returns it and the time of the call."""
     try:
         record = json.loads(line)
         if record["protocol"] != PROTOCOL:

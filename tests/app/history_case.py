@@ -12,8 +12,9 @@ from dashboard.server.supervisor import Supervisor
 from octcore.data.dataset import Dataset
 from octcore.engines.events import Event
 from octcore.solving.solve import solve
-from octcore.store import RunStore, StoreState
-from octcore.worker import WorkerPool
+from octcore.store.records import StoreState
+from octcore.store.runs import RunStore
+from octcore.worker.client import WorkerPool
 
 APP = str(Path(dashboard.__file__).parent / "app.py")
 PATIENCE = 120

@@ -11,8 +11,8 @@ from dashboard.server import history
 from dashboard.server.supervisor import Supervisor
 from octcore.data.reading import make_dataset
 from octcore.data.samples import load_sample, read_sample_table
-from octcore.store import RunStore
-from octcore.worker import WorkerPool
+from octcore.store.runs import RunStore
+from octcore.worker.client import WorkerPool
 from tests.app.history_case import APP, PATIENCE, button, open_page, shown
 
 

@@ -19,7 +19,8 @@ import numpy as np
 import psutil
 
 import dashboard
-from octcore.store import RunStore, StoreState
+from octcore.store.records import StoreState
+from octcore.store.runs import RunStore
 from tests.bench.app_session import AppSession
 from tests.bench.figures import Figure, spread
 

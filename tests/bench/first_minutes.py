@@ -25,7 +25,8 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import octcore
 from octcore.data.samples import sample_bytes
-from octcore.store import RunStore, StoreState
+from octcore.store.records import StoreState
+from octcore.store.runs import RunStore
 from tests.browser.conftest import ARGUMENTS, running_app
 
 PATIENCE = 120_000

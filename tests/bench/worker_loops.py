@@ -17,7 +17,9 @@ import numpy as np
 
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
-from octcore.worker import Job, Request, WorkerPool
+from octcore.worker.client import WorkerPool
+from octcore.worker.job import Job
+from octcore.worker.request import Request
 from tests.bench.figures import Figure, spread
 from tests.unit.store.kills import kill_writers
 from tests.unit.worker.case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, rows

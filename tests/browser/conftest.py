@@ -17,7 +17,8 @@ import pytest
 
 import dashboard
 import octcore
-from octcore.store import RunStore, StoreState
+from octcore.store.records import StoreState
+from octcore.store.runs import RunStore
 
 APP = Path(dashboard.__file__).parent / "app.py"
 ARGUMENTS = [

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from octcore.data.columns import Column
-from octcore.encoding import fit_encoding
+from octcore.encoding.fit import fit_encoding
 
 REFERENCE = os.environ.get("OCT_REFERENCE")
 pytestmark = pytest.mark.reference

@@ -12,7 +12,8 @@ from hypothesis.extra.numpy import arrays
 
 from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
-from octcore.encoding import Encoding, fit_encoding, group_slices
+from octcore.encoding.base import Encoding, group_slices
+from octcore.encoding.fit import fit_encoding
 
 NUMBERS = st.one_of(
     st.floats(-1e6, 1e6, allow_nan=False),

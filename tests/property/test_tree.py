@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from octcore.data.dataset import Dataset
-from octcore.encoding import Encoding, fit_encoding
-from octcore.encoding.base import as_numbers
+from octcore.encoding.base import Encoding, as_numbers
+from octcore.encoding.fit import fit_encoding
 from octcore.errors import DataError
 from octcore.tree import topology
 from octcore.tree.conditions import Condition, Levels, meet

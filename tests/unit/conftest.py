@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from octcore.data.dataset import Dataset
-from octcore.encoding import fit_encoding
+from octcore.encoding.fit import fit_encoding
 from octcore.engines.events import Event
 from octcore.engines.trace import Trace
 from octcore.tree.tree import Split, Tree

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import session
-from octcore.data.target_choice import BINS, is_continuous
+from octcore.data.target import BINS, is_continuous
 from octcore.plotting import text
 
 MOST_TARGETS = 500

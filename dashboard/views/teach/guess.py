@@ -14,7 +14,7 @@ from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets import chart, inputs, live
 from octcore.data.dataset import Dataset
-from octcore.encoding import fit_encoding
+from octcore.encoding.fit import fit_encoding
 from octcore.errors import OctError
 from octcore.formulations.base import baseline, of_common_objective
 from octcore.plotting import text

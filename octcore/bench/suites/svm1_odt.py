@@ -24,7 +24,7 @@ from octcore.bench.instance import SELECTION_TEST_SIZE, Instance, Published
 from octcore.bench.published_figures import published
 from octcore.bench.suite import Suite
 from octcore.data.dataset import Dataset
-from octcore.data.synthetic import four_partitions
+from octcore.data.synthetic import generate
 from octcore.selection.data_selection import Thresholds
 
 FILES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {
@@ -124,7 +124,7 @@ def _on_whole_set(folder: Path, dataset: str, formulation: str) -> Instance:
 
 def four_parts() -> Dataset:
     """108 points in four regions that three lines part."""
-    made = four_partitions()
+    made = generate("4-partitions")
     return Dataset.from_arrays(made.points, made.labels, name="4-partitions")
 
 

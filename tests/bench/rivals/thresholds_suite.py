@@ -16,7 +16,7 @@ import pandas as pd
 from octcore.bench.instance import Instance
 from octcore.bench.suites import thresholds
 from octcore.data.dataset import Dataset
-from octcore.encoding import fit_encoding
+from octcore.encoding.fit import fit_encoding
 from tests.bench.rivals.peers import PEERS, run_peer
 
 BINARY = frozenset({"pystreed"})

@@ -8,7 +8,8 @@ import pytest
 
 from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
-from octcore.encoding import Encoding, fit_encoding, group_slices
+from octcore.encoding.base import Encoding, group_slices
+from octcore.encoding.fit import fit_encoding
 from octcore.errors import DataError, ModelFileError, SettingsError
 
 NAN = float("nan")

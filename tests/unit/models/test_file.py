@@ -11,13 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import octcore
 from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
-from octcore.encoding import fit_encoding
+from octcore.encoding.fit import fit_encoding
 from octcore.errors import DataError, ModelFileError
-from octcore.models.file import MODEL_SCHEMA, load_model, model_to_dict
+from octcore.models.file import load_model, model_to_dict
 from octcore.solving.run import COST_FIELDS, Certificate
 from octcore.tree.tree import Split, Tree
+
+SCHEMA = json.loads((Path(octcore.__file__).parent / "models/model.schema.json").read_text())
 
 
 @pytest.fixture
@@ -45,8 +48,9 @@ def run(table: Dataset) -> Any:
     splits = {1: Split.on_feature(0), 3: Split.on_feature(len(encoding.columns) - 1)}
     tree = Tree(splits, {2: 0, 6: 1, 7: 0}, len(encoding.columns), 2)
     results = dict.fromkeys(
-        ("objective", "bound", "gap", "accuracy", "balanced_accuracy", "test_accuracy",
-         "test_balanced_accuracy", "accuracy_ceiling", "majority_accuracy", *COST_FIELDS), 0.5,
+        ("objective", "bound", "gap", "root_bound", "accuracy", "balanced_accuracy",
+         "test_accuracy", "test_balanced_accuracy", "accuracy_ceiling", "majority_accuracy",
+         *COST_FIELDS), 0.5,
     )  # fmt: skip
     return SimpleNamespace(
         **results,
@@ -79,11 +83,11 @@ def test_round_trip_predicts_alike(run: Any, table: Dataset, tmp_path: Path) -> 
 
 def test_the_file_keeps_to_its_schema(run: Any) -> None:
     record = json.loads(json.dumps(model_to_dict(run)))
-    jsonschema.Draft202012Validator.check_schema(MODEL_SCHEMA)
-    jsonschema.validate(record, MODEL_SCHEMA)
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(record, SCHEMA)
     del record["tree"]["nodes"]
     record["columns"][0]["kind"] = "pickle"
-    errors = list(jsonschema.Draft202012Validator(MODEL_SCHEMA).iter_errors(record))
+    errors = list(jsonschema.Draft202012Validator(SCHEMA).iter_errors(record))
     assert len(errors) == 2
 
 

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from octcore.data.dataset import Dataset
-from octcore.encoding import fit_encoding
+from octcore.encoding.fit import fit_encoding
 from octcore.plotting import text
 from octcore.plotting.class_bars import class_bars, class_bars_figure
 from octcore.plotting.confusion import confusion_data, confusion_figure

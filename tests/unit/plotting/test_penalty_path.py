@@ -15,7 +15,7 @@ from octcore.plotting.penalty_path import (
     winners_figure,
 )
 from octcore.selection.penalty_path import PenaltyPath, penalty_path
-from octcore.worker import WorkerPool
+from octcore.worker.client import WorkerPool
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from dashboard.views.explore.plane_panel import band_words
 from dashboard.views.explore.split_actions import cut_of, moved_accuracy
 from octcore.data.dataset import Dataset
-from octcore.encoding import fit_encoding
+from octcore.encoding.fit import fit_encoding
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.plane_plot import (
     MOST_POINTS,
@@ -106,7 +106,7 @@ def test_other_columns_are_held_at_typical_values():
     rng = np.random.default_rng(3)
     X = np.column_stack([rng.random((60, 3))])
     data = Dataset.from_arrays(X, rng.integers(0, 2, 60), feature_names=["a", "b", "c"])
-    from octcore.encoding import fit_encoding
+    from octcore.encoding.fit import fit_encoding
     from octcore.tree.tree import Split, Tree
 
     encoding = fit_encoding("scaled", data)
@@ -121,7 +121,7 @@ def test_many_rows_are_thinned():
     n = MOST_POINTS + 500
     rng = np.random.default_rng(0)
     data = Dataset.from_arrays(rng.random((n, 2)), rng.integers(0, 2, n), feature_names=["a", "b"])
-    from octcore.encoding import fit_encoding
+    from octcore.encoding.fit import fit_encoding
     from octcore.tree.tree import Tree
 
     encoding = fit_encoding("scaled", data)

@@ -4,7 +4,7 @@ import pytest
 
 from dashboard.reports.charts import figure_svg
 from octcore.data.dataset import Dataset
-from octcore.encoding import fit_encoding
+from octcore.encoding.fit import fit_encoding
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.plane_axes import MOST_LEVELS, Places, make_axis, plane_columns
 from octcore.plotting.plane_plot import default_axes, has_equal_units, plane_data, plane_figure

@@ -9,8 +9,8 @@ import sys
 import time
 
 from octcore.engines.events import Event
-from octcore.store import RunStore
 from octcore.store.records import StoreState
+from octcore.store.runs import RunStore
 from octcore.tree.tree import Split, Tree
 from tests.unit.worker.case import SETTINGS, rows
 

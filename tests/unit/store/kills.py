@@ -10,7 +10,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from octcore.store import RunStore, StoreState
+from octcore.store.records import StoreState
+from octcore.store.runs import RunStore
 
 WRITER = Path(__file__).with_name("killed_writer.py")
 

@@ -10,8 +10,11 @@ import pytest
 
 from octcore.errors import StoreError
 from octcore.solving.solve import solve
-from octcore.store import RunStore, RunWriter, StoreState, default_path
 from octcore.store import database as database_module
+from octcore.store.database import default_path
+from octcore.store.records import StoreState
+from octcore.store.runs import RunStore
+from octcore.store.writer import RunWriter
 from tests.unit.store.kills import kill_writers, start_writer
 from tests.unit.worker.case import SETTINGS, rows
 
@@ -178,9 +181,8 @@ def test_the_place_of_the_file(monkeypatch, tmp_path):
 
 def test_a_full_disk_is_said_and_nothing_half_written_stays(store):
     run_id, _ = solve_into(store)
-    with store._database.reading() as connection:
-        (pages,) = connection.execute("PRAGMA page_count").fetchone()
-        connection.execute(f"PRAGMA max_page_count = {pages}")
+    ((pages,),) = store._database.read("PRAGMA page_count")
+    store._database.read(f"PRAGMA max_page_count = {pages}")
     big = rows("x" * 100_000)
     big = type(big)(**{**vars(big), "name": "".join(map(str, range(60_000)))})
     with pytest.raises(StoreError, match="disk is full") as caught:
@@ -191,8 +193,7 @@ def test_a_full_disk_is_said_and_nothing_half_written_stays(store):
 
 
 def test_a_read_only_file_is_said(store):
-    with store._database.reading() as connection:
-        connection.execute("PRAGMA query_only = ON")
+    store._database.read("PRAGMA query_only = ON")
     with pytest.raises(StoreError, match="read-only") as caught:
         store.begin(rows(), SETTINGS)
     assert caught.value.code == "READ_ONLY"

@@ -11,7 +11,7 @@ import pytest
 
 from octcore.data.dataset import Dataset
 from octcore.data.text import clean_text
-from octcore.encoding import fit_encoding
+from octcore.encoding.fit import fit_encoding
 from octcore.tree.export import node_records, to_graphviz, to_svg, to_text
 from octcore.tree.export.svg import layout
 from octcore.tree.tree import Split, Tree

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from octcore.data.dataset import Dataset
-from octcore.encoding import EncodedColumn, Encoding, fit_encoding
+from octcore.encoding.base import EncodedColumn, Encoding
+from octcore.encoding.fit import fit_encoding
 from octcore.errors import SettingsError
 from octcore.tree.geometry import leaf_regions, node_cells
 from octcore.tree.margins import node_margins, split_lines

@@ -6,7 +6,7 @@ import pytest
 from sklearn.tree import export_graphviz, export_text, plot_tree
 
 from octcore.data.dataset import Dataset
-from octcore.encoding import fit_encoding
+from octcore.encoding.fit import fit_encoding
 from octcore.errors import SettingsError
 from octcore.tree.export.to_sklearn import SinglePrecisionWarning, to_sklearn
 from octcore.tree.tree import Split, Tree

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import octcore
-from octcore.encoding import base, fit_encoding
+from octcore.encoding import base
 from octcore.encoding.base import Encoding
+from octcore.encoding.fit import fit_encoding
 from octcore.errors import SettingsError
 from octcore.verification.base import Guard, NotProvenError
 from octcore.verification.table import encode

@@ -13,7 +13,7 @@ import sys
 import time
 import zlib
 
-from octcore.worker.channel import Channel, Inbox, Watch
+from octcore.worker.child import Channel, Inbox, Watch
 from octcore.worker.protocol import PROTOCOL
 
 RAW_OUTPUT = os.dup(1)

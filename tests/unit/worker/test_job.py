@@ -15,9 +15,10 @@ from octcore.engines.base import StopReason
 from octcore.engines.events import Event
 from octcore.errors import EngineError, SettingsError, TooLargeError
 from octcore.kernels import PREPARED, PREPARING
-from octcore.worker import JobState, Request, WorkerPool, solve_in_child
 from octcore.worker import process as process_module
-from octcore.worker.job import Stopwatch
+from octcore.worker.client import WorkerPool, solve_in_child
+from octcore.worker.job import JobState, Stopwatch
+from octcore.worker.request import Request
 from tests.unit.worker.case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
 
 pytestmark = pytest.mark.long
@@ -212,7 +213,8 @@ def test_libraries_of_a_cold_worker_are_start_up_and_not_solving():
 PARENT = """
 import sys, time
 from tests.unit.worker.case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, rows
-from octcore.worker import Request, WorkerPool
+from octcore.worker.client import WorkerPool
+from octcore.worker.request import Request
 pool = WorkerPool(idle=1, command=FAKE_COMMAND)
 job = pool.start(Request(rows("sleep"), SETTINGS))
 while job.snapshot().incumbent is None or not pool.is_warm:

@@ -17,7 +17,7 @@ from octcore.data.samples import load_sample
 from octcore.formulations.base import get_formulation
 from octcore.plotting.race import Entrant
 from octcore.solving.solve import solve
-from octcore.worker import WorkerPool
+from octcore.worker.client import WorkerPool
 from tests.unit.worker.case import FAKE_COMMAND, rows
 
 

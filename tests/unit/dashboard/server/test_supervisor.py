@@ -15,8 +15,9 @@ import pytest
 
 from dashboard.server.supervisor import QUEUED_PER_SESSION, Supervisor, fair_order
 from octcore.errors import SettingsError, StoreError
-from octcore.store import RunStore, StoreState
-from octcore.worker import WorkerPool
+from octcore.store.records import StoreState
+from octcore.store.runs import RunStore
+from octcore.worker.client import WorkerPool
 from tests.unit.worker.case import FAKE_COMMAND, ODD_COMMAND, SETTINGS, is_running, rows, wait_until
 
 pytestmark = pytest.mark.long
@@ -121,8 +122,7 @@ def test_it_goes_on_without_a_history(tmp_path):
 
 
 def _set_query_only(supervisor: Supervisor, value: str) -> None:
-    with supervisor.store._database.reading() as connection:
-        connection.execute(f"PRAGMA query_only = {value}")
+    supervisor.store._database.read(f"PRAGMA query_only = {value}")
 
 
 def test_trouble_with_the_history_ends_no_solve_and_loses_no_run(supervisor, monkeypatch):
@@ -205,7 +205,7 @@ def test_the_fair_order_alternates_between_sessions():
 SERVER = """
 import sys, time
 from dashboard.server.supervisor import Supervisor
-from octcore.worker import WorkerPool
+from octcore.worker.client import WorkerPool
 from tests.unit.worker.case import FAKE_COMMAND, SETTINGS, rows
 supervisor = Supervisor(2, sys.argv[1], WorkerPool(idle=1, command=FAKE_COMMAND))
 finished = supervisor.submit("me", rows("kill"), SETTINGS)

@@ -7,7 +7,8 @@ from pathlib import Path
 import octcore
 from dashboard.server.supervisor import VERIFY_TASK, Supervisor
 from dashboard.widgets.verification import can_be_verified
-from octcore.store import RunStore, StoreState
+from octcore.store.records import StoreState
+from octcore.store.runs import RunStore
 
 
 def test_a_stored_run_is_verified_at_a_wish_and_keeps_the_answer(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from octcore.data.synthetic import four_partitions, six_partitions
+from octcore.data.synthetic import generate
 from octcore.errors import EngineError, SettingsError
 from octcore.numerics.node_qp.reference import solve_node_qp_reference
 from octcore.search.margot.core import RoutingSearch
@@ -156,7 +156,7 @@ def test_depth_one_is_a_support_vector_machine(c: float):
 
 
 def test_four_partitions_is_proven_perfect():
-    data = four_partitions()
+    data = generate("4-partitions")
     problem = RoutingProblem(data.points, data.labels.astype(float), 2, 1.0, 1000.0)
     result = routing_search(problem)
     check_result(problem, result)
@@ -171,7 +171,7 @@ def test_four_partitions_is_proven_perfect():
 
 @pytest.mark.slow
 def test_six_partitions_is_proven():
-    data = six_partitions()
+    data = generate("6-partitions")
     problem = RoutingProblem(data.points, data.labels.astype(float), 3, 1.0, 1000.0)
     result = routing_search(problem, time_limit=120.0)
     check_result(problem, result)

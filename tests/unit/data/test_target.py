@@ -8,7 +8,7 @@ import pytest
 import octcore
 from octcore.data.reading import make_dataset, read_table
 from octcore.data.table import RawTable
-from octcore.data.target_choice import is_continuous, likely_target
+from octcore.data.target import is_continuous, likely_target
 from octcore.errors import DataError, SettingsError
 
 RNG = np.random.default_rng(7)

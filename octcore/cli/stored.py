@@ -1,0 +1,246 @@
+"""`octcore predict`, `verify` and `runs`: stored models and runs, read back without a solver."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from octcore.cli.options import add_json, add_reading_options, read_options
+from octcore.cli.output import json_line, write_result, write_text
+from octcore.data.dataset import Dataset
+from octcore.data.export import frame_to_csv
+from octcore.data.packing import unpack
+from octcore.data.reading import read_csv, read_table
+from octcore.encoding.base import Encoding
+from octcore.errors import ModelFileError, OctError, SettingsError, StoreError
+from octcore.models.file import FORMAT as MODEL_FORMAT
+from octcore.models.file import load_model
+from octcore.models.scoring import score
+from octcore.serial import jsonable, read_json
+from octcore.solving.recover import read_back
+from octcore.solving.report import run_report
+from octcore.solving.run import Run
+from octcore.solving.verified import verified, verified_record
+from octcore.store.database import default_path
+from octcore.store.records import RunInfo
+from octcore.store.runs import RunStore
+
+SHORT_ID = 8
+EXITS = {True: 0, False: 1, None: 3}
+"""Of `octcore verify`: confirmed, refuted, no verdict."""
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands, and the four actions on the history."""
+    parser = commands.add("predict", run_predict)
+    parser.add_argument("model", metavar="MODEL.json")
+    parser.add_argument("data", metavar="DATA.csv")
+    parser.add_argument("--output", metavar="FILE.csv", default="-")
+    parser = commands.add(
+        "verify",
+        run_verify,
+        epilog="Exit 0: confirmed, 1: refuted, 2: wrong input, 3: not verified (too large, or no "
+        "independent check exists).",
+    )
+    parser.add_argument(
+        "of",
+        metavar="RUN",
+        help="file of octcore solve --json or --model, of octcore runs export, or the id of a run "
+        "of the history",
+    )
+    parser.add_argument(
+        "--data", metavar="DATA.csv", help="the rows of the solve, where the file has none"
+    )
+    add_reading_options(parser)
+    parser.set_defaults(target=None)  # the run names it
+    parser.add_argument("--time-limit", metavar="S", type=float, default=60.0)
+    add_json(parser, "the verification")
+    parser.add_argument("--store", metavar="FILE", help="file of the history")
+    parser = commands.add("runs")
+    parser.add_argument(
+        "--store", metavar="FILE", help="file of the history; by default that of the app"
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, run, words in (
+        ("list", run_list, "one line per run, newest first"),
+        ("show", run_show, "tree, numbers and certificate of a run"),
+        ("export", run_export, "everything about a run as JSON"),
+        ("delete", run_delete, "delete runs and the rows that no other run uses"),
+    ):
+        action = actions.add_parser(name, help=words)
+        action.set_defaults(run=run)
+        if name == "list":
+            add_json(action, "the list")
+        elif name == "delete":
+            action.add_argument("ids", metavar="ID", nargs="+")
+        else:
+            action.add_argument("id", metavar="ID", help="its id, or the first characters of it")
+        if name == "export":
+            action.add_argument("--output", metavar="FILE.json", default="-")
+            help_rows = "with the rows it was trained on"
+            action.add_argument("--rows", action="store_true", help=help_rows)
+
+
+def run_predict(arguments: argparse.Namespace) -> int:
+    """Write the rows as they came, with one more column, ``prediction``."""
+    model = load_model(arguments.model)
+    scored = score(model, read_table(arguments.data).frame())
+    for finding in scored.unseen:
+        print(f"octcore: {finding.message}", file=sys.stderr)
+    write_text(arguments.output, frame_to_csv(scored.table(("prediction",))))
+    return 0
+
+
+def run_verify(arguments: argparse.Namespace) -> int:
+    """Verify one run and say what came out; a run of the history keeps it."""
+    if not arguments.time_limit > 0:
+        raise SettingsError("BAD_LIMIT", "--time-limit needs a positive number.", "time_limit")
+    if Path(arguments.of).is_file() or arguments.of.endswith(".json"):
+        run = verified_record(*_run_of_file(arguments), arguments.time_limit)
+    else:
+        with history(arguments) as store:
+            run_id = find_run(store, arguments.of).id
+            run = verified(store.load(run_id), arguments.time_limit)
+            store.replace_result(run_id, run)
+    found = run.certificate.verification
+    assert found is not None
+    told = sys.stderr if found.verified is False else sys.stdout
+    write_result(arguments.json, found.to_dict, found.statement, told)
+    return EXITS[found.verified]
+
+
+def _run_of_file(arguments: argparse.Namespace) -> tuple[Run, Mapping[str, Any]]:
+    """Read a run, or the claim of a model, joined with its rows, and what it was read from."""
+    record = read_json(arguments.of)
+    if not isinstance(record, Mapping):
+        raise ModelFileError("NOT_A_RUN", f"{arguments.of} is no run and no model of octcore.")
+    packed = record.get("rows") if record.get("format") == "octcore-run-export" else None
+    try:
+        if record.get("format") == "octcore-run-export":
+            record = record["run"] or {}
+        elif record.get("format") == MODEL_FORMAT:
+            record = _claim_of_model(record)
+        rows = _rows(arguments, record) if packed is None else unpack(base64.b64decode(packed))
+        return read_back(record, rows, ()), record
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, OctError):
+            raise
+        raise ModelFileError(
+            "BROKEN_RUN", f"{arguments.of} cannot be read as a run: {error}."
+        ) from error
+
+
+def _claim_of_model(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Write what a model file claims in the form of a run."""
+    summary = record["summary"]
+    kept = ("settings", "tree", "encoding", "classes")
+    return {
+        **summary,
+        **{name: record[name] for name in kept},
+        "format": "octcore-run",
+        "version": 1,
+        "timings": {},
+        "model_size": {},
+    }
+
+
+def _rows(arguments: argparse.Namespace, record: Mapping[str, Any]) -> Dataset:
+    """Read the rows of a run from the file that is named, its columns meant as in the solve."""
+    of_run = record["settings"]["data"]
+    if not arguments.data:
+        raise SettingsError(
+            "NO_ROWS",
+            f"{arguments.of} holds no rows; name the file they came from "
+            f"({of_run['name']}) with --data.",
+            "data",
+        )
+    options = read_options(arguments)
+    kinds = Encoding.from_dict(record["encoding"]).kinds
+    options |= {"target": of_run["target"], "kinds": {**kinds, **(options["kinds"] or {})} or None}
+    data = read_csv(arguments.data, **options)
+    if of_run.get("sha256") and data.source.sha256 != of_run["sha256"]:
+        raise SettingsError(
+            "OTHER_ROWS",
+            f"{arguments.data} is not the file of this run ({of_run['name']}): other content.",
+            "data",
+        )
+    same_columns = list(data.feature_names) == record["encoding"]["raw_features"]
+    if not same_columns or list(data.classes) != list(record["classes"]):
+        raise SettingsError(
+            "OTHER_ROWS",
+            f"{arguments.data} is read as other columns or classes than those of this run; give "
+            "the options of the solve, such as --drop or --target-bins.",
+            "data",
+        )
+    return data
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    """Print the history."""
+    with history(arguments) as store:
+        infos = store.list()
+    lines = "\n".join(_line(info) for info in infos) or "There are no runs yet."
+    write_result(arguments.json, lambda: jsonable([vars(info) for info in infos]), lines)
+    return 0
+
+
+def run_show(arguments: argparse.Namespace) -> int:
+    """Print one run as `octcore solve` would."""
+    with history(arguments) as store:
+        info = find_run(store, arguments.id)
+        run = store.load(info.id)
+    print(f"{_line(info)}\n\n{run_report(run)}")
+    return 0
+
+
+def run_export(arguments: argparse.Namespace) -> int:
+    """Write one run with its events."""
+    with history(arguments) as store:
+        record = store.export(find_run(store, arguments.id).id, rows=arguments.rows)
+    write_text(arguments.output, json_line(record))
+    return 0
+
+
+def run_delete(arguments: argparse.Namespace) -> int:
+    """Delete runs; all of them are looked up before the first one goes."""
+    with history(arguments) as store:
+        found = [find_run(store, text) for text in arguments.ids]
+        for info in found:
+            store.delete(info.id)
+            print(f"deleted {info.id[:SHORT_ID]}  {info.name}")
+    return 0
+
+
+@contextlib.contextmanager
+def history(arguments: argparse.Namespace) -> Iterator[RunStore]:
+    """Open the history; one that does not exist is not made by looking at it."""
+    path = Path(arguments.store) if arguments.store else default_path()
+    if not path.exists():
+        raise StoreError("NO_HISTORY", f"There is no history of runs in {path}.")
+    store = RunStore(path)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def find_run(store: RunStore, text: str) -> RunInfo:
+    """Find the one run whose id begins with a text."""
+    found = [info for info in store.list() if info.id.startswith(text)]
+    if len(found) != 1:
+        many = f"{len(found)} runs begin" if found else "No run begins"
+        raise StoreError("NO_SUCH_RUN", f"{many} with {text[:40]!r}; see octcore runs list.")
+    return found[0]
+
+
+def _line(info: RunInfo) -> str:
+    when = datetime.fromtimestamp(info.created).strftime("%Y-%m-%d %H:%M")
+    accuracy = info.summary.get("accuracy")
+    shown = "-" if accuracy is None else f"{accuracy:.2%}"
+    return f"{info.id[:SHORT_ID]}  {when}  {info.state.value:<11}  {shown:>7}  {info.name}"
