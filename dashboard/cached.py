@@ -76,12 +76,8 @@ def training_part(data: Dataset, settings: Mapping[str, Any]) -> tuple[Dataset, 
 def once_per_run(run_id: str, what: str, make: Callable[[], T]) -> T:
     """Return what `make` computes, once for every run: a finished run never changes.
 
-    Parameters
-    ----------
-    what : str
-        Names the value and everything it depends on besides the run.
-    make : callable
-        Computes the value, which callers must not change.
+    `what`: names the value and everything it depends on besides the run.
+    `make`: computes the value, which callers must not change.
     """
     return _once(run_id, what, make)
 
@@ -112,9 +108,6 @@ def _greedy(run_id: str, encoding: str, _run: SolvedRun) -> SolvedRun | str:
 def greedy_baseline(run_id: str, run: SolvedRun, encoding: str | None = None) -> SolvedRun | str:
     """CART on the training rows of a run, of its depth and leaf penalty.
 
-    Parameters
-    ----------
-    encoding : str or None
-        Features that CART may split on; None for those of the run.
+    `encoding`: features that CART may split on; None for those of the run.
     """
     return _greedy(run_id, encoding or run.asked.encoding, run)

@@ -27,12 +27,8 @@ def comparison_html(
 ) -> str:
     """Write the report of a comparison.
 
-    Parameters
-    ----------
-    repeats : sequence of sequence of Run
-        Runs on further splits of the rows, one sequence for every run; may be empty.
-    share : float
-        Share of the rows that these splits hold out.
+    `repeats`: runs on further splits of the rows, one sequence for every run; may be empty.
+    `share`: share of the rows that these splits hold out.
     """
     name = "Comparison: " + ", ".join(labels)
     sections = [

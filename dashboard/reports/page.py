@@ -54,12 +54,8 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 def page(name: str, sections: Iterable[str], script: str = "") -> str:
     """Put sections of HTML into one file that needs no network.
 
-    Parameters
-    ----------
-    sections : iterable of str
-        Escaped HTML; empty ones are left out.
-    script : str
-        The only script that may run; none by default.
+    `sections`: escaped HTML; empty ones are left out.
+    `script`: the only script that may run; none by default.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     policy = POLICY + (f"; script-src 'sha256-{digest}'" if script else "")

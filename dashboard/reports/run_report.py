@@ -31,10 +31,7 @@ from octcore.solving.run import Run, SolvedRun
 def report_html(run: Run, name: str, greedy: SolvedRun | None = None) -> str:
     """Write the report of a run.
 
-    Parameters
-    ----------
-    greedy : Run or None
-        CART on the same training rows, to stand beside it.
+    `greedy`: CART on the same training rows, to stand beside it.
     """
     found = summary(run, greedy)
     questions = "" if found is None else questionnaire_html(run.needed, found)

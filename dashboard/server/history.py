@@ -16,22 +16,17 @@ from octcore.store.records import run_summary
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the history.
-
-    Parameters
-    ----------
-    created : float
-        Seconds since 1970.
-    settings, summary : mapping
-        Keywords of the solve; numbers of the result as far as there are any.
-    """
+    """One line of the history."""
 
     id: str
     name: str
     state: str
     created: float
+    """Seconds since 1970."""
     settings: Mapping[str, Any]
     summary: Mapping[str, Any]
+    """`settings`, `summary`: keywords of the solve; numbers of the result as far as there are
+    any."""
     error: str = ""
     owner: str = ""
 

@@ -19,48 +19,36 @@ FINAL = frozenset({"done", "stopped", "failed", "interrupted"})
 
 @dataclass(frozen=True, eq=False)
 class JobView:
-    """A job at one moment, whether it waits, runs, has ended or comes from the history.
-
-    Parameters
-    ----------
-    id : str
-        Full UUID; knowing it is the right to see the job.
-    settings : mapping
-        Keywords of `octcore.solve`, or of the task.
-    state : str
-        ``"queued"``, ``"running"``, ``"stopping"``, ``"done"``, ``"stopped"``, ``"failed"`` or
-        ``"interrupted"`` when the program died during the solve.
-    position : int
-        Place in the queue from 1; 0 when it does not wait.
-    elapsed : float
-        Seconds since it started, up to the end.
-    data : Dataset or None
-        All rows, the held-out ones included; None for runs from the history.
-    started, finished : float or None
-        Seconds since 1970; None while it waits or goes on, and for runs from the history.
-    task : str
-        Key of a task of `octcore.selection.tasks`; empty for a solve.
-    parts : tuple of mapping
-        What a task has told so far; stays when it is stopped.
-    """
+    """A job at one moment, whether it waits, runs, has ended or comes from the history."""
 
     id: str
+    """Full UUID; knowing it is the right to see the job."""
     title: str
     settings: Mapping[str, Any]
+    """Keywords of `octcore.solve`, or of the task."""
     state: str
+    """``"queued"``, ``"running"``, ``"stopping"``, ``"done"``, ``"stopped"``, ``"failed"`` or
+    ``"interrupted"`` when the program died during the solve."""
     phase: str = ""
     position: int = 0
+    """Place in the queue from 1; 0 when it does not wait."""
     elapsed: float = 0.0
+    """Seconds since it started, up to the end."""
     trace: Trace = field(default_factory=Trace)
     data: Dataset | None = None
+    """All rows, the held-out ones included; None for runs from the history."""
     run: Run | None = None
     error: OctError | None = None
     started: float | None = None
     finished: float | None = None
+    """`started`, `finished`: seconds since 1970; None while it waits or goes on, and for runs from
+    the history."""
     submitted: float = 0.0
     session: str = ""
     task: str = ""
+    """Key of a task of `octcore.selection.tasks`; empty for a solve."""
     parts: tuple[Mapping[str, Any], ...] = ()
+    """What a task has told so far; stays when it is stopped."""
     result: Mapping[str, Any] | None = None
 
     @property

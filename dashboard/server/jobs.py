@@ -60,10 +60,7 @@ def warm_up() -> None:
 def submit(owner: str, data: Dataset, settings: Mapping[str, Any], title: str = "") -> str:
     """Queue a solve; returns its id.
 
-    Parameters
-    ----------
-    title : str
-        Name in the history; by default made of settings and data.
+    `title`: name in the history; by default made of settings and data.
 
     Raises
     ------

@@ -129,15 +129,10 @@ class Entry:
 class Supervisor:
     """Queue, start, stop and watch solves; every method may be called from any thread.
 
-    Parameters
-    ----------
-    cores : int or None
-        Solves at once; by default the cores of the machine.
-    store : Path, str or None
-        File of the history; by default the user's.
-    pool : WorkerPool or None
-        Where workers come from; by default one that keeps two workers warm, so that the runs
-        of a race start alike.
+    `cores`: solves at once; by default the cores of the machine.
+    `store`: file of the history; by default the user's.
+    `pool`: where workers come from; by default one that keeps two workers warm, so that the runs of
+    a race start alike.
     """
 
     def __init__(
@@ -201,10 +196,7 @@ class Supervisor:
     ) -> str:
         """Queue a task of `octcore.selection.tasks`, which counts as one solve; returns its id.
 
-        Parameters
-        ----------
-        seconds : float
-            After so long it is ended.
+        `seconds`: after so long it is ended.
 
         Raises
         ------
@@ -447,12 +439,8 @@ def fair_order(
 
     The session with the fewest running jobs comes first, then the one served longest ago.
 
-    Parameters
-    ----------
-    waiting : sequence of Entry
-        In the order of submission.
-    served : mapping of str to int
-        Serial number of the last start by session.
+    `waiting`: in the order of submission.
+    `served`: serial number of the last start by session.
     """
     left, order = list(waiting), []
     count, last = Counter(running), Counter(served)

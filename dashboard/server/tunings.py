@@ -33,26 +33,19 @@ START_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What to try and how to judge it.
-
-    Parameters
-    ----------
-    protocol, choice : str
-        As in `octcore.tune`.
-    params : mapping
-        What the grid does not vary.
-    time_limit : float
-        Seconds of every training.
-    """
+    """What to try and how to judge it."""
 
     formulation: str
     grid: Mapping[str, tuple[Any, ...]]
     protocol: str = "k-fold"
     choice: str = "accuracy"
+    """`protocol`, `choice`: as in `octcore.tune`."""
     depth: int = 2
     encoding: str = "auto"
     params: Mapping[str, Any] = field(default_factory=dict)
+    """What the grid does not vary."""
     time_limit: float = 10.0
+    """Seconds of every training."""
     seed: int = 0
 
     @property
@@ -205,18 +198,12 @@ def values_of(axis: Parameter, texts: Sequence[str]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """A model selection at one moment.
-
-    Parameters
-    ----------
-    job : JobView
-        The task; its settings are keywords of `octcore.tune`.
-    result : TuneResult
-        All trainings so far; `chosen` is empty until it is done.
-    """
+    """A model selection at one moment."""
 
     job: JobView
+    """The task; its settings are keywords of `octcore.tune`."""
     result: TuneResult
+    """All trainings so far; `chosen` is empty until it is done."""
 
     @property
     def total(self) -> int:

@@ -31,21 +31,14 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Truth:
-    """The lines that made the labels, and the points whose label was turned over.
-
-    Parameters
-    ----------
-    segments : tuple of segments
-        Lines, each inside its own region.
-    regions : tuple of (polygon, int)
-        Regions with their class index.
-    flipped : tuple of (float, float)
-        Points with noise on their label.
-    """
+    """The lines that made the labels, and the points whose label was turned over."""
 
     segments: tuple[Segment, ...] = ()
+    """Lines, each inside its own region."""
     regions: tuple[tuple[Polygon, int], ...] = ()
+    """Regions with their class index."""
     flipped: tuple[tuple[float, float], ...] = ()
+    """Points with noise on their label."""
 
     @property
     def is_known(self) -> bool:
@@ -56,10 +49,7 @@ class Truth:
 def truth_data(made: SyntheticSet | None, labels_too: bool = True) -> Truth:
     """Collect what is known about a generated set; nothing for points of one's own.
 
-    Parameters
-    ----------
-    labels_too : bool
-        Whether its points are those that are shown; else only its lines are the truth.
+    `labels_too`: whether its points are those that are shown; else only its lines are the truth.
     """
     if made is None:
         return Truth()
@@ -103,18 +93,11 @@ def board_data(
 ) -> dict[str, Any]:
     """Make the plain data that the drawing board in the browser shows.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, 2)
-        In [0, 1].
-    truth : Truth
-        Overlay; empty to hide it.
-    origin : str
-        Changes when the points come from somewhere else than the board itself.
-    serial : int
-        Number of the last change that the board reported; older echoes are ignored there.
-    tree : PlaneRecord or None
-        Plane of a tree to lay under the points.
+    `points`: in [0, 1].
+    `truth`: overlay; empty to hide it.
+    `origin`: changes when the points come from somewhere else than the board itself.
+    `serial`: number of the last change that the board reported; older echoes are ignored there.
+    `tree`: plane of a tree to lay under the points.
     """
     thousandths = np.rint(points * GRID).astype(int)
     return {

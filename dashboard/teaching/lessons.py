@@ -85,23 +85,16 @@ IGNORED = frozenset({"run", "present"})
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a lesson consists of.
-
-    Parameters
-    ----------
-    key : str
-        Generator, or ``"drawn"`` for points of one's own.
-    points : tuple of (int, int, int) or None
-        Points drawn or moved by hand: x and y in thousandths, class index; None as generated.
-    formulations : tuple of str
-        What grows a tree, in teaching order.
-    """
+    """What a lesson consists of."""
 
     key: str = FIRST_SET
+    """Generator, or ``"drawn"`` for points of one's own."""
     recipe: Mapping[str, float] = field(default_factory=dict)
     points: Points | None = None
+    """Points drawn or moved by hand: x and y in thousandths, class index; None as generated."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     formulations: tuple[str, ...] = FIRST_FORMULATIONS
+    """What grows a tree, in teaching order."""
 
     @property
     def depth(self) -> int:
@@ -142,11 +135,8 @@ def default_lesson(key: str = FIRST_SET) -> Lesson:
 def lesson_from(given: Mapping[str, Any]) -> Lesson:
     """Check a lesson given by name, from a link, a file or a form.
 
-    Parameters
-    ----------
-    given : mapping
-        Flat: ``set``, settings of its generator, ``points``, ``show``, depth and prices.  What is
-        left out takes its default.
+    `given`: flat: ``set``, settings of its generator, ``points``, ``show``, depth and prices.  What
+    is left out takes its default.
 
     Raises
     ------

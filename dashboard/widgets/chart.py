@@ -18,10 +18,7 @@ def show(
 ) -> None:
     """Place a figure.
 
-    Parameters
-    ----------
-    on_select : callable or None
-        Called before the rerun that a click on a point causes.
+    `on_select`: called before the rerun that a click on a point causes.
     """
     options: dict[str, Any] = {"key": key, "config": CONFIG, "alt": alt, "theme": None}
     if on_select is not None:
@@ -32,10 +29,7 @@ def show(
 def live(figure: go.Figure, alt: str, width: int) -> None:
     """Place a figure that changes every second, as a picture: it is redrawn without a flicker.
 
-    Parameters
-    ----------
-    width : int
-        About the pixels that it gets.
+    `width`: about the pixels that it gets.
     """
     st.image(figure_svg(figure, alt, width), width="stretch", alt=alt)
 

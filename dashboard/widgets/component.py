@@ -28,10 +28,7 @@ def script_of(name: str) -> str:
 def make_component(name: str, html: str, trigger: str) -> Show:
     """Make a component; call it once, when the module of the component is imported.
 
-    Parameters
-    ----------
-    trigger : str
-        Name under which the script reports what the reader did.
+    `trigger`: name under which the script reports what the reader did.
     """
     mount = component(
         f"octcore_{name}",

@@ -48,10 +48,7 @@ def constraint_inputs(
 ) -> dict[str, Any]:
     """Draw inputs of some constraints; returns their values, None where nothing is asked for.
 
-    Parameters
-    ----------
-    per_line : int
-        Whole numbers that stand side by side.
+    `per_line`: whole numbers that stand side by side.
     """
     declared = tuple(declared)
     asked: dict[str, Any] = {}

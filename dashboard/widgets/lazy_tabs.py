@@ -12,10 +12,7 @@ def lazy_tabs(
 ) -> None:
     """Draw tabs; switching computes the newly opened one and nothing else of the page.
 
-    Parameters
-    ----------
-    first : str or None
-        Label of the tab that is open at first.
+    `first`: label of the tab that is open at first.
     """
     st.fragment(_draw)(contents, key, first)
 

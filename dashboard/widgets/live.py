@@ -49,17 +49,11 @@ def ask(
 ) -> str | None:
     """The task that answers a question; started once for all who ask it.
 
-    Parameters
-    ----------
-    what : str
-        Key of a task of `octcore.selection.tasks`; it is ended after so many `seconds`.
-    about : str
-        The run, or a hash of the rows, that the question is about.
-    settings : mapping
-        Keywords of the task.
-    pressed : bool or None
-        Whether the button of the question was pressed just now; without one the task starts by
-        itself, and after a failure the page says why and offers to try again.
+    `what`: key of a task of `octcore.selection.tasks`; it is ended after so many `seconds`.
+    `about`: the run, or a hash of the rows, that the question is about.
+    `settings`: keywords of the task.
+    `pressed`: whether the button of the question was pressed just now; without one the task starts
+    by itself, and after a failure the page says why and offers to try again.
     """
     key = (f"{what}:{json.dumps(dict(settings), sort_keys=True, default=str)}", about)
     if pressed is None and (message := jobs.failure(key)):
@@ -80,16 +74,10 @@ def task(
 ) -> None:
     """Draw a task: what it does with a Stop, why it has no result, and what it has told so far.
 
-    Parameters
-    ----------
-    key : str
-        From `ask`.
-    draw : callable
-        Draws the task once it has a result, or parts of one.
-    doing : str
-        What it does, in words; a task that says it in its own way has none.
-    at_once : float
-        Seconds that the page waits for the answer.
+    `key`: from `ask`.
+    `draw`: draws the task once it has a result, or parts of one.
+    `doing`: what it does, in words; a task that says it in its own way has none.
+    `at_once`: seconds that the page waits for the answer.
     """
 
     def part() -> None:

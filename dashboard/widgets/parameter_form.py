@@ -25,10 +25,7 @@ SPEED_UPS = frozenset(
 def parameter_form(declared: Iterable[Parameter], owner: str, source: str = "") -> dict[str, Any]:
     """Draw one input for every declared setting; returns the values that differ from defaults.
 
-    Parameters
-    ----------
-    owner : str
-        Key of the formulation, so that every one keeps its own values.
+    `owner`: key of the formulation, so that every one keeps its own values.
     """
     declared = tuple(declared)
     quick = [p for p in declared if p.name in SPEED_UPS]

@@ -180,12 +180,8 @@ def small_tree(
 ) -> None:
     """Draw the tree; a click selects the node for the Explore page as well.
 
-    Parameters
-    ----------
-    path : tuple of int
-        Nodes on the way of a row, to be marked; empty marks the way to the selected node.
-    others : sequence of TreeView
-        All trees of the line it stands in; they get equal boxes and one scale.
+    `path`: nodes on the way of a row, to be marked; empty marks the way to the selected node.
+    `others`: all trees of the line it stands in; they get equal boxes and one scale.
     """
     view, selected = known_view(run_id, run), session.selected_node(run_id)
     data = component_data(view, session.palette(), selected, run_id) | {"path": list(path)}

@@ -138,10 +138,7 @@ def params_popover(
 ) -> dict[str, Any]:
     """Draw the hyperparameters behind a button, with given values filled in.
 
-    Parameters
-    ----------
-    without : collection of str
-        Names that are not asked for.
+    `without`: names that are not asked for.
     """
     declared = [
         replace(parameter, default=given.get(parameter.name, parameter.default))

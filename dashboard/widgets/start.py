@@ -26,10 +26,7 @@ QUICK_CLASSES = 10
 def first_settings(data: Dataset) -> dict[str, Any]:
     """What the first button solves: proven at once, read at a glance, judged on held-out rows.
 
-    Parameters
-    ----------
-    data : Dataset
-        The rows; large ones, and those of many classes, start with a smaller tree.
+    `data`: the rows; large ones, and those of many classes, start with a smaller tree.
     """
     cells = data.n_samples * data.n_features * max(1.0, data.n_classes / QUICK_CLASSES)
     is_small = cells <= QUICK_CELLS
@@ -82,14 +79,9 @@ def start_button(
 ) -> None:
     """Draw a button that starts a solve and opens the Solve page.
 
-    Parameters
-    ----------
-    given : mapping or None
-        Keywords of `octcore.solve`; by default `first_settings`.
-    is_first : bool
-        Whether it is what most people want.
-    is_ready : bool
-        Whether the page knows what is predicted.
+    `given`: keywords of `octcore.solve`; by default `first_settings`.
+    `is_first`: whether it is what most people want.
+    `is_ready`: whether the page knows what is predicted.
     """
     data = session.dataset()
     is_ready = is_ready and data.y is not None

@@ -32,9 +32,6 @@ _show = make_component("tree_component", HTML, "node")
 def show_tree(data: dict[str, Any], key: str, on_node: Callable[[int], None]) -> None:
     """Draw the tree; `on_node` receives the number of a node that was clicked.
 
-    Parameters
-    ----------
-    on_node : callable
-        Called before the rerun that a click causes.
+    `on_node`: called before the rerun that a click causes.
     """
     _show(data, key, lambda node: on_node(int(node)))

@@ -17,10 +17,7 @@ LIMIT = 1800.0
 def draw(run_id: str, run: Run, with_words: bool = True) -> None:
     """Say whether and how the claim of a run was verified; offer it where that is possible.
 
-    Parameters
-    ----------
-    with_words : bool
-        Whether to say it in words; not where the statements of the run are listed anyway.
+    `with_words`: whether to say it in words; not where the statements of the run are listed anyway.
     """
     found, verified = run.certificate.verification, run.certificate.verified
     if verified is False and found is not None:

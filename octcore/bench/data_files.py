@@ -83,18 +83,11 @@ def table(
 ) -> Callable[[], Dataset]:
     """Loader of a raw table; rows with ``?`` (missing) are dropped from numeric tables.
 
-    Parameters
-    ----------
-    target : int
-        Position of the class, from 0, negative from the end.
-    header : bool
-        Whether the first line names the columns.
-    categorical : bool
-        Whether all features are nominal; then ``?`` is a value like others.
-    separator : str
-        Regular expression between cells.
-    two_classes : bool
-        Whether all classes but 0 become 1.
+    `target`: position of the class, from 0, negative from the end.
+    `header`: whether the first line names the columns.
+    `categorical`: whether all features are nominal; then ``?`` is a value like others.
+    `separator`: regular expression between cells.
+    `two_classes`: whether all classes but 0 become 1.
     """
     return partial(_table, path, name, target, header, drop, categorical, separator, two_classes)
 

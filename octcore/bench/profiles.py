@@ -61,10 +61,7 @@ def instances_against_gap(lines: Iterable[Cells], by: str = "formulation") -> tu
 def common_lines(lines: Sequence[Cells], by: str = "formulation") -> list[Cells]:
     """Lines of the instances that every curve was run on, each once; empty if there are none.
 
-    Parameters
-    ----------
-    by : str
-        One of `GROUPS`: what the curves tell apart.
+    `by`: one of `GROUPS`: what the curves tell apart.
     """
     groups: dict[str, dict[tuple[str, ...], Cells]] = {}
     for cells in lines:
@@ -94,10 +91,7 @@ def read_bench(path: str | Path) -> list[dict[str, str]]:
 def parse_bench(content: bytes, name: str = "The file") -> list[dict[str, str]]:
     """Read the content of an output of ``octcore bench``.
 
-    Parameters
-    ----------
-    content : bytes
-        CSV in UTF-8; lines cut off by an interruption are left out.
+    `content`: CSV in UTF-8; lines cut off by an interruption are left out.
 
     Raises
     ------

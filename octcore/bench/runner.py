@@ -47,20 +47,13 @@ def run_suite(
 ) -> list[Line]:
     """Solve what the output file does not hold yet.
 
-    Parameters
-    ----------
-    limit : float
-        Seconds of every solve; in a child process a hard deadline a little later holds too.
-    output : Path or None
-        CSV file; lines are appended and flushed one by one.
-    on_line : callable or None
-        ``(line, done, total)`` after every solve, for progress.
-    solver : callable or None
-        `in_child` (the default) or `in_this_process`.
-    backend : str or None
-        A backend of joblib, such as ``"dask"`` for the cluster of the client made last: solves many
-        at once, each in a worker's own process, and lines come as they are done.  Data files and
-        programs must be where the workers are.
+    `limit`: seconds of every solve; in a child process a hard deadline a little later holds too.
+    `output`: CSV file; lines are appended and flushed one by one.
+    `on_line`: ``(line, done, total)`` after every solve, for progress.
+    `solver`: `in_child` (the default) or `in_this_process`.
+    `backend`: a backend of joblib, such as ``"dask"`` for the cluster of the client made last:
+    solves many at once, each in a worker's own process, and lines come as they are done.  Data
+    files and programs must be where the workers are.
 
     Returns
     -------
@@ -202,10 +195,7 @@ def in_child(on_phase: Callable[[Instance, Snapshot], None] | None = None) -> So
 
     No other process is started meanwhile, so that the solve has the machine for itself.
 
-    Parameters
-    ----------
-    on_phase : callable or None
-        ``(instance, snapshot)`` a few times a second during a solve.
+    `on_phase`: ``(instance, snapshot)`` a few times a second during a solve.
     """
 
     def run(instance: Instance, data: Dataset, limit: float) -> Run:

@@ -78,10 +78,7 @@ def of_datasets(instances: Sequence[Instance], names: Sequence[str]) -> list[Ins
 def pick(instances: Sequence[Instance], cases: int | None) -> list[Instance]:
     """Keep the instances of some cases, spread evenly over all of them.
 
-    Parameters
-    ----------
-    cases : int or None
-        Number of cases (data set, encoding, depth and penalty, or split); None for all.
+    `cases`: number of cases (data set, encoding, depth and penalty, or split); None for all.
     """
     known = list(dict.fromkeys(instance.case for instance in instances))
     if cases is None or cases >= len(known):

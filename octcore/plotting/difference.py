@@ -110,12 +110,9 @@ class Price:
 def price_data(before: Run, after: Run, same_objective: bool = True) -> Price | None:
     """Compare two runs; None when one has no tree.
 
-    Parameters
-    ----------
-    before, after : Run
-        Without and with the condition.
-    same_objective : bool
-        Whether their objectives can be subtracted; class weights make them another scale.
+    `before`, `after`: without and with the condition.
+    `same_objective`: whether their objectives can be subtracted; class weights make them another
+    scale.
     """
     if before.tree is None or after.tree is None:
         return None

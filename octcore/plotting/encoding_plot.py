@@ -49,12 +49,8 @@ def thresholds_of(encoding: Encoding, column: str) -> tuple[float, ...]:
 def encoding_plot_data(data: Dataset, encoding: Encoding | None, column: str) -> EncodingPlot:
     """Bin a raw column by class and collect its thresholds.
 
-    Parameters
-    ----------
-    data : Dataset
-        Rows; a target is not needed.
-    encoding : Encoding or None
-        Fitted on these rows; None shows the column alone.
+    `data`: rows; a target is not needed.
+    `encoding`: fitted on these rows; None shows the column alone.
     """
     values = data.frame[column].to_numpy()
     y = np.zeros(len(values), dtype=np.int64) if data.y is None else data.y

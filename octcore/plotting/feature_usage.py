@@ -39,12 +39,8 @@ def usage_data(
 ) -> FeatureUsage:
     """Collect the usage of raw features from a tree.
 
-    Parameters
-    ----------
-    encoding : Encoding
-        Knows the raw column of every encoded one.
-    words : mapping or None
-        Wording of every node's split, for hovering.
+    `encoding`: knows the raw column of every encoded one.
+    `words`: wording of every node's split, for hovering.
     """
     usage = metrics.feature_usage(tree, encoding.groups)
     nodes = tuple(usage)
@@ -67,10 +63,7 @@ def usage_data(
 def usage_figure(record: FeatureUsage, palette: Palette, selected: int | None = None) -> go.Figure:
     """Draw features against nodes; the selected node is framed.
 
-    Parameters
-    ----------
-    record : FeatureUsage
-        What to draw; must have a branch node.
+    `record`: what to draw; must have a branch node.
     """
     labels = [f"node {node}" for node in record.nodes]
     rows = text.unique_labels(record.features)

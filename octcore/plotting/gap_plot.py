@@ -88,14 +88,10 @@ def convergence_data(
 ) -> Convergence:
     """Reduce a trace to what the chart shows.
 
-    Parameters
-    ----------
-    trace : Trace
-        Events so far; the run need not have ended.
-    label, objective : str
-        Name of the run and title of the axis.
-    closed : bool
-        Whether the run proved optimality; its last gap is then 0 (rounding of counts included).
+    `trace`: events so far; the run need not have ended.
+    `label`, `objective`: name of the run and title of the axis.
+    `closed`: whether the run proved optimality; its last gap is then 0 (rounding of counts
+    included).
     """
     rows: list[tuple[float, float | None, float | None, float | None]] = []
     for event in trace:
@@ -143,12 +139,8 @@ def convergence_figure(
 ) -> go.Figure:
     """Draw gap (log) or incumbent and bound (absolute) over the time of the solve.
 
-    Parameters
-    ----------
-    absolute : bool
-        Incumbent and bound on a linear axis instead of the relative gap on a log axis.
-    at : float or None
-        Time of a cursor line, for replay.
+    `absolute`: incumbent and bound on a linear axis instead of the relative gap on a log axis.
+    `at`: time of a cursor line, for replay.
     """
     figure = go.Figure(layout=base_layout(palette, height))
     _shade_phases(figure, record, palette)
@@ -180,10 +172,7 @@ def gap_axis(figure: go.Figure, gaps: Sequence[float]) -> None:
 def gap_ticks(low: float, high: float) -> list[float]:
     """Ticks of one digit around a range of gaps: decades, or 1-2-5 where these are too few.
 
-    Parameters
-    ----------
-    low, high : float
-        Positive ends of the range.
+    `low`, `high`: positive ends of the range.
     """
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     steps = (1,) if last - first > 2 else (1, 2, 5)

@@ -16,12 +16,8 @@ def base_layout(
 ) -> go.Layout:
     """Make the common layout: transparent ground, readable axes, legend above.
 
-    Parameters
-    ----------
-    height : int
-        In pixels; Streamlit stretches the width.
-    has_legend : bool
-        Whether room for a legend is left at the top.
+    `height`: in pixels; Streamlit stretches the width.
+    `has_legend`: whether room for a legend is left at the top.
     """
     axis = {
         "gridcolor": palette.grid,

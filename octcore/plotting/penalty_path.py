@@ -69,10 +69,7 @@ def penalty_path_figure(
 ) -> go.Figure:
     """Draw accuracy against leaves; a point's custom data are its label and leaves.
 
-    Parameters
-    ----------
-    selected : (str, int) or None
-        Path and number of leaves to mark.
+    `selected`: path and number of leaves to mark.
     """
     figure = go.Figure(layout=base_layout(palette, height=400))
     for k, (label, points) in enumerate(record.items()):

@@ -123,16 +123,10 @@ def plane_data(
 ) -> PlaneRecord:
     """Compute regions, lines and dots.
 
-    Parameters
-    ----------
-    x, y : str
-        Raw columns, two of `plane_columns`.
-    held : mapping or None
-        Values of other columns; typical ones where not given.
-    formulation : str
-        Key of the formulation that made the tree; says what its margins are.
-    places : Places or None
-        Both axes; just around the rows where not given.
+    `x`, `y`: raw columns, two of `plane_columns`.
+    `held`: values of other columns; typical ones where not given.
+    `formulation`: key of the formulation that made the tree; says what its margins are.
+    `places`: both axes; just around the rows where not given.
     """
     used = {encoding.columns[j].raw for j in tree.used_features} - {x, y}
     others = typical_values(data, sorted(used)) | dict(held or {})
@@ -234,16 +228,11 @@ def plane_figure(
 ) -> go.Figure:
     """Draw the plane.
 
-    Parameters
-    ----------
-    selected : int
-        Selected node; rows that do not visit it are faded.  0 selects none.
-    all_margins : bool
-        Margins of all nodes instead of those above the leaves and of the selected node only.
-    marked : (float, float) or None
-        Place of a row to point out.
-    equal_units : bool or None
-        Whether both axes have one scale; None where that shows hyperplanes as they are.
+    `selected`: selected node; rows that do not visit it are faded.  0 selects none.
+    `all_margins`: margins of all nodes instead of those above the leaves and of the selected node
+    only.
+    `marked`: place of a row to point out.
+    `equal_units`: whether both axes have one scale; None where that shows hyperplanes as they are.
     """
     figure = go.Figure(layout=base_layout(palette, height=460))
     for region in record.regions:

@@ -67,12 +67,8 @@ class Panels:
 def profile_data(content: bytes, by: str = "formulation") -> Panels:
     """Read a bench file.
 
-    Parameters
-    ----------
-    content : bytes
-        CSV as `octcore bench --output` writes it.
-    by : str
-        One of `COLUMNS`: what the curves tell apart; the other columns make the instances.
+    `content`: CSV as `octcore bench --output` writes it.
+    `by`: one of `COLUMNS`: what the curves tell apart; the other columns make the instances.
 
     Raises
     ------

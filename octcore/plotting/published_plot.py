@@ -41,10 +41,7 @@ class Pair:
 def published_data(lines: Iterable[Mapping[str, str]], measure: str) -> tuple[Pair, ...]:
     """Collect what both sides report.
 
-    Parameters
-    ----------
-    measure : str
-        One of `MEASURES`.
+    `measure`: one of `MEASURES`.
     """
     ours, theirs, _ = MEASURES[measure]
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
@@ -69,10 +66,7 @@ def published_figure(pairs: tuple[Pair, ...], measure: str, palette: Palette) ->
 
     Of more than `MOST_ROWS` data sets the paper's figure is drawn against ours, with the diagonal.
 
-    Parameters
-    ----------
-    measure : str
-        One of `MEASURES`; seconds get a logarithmic axis.
+    `measure`: one of `MEASURES`; seconds get a logarithmic axis.
     """
     rows = len(dict.fromkeys(pair.name for pair in pairs))
     by_model: dict[str, list[Pair]] = {}

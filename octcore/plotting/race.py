@@ -87,11 +87,8 @@ class Race:
 def race_data(entrants: Sequence[Entrant], scale: Scale = "gap") -> Race:
     """Reduce the traces of several solves to lines.
 
-    Parameters
-    ----------
-    scale : str
-        ``"gap"``: relative gap; ``"objective"``: incumbent and bound, of those with the objective
-        of the first; ``"accuracy"``: of the best tree so far, a unit that all share.
+    `scale`: ``"gap"``: relative gap; ``"objective"``: incumbent and bound, of those with the
+    objective of the first; ``"accuracy"``: of the best tree so far, a unit that all share.
     """
     series: list[Series] = []
     left_out = []

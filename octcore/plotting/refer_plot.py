@@ -16,10 +16,7 @@ def refer_figure(
 ) -> go.Figure:
     """Draw the points; a filled one is proven optimal.
 
-    Parameters
-    ----------
-    at : float or None
-        Price to mark.
+    `at`: price to mark.
     """
     figure = go.Figure(layout=base_layout(palette, height=300))
     lines = (

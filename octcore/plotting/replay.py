@@ -57,10 +57,7 @@ class Frame:
 def replay_data(trace: Trace, X: np.ndarray, y: np.ndarray) -> tuple[Frame, ...]:
     """Collect the incumbents of a trace, equal neighbours once.
 
-    Parameters
-    ----------
-    X, y : ndarray
-        Encoded training rows ``(n_samples, n_features)`` and class indices.
+    `X`, `y`: encoded training rows ``(n_samples, n_features)`` and class indices.
     """
     frames: list[Frame] = []
     for event in trace.incumbents:
@@ -165,10 +162,7 @@ def cut_pictures(
 def alike_rows(picture: CutPicture, data: Dataset) -> pd.DataFrame:
     """Rows of an equivalent-point cut as a table: class, split set, then what they share.
 
-    Parameters
-    ----------
-    picture : CutPicture
-        Speaks of rows that look the same.
+    `picture`: speaks of rows that look the same.
     """
     rows = list(picture.left)
     frame = data.frame.iloc[rows].reset_index(drop=True)
@@ -285,10 +279,7 @@ def place_of(node: int) -> tuple[float, float]:
 def cut_tree_figure(picture: CutPicture, depth: int, palette: Palette) -> go.Figure:
     """Draw one cut.
 
-    Parameters
-    ----------
-    picture : CutPicture
-        Speaks of nodes, arcs or a path.
+    `picture`: speaks of nodes, arcs or a path.
     """
     figure = go.Figure(layout=base_layout(palette, height=120 + 90 * depth, has_legend=False))
     on_path = {(m, 2 * m + side): name for m, side, name in picture.path}

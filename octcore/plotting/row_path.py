@@ -81,10 +81,7 @@ def row_path_data(
 ) -> RowPath:
     """Follow one row.
 
-    Parameters
-    ----------
-    tree, encoding : Tree, Encoding
-        The tree and the encoding of its columns.
+    `tree`, `encoding`: the tree and the encoding of its columns.
     """
     X = encoding.transform(frame)
     nodes = tree.decision_path(X[0])
@@ -124,10 +121,7 @@ def class_shares(
 ) -> dict[int, tuple[ClassShare, ...]]:
     """Rows by class at every node, in both parts.
 
-    Parameters
-    ----------
-    tree, encoding : Tree, Encoding
-        The tree and the encoding of its columns.
+    `tree`, `encoding`: the tree and the encoding of its columns.
     """
     inside, outside = node_counts(tree, encoding, train), node_counts(tree, encoding, test)
     return {

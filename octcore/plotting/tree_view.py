@@ -68,16 +68,10 @@ def tree_view_data(
 ) -> TreeView:
     """Collect words and row counts of every node.
 
-    Parameters
-    ----------
-    data : Dataset
-        Rows with a target, usually the training rows.
-    words : mapping of int to str
-        Question of every split in raw units.
-    badge : str
-        What is proven, in a phrase.
-    margins : mapping of int to float or None
-        Margin width of split nodes, where the formulation has margins.
+    `data`: rows with a target, usually the training rows.
+    `words`: question of every split in raw units.
+    `badge`: what is proven, in a phrase.
+    `margins`: margin width of split nodes, where the formulation has margins.
     """
     answers = tree.classes if tree.n_targets < tree.n_classes else data.classes
     classes = tuple(text.printable(label) for label in answers)
@@ -131,12 +125,8 @@ def beside(views: Sequence[TreeView]) -> dict[str, Any]:
 def component_data(view: TreeView, palette: Palette, selected: int, token: str) -> dict[str, Any]:
     """Make the plain data that the browser draws.
 
-    Parameters
-    ----------
-    selected : int
-        Selected node; 0 for none.
-    token : str
-        Changes with the tree, so that the view starts afresh.
+    `selected`: selected node; 0 for none.
+    `token`: changes with the tree, so that the view starts afresh.
     """
     return {
         "token": token,

@@ -63,10 +63,7 @@ class TuningPlot:
 def tuning_data(fits: Sequence[Fit], best: Candidate | None) -> TuningPlot:
     """Collect the accuracies and find the setting that makes the best axis.
 
-    Parameters
-    ----------
-    fits : sequence of Fit
-        Trainings so far; final ones are left out.
+    `fits`: trainings so far; final ones are left out.
     """
     found: dict[Candidate, list[float]] = {}
     for fit in fits:

@@ -73,10 +73,7 @@ class Section:
 def bench_sections(files: Mapping[str, Sequence[Cells]]) -> tuple[Section, ...]:
     """Collect what the report says, file by file and suite by suite.
 
-    Parameters
-    ----------
-    files : mapping
-        Lines from `octcore.bench.profiles.read_bench` by the name of their file.
+    `files`: lines from `octcore.bench.profiles.read_bench` by the name of their file.
     """
     groups: dict[tuple[str, str], list[Cells]] = {}
     for name, lines in files.items():

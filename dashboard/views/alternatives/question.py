@@ -33,14 +33,9 @@ class Conditions:
 def search_settings(run: Run, data: Dataset, tolerance: float) -> dict[str, Any]:
     """Keywords of `octcore.near_optimal` for the problem of a run.
 
-    Parameters
-    ----------
-    run : Run
-        The solved tree.
-    data : Dataset
-        The rows it is about, with or without those held out.
-    tolerance : float
-        What is asked.
+    `run`: the solved tree.
+    `data`: the rows it is about, with or without those held out.
+    `tolerance`: what is asked.
     """
     settings = base_settings(run, data)
     asked = Asked.of(settings)

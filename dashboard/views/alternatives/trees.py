@@ -31,23 +31,16 @@ TABLE = "alternatives_table"
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What the trees are about.
-
-    Parameters
-    ----------
-    run_id, task : str
-        The run that is looked at, and the task that counted.
-    data, train : Dataset
-        All rows, and those of the search.
-    search : mapping
-        Keywords of the search.
-    """
+    """What the trees are about."""
 
     run_id: str
     task: str
+    """`run_id`, `task`: the run that is looked at, and the task that counted."""
     data: Dataset
     train: Dataset
+    """`data`, `train`: all rows, and those of the search."""
     search: Mapping[str, Any]
+    """Keywords of the search."""
 
 
 def draw(context: Context, record: Alternatives) -> None:

@@ -26,17 +26,12 @@ CUSTOM = "Choose yourself"
 
 @dataclass(frozen=True)
 class Preset:
-    """A comparison that answers one question.
-
-    Parameters
-    ----------
-    entrants : tuple of mapping
-        Keywords of `octcore.solve` beyond the common ones, two to four.
-    """
+    """A comparison that answers one question."""
 
     title: str
     question: str
     entrants: tuple[Settings, ...]
+    """Keywords of `octcore.solve` beyond the common ones, two to four."""
 
 
 def _same(formulations: Sequence[str], **common: Any) -> tuple[Settings, ...]:
@@ -133,10 +128,7 @@ def short_labels(
 ) -> tuple[str, ...]:
     """Name runs by what differs between them; equal ones get a number.
 
-    Parameters
-    ----------
-    titles : mapping of int to str
-        Names of those that are not simply what their formulation found, by position.
+    `titles`: names of those that are not simply what their formulation found, by position.
     """
     flat = [flat_settings(entry) for entry in settings]
     names = dict.fromkeys(name for entry in flat for name in entry)
@@ -205,10 +197,7 @@ _LOCK = threading.Lock()
 class OwnPresets:
     """Named comparisons by browser.
 
-    Parameters
-    ----------
-    path : Path or None
-        The file; None keeps them in memory only.
+    `path`: the file; None keeps them in memory only.
     """
 
     def __init__(self, path: Path | None) -> None:

@@ -164,10 +164,7 @@ def data_name(view: JobView) -> str:
 def entrants_of(views: Sequence[JobView], with_accuracy: bool) -> tuple[Entrant, ...]:
     """Turn solves into what the race chart draws.
 
-    Parameters
-    ----------
-    with_accuracy : bool
-        Route the rows through every incumbent, which only the accuracy scale needs.
+    `with_accuracy`: route the rows through every incumbent, which only the accuracy scale needs.
     """
     return tuple(
         Entrant(

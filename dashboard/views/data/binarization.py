@@ -140,10 +140,7 @@ def _histogram(path: BinarizationPath, data: Dataset, column: str) -> None:
 def histogram_data(path: BinarizationPath, data: Dataset, column: str) -> EncodingPlot | None:
     """The column of the training rows, with the lines of the encodings and of the best tree.
 
-    Parameters
-    ----------
-    column : str
-        Raw column; None is returned for one without numbers.
+    `column`: raw column; None is returned for one without numbers.
     """
     try:
         train = split_rows(data, path.test_size, SEED)[0]

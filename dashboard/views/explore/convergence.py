@@ -58,10 +58,7 @@ TIMES = {
 def known_optimum(run_id: str, run: Run) -> tuple[float | None, str]:
     """True optimum of the problem of a run, and the title of the other run that proved it.
 
-    Parameters
-    ----------
-    run_id : str
-        The run; its own proof comes first, then those of the other runs of this session.
+    `run_id`: the run; its own proof comes first, then those of the other runs of this session.
     """
     if run.is_optimal and run.certificate.proven:
         return run.objective, ""

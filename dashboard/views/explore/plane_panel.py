@@ -26,10 +26,7 @@ from octcore.tree.tree import Tree
 def draw(run_id: str, run: SolvedRun, axes: tuple[str, str], replayed: Tree | None = None) -> None:
     """Draw the plane; a click on a row shows its path.
 
-    Parameters
-    ----------
-    replayed : Tree or None
-        An earlier tree of the solve, drawn in place of the last one.
+    `replayed`: an earlier tree of the solve, drawn in place of the last one.
     """
     x, y = _axes(run_id, run, axes)
     train, tree = run.train, replayed or run.tree

@@ -31,10 +31,7 @@ class Cut:
 def cut_of(condition: Condition | None) -> Cut | None:
     """Read the one threshold of a split; None where it has none or several.
 
-    Parameters
-    ----------
-    condition : Condition or None
-        Under which rows go left.
+    `condition`: under which rows go left.
     """
     if not isinstance(condition, Numbers) or condition.levels or len(condition.intervals) != 1:
         return None
@@ -49,10 +46,7 @@ def moved_accuracy(
 ) -> tuple[float, ...]:
     """Share of rows that are right when one split cuts elsewhere and all else stays.
 
-    Parameters
-    ----------
-    *values : float
-        New thresholds, in raw units; there is one share for each.
+    `values`: new thresholds, in raw units; there is one share for each.
     """
     X = encoding.transform(data.frame)
     predicted = tree.predict_codes(X)

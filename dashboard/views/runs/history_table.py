@@ -48,16 +48,11 @@ def state_words(entry: Entry) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the list: a run, or runs that differ only in the split of their rows.
-
-    Parameters
-    ----------
-    entries : tuple of Entry
-        Newest first.
-    """
+    """One line of the list: a run, or runs that differ only in the split of their rows."""
 
     name: str
     entries: tuple[Entry, ...]
+    """Newest first."""
 
     @property
     def is_folded(self) -> bool:

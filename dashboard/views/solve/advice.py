@@ -41,20 +41,14 @@ NOTICED = 0.05
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do: a page to open or a solve to start.
-
-    Parameters
-    ----------
-    page : str
-        Page to open; empty for a solve.
-    settings : mapping or None
-        Keywords of the solve.
-    """
+    """One thing to do: a page to open or a solve to start."""
 
     label: str
     icon: str
     page: str = ""
+    """Page to open; empty for a solve."""
     settings: Mapping[str, Any] | None = None
+    """Keywords of the solve."""
 
 
 LOOK = Step("Explore this tree", ":material/account_tree:", EXPLORE)
@@ -111,10 +105,7 @@ def on_same_features(settings: Mapping[str, Any], encoding: str) -> dict[str, An
 def after(run: Run, greedy: Run | None) -> Advice:
     """Say what a finished run suggests to do next.
 
-    Parameters
-    ----------
-    greedy : Run or None
-        CART on the numbers themselves at the same depth, as far as there is one.
+    `greedy`: CART on the numbers themselves at the same depth, as far as there is one.
     """
     info = get_formulation(run.formulation).info
     if run.certificate.method == "heuristic":
@@ -274,10 +265,7 @@ def _overfits(run: Run) -> bool:
 def gain_words(run: Run, numbers: Run) -> str:
     """Compare a run with CART on the numbers in one sentence, and say why where CART wins.
 
-    Parameters
-    ----------
-    numbers : Run
-        CART on the numbers at the same depth.
+    `numbers`: CART on the numbers at the same depth.
     """
     if run.asked.has_task and run.mean_cost is not None and numbers.mean_cost is not None:
         gain = numbers.mean_cost - run.mean_cost

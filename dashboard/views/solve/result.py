@@ -24,10 +24,7 @@ ON_NUMBERS = "raw"
 def draw(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
     """Draw a finished run that has a tree.
 
-    Parameters
-    ----------
-    curve : callable
-        Draws how incumbent and bound met.
+    `curve`: draws how incumbent and bound met.
     """
     run_summary.headline(run)
     run_summary.small_tree(view.id, run)
@@ -97,10 +94,7 @@ FACTS = ("accuracy, held out", "accuracy, training", "errors, training", "leaves
 def facts(run: SolvedRun, rows_of: SolvedRun) -> list[str]:
     """Held-out and training accuracy, errors and leaves, on the rows of another run.
 
-    Parameters
-    ----------
-    rows_of : Run
-        Run whose held-out rows count.
+    `rows_of`: run whose held-out rows count.
     """
     held_out = None
     if rows_of.test is not None and rows_of.test.y is not None:

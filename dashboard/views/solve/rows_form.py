@@ -36,24 +36,16 @@ ONE, EVERY = "one class against the rest", "one tree for every class"
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What is solved.
-
-    Parameters
-    ----------
-    data : Dataset
-        The rows of the solve; the first of them for one tree per class.
-    whole : Dataset
-        All rows with all classes; some may be held out from a selection and its tree.
-    asked : mapping
-        What is asked of `octcore.solving.settings.ROWS`; nothing for all rows as they are.
-    select_seconds : float
-        Seconds that the selection took.
-    """
+    """What is solved."""
 
     data: Dataset
+    """The rows of the solve; the first of them for one tree per class."""
     whole: Dataset
+    """All rows with all classes; some may be held out from a selection and its tree."""
     asked: Mapping[str, Any] = field(default_factory=dict)
+    """What is asked of `octcore.solving.settings.ROWS`; nothing for all rows as they are."""
     select_seconds: float = 0.0
+    """Seconds that the selection took."""
 
     @property
     def every_class(self) -> bool:
@@ -83,10 +75,7 @@ class Rows:
 def draw(info: FormulationInfo, data: Dataset, settings: Mapping[str, Any]) -> Rows:
     """Draw what the formulation needs to know about the rows; nothing for most.
 
-    Parameters
-    ----------
-    settings : mapping
-        Keywords of `octcore.solve`: a selection uses the depth, and what is held out.
+    `settings`: keywords of `octcore.solve`: a selection uses the depth, and what is held out.
     """
     if data.y is not None and families.takes_too_few_classes(info, data):
         return _classes(info, data)

@@ -67,10 +67,7 @@ def _cuts(lesson: Lesson, depth: int) -> dict[int, tuple[str, float]]:
 def guessed_tree(data: Dataset, cuts: dict[int, tuple[str, float]]) -> Tree:
     """The tree with these cuts; every leaf gives the class that most of its points have.
 
-    Parameters
-    ----------
-    cuts : dict of int to (str, float)
-        Axis and place of the cut by branch node.
+    `cuts`: axis and place of the cut by branch node.
     """
     names = list(data.feature_names)
     splits = {node: Split.on_feature(names.index(axis), at) for node, (axis, at) in cuts.items()}

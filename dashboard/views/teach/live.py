@@ -41,12 +41,8 @@ def _key(lesson: Lesson) -> str:
 def tree(lesson: Lesson, shown: Lesson) -> tuple[SolvedRun | None, JobView | None]:
     """The tree under the points, or the solve that will bring it; neither when none is wanted.
 
-    Parameters
-    ----------
-    lesson : Lesson
-        With the points as they were put down.
-    shown : Lesson
-        With the points as they are being moved.
+    `lesson`: with the points as they were put down.
+    `shown`: with the points as they are being moved.
     """
     key = st.session_state.get(_key(lesson))
     if key is None or not lesson_trees.can_grow(shown):

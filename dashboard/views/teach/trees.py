@@ -57,10 +57,7 @@ def can_grow(lesson: Lesson) -> bool:
 def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
     """Start what is missing; says in a sentence why it cannot.  Returns whether all started.
 
-    Parameters
-    ----------
-    keys : tuple of str
-        Formulations; by default all of the lesson.
+    `keys`: formulations; by default all of the lesson.
     """
     try:
         data = lessons.lesson_data(lesson)

@@ -175,10 +175,7 @@ def start_button(data: Dataset, plan: Plan) -> bool:
 def work_words(work: Work, known: tuple[float, int] | None) -> str:
     """Say how many trainings there are and how long they take at most, and probably.
 
-    Parameters
-    ----------
-    known : tuple of float and int or None
-        Median seconds of earlier runs, and how many.
+    `known`: median seconds of earlier runs, and how many.
     """
     finals = text.count(work.finals, "final training")
     words = (

@@ -27,10 +27,7 @@ def _of(*kinds: type[Parameter]) -> list[Parameter]:
 def draw(run_id: str, run: Run, data: Dataset, values: tuple[RootValue, ...]) -> dict[str, Any]:
     """Draw the conditions; returns those that are asked for.
 
-    Parameters
-    ----------
-    values : tuple of RootValue
-        Shown beside the features; empty while they are not known.
+    `values`: shown beside the features; empty while they are not known.
     """
 
     def key(*parts: object) -> str:

@@ -26,12 +26,8 @@ TOLERANCE = 0.02
 def draw(run_id: str, run: Run, data: Dataset, asked: Mapping[str, Any]) -> None:
     """Say how many good trees meet the conditions.
 
-    Parameters
-    ----------
-    run : Run
-        Its result; the good trees are those of its columns, rows and depth.
-    asked : mapping
-        Side constraints, those of the run among them.
+    `run`: its result; the good trees are those of its columns, rows and depth.
+    `asked`: side constraints, those of the run among them.
     """
     if not Constraints.parse(asked).active - {"class_weight"}:
         return

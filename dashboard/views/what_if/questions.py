@@ -43,10 +43,7 @@ def rows_of(view: JobView) -> Dataset | None:
 def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
     """Settings that the run and its variants share.
 
-    Parameters
-    ----------
-    data : Dataset
-        From `rows_of`; without the held-out rows nothing is held out again.
+    `data`: from `rows_of`; without the held-out rows nothing is held out again.
     """
     asked, params = run.asked, run.params
     kept = {name: params[name] for name in ("leaf_penalty", "split_weight") if params.get(name)}
@@ -85,10 +82,7 @@ def is_searchable(run: Run) -> bool:
 def is_comparable(run: Run, encoding: str = "") -> bool:
     """Whether the run itself is a proven optimum that the price can count from.
 
-    Parameters
-    ----------
-    encoding : str
-        Of the tree under the condition, when it is known.
+    `encoding`: of the tree under the condition, when it is known.
     """
     is_proven = run.is_optimal and run.certificate.proven and _is_common(run)
     return is_proven and is_searchable(run) and encoding in ("", run.asked.encoding)
@@ -135,10 +129,7 @@ def same_objective(before: Run, after: Run) -> bool:
 def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) -> str:
     """Say which two trees are compared, what both keep to, and what is proven of each.
 
-    Parameters
-    ----------
-    before : Run
-        The tree that the price counts from.
+    `before`: the tree that the price counts from.
     """
     if before is run:
         first = f"Compared are your tree ({_proof(before)})"
