@@ -108,7 +108,16 @@ def parameter_input(parameter: Parameter, owner: str, source: str = "") -> Any:
             **common,
         )
     if isinstance(parameter, FloatRange):
-        return _float_input(parameter, common)
+        default = None if parameter.default is None else float(parameter.default)  # type: ignore[arg-type]
+        return st.number_input(
+            value=default,
+            min_value=None if math.isinf(parameter.low) else float(parameter.low),
+            max_value=None if math.isinf(parameter.high) else float(parameter.high),
+            step=_step(parameter, default),
+            format="%g",
+            placeholder="not used",
+            **common,
+        )
     text = st.text_input(value=_names_text(parameter), placeholder="not used", **common)
     return parameter.check(text) if isinstance(parameter, Names) else text or None
 
@@ -118,19 +127,6 @@ def _names_text(parameter: Parameter) -> str:
     if isinstance(default, (list, tuple)):
         return ", ".join(map(str, default))
     return "" if default is None else str(default)
-
-
-def _float_input(parameter: FloatRange, common: dict[str, Any]) -> float | None:
-    default = None if parameter.default is None else float(parameter.default)  # type: ignore[arg-type]
-    return st.number_input(
-        value=default,
-        min_value=None if math.isinf(parameter.low) else float(parameter.low),
-        max_value=None if math.isinf(parameter.high) else float(parameter.high),
-        step=_step(parameter, default),
-        format="%g",
-        placeholder="not used",
-        **common,
-    )
 
 
 def _step(parameter: FloatRange, default: float | None) -> float:

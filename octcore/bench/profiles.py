@@ -114,19 +114,18 @@ def parse_bench(content: bytes, name: str = "The file") -> list[dict[str, str]]:
         )
     for number, cells in enumerate(lines, start=2):
         for column in NUMBERS:
-            _check_number(cells.get(column, ""), number, column)
+            cell = cells.get(column, "")
+            try:
+                is_number = not cell.strip() or math.isfinite(float(cell))
+            except ValueError:
+                is_number = False
+            if not is_number:
+                raise DataError(
+                    "NOT_A_NUMBER",
+                    f"Line {number} has {cell[:30]!r} as {column}, expected a number.",
+                    number,
+                )
     return lines
-
-
-def _check_number(cell: str, line: int, column: str) -> None:
-    try:
-        is_number = not cell.strip() or math.isfinite(float(cell))
-    except ValueError:
-        is_number = False
-    if not is_number:
-        raise DataError(
-            "NOT_A_NUMBER", f"Line {line} has {cell[:30]!r} as {column}, expected a number.", line
-        )
 
 
 def _profiles(

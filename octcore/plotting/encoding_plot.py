@@ -74,7 +74,7 @@ def _bins(values: np.ndarray, kind: str) -> tuple[tuple[float, ...], tuple[str, 
             edges = np.histogram_bin_edges(numbers, bins=MOST_BINS)
         codes = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
         return tuple(float(e) for e in edges), (), codes
-    shown = np.array([_level_text(v) for v in values], dtype=object)
+    shown = np.array([f"{v:g}" if isinstance(v, float) else str(v) for v in values], dtype=object)
     found, inverse, sizes = np.unique(shown, return_inverse=True, return_counts=True)
     if len(found) <= MOST_LEVELS:
         return (), tuple(str(v) for v in found), inverse
@@ -82,10 +82,6 @@ def _bins(values: np.ndarray, kind: str) -> tuple[tuple[float, ...], tuple[str, 
     position = np.full(len(found), -1)
     position[kept] = np.arange(MOST_LEVELS)
     return (), tuple(str(found[i]) for i in kept), position[inverse]
-
-
-def _level_text(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 LINES = (

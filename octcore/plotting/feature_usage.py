@@ -92,7 +92,15 @@ def usage_figure(record: FeatureUsage, palette: Palette, selected: int | None = 
     figure.update_yaxes(autorange="reversed", showgrid=False, ticks="")
     figure.update_xaxes(showgrid=False, side="bottom", ticks="", type="category")
     if selected in record.nodes:
-        _frame(figure, record.nodes.index(selected), len(rows), palette)
+        position = record.nodes.index(selected)
+        figure.add_shape(
+            type="rect",
+            x0=position - 0.5,
+            x1=position + 0.5,
+            y0=-0.5,
+            y1=len(rows) - 0.5,
+            line={"color": palette.text, "width": 2},
+        )
     return figure
 
 
@@ -109,17 +117,6 @@ def _share_bar(palette: Palette) -> dict[str, Any]:
         "thickness": 12,
         "tickfont": {"color": palette.text},
     }
-
-
-def _frame(figure: go.Figure, position: int, n_rows: int, palette: Palette) -> None:
-    figure.add_shape(
-        type="rect",
-        x0=position - 0.5,
-        x1=position + 0.5,
-        y0=-0.5,
-        y1=n_rows - 0.5,
-        line={"color": palette.text, "width": 2},
-    )
 
 
 MOST_FEATURES = 30

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import plotly.graph_objects as go
 
@@ -98,7 +97,9 @@ def convergence_data(
         values = (event.incumbent, event.bound, event.gap)
         if not rows or rows[-1][1:] != values:
             rows.append((event.seconds, *values))
-    rows = _thinned(rows)
+    # Few enough for a screen; those that brought a tree stay.
+    step = max(1, -(-len(rows) // MOST_POINTS))
+    rows = [row for k, row in enumerate(rows) if k % step == 0 or row[1] != rows[k - 1][1]]
     if len(trace) and rows:
         last = trace.events[-1]
         final_gap = 0.0 if closed else last.gap
@@ -108,12 +109,6 @@ def convergence_data(
         Mark(e.seconds, e.incumbent, e.source) for e in trace.incumbents if e.incumbent is not None
     )
     return Convergence(label, objective, *map(tuple, columns), marks, _phases(trace), optimum)  # type: ignore[arg-type]
-
-
-def _thinned(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Few enough rows for a screen; those that brought a tree stay."""
-    step = max(1, -(-len(rows) // MOST_POINTS))
-    return [row for k, row in enumerate(rows) if k % step == 0 or row[1] != rows[k - 1][1]]
 
 
 def _phases(trace: Trace) -> tuple[Phase, ...]:

@@ -93,7 +93,14 @@ def _add_rows(figure: go.Figure, by_model: Mapping[str, Sequence[Pair]], palette
     published = {pair.name: pair for pair in everything}
     if all(pair.published == published[pair.name].published for pair in everything):
         for pair in everything:
-            _add_line(figure, pair, palette)
+            figure.add_scatter(
+                x=[pair.ours, pair.published],
+                y=[pair.name] * 2,
+                mode="lines",
+                line={"color": palette.grid, "width": 1},
+                hoverinfo="skip",
+                showlegend=False,
+            )
         for index, (model, name) in enumerate(_names(by_model)):
             shown = "ours" if len(by_model) == 1 else name
             _add_marks(figure, by_model[model], "ours", shown, index, colour_of(index))
@@ -102,17 +109,6 @@ def _add_rows(figure: go.Figure, by_model: Mapping[str, Sequence[Pair]], palette
     for index, (model, name) in enumerate(_names(by_model)):
         for side in ("ours", "published"):
             _add_marks(figure, by_model[model], side, f"{name}, {side}", index, colour_of(index))
-
-
-def _add_line(figure: go.Figure, pair: Pair, palette: Palette) -> None:
-    figure.add_scatter(
-        x=[pair.ours, pair.published],
-        y=[pair.name] * 2,
-        mode="lines",
-        line={"color": palette.grid, "width": 1},
-        hoverinfo="skip",
-        showlegend=False,
-    )
 
 
 def _add_marks(

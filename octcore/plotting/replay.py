@@ -201,7 +201,13 @@ def _picture(
         names = [_column_words(encoding, int(j)) for j in raw["split_set"]]
         rows = tuple(int(i) for i in raw["rows"])
         raws = tuple(dict.fromkeys(encoding.columns[int(j)].raw for j in raw["split_set"]))
-        words = _equivalent_words(rows, names)
+        differ = " or ".join(text.printable(name, 40) for name in names[:3])
+        but = f", but for {differ}" if names else ""
+        unless = "Unless the tree tests that, they" if names else "They"
+        words = (
+            f"Rows {_rows_words(rows)} look the same to every split{but}, and they have different "
+            f"classes. {unless} go the same way and only one class among them can be right."
+        )
         return CutPicture(seconds, family, words, left=rows, columns=raws)
     if "cut_arcs" in raw:
         arcs = tuple((int(a), int(b)) for a, b in raw["cut_arcs"])
@@ -236,16 +242,6 @@ def _rows_words(rows: tuple[int, ...]) -> str:
     shown = ", ".join(str(i + 1) for i in rows[:MOST_ROWS_NAMED])
     more = len(rows) - MOST_ROWS_NAMED
     return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _equivalent_words(rows: tuple[int, ...], names: list[str]) -> str:
-    differ = " or ".join(text.printable(name, 40) for name in names[:3])
-    but = f", but for {differ}" if names else ""
-    unless = "Unless the tree tests that, they" if names else "They"
-    return (
-        f"Rows {_rows_words(rows)} look the same to every split{but}, and they have different "
-        f"classes. {unless} go the same way and only one class among them can be right."
-    )
 
 
 def _benders_words(row: int, label: str) -> str:

@@ -120,7 +120,14 @@ def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
         told = tuple(part for part in rest if part[0] not in constant)
         name = text.plotly(candidate_words(told), 60) or "accuracy"
         colour = CLASS_COLOURS[index % len(CLASS_COLOURS)]
-        _folds(figure, at, ordered, colour)
+        figure.add_scatter(
+            x=[place for place, score in zip(at, ordered, strict=True) for _ in score.values],
+            y=[value for score in ordered for value in score.values],
+            mode="markers",
+            marker={"symbol": "line-ew-open", "size": 7, "color": colour, "opacity": 0.45},
+            hoverinfo="skip",
+            showlegend=False,
+        )
         figure.add_scatter(
             x=at,
             y=[s.mean for s in ordered],
@@ -189,18 +196,6 @@ def _marks(record: TuningPlot, palette: Palette) -> go.Figure:
     )  # fmt: skip
     figure.update_xaxes(title_text="validation accuracy", tickformat=".0%", range=_span(record))
     return figure
-
-
-def _folds(figure: go.Figure, at: Sequence[float], scores: Sequence[Score], colour: str) -> None:
-    """Draw every split as a small mark behind the means."""
-    figure.add_scatter(
-        x=[place for place, score in zip(at, scores, strict=True) for _ in score.values],
-        y=[value for score in scores for value in score.values],
-        mode="markers",
-        marker={"symbol": "line-ew-open", "size": 7, "color": colour, "opacity": 0.45},
-        hoverinfo="skip",
-        showlegend=False,
-    )
 
 
 def _bars(values: Sequence[float], colour: str) -> dict[str, Any]:

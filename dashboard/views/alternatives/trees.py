@@ -180,7 +180,10 @@ def _actions(
             help="Keep the marked tree as a run, and put it beside the one that you came from.",
         ):
             assert chosen is not None
-            _compare(context.run_id, _kept(context, record, chosen))
+            kept = _kept(context, record, chosen)
+            if kept is not None:
+                session.compare((context.run_id, kept))
+                st.switch_page("pages/compare.py", query_params=session.compare_query())
         if smallest is not None and st.button(
             f"Smallest within {points_words(record.tolerance)}: "
             f"{text.count(smallest.tree.n_leaves, 'leaf')}",
@@ -207,12 +210,6 @@ def _explore(kept: str | None) -> None:
     if kept is not None:
         session.look_at(kept)
         st.switch_page("pages/explore.py", query_params=session.run_query())
-
-
-def _compare(run_id: str, kept: str | None) -> None:
-    if kept is not None:
-        session.compare((run_id, kept))
-        st.switch_page("pages/compare.py", query_params=session.compare_query())
 
 
 def _downloads(context: Context, record: Alternatives, shown: list[Alternative]) -> None:

@@ -61,7 +61,8 @@ def draw(data: Dataset) -> None:
     st.caption(text.markdown(preset.question, 300))
     common: dict[str, Any] = {"time_limit": limit, **share}
     entrants = [{**entrant, **common} for entrant in _entrants(preset)]
-    problems = _problems(entrants, data)
+    refusals = [settings_form.refusal(settings, data) for settings in entrants]
+    problems = [f"Run {number}: {words}" for number, words in enumerate(refusals, 1) if words]
     for problem in problems:
         st.error(text.markdown(problem, 400), icon=":material/error:")
     start, keep, note = st.columns([2, 1, 3], vertical_alignment="center")
@@ -146,12 +147,6 @@ def _entrant(preset: Preset, position: int) -> dict[str, Any]:
     settings = {"formulation": chosen, "encoding": encoding, "depth": depth}
     settings |= {"constraints": given["constraints"]} if given.get("constraints") else {}
     return settings | ({"params": params} if params else {})
-
-
-def _problems(entrants: Sequence[Mapping[str, Any]], data: Dataset) -> list[str]:
-    """Say what cannot be solved, in one sentence each."""
-    refusals = [settings_form.refusal(settings, data) for settings in entrants]
-    return [f"Run {number}: {words}" for number, words in enumerate(refusals, 1) if words]
 
 
 def start_race(data: Dataset, entrants: Sequence[Mapping[str, Any]]) -> None:

@@ -76,7 +76,11 @@ def _progress(runs: Sequence[Finished], ids: tuple[str, ...]) -> None:
     if done < len(keys):
         st.progress(done / len(keys), text=f"{done} of {len(keys)} runs on other splits are done")
         if st.button("Stop repeating", key="repeat_stop", icon=":material/stop_circle:"):
-            _stop(ids, share, rows)
+            for key in (key for row in rows for key in row if key):
+                jobs.stop(key)
+            shortest = min(sum(bool(key) for key in row) for row in rows)
+            session.remember_repeats(ids, share, [row[: max(1, shortest)] for row in rows])
+            st.rerun()
     _accuracies(groups, [entry.label for entry in runs])
     st.caption(f"Every mark is one split with {share:.0%} held out; the upright line is the mean.")
 
@@ -126,11 +130,3 @@ def rows_of(run_id: str) -> Dataset:
     if store is None:
         raise SettingsError("NO_ROWS", "The rows of this run are not kept any more; solve again.")
     return store.data(run_id)
-
-
-def _stop(ids: tuple[str, ...], share: float, rows: tuple[tuple[str, ...], ...]) -> None:
-    for key in (key for row in rows for key in row if key):
-        jobs.stop(key)
-    shortest = min(sum(bool(key) for key in row) for row in rows)
-    session.remember_repeats(ids, share, [row[: max(1, shortest)] for row in rows])
-    st.rerun()

@@ -122,7 +122,10 @@ def _found_by(number: int, of: int) -> str:
 def planes(runs: Sequence[Finished]) -> None:
     """Draw the planes of all trees on the same two axes."""
     drawn = [f for f in runs if f.run.tree is not None and f.run.train is not None]
-    common = _common_columns(drawn)
+    tables = [f.run.train for f in drawn if f.run.train is not None]
+    columns = [{(n, t.column(n).kind) for n in plane_columns(t)} for t in tables]
+    everywhere = set.intersection(*columns) if columns else set()
+    common = [c.name for c in tables[0].columns if (c.name, c.kind) in everywhere] if tables else []
     first = drawn[0].run if drawn else None
     if len(common) < 2 or first is None or first.tree is None or first.train is None:
         st.info(
@@ -174,13 +177,6 @@ def _plane_records(drawn: Sequence[Finished], x: str, y: str) -> list[PlaneRecor
         for f in drawn
         if f.run.tree is not None and f.run.train is not None
     ]
-
-
-def _common_columns(runs: Sequence[Finished]) -> list[str]:
-    tables = [f.run.train for f in runs if f.run.train is not None]
-    columns = [{(n, t.column(n).kind) for n in plane_columns(t)} for t in tables]
-    everywhere = set.intersection(*columns) if columns else set()
-    return [c.name for c in tables[0].columns if (c.name, c.kind) in everywhere] if tables else []
 
 
 def features(runs: Sequence[Finished]) -> None:

@@ -104,22 +104,18 @@ def _answer(data: Dataset, settings: Mapping[str, Any], column: str, job: JobVie
         st.caption(f"Stopped after {done} of {total} encodings; these are kept.")
     left, right = st.columns([3, 2], gap="large")
     with left:
-        _curves(path)
+        measure = inputs.switch("Measure", SHOWN, "binarization_measure", MEASURES)
+        record = binarization_data(path, measure)
+        chart.show(
+            binarization_figure(record, session.palette()),
+            key="binarization_curves",
+            alt=f"{MEASURES[record.measure]} by encoding, {len(path.points)} encodings",
+        )
+        st.caption("Hollow marks are not proven in the time that each encoding has.")
     with right:
         _histogram(path, data, column)
     with st.expander("All encodings in a table", icon=":material/table:"):
         _table(path)
-
-
-def _curves(path: BinarizationPath) -> None:
-    measure = inputs.switch("Measure", SHOWN, "binarization_measure", MEASURES)
-    record = binarization_data(path, measure)
-    chart.show(
-        binarization_figure(record, session.palette()),
-        key="binarization_curves",
-        alt=f"{MEASURES[record.measure]} by encoding, {len(path.points)} encodings",
-    )
-    st.caption("Hollow marks are not proven in the time that each encoding has.")
 
 
 def _histogram(path: BinarizationPath, data: Dataset, column: str) -> None:

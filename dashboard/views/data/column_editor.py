@@ -57,7 +57,12 @@ def draw() -> None:
     if changes:
         # Refused: the input keeps what was written, to be corrected; a rerun would refuse it again.
         st.error(text.markdown(session.problem(), 400), icon=":material/error:")
-    _say_what_was_left_out(data.source.rows_dropped, data.source.columns_dropped)
+    for reason, number in data.source.rows_dropped:
+        why = text.markdown(reason.replace("_", " ").lower())
+        st.caption(f"{text.count(number, 'row')} left out: {why}.")
+    own = [text.markdown(name) for name, reason in data.source.columns_dropped if reason != "USER"]
+    if own:
+        st.caption(f"Not usable as features and left out: {', '.join(own[:12])}.")
 
 
 def _positive_class(place: Any, stamp: tuple[object, ...]) -> Any:
@@ -158,14 +163,3 @@ def column_table() -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows, columns=["use", "column", "kind", "distinct", "gaps", "examples"])
-
-
-def _say_what_was_left_out(
-    rows: tuple[tuple[str, int], ...], columns: tuple[tuple[str, str], ...]
-) -> None:
-    for reason, number in rows:
-        why = text.markdown(reason.replace("_", " ").lower())
-        st.caption(f"{text.count(number, 'row')} left out: {why}.")
-    own = [text.markdown(name) for name, reason in columns if reason != "USER"]
-    if own:
-        st.caption(f"Not usable as features and left out: {', '.join(own[:12])}.")

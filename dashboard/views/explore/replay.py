@@ -14,7 +14,7 @@ from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.replay import Frame, replay_data
-from octcore.solving.run import Run, SolvedRun
+from octcore.solving.run import SolvedRun
 from octcore.tree.tree import Tree
 
 SECONDS_PER_TREE = 1.5
@@ -67,7 +67,13 @@ def draw(run_id: str, run: SolvedRun) -> None:
         with left:
             _play_button(run_id, len(frames))
         with right:
-            position = _slider(run_id, frames)
+            position = st.select_slider(
+                f"Trees, from the first to the last of {len(frames)}",
+                range(len(frames)),
+                format_func=lambda k: f"{k + 1}: {text.seconds(frames[k].seconds)}",
+                key=_slider_key(run_id),
+                on_change=session.pause,
+            )
     else:
         st.caption("The first tree was already the last one; only the bound moved.")
     frame = frames[position]
@@ -77,7 +83,17 @@ def draw(run_id: str, run: SolvedRun) -> None:
         f"objective {text.number(frame.value)}, bound {text.number(frame.bound)}, "
         f"gap {text.gap(frame.gap)}"
     )
-    _gap(run_id, run, frame)
+    optimum, _ = convergence.known_optimum(run_id, run)
+    objective = get_formulation(run.formulation).info.objective
+    record = convergence_data(run.trace, "gap", objective, optimum, run.is_optimal)
+    absolute = not any(gap is not None for gap in record.gap)
+    palette, at = session.palette(), frame.seconds
+    chart.show(
+        convergence_figure(record, palette, absolute, at, GAP_HEIGHT),
+        key=session.widget_key("replay_gap", run_id),
+        alt=f"Convergence with a line at {text.seconds(frame.seconds)}; gap there "
+        f"{text.gap(frame.gap)}",
+    )
 
 
 def _slider_key(run_id: str) -> str:
@@ -106,16 +122,6 @@ def playing_position(first: int, elapsed: float, n_frames: int) -> int:
     return min(first + int(elapsed / SECONDS_PER_TREE + SLACK), n_frames - 1)
 
 
-def _slider(run_id: str, frames: tuple[Frame, ...]) -> int:
-    return st.select_slider(
-        f"Trees, from the first to the last of {len(frames)}",
-        range(len(frames)),
-        format_func=lambda k: f"{k + 1}: {text.seconds(frames[k].seconds)}",
-        key=_slider_key(run_id),
-        on_change=session.pause,
-    )
-
-
 def main_tree(run_id: str, run: SolvedRun, frame: Frame) -> None:
     """Draw a tree of the replay in place of the last one."""
     frames = _frames(run_id, run)
@@ -131,17 +137,3 @@ def main_tree(run_id: str, run: SolvedRun, frame: Frame) -> None:
     )
     key = session.widget_key("replay_tree", run_id)
     run_summary.still_tree(view, key, f"replay:{run_id}")
-
-
-def _gap(run_id: str, run: Run, frame: Frame) -> None:
-    optimum, _ = convergence.known_optimum(run_id, run)
-    objective = get_formulation(run.formulation).info.objective
-    record = convergence_data(run.trace, "gap", objective, optimum, run.is_optimal)
-    absolute = not any(gap is not None for gap in record.gap)
-    palette, at = session.palette(), frame.seconds
-    chart.show(
-        convergence_figure(record, palette, absolute, at, GAP_HEIGHT),
-        key=session.widget_key("replay_gap", run_id),
-        alt=f"Convergence with a line at {text.seconds(frame.seconds)}; gap there "
-        f"{text.gap(frame.gap)}",
-    )

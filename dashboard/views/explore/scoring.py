@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import streamlit as st
 
@@ -13,7 +11,7 @@ from dashboard.widgets import chart, inputs
 from octcore.data.export import frame_to_csv
 from octcore.data.reading import read_table
 from octcore.errors import OctError
-from octcore.models.file import StoredModel, load_model, model_to_dict
+from octcore.models.file import load_model, model_to_dict
 from octcore.models.scoring import Scored, score
 from octcore.plotting import text
 from octcore.plotting.row_path import node_counts
@@ -24,7 +22,11 @@ ROWS_SHOWN = 200
 
 def draw(run_id: str, run: SolvedRun) -> None:
     """Draw the uploader, and what the tree says about the rows of the file."""
-    model, counts = cached.once_per_run(run_id, "stored model", lambda: _model(run))
+    model, counts = cached.once_per_run(
+        run_id,
+        "stored model",
+        lambda: (load_model(model_to_dict(run)), node_counts(run.tree, run.encoding, run.train)),
+    )
     names = ", ".join(text.markdown(column.name, 40) for column in model.needed[:12])
     more = f" and {len(model.needed) - 12} more" if len(model.needed) > 12 else ""
     st.caption(
@@ -43,11 +45,6 @@ def draw(run_id: str, run: SolvedRun) -> None:
         inputs.say(error, 500)
         return
     _show(run_id, scored, upload.name)
-
-
-def _model(run: SolvedRun) -> tuple[StoredModel, Mapping[int, tuple[int, ...]]]:
-    """The model as `octcore predict` reads it, and the training rows by class of its leaves."""
-    return load_model(model_to_dict(run)), node_counts(run.tree, run.encoding, run.train)
 
 
 def _show(run_id: str, scored: Scored, file_name: str) -> None:

@@ -24,26 +24,24 @@ def draw(selected: Sequence[Entry]) -> None:
     if len(selected) == 1:
         _one(selected[0])
     else:
-        _several(selected)
-
-
-def _several(selected: Sequence[Entry]) -> None:
-    st.subheader(f"{len(selected)} runs selected", anchor=False)
-    left, middle, _ = st.columns([2, 2, 3])
-    comparable = [entry for entry in selected if not entry.is_open]
-    if left.button(
-        "Compare side by side",
-        key="compare_selected",
-        type="primary",
-        icon=":material/compare:",
-        width="stretch",
-        disabled=not 2 <= len(comparable) <= session.MOST_COMPARED,
-        help=f"Two to {session.MOST_COMPARED} runs that have ended.",
-    ):
-        session.compare([entry.id for entry in comparable])
-        st.switch_page(COMPARE_PAGE, query_params=session.compare_query())
-    if middle.button("Delete", key="delete_selected", icon=":material/delete:", width="stretch"):
-        _confirm(selected)
+        st.subheader(f"{len(selected)} runs selected", anchor=False)
+        left, middle, _ = st.columns([2, 2, 3])
+        comparable = [entry for entry in selected if not entry.is_open]
+        if left.button(
+            "Compare side by side",
+            key="compare_selected",
+            type="primary",
+            icon=":material/compare:",
+            width="stretch",
+            disabled=not 2 <= len(comparable) <= session.MOST_COMPARED,
+            help=f"Two to {session.MOST_COMPARED} runs that have ended.",
+        ):
+            session.compare([entry.id for entry in comparable])
+            st.switch_page(COMPARE_PAGE, query_params=session.compare_query())
+        if middle.button(
+            "Delete", key="delete_selected", icon=":material/delete:", width="stretch"
+        ):
+            _confirm(selected)
 
 
 def _one(entry: Entry) -> None:

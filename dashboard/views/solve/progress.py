@@ -29,7 +29,17 @@ def draw(run_id: str | None) -> None:
     """Draw the run that the session looks at; polls only while it goes on."""
     view = _soon(run_id)
     if view is None:
-        _nothing_yet(run_id)
+        if run_id is not None:
+            st.warning(
+                "This link names a run that this server does not have; it may have been started "
+                "before the server was restarted. Solve again."
+            )
+        else:
+            st.info(
+                "Press **Find the optimal tree**: a first tree appears within seconds, then the "
+                "bound closes in until the tree is proven optimal.",
+                icon=":material/arrow_back:",
+            )
         return
     data_thread.strip(view)
     family_view.draw(view)
@@ -60,20 +70,6 @@ def _soon(run_id: str | None) -> JobView | None:
     return view
 
 
-def _nothing_yet(run_id: str | None) -> None:
-    if run_id is not None:
-        st.warning(
-            "This link names a run that this server does not have; it may have been started "
-            "before the server was restarted. Solve again."
-        )
-    else:
-        st.info(
-            "Press **Find the optimal tree**: a first tree appears within seconds, then the bound "
-            "closes in until the tree is proven optimal.",
-            icon=":material/arrow_back:",
-        )
-
-
 def _live(run_id: str) -> None:
     view = jobs.view(run_id)
     if view is not None:
@@ -91,7 +87,12 @@ def _running(view: JobView) -> None:
         text=f":material/autorenew: **{_phase_words(view)}**, {text.seconds(view.elapsed)} "
         f"of {text.seconds(limit)}",
     )
-    _numbers(view)
+    last = view.trace.events[-1] if len(view.trace) else None
+    columns = st.columns(4)
+    columns[0].metric("Best tree", text.number(last.incumbent if last else None))
+    columns[1].metric("Bound", text.number(last.bound if last else None))
+    columns[2].metric("Gap", text.gap(last.gap if last else None))
+    columns[3].metric("Trees found", len(view.trace.incumbents))
     _chart(view)
     open_thresholds.draw_live(view)
     _incumbent_tree(view)
@@ -111,15 +112,6 @@ def _phase_words(view: JobView) -> str:
 def is_checking(view: JobView) -> bool:
     """Whether the search has ended and only its verification goes on."""
     return bool(len(view.trace)) and view.trace.events[-1].kind == "finished"
-
-
-def _numbers(view: JobView) -> None:
-    last = view.trace.events[-1] if len(view.trace) else None
-    columns = st.columns(4)
-    columns[0].metric("Best tree", text.number(last.incumbent if last else None))
-    columns[1].metric("Bound", text.number(last.bound if last else None))
-    columns[2].metric("Gap", text.gap(last.gap if last else None))
-    columns[3].metric("Trees found", len(view.trace.incumbents))
 
 
 def _incumbent_tree(view: JobView) -> None:

@@ -42,12 +42,23 @@ def draw(lesson: Lesson) -> None:
     if not lesson_bar.is_presenting():
         with right:
             lesson = _settings(lesson)
-    shown = _as_moved(lesson)
+    moving = session.board(_origin(lesson))[1]
+    shown = lesson if moving is None else lessons.with_points(lesson, moving)
     tree, solve = live.tree(lesson, shown)
     with left:
         _board(lesson, shown, tree)
     with right:
-        _summary(lesson)
+        _, codes = lessons.lesson_points(lesson)
+        counts = [int((codes == k).sum()) for k in range(len(CLASSES))]
+        parts = [f"{n} of class {name}" for n, name in zip(counts, CLASSES, strict=True)]
+        st.markdown(f"**{text.count(sum(counts), 'point')}**: {', '.join(parts)}")
+        if lesson_trees.truth_of(lesson).is_known and not lesson_bar.is_presenting():
+            st.toggle(
+                "Show the truth",
+                key=session.widget_key("truth", lesson.key),
+                persist_state="session",
+                help="The lines that made the labels, and points whose label was turned over.",
+            )
         live.watch(lesson, tree, solve)
         lesson_trees.grow_button(lesson)
 
@@ -122,12 +133,6 @@ def _origin(lesson: Lesson) -> str:
     return session.widget_key(session.lesson_opened(), lesson.key, recipe)
 
 
-def _as_moved(lesson: Lesson) -> Lesson:
-    """The lesson with a point where it is being moved to right now."""
-    moving = session.board(_origin(lesson))[1]
-    return lesson if moving is None else lessons.with_points(lesson, moving)
-
-
 def _board(lesson: Lesson, shown: Lesson, tree: SolvedRun | None) -> None:
     points, codes = lessons.lesson_points(shown)
     palette = session.palette()
@@ -153,27 +158,9 @@ def _board(lesson: Lesson, shown: Lesson, tree: SolvedRun | None) -> None:
     def drawn(serial: int, points: Points, is_moving: bool) -> None:
         session.keep_board(origin, serial, points if is_moving else None)
         if not is_moving:
-            _put_down(lesson, points)
+            try:
+                lesson_bar.keep(lessons.with_points(lesson, points))
+            except OctError as error:
+                inputs.say(error, 300)
 
     show_board(data, key, drawn)
-
-
-def _put_down(lesson: Lesson, points: Points) -> None:
-    try:
-        lesson_bar.keep(lessons.with_points(lesson, points))
-    except OctError as error:
-        inputs.say(error, 300)
-
-
-def _summary(lesson: Lesson) -> None:
-    _, codes = lessons.lesson_points(lesson)
-    counts = [int((codes == k).sum()) for k in range(len(CLASSES))]
-    parts = [f"{n} of class {name}" for n, name in zip(counts, CLASSES, strict=True)]
-    st.markdown(f"**{text.count(sum(counts), 'point')}**: {', '.join(parts)}")
-    if lesson_trees.truth_of(lesson).is_known and not lesson_bar.is_presenting():
-        st.toggle(
-            "Show the truth",
-            key=session.widget_key("truth", lesson.key),
-            persist_state="session",
-            help="The lines that made the labels, and points whose label was turned over.",
-        )

@@ -137,7 +137,11 @@ def _one(lesson: Lesson, key: str) -> None:
             if words.look:
                 st.markdown(f":material/visibility: {words.look}")
             if not lesson_bar.is_presenting():
-                _explore_link(view)
+                if st.button(
+                    "Explore this tree", icon=":material/account_tree:", key=f"lesson:{view.id}"
+                ):
+                    session.look_at(view.id)
+                    st.switch_page(EXPLORE_PAGE, query_params=session.run_query())
     with left:
         _legend(lesson)
         _picture(lesson, key, view, height=lesson_bar.plane_height())
@@ -243,9 +247,3 @@ def _numbers(numbers: LessonNumbers, shown: Collection[str] = ALL_NUMBERS) -> No
         for label, value, words in entries:
             if label in shown:
                 st.metric(label, value, help=words, width="content")
-
-
-def _explore_link(view: JobView) -> None:
-    if st.button("Explore this tree", icon=":material/account_tree:", key=f"lesson:{view.id}"):
-        session.look_at(view.id)
-        st.switch_page(EXPLORE_PAGE, query_params=session.run_query())

@@ -229,7 +229,17 @@ def _answer(run_id: str) -> None:
         st.rerun()
     run, _ = _run_of(run_id)
     if waiting := _unsolved(run_id):
-        _waiting(waiting)
+        for view in waiting:
+            what = text.markdown(view.phase or view.state)
+            if view.position:
+                what = f"place {view.position} in the queue"
+            title = Asked.of(view.settings).info.title
+            st.info(
+                f"Solving with {text.markdown(title)}: {what}, {text.seconds(view.elapsed)}",
+                icon=":material/hourglass_top:",
+            )
+            if st.button("Stop and take the best so far", key=session.widget_key("stop", view.id)):
+                jobs.stop(view.id)
         return
     after, before = answer.solved, _before(run_id, run)
     if answer.run is not None and answer.run.status == "infeasible":
@@ -243,31 +253,12 @@ def _answer(run_id: str) -> None:
         st.warning("There is no optimum under your run's own constraints to count the price from.")
         return
     asked = json.loads(session.side_run("asked", run_id) or "{}")
-    _price(run, before, after, asked)
-    _trees(run_id, before, after, answer.id)
-
-
-def _waiting(views: list[JobView]) -> None:
-    """Say what is being solved, with a Stop for each."""
-    for view in views:
-        what = text.markdown(view.phase or view.state)
-        if view.position:
-            what = f"place {view.position} in the queue"
-        title = Asked.of(view.settings).info.title
-        st.info(
-            f"Solving with {text.markdown(title)}: {what}, {text.seconds(view.elapsed)}",
-            icon=":material/hourglass_top:",
-        )
-        if st.button("Stop and take the best so far", key=session.widget_key("stop", view.id)):
-            jobs.stop(view.id)
-
-
-def _price(run: Run, before: Run, after: Run, asked: dict[str, Any]) -> None:
     price = price_data(before, after, what_if.same_objective(before, after))
     assert price is not None
     words = text.markdown(price_words(price, change_words(asked)), 500)
     st.markdown(f"### {words}")
     st.caption(text.markdown(what_if.compared_words(run, before, after, asked), 600))
+    _trees(run_id, before, after, answer.id)
 
 
 def _trees(run_id: str, before: SolvedRun, after: SolvedRun, answer_id: str) -> None:
