@@ -1,7 +1,5 @@
 """A run for people who decide: half a page in words, every number by routing rows; no Streamlit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,10 +75,7 @@ class Summary:
 
 
 def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
-    """Route all rows of a run and count; None without a tree or without its rows.
-
-    `greedy`: CART on the same training rows.
-    """
+    """Route all rows of a run and count; None without a tree or without its rows."""
     run = given.solved
     if run is None or run.train.y is None:
         return None

@@ -1,19 +1,17 @@
 """One job of a server, a solve or a task, as every page sees it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from octcore.data.dataset import Dataset
-from octcore.engines.events import Event
 from octcore.engines.trace import Trace
 from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.solving.run import Run, SolvedRun
 
 QUEUED = "queued"
+PHASES = {"build": "building the model", "compile": "compiling the model", "solve": "solving"}
 FINAL = frozenset({"done", "stopped", "failed", "interrupted"})
 
 
@@ -45,6 +43,8 @@ class JobView:
     the history."""
     submitted: float = 0.0
     session: str = ""
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    """Numbers of the result as far as there are any; in lists of runs only."""
     task: str = ""
     """Key of a task of `octcore.selection.tasks`; empty for a solve."""
     parts: tuple[Mapping[str, Any], ...] = ()
@@ -69,13 +69,13 @@ class JobView:
         return "It was stopped." if self.error is None else self.error.message
 
     @property
-    def words(self) -> str:
-        """What it does now, and for how long."""
+    def doing(self) -> str:
+        """What it does now."""
         if self.position:
             return f"waiting, place {self.position} in the queue"
-        return f"{self.phase}, {text.seconds(self.elapsed)}"
+        return "stopping" if self.state == "stopping" else PHASES.get(self.phase, self.phase)
 
     @property
-    def incumbent(self) -> Event | None:
-        """The last event that brought a tree."""
-        return next((event for event in reversed(self.trace.events) if event.tree), None)
+    def words(self) -> str:
+        """What it does now, and for how long."""
+        return self.doing if self.position else f"{self.doing}, {text.seconds(self.elapsed)}"

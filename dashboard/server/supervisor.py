@@ -3,8 +3,6 @@
 No page and no Streamlit in here; the app keeps one `Supervisor` as a cached resource.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import logging
@@ -174,10 +172,7 @@ class Supervisor:
     ) -> str:
         """Queue a solve; returns its id, a full UUID, which is the right to see it.
 
-        Raises
-        ------
-        OctError
-            If settings or data are refused, or too many solves wait already.
+        Raises `OctError` if settings or data are refused, or too many solves wait already.
         """
         accepted = check_against_data(check_settings(**settings), data)
         settings = {**settings, "time_limit": accepted.time_limit}
@@ -197,11 +192,7 @@ class Supervisor:
         """Queue a task of `octcore.selection.tasks`, which counts as one solve; returns its id.
 
         `seconds`: after so long it is ended.
-
-        Raises
-        ------
-        SettingsError
-            If too many wait already.
+        Raises `SettingsError` if too many wait already.
         """
         entry = Entry(str(uuid.uuid4()), session, name, data, dict(settings), task, seconds)
         self._queue(entry)
@@ -210,10 +201,7 @@ class Supervisor:
     def keep(self, session: str, data: Dataset, run: Run, name: str) -> str:
         """Put a run that was made without a solve into the history; returns its id.
 
-        Raises
-        ------
-        StoreError
-            If there is no history.
+        Raises `StoreError` if there is no history.
         """
         if self.store is None:
             raise StoreError("NO_HISTORY", "The tree cannot be kept: there is no history of runs.")
@@ -261,10 +249,7 @@ class Supervisor:
     def load(self, job_id: str) -> Run:
         """The run of a finished job, from memory or from the history.
 
-        Raises
-        ------
-        OctError
-            If there is no such run, or it has no result.
+        Raises `OctError` if there is no such run, or it has no result.
         """
         view = self.get(job_id)
         if view is not None and view.run is not None:

@@ -1,7 +1,5 @@
 """Model selection as the pages see it: values to try, how much work that is, and what came out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -51,17 +49,7 @@ class Plan:
     @property
     def settings(self) -> dict[str, Any]:
         """Keywords of `octcore.tune`."""
-        return {
-            "formulation": self.formulation,
-            "grid": {name: list(values) for name, values in self.grid.items()},
-            "protocol": self.protocol,
-            "choice": self.choice,
-            "depth": self.depth,
-            "encoding": self.encoding,
-            "params": dict(self.params),
-            "time_limit": self.time_limit,
-            "seed": self.seed,
-        }
+        return vars(self) | {"grid": {name: list(values) for name, values in self.grid.items()}}
 
     @property
     def n_candidates(self) -> int:
@@ -92,10 +80,7 @@ class Work:
 def work_of(plan: Plan, data: Dataset) -> Work:
     """Count the trainings of a plan.
 
-    Raises
-    ------
-    OctError
-        If it has no or too many candidates, or the rows cannot be split so.
+    Raises `OctError` if it has no or too many candidates, or the rows cannot be split so.
     """
     expand_grid(plan.grid)
     if plan.n_candidates > MOST_CANDIDATES:
@@ -184,10 +169,7 @@ def _fits(axis: Parameter, value: object) -> bool:
 def values_of(axis: Parameter, texts: Sequence[str]) -> tuple[Any, ...]:
     """Read the chosen values.
 
-    Raises
-    ------
-    SettingsError
-        If one is not allowed, or there is none.
+    Raises `SettingsError` if one is not allowed, or there is none.
     """
     if not texts:
         raise SettingsError(

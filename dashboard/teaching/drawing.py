@@ -1,7 +1,5 @@
 """The points of a lesson: what the drawing board shows, and their truth where it is known."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -97,7 +95,6 @@ def board_data(
     `truth`: overlay; empty to hide it.
     `origin`: changes when the points come from somewhere else than the board itself.
     `serial`: number of the last change that the board reported; older echoes are ignored there.
-    `tree`: plane of a tree to lay under the points.
     """
     thousandths = np.rint(points * GRID).astype(int)
     return {
@@ -112,15 +109,7 @@ def board_data(
         "truth": [[list(start), list(end)] for start, end in truth.segments],
         "regions": _region_data(truth, tree, palette),
         "lines": _line_data(tree),
-        "ink": {
-            "text": palette.text,
-            "muted": palette.muted,
-            "grid": palette.grid,
-            "background": palette.background,
-            "outline": palette.outline,
-            "accent": palette.accent,
-            "truth": palette.optimum,
-        },
+        "ink": vars(palette),
     }
 
 
@@ -243,12 +232,13 @@ def narrowest_margin(tree: Tree, encoding: Encoding, data: Dataset) -> float | N
     """
     X = encoding.transform(data.frame)
     points = data.frame[["x", "y"]].to_numpy(dtype=float)
-    view = PlaneView(encoding, "x", "y", BOX, BOX)
+    view, reached = PlaneView(encoding, "x", "y", BOX, BOX), tree.node_rows(X)
     widths = []
     for node, lines in split_lines(tree, view, node_margins(tree, X, data.y)).items():
         if not {2 * node, 2 * node + 1} <= set(tree.labels):
             continue
-        here = np.array([node in path for path in _paths(tree, X)])
+        here = np.zeros(len(X), dtype=bool)
+        here[reached[node]] = True
         right = tree.splits[node].goes_right(X)
         if not lines.line or not (here & right).any() or not (here & ~right).any():
             continue
@@ -256,11 +246,6 @@ def narrowest_margin(tree: Tree, encoding: Encoding, data: Dataset) -> float | N
         widths.append(2 * min(float(distance[here & side].min()) for side in (right, ~right)))
     narrowest = min(widths, default=None)
     return 0.0 if narrowest is not None and narrowest < ROUNDING else narrowest
-
-
-def _paths(tree: Tree, X: np.ndarray) -> list[set[int]]:
-    paths = {leaf: {leaf >> k for k in range(leaf.bit_length())} for leaf in tree.labels}
-    return [paths[int(leaf)] for leaf in tree.apply(X)]
 
 
 def _distance(points: np.ndarray, segment: Segment) -> np.ndarray:

@@ -5,8 +5,6 @@ themselves when they were drawn by hand) and with what settings trees are grown 
 gives the same picture on any machine.
 """
 
-from __future__ import annotations
-
 import json
 import urllib.parse
 from collections.abc import Mapping
@@ -81,6 +79,8 @@ SETTINGS: tuple[Parameter, ...] = (
 PARAMETERS = {parameter.name: parameter for parameter in SETTINGS}
 IGNORED = frozenset({"run", "present"})
 """Query parameters of the page that are no part of a lesson."""
+HEAD = frozenset({"format", "version"})
+"""What stands in a file besides the lesson; `read_lesson` checks it."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,7 @@ class Lesson:
 def generator(key: str) -> Generator | None:
     """Return the recipe of a set; None for points of one's own.
 
-    Raises
-    ------
-    SettingsError
-        For an unknown key.
+    Raises `SettingsError` for an unknown key.
     """
     if key == DRAWN:
         return None
@@ -137,13 +134,9 @@ def lesson_from(given: Mapping[str, Any]) -> Lesson:
 
     `given`: flat: ``set``, settings of its generator, ``points``, ``show``, depth and prices.  What
     is left out takes its default.
-
-    Raises
-    ------
-    SettingsError
-        For an unknown name or a value out of range, in one sentence.
+    Raises `SettingsError` for an unknown name or a value out of range, in one sentence.
     """
-    given = {name: value for name, value in given.items() if name not in IGNORED}
+    given = {name: value for name, value in given.items() if name not in IGNORED | HEAD}
     key = str(given.pop("set", FIRST_SET))
     made = generator(key)
     declared = {} if made is None else {p.name: p for p in made.parameters}
@@ -258,10 +251,7 @@ def to_dict(lesson: Lesson) -> dict[str, Any]:
 def read_lesson(content: bytes) -> Lesson:
     """Read a lesson file.
 
-    Raises
-    ------
-    SettingsError
-        If it is none, or a setting is out of range.
+    Raises `SettingsError` if it is none, or a setting is out of range.
     """
     if len(content) > LONGEST_FILE:
         raise SettingsError("TOO_LARGE", "The file is too large for a lesson; choose another one.")
@@ -294,10 +284,7 @@ def lesson_points(lesson: Lesson) -> tuple[np.ndarray, np.ndarray]:
 def lesson_data(lesson: Lesson) -> Dataset:
     """Make the data set of a lesson: columns x and y, classes A and B.
 
-    Raises
-    ------
-    OctError
-        If there are too few points, or points of one class only.
+    Raises `OctError` if there are too few points, or points of one class only.
     """
     points, codes = lesson_points(lesson)
     counts = np.bincount(codes, minlength=len(CLASSES))

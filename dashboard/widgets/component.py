@@ -4,8 +4,6 @@ A component named *x* has ``x.css`` and ``x.js`` beside this file.  Its script s
 ``svg.js``, which has what all of them draw with: SVG elements and the marker shapes of classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

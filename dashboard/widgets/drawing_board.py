@@ -1,7 +1,5 @@
 """The drawing board: points added, moved and removed by hand, with the mouse or the keyboard."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

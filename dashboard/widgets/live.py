@@ -1,7 +1,5 @@
 """A job on a page: asked for once, drawn while it goes on, stopped, and asked for again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -11,6 +9,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
+from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 
@@ -51,7 +50,6 @@ def ask(
 
     `what`: key of a task of `octcore.selection.tasks`; it is ended after so many `seconds`.
     `about`: the run, or a hash of the rows, that the question is about.
-    `settings`: keywords of the task.
     `pressed`: whether the button of the question was pressed just now; without one the task starts
     by itself, and after a failure the page says why and offers to try again.
     """
@@ -63,18 +61,12 @@ def ask(
             return None
     if pressed is False:
         return jobs.followers().get(key)
-    return jobs.once(key, session.token(), data, what, settings, seconds)
+    return inputs.tried(lambda: jobs.once(key, session.token(), data, what, settings, seconds))
 
 
-def task(
-    key: str,
-    draw: Callable[[JobView], None],
-    doing: str = "",
-    at_once: float = 0.0,
-) -> None:
+def task(key: str, draw: Callable[[JobView], None], doing: str = "", at_once: float = 0.0) -> None:
     """Draw a task: what it does with a Stop, why it has no result, and what it has told so far.
 
-    `key`: from `ask`.
     `draw`: draws the task once it has a result, or parts of one.
     `doing`: what it does, in words; a task that says it in its own way has none.
     `at_once`: seconds that the page waits for the answer.
@@ -106,6 +98,6 @@ def stop(job: JobView, words: str = "", width: Any = "content") -> None:
         disabled=job.state == "stopping",
         help=words or None,
     ):
-        jobs.stop(job.id)
+        jobs.supervisor().stop(job.id)
         # Not of the part alone: pressed while the page is redrawn, the button is part of that.
         st.rerun()

@@ -1,7 +1,5 @@
 """Choose among the runs that this session started or opened."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import session
@@ -23,7 +21,7 @@ def draw() -> JobView | None:
             "This link names a run that is not on this server (any more).",
             icon=":material/link_off:",
         )
-    known = [view for key in session.run_ids() if (view := jobs.view(key)) is not None]
+    known = [view for key in session.state().runs if (view := jobs.view(key)) is not None]
     if not known:
         return None
     ids = [view.id for view in known]

@@ -1,7 +1,5 @@
 """Starting a solve: the one obvious button."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +9,6 @@ from dashboard import session
 from dashboard.server import jobs
 from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
-from octcore.errors import OctError
 from octcore.formulations.base import list_formulations
 from octcore.solving.settings import FORMULATION
 
@@ -42,14 +39,11 @@ def first_settings(data: Dataset) -> dict[str, Any]:
 
 def start(settings: Mapping[str, Any]) -> bool:
     """Start a solve on the current data and look at it; says in a sentence why it cannot."""
-    try:
-        run = jobs.submit(session.token(), session.dataset(), settings)
-    except OctError as error:
-        inputs.say(error, 500)
-        return False
-    session.offer(session.SOLVE, settings)
-    session.look_at(run)
-    return True
+    run = inputs.tried(lambda: jobs.submit(session.token(), session.dataset(), settings))
+    if run is not None:
+        session.offer(session.SOLVE, settings)
+        session.look_at(run)
+    return run is not None
 
 
 MARGINS = next(i for i in list_formulations() if i.has_margins and i.max_classes == 2)

@@ -5,8 +5,6 @@ proven.  One of instances against gap says for how many the gap at the limit was
 instance without a tree or a bound never counts.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -43,10 +41,6 @@ class Profile:
     y: tuple[int, ...]
     """Number of instances with at most that value."""
 
-    def to_dict(self) -> dict[str, object]:
-        """Return plain data."""
-        return {"name": self.name, "total": self.total, "x": list(self.x), "y": list(self.y)}
-
 
 def solved_against_time(lines: Iterable[Cells], by: str = "formulation") -> tuple[Profile, ...]:
     """Instances proven optimal within so many seconds, one profile per formulation or variant."""
@@ -74,12 +68,8 @@ def common_lines(lines: Sequence[Cells], by: str = "formulation") -> list[Cells]
 def read_bench(path: str | Path) -> list[dict[str, str]]:
     """Read an output of ``octcore bench``; lines cut off by an interruption are left out.
 
-    Raises
-    ------
-    SettingsError
-        If the file cannot be read.
-    DataError
-        If it is no such output.
+    Raises `SettingsError` if the file cannot be read.
+    Raises `DataError` if it is no such output.
     """
     try:
         content = Path(path).read_bytes()
@@ -92,11 +82,8 @@ def parse_bench(content: bytes, name: str = "The file") -> list[dict[str, str]]:
     """Read the content of an output of ``octcore bench``.
 
     `content`: CSV in UTF-8; lines cut off by an interruption are left out.
-
-    Raises
-    ------
-    DataError
-        If it is no such output, or says something else than a number where one is needed.
+    Raises `DataError` if it is no such output, or says something else than a number where one is
+    needed.
     """
     try:
         reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)

@@ -1,7 +1,5 @@
 """Runs a suite, one line per solve, and goes on with the rest next time."""
 
-from __future__ import annotations
-
 import csv
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,7 +43,7 @@ def run_suite(
     solver: Solver | None = None,
     backend: str | None = None,
 ) -> list[Line]:
-    """Solve what the output file does not hold yet.
+    """Solve what the output file does not hold yet; returns the new lines.
 
     `limit`: seconds of every solve; in a child process a hard deadline a little later holds too.
     `output`: CSV file; lines are appended and flushed one by one.
@@ -54,16 +52,7 @@ def run_suite(
     `backend`: a backend of joblib, such as ``"dask"`` for the cluster of the client made last:
     solves many at once, each in a worker's own process, and lines come as they are done.  Data
     files and programs must be where the workers are.
-
-    Returns
-    -------
-    list of Line
-        The new lines.
-
-    Raises
-    ------
-    SettingsError
-        If the output is a file of another kind.
+    Raises `SettingsError` if the output is a file of another kind.
     """
     solver = solver or in_child()
     known = existing_keys(output)
@@ -227,9 +216,7 @@ def _settings(instance: Instance, limit: float) -> dict[str, Any]:
 
 
 def _in_child(
-    instance: Instance,
-    request: Request,
-    on_phase: Callable[[Instance, Snapshot], None] | None,
+    instance: Instance, request: Request, on_phase: Callable[[Instance, Snapshot], None] | None
 ) -> Run:
     process = SolveProcess()
     job: Job | None = None

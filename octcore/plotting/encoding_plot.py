@@ -1,7 +1,5 @@
 """A raw column with the thresholds that an encoding puts on it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

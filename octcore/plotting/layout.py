@@ -1,7 +1,5 @@
 """The frame that all plotly figures share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import plotly.graph_objects as go

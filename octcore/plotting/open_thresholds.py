@@ -1,7 +1,5 @@
 """Where the root of a better tree may still cut a column, while the exact search goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

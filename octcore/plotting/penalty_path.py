@@ -1,7 +1,5 @@
 """The penalty path: accuracy against leaves, and which size wins at which leaf penalty."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -67,10 +65,7 @@ def _point(step: PathStep) -> PathPoint:
 def penalty_path_figure(
     record: PathRecord, palette: Palette, selected: tuple[str, int] | None = None
 ) -> go.Figure:
-    """Draw accuracy against leaves; a point's custom data are its label and leaves.
-
-    `selected`: path and number of leaves to mark.
-    """
+    """Draw accuracy against leaves; a point's custom data are its label and leaves."""
     figure = go.Figure(layout=base_layout(palette, height=400))
     for k, (label, points) in enumerate(record.items()):
         colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]

@@ -1,7 +1,5 @@
 """Axes of the plane: numbers as they are, numbers that crowd spread out, categories as strips."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The plane of two raw columns: exact regions, hyperplanes, margins, rows and errors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """A bench file in pictures: beside the figures of its paper, and root bounds beside the optimum."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Replay of a solve: its trees one after the other, and the cuts that closed the gap."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,8 +46,6 @@ class Frame:
     bound: float | None
     gap: float | None
     source: str
-    is_start: bool
-    """Whether it was there before the solver began."""
     tree: Tree
     accuracy: float
 
@@ -63,15 +59,15 @@ def replay_data(trace: Trace, X: np.ndarray, y: np.ndarray) -> tuple[Frame, ...]
     for event in trace.incumbents:
         if event.tree is None or (frames and frames[-1].tree == event.tree):
             continue
-        is_start = event.source not in SOURCES
         source = SOURCES.get(event.source) or f"warm start ({event.source})"
         if event.source == "warm start":
             source = "warm start"
         accuracy = metrics.accuracy(event.tree, X, y)
         frames.append(
-            Frame(event.seconds, event.incumbent, event.bound, event.gap, source, is_start,
-                  event.tree, accuracy)
-        )  # fmt: skip
+            Frame(
+                event.seconds, event.incumbent, event.bound, event.gap, source, event.tree, accuracy
+            )
+        )
     return tuple(frames)
 
 

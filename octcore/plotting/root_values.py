@@ -1,7 +1,5 @@
 """The value of every root feature: the best objective of any tree that starts with it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What the interactive tree shows: one record per node, as plain data for the component."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -70,7 +68,6 @@ def tree_view_data(
 
     `data`: rows with a target, usually the training rows.
     `words`: question of every split in raw units.
-    `badge`: what is proven, in a phrase.
     `margins`: margin width of split nodes, where the formulation has margins.
     """
     answers = tree.classes if tree.n_targets < tree.n_classes else data.classes
@@ -135,15 +132,7 @@ def component_data(view: TreeView, palette: Palette, selected: int, token: str) 
         "proven": view.proven,
         "refuted": view.refuted,
         "total": max((node.n_samples for node in view.nodes), default=0),
-        "ink": {
-            "text": palette.text,
-            "muted": palette.muted,
-            "surface": palette.surface,
-            "background": palette.background,
-            "accent": palette.accent,
-            "good": palette.optimum,
-            "bad": palette.refuted,
-        },
+        "ink": vars(palette),
         "classes": [
             {"name": name, "colour": palette.class_colour(k), "marker": palette.class_marker(k)}
             for name, k in zip(view.classes, [*range(view.n_targets), -1], strict=False)
@@ -159,7 +148,7 @@ def component_data(view: TreeView, palette: Palette, selected: int, token: str) 
                 "counts": list(node.counts),
                 "leaf": node.leaf_class,
                 "swapped": node.is_swapped,
-                "histogram": node.histogram.to_dict() if node.histogram else None,
+                "histogram": vars(node.histogram) if node.histogram else None,
             }
             for node in view.nodes
         ],

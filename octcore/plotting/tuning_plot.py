@@ -1,7 +1,5 @@
 """Accuracy of the candidates of a model selection: mean and spread over the splits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

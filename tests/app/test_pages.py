@@ -245,7 +245,7 @@ def test_few_whole_numbers_are_read_as_categories_at_a_press(fake):
     assert "questions are like “is 1” instead of “<= 1.5”" in shown(app).replace("\\", "")
     button(app, "Read rooms as categories").click().run()
     assert not app.exception
-    assert app.session_state["dataset"].column("rooms").levels == ("0", "1", "2", "3", "4")
+    assert app.session_state["state"].data.column("rooms").levels == ("0", "1", "2", "3", "4")
     assert "Read rooms as categories" not in {b.label for b in app.button}
 
 

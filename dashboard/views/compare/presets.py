@@ -1,7 +1,5 @@
 """What is worth racing: comparisons, ready-made and one's own, and names that say what differs."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -71,10 +69,7 @@ PRESETS = (
     Preset(
         "Axis-parallel against oblique",
         "One threshold on one feature, or a weighted sum of several in every split.",
-        (
-            {"formulation": "path-search", "depth": 2},
-            {"formulation": "s-oct", "depth": 2},
-        ),
+        ({"formulation": "path-search", "depth": 2}, {"formulation": "s-oct", "depth": 2}),
     ),
     Preset(
         "MARGOT and its feature selection",
@@ -103,12 +98,6 @@ def fitting_presets(data: Dataset) -> tuple[Preset, ...]:
     return tuple(preset for preset in presets() if all(fits(s, data) for s in preset.entrants))
 
 
-def _is_quick(settings: Settings) -> bool:
-    """Whether a solve ends at once; started first, it does not keep the others waiting."""
-    info = Asked.of(settings).info
-    return info.capabilities[0] in {Capability.GREEDY, Capability.PATH_SEARCH}
-
-
 def fits(settings: Settings, data: Dataset) -> bool:
     """Whether settings and data go together."""
     try:
@@ -120,7 +109,9 @@ def fits(settings: Settings, data: Dataset) -> bool:
 
 def start_order(entrants: Sequence[Settings]) -> list[int]:
     """Order of starting: exact search and CART first, so that they are no queue for the rest."""
-    return sorted(range(len(entrants)), key=lambda i: not _is_quick(entrants[i]))
+    quick = {Capability.GREEDY, Capability.PATH_SEARCH}
+    needs = [Asked.of(settings).info.capabilities[0] for settings in entrants]
+    return sorted(range(len(entrants)), key=lambda i: needs[i] not in quick)
 
 
 def short_labels(

@@ -1,7 +1,5 @@
 """The price of binarization where the encoding is chosen: curves, table and thresholds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial

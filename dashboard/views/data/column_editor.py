@@ -1,13 +1,12 @@
 """Say how the columns are meant: target, kinds, columns left out, missing values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from dashboard import session
+from dashboard.widgets import inputs
 from octcore.data.columns import KINDS
 from octcore.data.table import RawTable
 from octcore.plotting import text
@@ -56,7 +55,7 @@ def draw() -> None:
         st.rerun()
     if changes:
         # Refused: the input keeps what was written, to be corrected; a rerun would refuse it again.
-        st.error(text.markdown(session.problem(), 400), icon=":material/error:")
+        inputs.say(session.state().problem)
     for reason, number in data.source.rows_dropped:
         why = text.markdown(reason.replace("_", " ").lower())
         st.caption(f"{text.count(number, 'row')} left out: {why}.")

@@ -1,7 +1,5 @@
 """The convergence of a finished run."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import cached, session
@@ -66,7 +64,7 @@ def known_optimum(run_id: str, run: Run) -> tuple[float | None, str]:
     if own is None:
         return None, ""
     problem = cached.once_per_run(run_id, "problem", lambda: problem_of(own))
-    for other in session.run_ids():
+    for other in session.state().runs:
         view = None if other == run_id else jobs.view(other)
         if view is None or view.run is None:
             continue

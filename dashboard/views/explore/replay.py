@@ -1,7 +1,5 @@
 """Replay in the app: one slider moves the tree of the page, its plane and a gap chart."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 
@@ -40,7 +38,7 @@ def shown(run_id: str, run: SolvedRun) -> Frame | None:
     if not frames:
         return None
     key, last = _slider_key(run_id), len(frames) - 1
-    started = session.playing(run_id)
+    started = session.state().playing.get(run_id)
     if started is not None:
         now = playing_position(started[0], time.monotonic() - started[1], len(frames))
         st.session_state[key] = now
@@ -103,9 +101,10 @@ def _slider_key(run_id: str) -> str:
 def _play_button(run_id: str, n_frames: int) -> None:
     def start() -> None:
         shown = st.session_state.get(_slider_key(run_id), n_frames - 1)
-        session.play(run_id, 0 if shown >= n_frames - 1 else shown)
+        first = 0 if shown >= n_frames - 1 else shown
+        session.state().playing = {run_id: (first, time.monotonic())}
 
-    is_playing = session.playing(run_id) is not None
+    is_playing = session.state().playing.get(run_id) is not None
     if st.button(
         "Pause" if is_playing else "Play",
         key=session.widget_key("play", run_id),

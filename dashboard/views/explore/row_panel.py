@@ -1,7 +1,5 @@
 """The path of one row: chosen by its number, clicked in the plane, or typed in."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

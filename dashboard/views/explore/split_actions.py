@@ -1,7 +1,5 @@
 """What can be done at a node: another cut, judged at once; without its feature; why at a leaf."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,7 +77,7 @@ def draw(run_id: str, run: SolvedRun, node: int) -> None:
             icon=":material/block:",
             key=session.widget_key("without", run_id, node),
         ):
-            session.set_inputs({session.widget_key("whatif", run_id, "drop"): names})
+            st.session_state.update({session.widget_key("whatif", run_id, "drop"): names})
             st.switch_page(WHAT_IF_PAGE, query_params=session.run_query())
         if node == 1 and st.button(
             "Start with another feature",

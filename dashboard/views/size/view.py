@@ -1,8 +1,7 @@
 """The penalty path in the app: settings, both charts, and the tree of a chosen size."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -20,7 +19,6 @@ from octcore.plotting.penalty_path import (
     penalty_path_figure,
     winners_figure,
 )
-from octcore.plotting.tree_view import tree_view_data
 from octcore.selection.penalty_path import PenaltyPath
 from octcore.solving.prepare import split_rows
 from octcore.solving.settings import Asked
@@ -121,20 +119,18 @@ def _waiting(searches: Collection[JobView]) -> None:
     )
     if st.button("Stop", key="path_stop", icon=":material/stop_circle:"):
         for search in searches:
-            jobs.stop(search.id)
-
-
-def _path(search: JobView) -> PenaltyPath:
-    record = search.result
-    assert record is not None
-    return cached.once_per_run(search.id, TASK, lambda: PenaltyPath.from_dict(record["path"]))
+            jobs.supervisor().stop(search.id)
 
 
 def _result(data: Dataset, settings: Mapping[str, Any], searches: Mapping[str, JobView]) -> None:
     for name, search in searches.items():
         if search.message:
             st.warning(f"{text.markdown(name)}: {text.markdown(search.message, 400)}")
-    paths = {name: _path(search) for name, search in searches.items() if search.result is not None}
+    paths: dict[str, PenaltyPath] = {}
+    for name, search in searches.items():
+        if (found := search.result) is not None:
+            read = partial(PenaltyPath.from_dict, found["path"])
+            paths[name] = cached.once_per_run(search.id, TASK, read)
     if not paths:
         return
     record = penalty_path_data(paths)
@@ -171,12 +167,12 @@ def _clicked() -> None:
     points = st.session_state[CHART]["selection"]["points"]
     if points and points[0].get("customdata"):
         label, leaves = points[0]["customdata"][:2]
-        session.select_path_step(str(label), int(leaves))
+        session.state().path_step = (str(label), int(leaves))
 
 
 def _selected(record: PathRecord) -> tuple[str, int]:
     """The chosen point; at first the smallest tree within one point of the best held-out one."""
-    label, leaves = session.path_step()
+    label, leaves = session.state().path_step
     if label in record and any(p.leaves == leaves for p in record[label]):
         return label, leaves
     label = next(iter(record))
@@ -209,7 +205,7 @@ def _chosen(
         help="Or click a point in the chart.",
     )
     if picked != selected:
-        session.select_path_step(*picked)
+        session.state().path_step = picked
         st.rerun()
     point = next(p for p in record[label] if p.leaves == leaves)
     step = next(s for s in path.steps if s.leaves == leaves)
@@ -217,12 +213,6 @@ def _chosen(
     st.markdown(f"**{text.percent(point.accuracy)} right{held}**; {point.range_words}.")
     asked = Asked.of(settings)
     train = split_rows(data, asked.test_size, asked.seed)[0]
-    view = tree_view_data(
-        step.tree,
-        path.encoding,
-        train,
-        run_summary.split_texts(step.tree, path.encoding),
-        f"proven optimal with {text.count(leaves, 'leaf')}",
-        True,
-    )
+    words = f"proven optimal with {text.count(leaves, 'leaf')}"
+    view = run_summary.view_of(step.tree, path.encoding, train, words, True)
     run_summary.still_tree(view, session.widget_key("path_step", label, leaves))

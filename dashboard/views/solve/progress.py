@@ -1,7 +1,5 @@
 """Progress of a solve: phase, time, incumbent, bound and gap, live; Stop keeps the incumbent."""
 
-from __future__ import annotations
-
 import math
 import time
 
@@ -81,10 +79,12 @@ def _running(view: JobView) -> None:
     left.subheader(text.markdown(view.title, 90), anchor=False)
     with right:
         live.stop(view, "Ends the solve and keeps the best tree so far.", "stretch")
-    limit = Asked.of(view.settings).time_limit
+    limit, doing = Asked.of(view.settings).time_limit, view.doing
+    if is_checking(view) and view.state != "stopping":
+        doing = "the search has ended; its proof is being checked"
     st.progress(
         min(1.0, max(0.0, view.elapsed) / limit),
-        text=f":material/autorenew: **{_phase_words(view)}**, {text.seconds(view.elapsed)} "
+        text=f":material/autorenew: **{text.markdown(doing)}**, {text.seconds(view.elapsed)} "
         f"of {text.seconds(limit)}",
     )
     last = view.trace.events[-1] if len(view.trace) else None
@@ -96,17 +96,6 @@ def _running(view: JobView) -> None:
     _chart(view)
     open_thresholds.draw_live(view)
     _incumbent_tree(view)
-
-
-def _phase_words(view: JobView) -> str:
-    if view.state == "queued":
-        return f"waiting, place {view.position} in the queue"
-    if view.state == "stopping":
-        return "stopping"
-    if is_checking(view):
-        return "the search has ended; its proof is being checked"
-    words = {"build": "building the model", "compile": "compiling the model", "solve": "solving"}
-    return text.markdown(words.get(view.phase, view.phase))
 
 
 def is_checking(view: JobView) -> bool:
@@ -125,7 +114,8 @@ def _incumbent_tree(view: JobView) -> None:
     if is_checking(view):
         closed = view.trace.events[-1].source == "optimal"
         words = "proven optimal, being checked" if closed else "best found, being checked"
-    run_summary.incumbent_tree(view.id, found[-1].tree, *part, words)
+    tree = run_summary.view_of(found[-1].tree, part[1], part[0], words, False)
+    run_summary.still_tree(tree, session.widget_key("incumbent", view.id), view.id)
 
 
 def _chart(view: JobView) -> None:
@@ -148,7 +138,7 @@ def _chart(view: JobView) -> None:
 def _finished(view: JobView) -> None:
     st.subheader(text.markdown(view.title, 90), anchor=False)
     if view.error is not None:
-        st.error(text.markdown(view.error.message, 500), icon=":material/error:")
+        inputs.say(view.error)
     if view.run is None:
         if view.error is None:
             st.info("The solve was stopped before there was a tree.")

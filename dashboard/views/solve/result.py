@@ -1,7 +1,5 @@
 """A finished run where the eye is: numbers and tree, what to do next, CART beside it, the proof."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,10 +90,7 @@ FACTS = ("accuracy, held out", "accuracy, training", "errors, training", "leaves
 
 
 def facts(run: SolvedRun, rows_of: SolvedRun) -> list[str]:
-    """Held-out and training accuracy, errors and leaves, on the rows of another run.
-
-    `rows_of`: run whose held-out rows count.
-    """
+    """Held-out and training accuracy, errors and leaves, on the rows of another run."""
     held_out = None
     if rows_of.test is not None and rows_of.test.y is not None:
         X = run.encoding.transform(rows_of.test.frame)
