@@ -80,13 +80,10 @@ def _from_history(run_id: str) -> JobView | None:
     return replace(view, trace=Trace(store.events(run_id)), error=view.error or ended)
 
 
-def rows(run_id: str) -> Dataset | None:
+def rows(view: JobView) -> Dataset | None:
     """All rows of a solve, the held-out ones included; None when this server has none."""
-    job = supervisor().get(run_id)
-    if job is not None:
-        return None if job.task else job.data
     try:
-        return _stored_rows(run_id)
+        return _stored_rows(view.id) if view.data is None else view.data
     except OctError:
         return None  # not cached, so that rows that arrive later are found
 

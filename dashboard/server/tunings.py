@@ -1,6 +1,7 @@
 """Model selection as the pages see it: values to try, how much work that is, and what came out."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -241,9 +242,7 @@ class Standing:
 def best_so_far(fits: Sequence[Fit], choice: str) -> Candidate | None:
     """Choose among the candidates that were judged most often; None when none was."""
     judged = [fit for fit in fits if fit.inner >= 0]
-    counts: dict[Candidate, int] = {}
-    for fit in judged:
-        counts[fit.candidate] = counts.get(fit.candidate, 0) + 1
+    counts = Counter(fit.candidate for fit in judged)
     most = max(counts.values(), default=0)
     fair = [fit for fit in judged if counts[fit.candidate] == most]
     try:

@@ -22,7 +22,7 @@ def restore() -> None:
         session.offer(session.TUNE, job.settings)
         return
     view = jobs.view(session.linked_run())
-    data = None if view is None else jobs.rows(view.id)
+    data = None if view is None else jobs.rows(view)
     if data is not None and view is not None:
         _continue(data, view.settings)
 
@@ -36,7 +36,7 @@ def strip(view: JobView) -> None:
     """Say when a run was made from other data than those that are loaded, and offer them."""
     if jobs.supervisor().family(view.id) is not None:
         return
-    data = jobs.rows(view.id)
+    data = jobs.rows(view)
     if data is None or data is session.dataset():
         return
     token = cached.once_per_run(view.id, "data token", lambda: cached.data_token(data))
@@ -61,7 +61,7 @@ def button(view: JobView) -> None:
         width="stretch",
     ):
         return
-    data = jobs.rows(view.id)
+    data = jobs.rows(view)
     if data is None:
         st.warning("The rows of this run are not on this server any more.")
         return

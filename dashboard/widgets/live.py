@@ -64,6 +64,17 @@ def ask(
     return inputs.tried(lambda: jobs.once(key, session.token(), data, what, settings, seconds))
 
 
+def wait(view: JobView, every: float) -> None:
+    """Say what a solve does until it has ended."""
+    key = view.id
+
+    def words() -> None:
+        if now := jobs.view(key):
+            st.caption(text.markdown(now.words))
+
+    until(lambda: all_final([jobs.view(key)]), words, every)
+
+
 def task(key: str, draw: Callable[[JobView], None], doing: str = "", at_once: float = 0.0) -> None:
     """Draw a task: what it does with a Stop, why it has no result, and what it has told so far.
 

@@ -144,7 +144,8 @@ def _solve(suite: str, instance: Instance, limit: float, solver: Solver) -> Line
         run = solver(instance, train, limit)
     except OctError as error:
         return replace(blank, status="refused", note=error.message)
-    note = f"chosen: {_words(chosen)}" if instance.grid else ""
+    words = " ".join(f"{name}={value}" for name, value in chosen.items())
+    note = f"chosen: {words}" if instance.grid else ""
     return replace(_filled(blank, run, test), note=note)
 
 
@@ -302,7 +303,3 @@ def _filled(blank: Line, run: Run, test: Dataset | None) -> Line:
         method=run.certificate.method,
         cpu_seconds=round(run.timings[CPU], 3),
     )
-
-
-def _words(params: dict[str, Any]) -> str:
-    return " ".join(f"{name}={value}" for name, value in params.items())

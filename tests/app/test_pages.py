@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 import dashboard
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
+from dashboard.server.supervisor import Supervisor
 from octcore.data.samples import load_sample
 from octcore.formulations.base import list_formulations
 from octcore.solving.settings import FORMULATION
@@ -46,7 +47,7 @@ def fake(monkeypatch):
     monkeypatch.setattr(jobs, "warm_up", lambda: None)
     monkeypatch.setattr(jobs, "submit", submit)
     monkeypatch.setattr(jobs, "view", supervisor.views.get)
-    monkeypatch.setattr(jobs, "stop", supervisor.stopped.append)
+    monkeypatch.setattr(Supervisor, "stop", lambda _, run_id: supervisor.stopped.append(run_id))
     yield supervisor
     st.cache_resource.clear()
 

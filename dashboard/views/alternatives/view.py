@@ -77,16 +77,8 @@ def _form(run: Run, data: Dataset) -> Conditions:
         key=session.widget_key("alternatives_without", *names),
         persist_state="session",
     )
-    most = places[3].number_input(
-        "Most leaves",
-        value=None,
-        min_value=1,
-        max_value=32,
-        step=1,
-        key="alternatives_leaves",
-        persist_state="session",
-        placeholder="any",
-    )
+    leaves: dict[str, Any] = {"key": "alternatives_leaves", "persist_state": "session"}
+    most = places[3].number_input("Most leaves", 1, 32, None, 1, placeholder="any", **leaves)
     groups = places[4].selectbox(
         "Groups to be fair to",
         [name for name in data.feature_names if len(data.frame[name].unique()) <= MOST_GROUPS],

@@ -106,7 +106,7 @@ def _submit(entry: Finished, split: int, share: float) -> str:
     settings = {k: v for k, v in view.settings.items() if k not in {"data", "seed", "test_size"}}
     settings |= {"seed": split + 1, "test_size": share}
     title = f"{view.title}, split {split + 1}"
-    rows = jobs.rows(entry.id)
+    rows = jobs.rows(view)
     if rows is None:
         raise StoreError("NO_ROWS", "The rows of this run are not kept any more; solve again.")
     return jobs.submit(session.token(), rows, settings, title)

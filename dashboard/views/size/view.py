@@ -74,15 +74,7 @@ def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
         help="QT-q: thresholds at quantiles only. QB-q: buckets between them. Class change: "
         "thresholds where neighbours differ in their class. Each gets its own line.",
     )
-    depth = places[1].number_input(
-        "Depth",
-        value=3,
-        min_value=1,
-        max_value=5,
-        step=1,
-        key="path_depth",
-        persist_state="session",
-    )
+    depth = places[1].number_input("Depth", 1, 5, 3, key="path_depth", persist_state="session")
     share = places[2].select_slider(
         "Held out",
         (0, 10, 20, 30, 40),

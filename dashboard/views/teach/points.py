@@ -249,11 +249,4 @@ def _watch(lesson: Lesson, run: SolvedRun | None, view: JobView | None) -> None:
             f"narrowest margin {text.number(numbers.narrowest, 2)}; {run.certificate.badge}."
         )
     elif view is not None and not view.is_final:
-        key = view.id
-        live.until(lambda: live.all_final([jobs.view(key)]), lambda: _wait(key), WAIT_SECONDS)
-
-
-def _wait(run_id: str) -> None:
-    view = jobs.view(run_id)
-    if view is not None:
-        st.caption(f"Growing, {text.seconds(view.elapsed)} …")
+        live.wait(view, WAIT_SECONDS)
