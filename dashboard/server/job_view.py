@@ -73,7 +73,9 @@ class JobView:
         """What it does now."""
         if self.position:
             return f"waiting, place {self.position} in the queue"
-        return "stopping" if self.state == "stopping" else PHASES.get(self.phase, self.phase)
+        if self.state == "stopping":
+            return self.state
+        return PHASES.get(self.phase, self.phase) or self.state
 
     @property
     def words(self) -> str:

@@ -9,6 +9,7 @@ from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.node_histogram import NodeHistogram, node_histograms
 from octcore.plotting.palette import Palette
+from octcore.serial import jsonable
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 from octcore.tree.wording import asks_for_right
@@ -148,7 +149,7 @@ def component_data(view: TreeView, palette: Palette, selected: int, token: str) 
                 "counts": list(node.counts),
                 "leaf": node.leaf_class,
                 "swapped": node.is_swapped,
-                "histogram": vars(node.histogram) if node.histogram else None,
+                "histogram": jsonable(vars(node.histogram)) if node.histogram else None,
             }
             for node in view.nodes
         ],

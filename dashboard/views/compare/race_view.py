@@ -125,7 +125,7 @@ def standing_words(view: JobView) -> str:
         return text.markdown(view.run.badge)
     if view.error is not None:
         return text.markdown(view.error.message, 200)
-    return text.markdown(view.doing or view.state)
+    return text.markdown(view.doing)
 
 
 COUNTS_FOR_THE_PROBLEM = ("encoding", "depth", "leaf_penalty", "split_weight", "alpha", "test_size")

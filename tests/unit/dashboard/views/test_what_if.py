@@ -186,7 +186,7 @@ def test_the_price_counts_from_an_optimum_with_the_same_constraints(iris):
     assert price_data(before, after).is_proven
     words = what_if.compared_words(run, before, after, {"max_leaves": 2})
     assert "Your tree is not proven optimal" in words
-    assert "Both keep to what your run asked for: max features 1" in words
+    assert "Both keep to what your run asked for: using at most 1 feature" in words
     assert words.count("proven optimal by") == 2
 
 
