@@ -1,7 +1,5 @@
 """Entry point of the app: page list and frame.  Run with ``streamlit run dashboard/app.py``."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.server import jobs

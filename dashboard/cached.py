@@ -1,7 +1,5 @@
 """Computations that pages ask for again and again, kept for the server."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -73,48 +71,35 @@ def training_part(data: Dataset, settings: Mapping[str, Any]) -> tuple[Dataset, 
         return None  # the worker says why; here there is only nothing to draw
 
 
-def once_per_run(run_id: str, what: str, make: Callable[[], T]) -> T:
-    """Return what `make` computes, once for every run: a finished run never changes.
-
-    Parameters
-    ----------
-    what : str
-        Names the value and everything it depends on besides the run.
-    make : callable
-        Computes the value, which callers must not change.
-    """
-    return _once(run_id, what, make)
-
-
 @st.cache_resource(max_entries=4 * KEEP, show_spinner=False)
-def _once(run_id: str, what: str, _make: Callable[[], Any]) -> Any:
+def once_per_run(run_id: str, what: str, _make: Callable[[], T]) -> T:
+    """Return what a call gives, once for every run: a finished run never changes.
+
+    `what`: names the value, which callers must not change, and all it depends on besides the run.
+    """
     return _make()
-
-
-@st.cache_resource(max_entries=2 * KEEP, show_spinner=False)
-def _greedy(run_id: str, encoding: str, _run: SolvedRun) -> SolvedRun | str:
-    penalty = _run.params.get("leaf_penalty")
-    try:
-        return solve(
-            _run.train,
-            formulation=baseline().key,
-            encoding=encoding,
-            depth=_run.depth,
-            params={} if penalty is None else {"leaf_penalty": penalty},
-            time_limit=20,
-            costs=_run.asked.costs,
-            refer=_run.asked.refer,
-        ).needed
-    except OctError as error:
-        return error.message
 
 
 def greedy_baseline(run_id: str, run: SolvedRun, encoding: str | None = None) -> SolvedRun | str:
     """CART on the training rows of a run, of its depth and leaf penalty.
 
-    Parameters
-    ----------
-    encoding : str or None
-        Features that CART may split on; None for those of the run.
+    `encoding`: features that CART may split on; None for those of the run.
     """
-    return _greedy(run_id, encoding or run.asked.encoding, run)
+    encoding, penalty = encoding or run.asked.encoding, run.params.get("leaf_penalty")
+
+    def grown() -> SolvedRun | str:
+        try:
+            return solve(
+                run.train,
+                formulation=baseline().key,
+                encoding=encoding,
+                depth=run.depth,
+                params={} if penalty is None else {"leaf_penalty": penalty},
+                time_limit=20,
+                costs=run.asked.costs,
+                refer=run.asked.refer,
+            ).needed
+        except OctError as error:
+            return error.message
+
+    return once_per_run(run_id, f"CART on {encoding}", grown)

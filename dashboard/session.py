@@ -1,12 +1,11 @@
-"""What one browser session remembers; the only file that names keys of `st.session_state`."""
+"""What one browser session remembers, as one record; its links are kept in the URL as well."""
 
 from __future__ import annotations
 
 import re
-import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -21,20 +20,12 @@ from octcore.plotting.palette import Palette, palette_for
 from octcore.solving.recipe import DataChoice
 
 if TYPE_CHECKING:
-    from dashboard.teaching.lessons import Lesson
+    from dashboard.teaching.lessons import Lesson, Points
     from octcore.plotting.row_path import ChosenRow
 
 FIRST_SAMPLE = "iris"
 """Opens by itself: small enough that plain FlowOCT proves depth 2 within seconds."""
 
-_CHOICE, _TABLE, _DATA, _PROBLEM = "data_choice", "raw_table", "dataset", "data_problem"
-_RUN, _RUNS, _NODES, _UPLOADS = "run_id", "run_ids", "selected_nodes", "upload_count"
-_TOKEN = "session_token"
-_LESSON, _LESSON_OPENED, _SIDE_RUNS = "lesson", "lesson_opened", "side_runs"
-_BOARD, _PATH_STEP = "boards", "path_step"
-_TUNING, _TUNINGS = "tuning_id", "tuning_ids"
-_COMPARED, _REPEATS, _FRAME = "compared_runs", "repeated_splits", "has_frame"
-_CHOSEN_ROWS, _PANELS, _PLAYING = "chosen_rows", "panels", "playing"
 RUN_PARAMETER, COMPARE_PARAMETER, TUNING_PARAMETER = "run", "runs", "tuning"
 NODE_PARAMETER = "node"
 NODE, ROW, REPLAY = "node", "row", "replay"
@@ -43,14 +34,58 @@ TOKEN_COOKIE = "octcore_browser"
 MOST_COMPARED = 4
 
 
-def note_frame() -> None:
-    """Remember that the app itself has run in this session."""
-    st.session_state[_FRAME] = True
+@dataclass
+class State:
+    """What one session remembers, besides the inputs of its widgets."""
+
+    has_frame: bool = False
+    """Whether the app itself, which draws what is around every page, has run."""
+    choice: DataChoice | None = None
+    """How the columns are meant; None in a new session, which has neither table nor rows."""
+    table: RawTable = field(init=False)
+    data: Dataset = field(init=False)
+    """The rows in use."""
+    problem: str = ""
+    """Why the last change of the data was refused, in one sentence; empty if it was not."""
+    uploads: int = 0
+    token: str = ""
+    run: str | None = None
+    """The run that is looked at."""
+    runs: tuple[str, ...] = ()
+    """Runs that were started or opened, newest first."""
+    nodes: dict[str, int] = field(default_factory=dict)
+    """Selected node of every run."""
+    rows: dict[str, ChosenRow] = field(default_factory=dict)
+    """Chosen row of every run."""
+    panels: dict[str, str] = field(default_factory=dict)
+    """What stands under the tree of a run: `NODE`, which it is at first, `ROW` or `REPLAY`."""
+    playing: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """First tree and start (`time.monotonic`) of a replay that goes on by itself, by run."""
+    compared: tuple[str, ...] = ()
+    repeats: dict[tuple[str, ...], tuple[float, tuple[tuple[str, ...], ...]]] = field(
+        default_factory=dict
+    )
+    """By compared runs: held-out share and runs on further splits of the rows, one tuple for every
+    compared run; those not started yet are empty."""
+    tuning: str | None = None
+    tunings: tuple[str, ...] = ()
+    """Model selections that were started or opened, newest first."""
+    lesson: Lesson | None = None
+    """What the Teach page shows; None before the page was opened."""
+    lessons_opened: int = 0
+    """Part of the keys of the widgets of a lesson, which start afresh with every one."""
+    boards: dict[str, tuple[int, Points | None]] = field(default_factory=dict)
+    """By origin: number of the last change that a drawing board reported, and its points while one
+    is moved; older echoes are stale."""
+    side_runs: dict[tuple[object, ...], str] = field(default_factory=dict)
+    """Runs that a page other than Solve started, by what they are for."""
+    path_step: tuple[str, int] = ("", 0)
+    """Encoding and number of leaves that are chosen on the page Size."""
 
 
-def has_frame() -> bool:
-    """Whether the app itself, which draws what is around every page, has run in this session."""
-    return _FRAME in st.session_state
+def state() -> State:
+    """The record of this session."""
+    return st.session_state.setdefault("state", State())
 
 
 def palette() -> Palette:
@@ -60,26 +95,28 @@ def palette() -> Palette:
 
 def choice() -> DataChoice:
     """The current choice; the first sample when the session is new."""
-    if _CHOICE not in st.session_state:
+    if state().choice is None:
         choose_sample(FIRST_SAMPLE)
-    return st.session_state[_CHOICE]
+    found = state().choice
+    assert found is not None
+    return found
 
 
 def table() -> RawTable:
     """The table that was read last."""
     choice()
-    return st.session_state[_TABLE]
+    return state().table
 
 
 def dataset() -> Dataset:
     """The current data set; always one that could be made."""
     choice()
-    return st.session_state[_DATA]
+    return state().data
 
 
-def problem() -> str:
-    """Why the last change of the data was refused, in one sentence; empty if it was not."""
-    return st.session_state.get(_PROBLEM, "")
+def _take(chosen: DataChoice, read: RawTable, data: Dataset) -> None:
+    now = state()
+    now.choice, now.table, now.data, now.problem = chosen, read, data, ""
 
 
 def choose_sample(name: str) -> None:
@@ -90,20 +127,14 @@ def choose_sample(name: str) -> None:
     _load(chosen, read_sample_table(info.name))
 
 
-def is_new() -> bool:
-    """Whether no data have been loaded in this session yet."""
-    return _CHOICE not in st.session_state
-
-
 def adopt(data: Dataset, token: Callable[[Dataset], str]) -> None:
     """Go on with the rows of a run: the sample they are, or a table made of them."""
     if data.name in {sample.name for sample in list_samples()}:
         choose_sample(data.name)
-        if token(st.session_state[_DATA]) == token(data):
+        if token(dataset()) == token(data):
             return
     read, kinds = table_of(data)
-    chosen = DataChoice(file_name=read.file_name, target=data.target_name, kinds=kinds)
-    st.session_state.update({_CHOICE: chosen, _TABLE: read, _DATA: data, _PROBLEM: ""})
+    _take(DataChoice(file_name=read.file_name, target=data.target_name, kinds=kinds), read, data)
 
 
 def choose_upload(content: bytes, file_name: str) -> bool:
@@ -111,14 +142,14 @@ def choose_upload(content: bytes, file_name: str) -> bool:
     try:
         read = read_table(content, file_name=file_name)
     except OctError as error:
-        st.session_state[_PROBLEM] = error.message
+        state().problem = error.message
         return False
     if _load(DataChoice(file_name=file_name, target=likely_target(read)), read):
         return True
     # The guessed target may be what does not work: load the table so that another can be chosen.
-    reason = st.session_state[_PROBLEM]
+    reason = state().problem
     loaded = _load(DataChoice(file_name=file_name), read)
-    st.session_state[_PROBLEM] = reason
+    state().problem = reason
     return loaded
 
 
@@ -146,27 +177,17 @@ def _load(chosen: DataChoice, read: RawTable) -> bool:
             chosen.target_bins,
         )
     except OctError as error:
-        st.session_state[_PROBLEM] = error.message
+        state().problem = error.message
         return False
-    st.session_state.update({_CHOICE: chosen, _TABLE: read, _DATA: made, _PROBLEM: ""})
+    _take(chosen, read, made)
     return True
-
-
-def upload_key() -> str:
-    """Key of the uploader; changes after every accepted file, so that a new one starts empty."""
-    return f"upload_{st.session_state.get(_UPLOADS, 0)}"
-
-
-def forget_upload() -> None:
-    """Empty the uploader at the next run of the page."""
-    st.session_state[_UPLOADS] = st.session_state.get(_UPLOADS, 0) + 1
 
 
 def token() -> str:
     """Name of this browser for queue and history; tells nothing about the person."""
-    if _TOKEN not in st.session_state:
-        st.session_state[_TOKEN] = known_token() or uuid.uuid4().hex
-    return st.session_state[_TOKEN]
+    now = state()
+    now.token = now.token or known_token() or uuid.uuid4().hex
+    return now.token
 
 
 def known_token() -> str | None:
@@ -177,15 +198,15 @@ def known_token() -> str | None:
 
 def run_id() -> str | None:
     """The run that the session looks at; the one in the URL comes first."""
-    return _linked(RUN_PARAMETER, _RUN, look_at)
+    return _linked(RUN_PARAMETER, "run", look_at)
 
 
-def _linked(parameter: str, key: str, look: Callable[[str], None]) -> str | None:
+def _linked(parameter: str, field: str, look: Callable[[str], None]) -> str | None:
     """What the session looks at: what the URL names, else what it looked at last, put into it."""
     linked = st.query_params.get(parameter)
-    if linked and linked != st.session_state.get(key):
+    if linked and linked != getattr(state(), field):
         look(linked)
-    current = st.session_state.get(key)
+    current = getattr(state(), field)
     if current and not linked:
         st.query_params[parameter] = current
     return current
@@ -202,40 +223,30 @@ def linked_run() -> str | None:
     return linked or (st.query_params.get(COMPARE_PARAMETER) or "").split(",")[0] or None
 
 
-def linked_tuning() -> str | None:
-    """The model selection that the link names."""
-    return st.query_params.get(TUNING_PARAMETER)
-
-
 def look_at(run: str) -> None:
     """Look at a run from now on, and put it into the URL."""
     if st.query_params.get(RUN_PARAMETER) not in (None, run):
         st.query_params.pop(NODE_PARAMETER, None)
-    st.session_state[_RUN] = run
-    known = run_ids()
-    if run not in known:
-        st.session_state[_RUNS] = (run, *known)
+    now = state()
+    now.run = run
+    if run not in now.runs:
+        now.runs = (run, *now.runs)
     st.query_params[RUN_PARAMETER] = run
 
 
 def forget_run(run: str) -> None:
     """Look at this run no more, wherever it was remembered."""
-    st.session_state[_RUNS] = tuple(known for known in run_ids() if known != run)
-    if st.session_state.get(_RUN) == run:
-        del st.session_state[_RUN]
+    now = state()
+    now.runs = tuple(known for known in now.runs if known != run)
+    now.compared = tuple(known for known in now.compared if known != run)
+    if now.run == run:
+        now.run = None
         st.query_params.pop(RUN_PARAMETER, None)
-    compared_now = st.session_state.get(_COMPARED, ())
-    st.session_state[_COMPARED] = tuple(known for known in compared_now if known != run)
-
-
-def run_ids() -> tuple[str, ...]:
-    """Runs that this session started or opened, newest first."""
-    return st.session_state.get(_RUNS, ())
 
 
 def run_query() -> dict[str, str]:
     """Query parameters that keep the run and its node in the URL when the page changes."""
-    current = st.session_state.get(_RUN)
+    current = state().run
     if not current:
         return {}
     node = selected_node(current)
@@ -247,44 +258,30 @@ def compared() -> tuple[str, ...]:
     linked = st.query_params.get(COMPARE_PARAMETER)
     if linked:
         compare(linked.split(","))
-    elif st.session_state.get(_COMPARED):
-        st.query_params[COMPARE_PARAMETER] = ",".join(st.session_state[_COMPARED])
-    return st.session_state.get(_COMPARED, ())
+    else:
+        st.query_params.update(compare_query())
+    return state().compared
 
 
 def compare(runs: Sequence[str]) -> None:
     """Compare these runs from now on, and put them into the URL."""
-    chosen = tuple(dict.fromkeys(runs))[:MOST_COMPARED]
-    st.session_state[_COMPARED] = chosen
-    if chosen:
-        st.query_params[COMPARE_PARAMETER] = ",".join(chosen)
+    state().compared = tuple(dict.fromkeys(runs))[:MOST_COMPARED]
+    if runs:
+        st.query_params.update(compare_query())
     else:
         st.query_params.pop(COMPARE_PARAMETER, None)
 
 
 def compare_query() -> dict[str, str]:
     """Query parameters that keep the comparison in the URL when the page changes."""
-    chosen = st.session_state.get(_COMPARED, ())
+    chosen = state().compared
     return {COMPARE_PARAMETER: ",".join(chosen)} if chosen else {}
-
-
-def repeats(runs: Sequence[str]) -> tuple[float, tuple[tuple[str, ...], ...]] | None:
-    """Held-out share and runs on further splits of the rows, one tuple for every compared run."""
-    return st.session_state.get(_REPEATS, {}).get(tuple(runs))
-
-
-def remember_repeats(runs: Sequence[str], share: float, found: Sequence[Sequence[str]]) -> None:
-    """Remember the runs on further splits of a comparison; those not started yet are empty."""
-    kept = st.session_state.get(_REPEATS, {})
-    entry = (share, tuple(tuple(ids) for ids in found))
-    st.session_state[_REPEATS] = {**kept, tuple(runs): entry}
 
 
 def selected_node(run: str) -> int:
     """Node that is selected in a run's tree; at first the one in the link, else the root."""
-    known = st.session_state.get(_NODES, {})
-    if run in known:
-        return known[run]
+    if run in state().nodes:
+        return state().nodes[run]
     linked = st.query_params.get(NODE_PARAMETER, "")
     is_linked = st.query_params.get(RUN_PARAMETER) == run and re.fullmatch(r"[1-9]\d{0,5}", linked)
     return int(linked) if is_linked else 1
@@ -292,47 +289,37 @@ def selected_node(run: str) -> int:
 
 def select_node(run: str, node: int) -> None:
     """Select a node; all views of the run follow."""
-    st.session_state[_NODES] = {**st.session_state.get(_NODES, {}), run: node}
+    state().nodes[run] = node
     if st.query_params.get(RUN_PARAMETER) == run:
         st.query_params[NODE_PARAMETER] = str(node)
 
 
 def chosen_row(run: str) -> ChosenRow | None:
     """Row whose path is shown in a run's tree; None for none."""
-    return st.session_state.get(_CHOSEN_ROWS, {}).get(run) if panel(run) == ROW else None
+    return state().rows.get(run) if panel(run) == ROW else None
 
 
 def choose_row(run: str, row: ChosenRow, leaf: int) -> None:
     """Show the path of a row from now on; its leaf becomes the selected node."""
-    st.session_state[_CHOSEN_ROWS] = {**st.session_state.get(_CHOSEN_ROWS, {}), run: row}
+    state().rows[run] = row
     show_panel(run, ROW)
     select_node(run, leaf)
 
 
 def panel(run: str) -> str:
     """What stands under the tree of a run: `NODE`, `ROW` or `REPLAY`."""
-    return st.session_state.get(_PANELS, {}).get(run, NODE)
+    return state().panels.get(run, NODE)
 
 
 def show_panel(run: str, name: str) -> None:
     """Show something else under the tree of a run."""
     pause()
-    st.session_state[_PANELS] = {**st.session_state.get(_PANELS, {}), run: name}
-
-
-def playing(run: str) -> tuple[int, float] | None:
-    """First tree and start (`time.monotonic`) of a replay that goes on by itself, or None."""
-    return st.session_state.get(_PLAYING, {}).get(run)
-
-
-def play(run: str, first: int) -> None:
-    """Let the replay of a run go on by itself, from a tree on."""
-    st.session_state[_PLAYING] = {run: (first, time.monotonic())}
+    state().panels[run] = name
 
 
 def pause() -> None:
     """Stop the replay that goes on by itself."""
-    st.session_state.pop(_PLAYING, None)
+    state().playing.clear()
 
 
 def offer(page: str, value: Any) -> None:
@@ -345,77 +332,32 @@ def take_offer(page: str) -> Any:
     return st.session_state.pop(f"offered_{page}", None)
 
 
-def set_inputs(values: Mapping[str, Any]) -> None:
-    """Set inputs by their keys, before they are drawn."""
-    st.session_state.update(values)
-
-
 def tuning_id() -> str | None:
     """The model selection that the session looks at; the one in the URL comes first."""
-    return _linked(TUNING_PARAMETER, _TUNING, look_at_tuning)
+    return _linked(TUNING_PARAMETER, "tuning", look_at_tuning)
 
 
 def look_at_tuning(tuning: str) -> None:
     """Look at a model selection from now on, and put it into the URL."""
-    st.session_state[_TUNING] = tuning
-    st.session_state[_TUNINGS] = tuple(dict.fromkeys((tuning, *tuning_ids())))
+    state().tuning = tuning
+    state().tunings = tuple(dict.fromkeys((tuning, *state().tunings)))
     st.query_params[TUNING_PARAMETER] = tuning
-
-
-def tuning_ids() -> tuple[str, ...]:
-    """Model selections that this session started or opened, newest first."""
-    return st.session_state.get(_TUNINGS, ())
-
-
-def lesson() -> Lesson | None:
-    """The lesson that the Teach page shows; None before the page was opened."""
-    return st.session_state.get(_LESSON)
-
-
-def keep_lesson(lesson: Lesson) -> None:
-    """Remember a lesson that widgets changed."""
-    st.session_state[_LESSON] = lesson
 
 
 def open_lesson(lesson: Lesson) -> None:
     """Open a lesson from elsewhere: all its widgets start afresh."""
-    keep_lesson(lesson)
-    st.session_state[_LESSON_OPENED] = lesson_opened() + 1
-
-
-def lesson_opened() -> int:
-    """How many lessons were opened; part of the keys of their widgets."""
-    return st.session_state.get(_LESSON_OPENED, 0)
-
-
-def board(origin: str) -> tuple[int, tuple[tuple[int, int, int], ...] | None]:
-    """Number of the last change that a drawing board reported; its points while one is moved."""
-    return st.session_state.get(_BOARD, {}).get(origin, (0, None))
-
-
-def keep_board(origin: str, serial: int, moving: tuple[tuple[int, int, int], ...] | None) -> None:
-    """Remember the last change of a drawing board; older echoes are stale."""
-    st.session_state[_BOARD] = {origin: (serial, moving)}
+    state().lesson = lesson
+    state().lessons_opened += 1
 
 
 def side_run(*key: object) -> str | None:
     """Run that a page other than Solve started for something, by what it is for."""
-    return st.session_state.get(_SIDE_RUNS, {}).get(key)
+    return state().side_runs.get(key)
 
 
 def remember_side_run(run: str, *key: object) -> None:
     """Remember a run under what it is for; it does not become the run that is looked at."""
-    st.session_state[_SIDE_RUNS] = {**st.session_state.get(_SIDE_RUNS, {}), key: run}
-
-
-def path_step() -> tuple[str, int]:
-    """Encoding and number of leaves that are chosen on the Path page."""
-    return st.session_state.get(_PATH_STEP, ("", 0))
-
-
-def select_path_step(label: str, leaves: int) -> None:
-    """Choose a tree of the penalty path."""
-    st.session_state[_PATH_STEP] = (label, leaves)
+    state().side_runs[key] = run
 
 
 def widget_key(*parts: object) -> str:

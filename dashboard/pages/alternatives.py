@@ -1,7 +1,5 @@
 """Alternatives: all trees that are nearly as good as the optimum, to choose from."""
 
-from __future__ import annotations
-
 from dashboard.views.alternatives import view as alternatives_view
 from dashboard.widgets import run_picker
 from dashboard.widgets.frame import draw_title

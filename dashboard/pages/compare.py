@@ -1,7 +1,5 @@
 """Two to four runs side by side: a race of gap curves, then trees, planes and what differs."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import session

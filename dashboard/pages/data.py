@@ -1,24 +1,21 @@
 """Load a table, say how its columns are meant, and look at them before solving."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import session
 from dashboard.views.data import column_editor, dataset_input, encoding_preview, target_choice
-from dashboard.widgets import chart
+from dashboard.widgets import chart, inputs
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.lazy_tabs import lazy_tabs
 from dashboard.widgets.start import MARGIN_SETTINGS, start_button, suits_margins
-from octcore.plotting import text
 from octcore.plotting.class_bars import class_bars, class_bars_figure
 
 draw_title("Data")
 left, right = st.columns([3, 2], gap="large")
 with left:
     dataset_input.draw()
-    if session.problem():
-        st.error(text.markdown(session.problem(), 400), icon=":material/error:")
+    if session.state().problem:
+        inputs.say(session.state().problem)
     dataset_input.describe_source()
 data = session.dataset()
 with right:

@@ -1,7 +1,5 @@
 """One run: tree, plane, rows, convergence, features and metrics, linked by the selected node."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.views.explore import convergence, inside_search, linked_views, metrics_view, scoring

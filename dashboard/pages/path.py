@@ -1,7 +1,5 @@
 """Accuracy against size: the optimal tree for every number of leaves."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import session

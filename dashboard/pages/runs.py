@@ -1,7 +1,5 @@
 """The history: every run of this browser, across restarts; to open, compare, export, delete."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import session
@@ -23,7 +21,7 @@ except OctError as error:
     entries = []
 
 own = {entry.id for entry in entries}
-for run_id in (session.run_id(), *session.run_ids()):
+for run_id in (session.run_id(), *session.state().runs):
     # A link to a run is the right to see it: those that were opened here belong to the list.
     linked = history.entry(supervisor, run_id) if run_id and run_id not in own else None
     if linked is not None:

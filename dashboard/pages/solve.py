@@ -1,7 +1,5 @@
 """Choose formulation and settings, solve, and watch incumbent and bound meet."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import session

@@ -1,7 +1,5 @@
 """The start: what this is in three lines, a picture, and the two ways in."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import session

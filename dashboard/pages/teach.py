@@ -1,7 +1,5 @@
 """Two-dimensional lessons: points by recipe or by hand, and trees grown on them step by step."""
 
-from __future__ import annotations
-
 from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import good_trees, guess
 from dashboard.views.teach import points as lesson_points

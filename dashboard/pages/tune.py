@@ -1,6 +1,6 @@
 """Model selection: values to try, cross-validation in the background, and the best of them."""
 
-from __future__ import annotations
+from functools import partial
 
 import streamlit as st
 
@@ -8,6 +8,7 @@ from dashboard import session
 from dashboard.server import jobs
 from dashboard.views.tune import form as tune_form
 from dashboard.views.tune import view as tune_view
+from dashboard.widgets import inputs
 from dashboard.widgets.frame import draw_title
 
 draw_title("Tune")
@@ -18,7 +19,7 @@ with right:
 with left:
     plan = tune_form.draw(session.dataset())
     if plan is not None and tune_form.start_button(session.dataset(), plan):
-        started = jobs.start_tuning(session.token(), session.dataset(), plan)
-        if started:
+        make = partial(jobs.start_tuning, session.token(), session.dataset(), plan)
+        if started := inputs.tried(make):
             session.look_at_tuning(started)
             st.rerun()

@@ -1,7 +1,5 @@
 """What if: conditions on a solved tree, and what they cost."""
 
-from __future__ import annotations
-
 from dashboard.views.what_if import view as what_if_view
 from dashboard.widgets import run_picker
 from dashboard.widgets.frame import draw_title

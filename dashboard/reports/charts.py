@@ -101,12 +101,8 @@ def round_numbers(low: float, high: float, about: int = 6) -> list[float]:
 def figure_svg(figure: go.Figure, title: str, width: int = WIDTH) -> str:
     """Draw lines, areas, marks and rulers of a figure with two axes; empty text without any.
 
-    Parameters
-    ----------
-    title : str
-        Description for readers who do not see it.
-    width : int
-        In pixels at which letters have their size.
+    `title`: description for readers who do not see it.
+    `width`: in pixels at which letters have their size.
     """
     data: Any = figure.data
     records = [trace.to_plotly_json() for trace in data]

@@ -1,21 +1,20 @@
 """A comparison as one self-contained HTML file: race, what differs, accuracy, trees, planes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from statistics import fmean, pstdev
 
 from dashboard.reports.charts import figure_svg
 from dashboard.reports.page import escaped, page, table
+from dashboard.reports.run_report import plane_picture
 from dashboard.views.compare.table import comparison_data
 from octcore.plotting import text
 from octcore.plotting.accuracy_plot import spread_data
 from octcore.plotting.palette import LIGHT
-from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
 from octcore.plotting.race import Entrant, known_optimum, race_data, race_figure, ran_together
 from octcore.serial import versions
 from octcore.solving.report import export_tree
-from octcore.solving.run import Run, SolvedRun
+from octcore.solving.run import Run
 
 
 def comparison_html(
@@ -27,12 +26,8 @@ def comparison_html(
 ) -> str:
     """Write the report of a comparison.
 
-    Parameters
-    ----------
-    repeats : sequence of sequence of Run
-        Runs on further splits of the rows, one sequence for every run; may be empty.
-    share : float
-        Share of the rows that these splits hold out.
+    `repeats`: runs on further splits of the rows, one sequence for every run; may be empty.
+    `share`: share of the rows that these splits hold out.
     """
     name = "Comparison: " + ", ".join(labels)
     sections = [
@@ -97,8 +92,8 @@ def _accuracy(repeats: Sequence[Sequence[Run]], labels: Sequence[str], share: fl
         (
             record.label,
             len(record.held_out),
-            *(text.percent(v) for v in _summary(record.held_out)),
-            text.percent(_summary(record.training)[0]),
+            *(text.percent(of(record.held_out)) for of in (fmean, pstdev, min, max)),
+            text.percent(fmean(record.training)),
         )
         for record in spread_data(repeats, labels)
         if record.held_out
@@ -108,33 +103,13 @@ def _accuracy(repeats: Sequence[Sequence[Run]], labels: Sequence[str], share: fl
     return f'<h2>Accuracy on repeated splits</h2>{table(head, rows)}<p class="weak">{words}</p>'
 
 
-def _summary(values: Sequence[float]) -> tuple[float, float, float, float]:
-    mean = sum(values) / len(values)
-    deviation = (sum((v - mean) ** 2 for v in values) / len(values)) ** 0.5
-    return mean, deviation, min(values), max(values)
-
-
 def _pictures(runs: Sequence[Run], labels: Sequence[str]) -> str:
-    parts = []
-    for run, label in zip(runs, labels, strict=True):
-        if run.tree is None:
-            continue
-        plane = "" if run.solved is None else _plane(run.solved)
-        parts.append(
-            f'<h2>{escaped(label)}</h2><div class="picture">{export_tree(run, "svg")}</div>{plane}'
-        )
-    return "".join(parts)
-
-
-def _plane(run: SolvedRun) -> str:
-    axes = default_axes(run.tree, run.encoding, run.train)
-    if axes is None:
-        return ""
-    record = plane_data(run.tree, run.encoding, run.train, *axes, formulation=run.formulation)
-    picture = figure_svg(
-        plane_figure(record, LIGHT, selected=0), f"Plane of {record.x} and {record.y}"
+    return "".join(
+        f'<h2>{escaped(label)}</h2><div class="picture">{export_tree(run, "svg")}</div>'
+        + ("" if run.solved is None else plane_picture(run.solved)[0])
+        for run, label in zip(runs, labels, strict=True)
+        if run.tree is not None
     )
-    return f'<div class="picture chart">{picture}</div>'
 
 
 def _certificates(runs: Sequence[Run], labels: Sequence[str]) -> str:

@@ -1,65 +1,22 @@
 """The frame of every report: one HTML file with its own style, no network, no script but ours."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape
+from pathlib import Path
 
 from octcore.plotting import text
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1b2330; --weak: #5c6675; --line: #d5dae3;
-  --ground: #ffffff; --card: #f4f6f9; --good: #007a5a; --open: #b45309; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8ecf2; --weak: #a3adbb; --line: #343c4a;
-  --ground: #11151c; --card: #1b212c; --good: #35c79d; --open: #f5a524; } }
-body { font: 15px/1.5 "Source Sans 3", "Segoe UI", system-ui, sans-serif; color: var(--ink);
-  background: var(--ground); max-width: 980px; margin: 2rem auto; padding: 0 1.2rem; }
-h1 { font-size: 1.6rem; margin: 0 0 .2rem; overflow-wrap: anywhere; }
-h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; border-bottom: 1px solid var(--line); }
-.badge { display: inline-block; padding: .15rem .7rem; border-radius: 1rem; font-weight: 600;
-  border: 1.5px solid currentColor; color: var(--open); }
-.badge.proven { color: var(--good); }
-.numbers { display: grid; grid-template-columns: repeat(auto-fit, minmax(105px, 1fr));
-  gap: .6rem; margin: 1rem 0; }
-.numbers div { background: var(--card); border-radius: .4rem; padding: .4rem .7rem; }
-.numbers dt, .weak { color: var(--weak); font-size: .85rem; }
-.numbers dd { margin: 0; font-size: 1.15rem; font-weight: 600; }
-.picture { background: #ffffff; border: 1px solid var(--line); border-radius: .4rem;
-  padding: .6rem; overflow-x: auto; margin: .6rem 0; }
-.picture svg { display: block; margin: 0 auto; max-width: none; }
-.chart svg { width: 100%; max-width: 760px; height: auto; }
-table { border-collapse: collapse; width: 100%; }
-td, th { border-bottom: 1px solid var(--line); padding: .25rem .6rem .25rem 0; text-align: left;
-  vertical-align: top; overflow-wrap: anywhere; }
-.lead { font-size: 1.15rem; }
-.card { background: var(--card); border-radius: .4rem; padding: .8rem 1rem; }
-.question { font-size: 1.25rem; font-weight: 600; margin: .2rem 0 .6rem; overflow-wrap: anywhere; }
-.card label { display: block; margin: .3rem 0; overflow-wrap: anywhere; }
-.card button, .card input, .card select { font: inherit; color: var(--ink);
-  background: var(--ground); border: 1px solid var(--weak); border-radius: .3rem;
-  padding: .25rem .8rem; }
-.card button { cursor: pointer; }
-.card button:disabled { opacity: .5; cursor: default; }
-.card :focus-visible { outline: 2px solid var(--good); outline-offset: 1px; }
-.turns { margin: 1rem 0 0; }
-summary { cursor: pointer; font-size: 1.15rem; font-weight: 600; margin: 2rem 0 .6rem; }
-@media print { .turns, #questionnaire { display: none; }
-  body { margin: 0; max-width: none; } .picture { break-inside: avoid; } }
-"""
+STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def page(name: str, sections: Iterable[str], script: str = "") -> str:
     """Put sections of HTML into one file that needs no network.
 
-    Parameters
-    ----------
-    sections : iterable of str
-        Escaped HTML; empty ones are left out.
-    script : str
-        The only script that may run; none by default.
+    `sections`: escaped HTML; empty ones are left out.
+    `script`: the only script that may run; none by default.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     policy = POLICY + (f"; script-src 'sha256-{digest}'" if script else "")

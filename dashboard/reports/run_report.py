@@ -1,7 +1,5 @@
 """One run as one self-contained HTML file: words first, the technical part folded below."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -23,19 +21,14 @@ from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.palette import LIGHT
 from octcore.plotting.plane_plot import default_axes, plane_data, plane_figure
+from octcore.plotting.row_path import value_text
 from octcore.serial import versions
 from octcore.solving.report import export_tree
 from octcore.solving.run import Run, SolvedRun
 
 
 def report_html(run: Run, name: str, greedy: SolvedRun | None = None) -> str:
-    """Write the report of a run.
-
-    Parameters
-    ----------
-    greedy : Run or None
-        CART on the same training rows, to stand beside it.
-    """
+    """Write the report of a run."""
     found = summary(run, greedy)
     questions = "" if found is None else questionnaire_html(run.needed, found)
     technical = (_plane(run), _convergence(run), _certificate(run), _numbers(run), _settings(run))
@@ -92,27 +85,23 @@ def _tree(run: Run) -> str:
     return f'<h2>Tree</h2><div class="picture">{export_tree(run, "svg")}</div>'
 
 
-def _plane(run: Run) -> str:
-    if run.tree is None or run.train is None:
-        return ""
+def plane_picture(run: SolvedRun) -> tuple[str, str]:
+    """Draw the plane of a run as HTML, and say what it shows; both empty without two columns."""
     axes = default_axes(run.tree, run.encoding, run.train)
     if axes is None:
-        return ""
+        return "", ""
     record = plane_data(run.tree, run.encoding, run.train, *axes, formulation=run.formulation)
     note = "Errors carry a cross; support vectors are ringed; margins are dashed."
     if record.held:
-        held = ", ".join(
-            f"{name} = {text.number(v) if isinstance(v, float) else v}"
-            for name, v in record.held.items()
-        )
+        held = ", ".join(f"{name} = {value_text(value)}" for name, value in record.held.items())
         note = f"The regions are a slice at {held}. {note}"
-    picture = figure_svg(
-        plane_figure(record, LIGHT, selected=0), f"Plane of {record.x} and {record.y}"
-    )
-    return (
-        f'<h2>Plane</h2><div class="picture chart">{picture}</div>'
-        f'<p class="weak">{_text(note, 900)}</p>'
-    )
+    figure, words = plane_figure(record, LIGHT, selected=0), f"Plane of {record.x} and {record.y}"
+    return f'<div class="picture chart">{figure_svg(figure, words)}</div>', note
+
+
+def _plane(run: Run) -> str:
+    picture, note = ("", "") if run.solved is None else plane_picture(run.solved)
+    return f'<h2>Plane</h2>{picture}<p class="weak">{_text(note, 900)}</p>' if picture else ""
 
 
 def _convergence(run: Run) -> str:

@@ -1,7 +1,5 @@
 """A run for people who decide: half a page in words, every number by routing rows; no Streamlit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,19 +18,13 @@ SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "e
 
 @dataclass(frozen=True)
 class Score:
-    """How many rows a tree gets right.
-
-    Parameters
-    ----------
-    right, rows : int
-        Correct rows, and all that get a class.
-    asked : int
-        Rows that a person is asked about.
-    """
+    """How many rows a tree gets right."""
 
     right: int
     rows: int
+    """`right`, `rows`: correct rows, and all that get a class."""
     asked: int = 0
+    """Rows that a person is asked about."""
 
     @property
     def share(self) -> float | None:
@@ -42,16 +34,11 @@ class Score:
 
 @dataclass(frozen=True)
 class LeafCount:
-    """One rule with the rows that it gets.
-
-    Parameters
-    ----------
-    conditions : str
-        In words; "always" for a single leaf.
-    """
+    """One rule with the rows that it gets."""
 
     leaf: int
     conditions: str
+    """In words; "always" for a single leaf."""
     label: object
     train: Score
     test: Score
@@ -59,21 +46,15 @@ class LeafCount:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the first half page of a report says.
-
-    Parameters
-    ----------
-    guess : Score
-        Of always giving the largest class of the training rows, on the rows that count.
-    confusions : tuple of (object, object, int)
-        True class, given class and rows, the most frequent first; of the rows that count.
-    """
+    """What the first half page of a report says."""
 
     train: Score
     test: Score
     guess: Score
+    """Of always giving the largest class of the training rows, on the rows that count."""
     leaves: tuple[LeafCount, ...]
     confusions: tuple[tuple[object, object, int], ...]
+    """True class, given class and rows, the most frequent first; of the rows that count."""
     greedy_train: Score | None = None
     greedy_test: Score | None = None
     greedy_leaves: int = 0
@@ -94,13 +75,7 @@ class Summary:
 
 
 def summary(given: Run, greedy: SolvedRun | None = None) -> Summary | None:
-    """Route all rows of a run and count; None without a tree or without its rows.
-
-    Parameters
-    ----------
-    greedy : SolvedRun or None
-        CART on the same training rows.
-    """
+    """Route all rows of a run and count; None without a tree or without its rows."""
     run = given.solved
     if run is None or run.train.y is None:
         return None

@@ -1,1 +1,0 @@
-"""What one server has once: supervisor, queue, history, jobs."""

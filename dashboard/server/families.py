@@ -22,26 +22,17 @@ SELECT_TASK = "select"
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """The rows from which the rows of one solve, or of one solve for every class, were made.
-
-    Parameters
-    ----------
-    whole : Dataset
-        All rows with all their classes.
-    runs : tuple of str
-        Ids of the solves in the order of the classes; one id for selected rows.
-    test_size : float
-    seed : int
-        What was held out from all solves together.
-    n_selected : int
-        Rows that were selected; 0 for one solve for every class.
-    """
+    """The rows from which the rows of one solve, or of one solve for every class, were made."""
 
     whole: Dataset
+    """All rows with all their classes."""
     runs: tuple[str, ...]
+    """Ids of the solves in the order of the classes; one id for selected rows."""
     test_size: float = 0.0
     seed: int = 0
+    """`test_size`, `seed`: what was held out from all solves together."""
     n_selected: int = 0
+    """Rows that were selected; 0 for one solve for every class."""
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], whole: Dataset) -> Family:

@@ -1,63 +1,28 @@
 """The runs of one browser, from the history on disk and from memory; no Streamlit in here."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 from dashboard.server.job_view import JobView
-from dashboard.server.naming import HELPER
+from dashboard.server.naming import HELPER, title_of
 from dashboard.server.supervisor import Supervisor
-from octcore.errors import OctError
-from octcore.store.records import RunInfo, StoreSize, run_summary
+from octcore.errors import OctError, StoreError
+from octcore.store.records import RunInfo, run_summary
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One line of the history.
+def entries(supervisor: Supervisor, session: str) -> tuple[JobView, ...]:
+    """Runs of a browser, newest first, those of the history without their trees.
 
-    Parameters
-    ----------
-    created : float
-        Seconds since 1970.
-    settings, summary : mapping
-        Keywords of the solve; numbers of the result as far as there are any.
-    """
-
-    id: str
-    name: str
-    state: str
-    created: float
-    settings: Mapping[str, Any]
-    summary: Mapping[str, Any]
-    error: str = ""
-    owner: str = ""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it waits or runs."""
-        return self.state in {"queued", "running", "stopping"}
-
-
-def entries(supervisor: Supervisor, session: str) -> tuple[Entry, ...]:
-    """Runs of a browser, newest first.
-
-    Raises
-    ------
-    OctError
-        If the history cannot be read.
+    Raises `OctError` if the history cannot be read.
     """
     live = {job.id: job for job in supervisor.jobs(session) if not job.task}
-    found = [] if supervisor.store is None else list(supervisor.store.list(session))
-    known = {info.id for info in found}
-    lines = [_stored(info, live.get(info.id)) for info in found]
-    lines += [_live(job) for job in live.values() if job.id not in known]
-    lines = [line for line in lines if not line.name.startswith(HELPER)]
-    return tuple(sorted(lines, key=lambda line: -line.created))
+    stored = [] if supervisor.store is None else supervisor.store.list(session)
+    found = {key: _live(job) for key, job in live.items()}
+    found |= {info.id: _stored(info, live.get(info.id)) for info in stored}
+    lines = [line for line in found.values() if not line.title.startswith(HELPER)]
+    return tuple(sorted(lines, key=lambda line: -line.submitted))
 
 
-def entry(supervisor: Supervisor, run_id: str) -> Entry | None:
+def entry(supervisor: Supervisor, run_id: str) -> JobView | None:
     """One run by its full id, whoever started it; None when there is none."""
     job = supervisor.get(run_id)
     job = None if job is not None and job.task else job
@@ -70,22 +35,22 @@ def entry(supervisor: Supervisor, run_id: str) -> Entry | None:
     return None if job is None else _live(job)
 
 
-def size(supervisor: Supervisor) -> StoreSize | None:
-    """How much the history keeps; None when there is none."""
-    return None if supervisor.store is None else supervisor.store.size()
-
-
-def _stored(info: RunInfo, job: JobView | None) -> Entry:
-    state = info.state.value if job is None else job.state
-    return Entry(
-        info.id, info.name, state, info.created, info.settings, info.summary, info.error,
-        info.session,
-    )  # fmt: skip
-
-
-def _live(job: JobView) -> Entry:
-    summary = {} if job.run is None else run_summary(job.run)
-    error = "" if job.error is None else job.error.message
-    return Entry(
-        job.id, job.title, job.state, job.submitted, job.settings, summary, error, job.session
+def _stored(info: RunInfo, job: JobView | None) -> JobView:
+    title = info.name or title_of(info.settings, "data")
+    if job is not None:
+        return replace(job, title=title, submitted=info.created, summary=info.summary)
+    return JobView(
+        info.id,
+        title,
+        info.settings,
+        info.state.value,
+        elapsed=float(info.summary.get("seconds") or 0.0),
+        error=StoreError("NO_RESULT", info.error) if info.error else None,
+        submitted=info.created,
+        session=info.session,
+        summary=info.summary,
     )
+
+
+def _live(job: JobView) -> JobView:
+    return job if job.run is None else replace(job, summary=run_summary(job.run))

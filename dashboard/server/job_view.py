@@ -1,66 +1,54 @@
 """One job of a server, a solve or a task, as every page sees it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from octcore.data.dataset import Dataset
-from octcore.engines.events import Event
 from octcore.engines.trace import Trace
 from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.solving.run import Run, SolvedRun
 
 QUEUED = "queued"
+PHASES = {"build": "building the model", "compile": "compiling the model", "solve": "solving"}
 FINAL = frozenset({"done", "stopped", "failed", "interrupted"})
 
 
 @dataclass(frozen=True, eq=False)
 class JobView:
-    """A job at one moment, whether it waits, runs, has ended or comes from the history.
-
-    Parameters
-    ----------
-    id : str
-        Full UUID; knowing it is the right to see the job.
-    settings : mapping
-        Keywords of `octcore.solve`, or of the task.
-    state : str
-        ``"queued"``, ``"running"``, ``"stopping"``, ``"done"``, ``"stopped"``, ``"failed"`` or
-        ``"interrupted"`` when the program died during the solve.
-    position : int
-        Place in the queue from 1; 0 when it does not wait.
-    elapsed : float
-        Seconds since it started, up to the end.
-    data : Dataset or None
-        All rows, the held-out ones included; None for runs from the history.
-    started, finished : float or None
-        Seconds since 1970; None while it waits or goes on, and for runs from the history.
-    task : str
-        Key of a task of `octcore.selection.tasks`; empty for a solve.
-    parts : tuple of mapping
-        What a task has told so far; stays when it is stopped.
-    """
+    """A job at one moment, whether it waits, runs, has ended or comes from the history."""
 
     id: str
+    """Full UUID; knowing it is the right to see the job."""
     title: str
     settings: Mapping[str, Any]
+    """Keywords of `octcore.solve`, or of the task."""
     state: str
+    """``"queued"``, ``"running"``, ``"stopping"``, ``"done"``, ``"stopped"``, ``"failed"`` or
+    ``"interrupted"`` when the program died during the solve."""
     phase: str = ""
     position: int = 0
+    """Place in the queue from 1; 0 when it does not wait."""
     elapsed: float = 0.0
+    """Seconds since it started, up to the end."""
     trace: Trace = field(default_factory=Trace)
     data: Dataset | None = None
+    """All rows, the held-out ones included; None for runs from the history."""
     run: Run | None = None
     error: OctError | None = None
     started: float | None = None
     finished: float | None = None
+    """`started`, `finished`: seconds since 1970; None while it waits or goes on, and for runs from
+    the history."""
     submitted: float = 0.0
     session: str = ""
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    """Numbers of the result as far as there are any; in lists of runs only."""
     task: str = ""
+    """Key of a task of `octcore.selection.tasks`; empty for a solve."""
     parts: tuple[Mapping[str, Any], ...] = ()
+    """What a task has told so far; stays when it is stopped."""
     result: Mapping[str, Any] | None = None
 
     @property
@@ -81,13 +69,15 @@ class JobView:
         return "It was stopped." if self.error is None else self.error.message
 
     @property
-    def words(self) -> str:
-        """What it does now, and for how long."""
+    def doing(self) -> str:
+        """What it does now."""
         if self.position:
             return f"waiting, place {self.position} in the queue"
-        return f"{self.phase}, {text.seconds(self.elapsed)}"
+        if self.state == "stopping":
+            return self.state
+        return PHASES.get(self.phase, self.phase) or self.state
 
     @property
-    def incumbent(self) -> Event | None:
-        """The last event that brought a tree."""
-        return next((event for event in reversed(self.trace.events) if event.tree), None)
+    def words(self) -> str:
+        """What it does now, and for how long."""
+        return self.doing if self.position else f"{self.doing}, {text.seconds(self.elapsed)}"

@@ -1,17 +1,17 @@
 """Solves as the pages see them: start one, look at it, stop it."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import pkgutil
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
 from dashboard import views
+from dashboard.server import history
 from dashboard.server.families import Family
 from dashboard.server.job_view import JobView
 from dashboard.server.naming import title_of
@@ -21,7 +21,6 @@ from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
 from octcore.errors import OctError, StoreError
 from octcore.formulations.base import get_formulation, list_formulations
-from octcore.plotting import text
 from octcore.solving.run import Run
 from octcore.solving.settings import Asked
 
@@ -34,14 +33,6 @@ def supervisor() -> Supervisor:
     return Supervisor()
 
 
-@st.cache_resource(show_spinner=False)
-def _load_in_background() -> threading.Thread:
-    """Load what the first page does not need, and the others do."""
-    thread = threading.Thread(target=_load_libraries, name="load", daemon=True)
-    thread.start()
-    return thread
-
-
 def _load_libraries() -> None:
     list_formulations()
     for module in pkgutil.walk_packages(views.__path__, f"{views.__name__}."):
@@ -51,24 +42,18 @@ def _load_libraries() -> None:
     gc.freeze()
 
 
-def warm_up() -> None:
-    """Start the idle worker and load formulations and views before anybody asks for them."""
-    supervisor()
-    _load_in_background()
+@st.cache_resource(show_spinner=False)
+def warm_up() -> Supervisor:
+    """Start the idle worker, and load what other pages need before anybody asks for them."""
+    threading.Thread(target=_load_libraries, name="load", daemon=True).start()
+    return supervisor()
 
 
 def submit(owner: str, data: Dataset, settings: Mapping[str, Any], title: str = "") -> str:
     """Queue a solve; returns its id.
 
-    Parameters
-    ----------
-    title : str
-        Name in the history; by default made of settings and data.
-
-    Raises
-    ------
-    OctError
-        If settings or data are refused, or too many solves wait already.
+    `title`: name in the history; by default made of settings and data.
+    Raises `OctError` if settings or data are refused, or too many solves wait already.
     """
     title = title or title_of(settings, data.name)
     return supervisor().submit(owner, data, settings, title)
@@ -85,34 +70,20 @@ def view(run_id: str | None) -> JobView | None:
 
 
 def _from_history(run_id: str) -> JobView | None:
-    store = supervisor().store
-    try:
-        info = None if store is None else store.info(run_id)
-    except OctError:
+    view, store = history.entry(supervisor(), run_id), supervisor().store
+    if view is None or store is None:
         return None
-    if store is None or info is None:
-        return None
-    run = None if info.state.is_open else _loaded(run_id)
-    error = StoreError("NO_RESULT", info.error or "It ended without a tree.")
-    return JobView(
-        run_id,
-        info.name or title_of(info.settings, "data"),
-        info.settings,
-        info.state.value,
-        elapsed=float(info.summary.get("seconds") or 0.0),
-        trace=Trace(store.events(run_id)) if run is None else run.trace,
-        run=run,
-        error=error if run is None and not info.state.is_open else None,
-    )
+    run = _loaded(run_id) if view.is_final else None
+    if run is not None:
+        return replace(view, trace=run.trace, run=run, error=None)
+    ended = StoreError("NO_RESULT", "It ended without a tree.") if view.is_final else None
+    return replace(view, trace=Trace(store.events(run_id)), error=view.error or ended)
 
 
-def rows(run_id: str) -> Dataset | None:
+def rows(view: JobView) -> Dataset | None:
     """All rows of a solve, the held-out ones included; None when this server has none."""
-    job = supervisor().get(run_id)
-    if job is not None:
-        return None if job.task else job.data
     try:
-        return _stored_rows(run_id)
+        return _stored_rows(view.id) if view.data is None else view.data
     except OctError:
         return None  # not cached, so that rows that arrive later are found
 
@@ -143,20 +114,11 @@ def followers() -> dict[tuple[str, str], str]:
     return {}
 
 
-def stop(run_id: str) -> None:
-    """Ask a solve to stop and keep its incumbent; one that waits leaves the queue."""
-    supervisor().stop(run_id)
-
-
-def start_tuning(owner: str, data: Dataset, plan: Plan) -> str | None:
-    """Queue a model selection; returns its id, or None after saying why it cannot be started."""
+def start_tuning(owner: str, data: Dataset, plan: Plan) -> str:
+    """Queue a model selection; returns its id."""
     name = f"{get_formulation(plan.formulation).info.title} on {data.name}"
-    try:
-        seconds = 1.1 * work_of(plan, data).longest + START_SECONDS
-        return supervisor().submit_task(owner, data, TASK, plan.settings, name, seconds)
-    except OctError as error:
-        st.error(text.markdown(error.message, 400), icon=":material/error:")
-        return None
+    seconds = 1.1 * work_of(plan, data).longest + START_SECONDS
+    return supervisor().submit_task(owner, data, TASK, plan.settings, name, seconds)
 
 
 def tunings(owner: str, others: Iterable[str]) -> tuple[Standing, ...]:
@@ -172,28 +134,6 @@ def task(task_id: str) -> JobView:
     return supervisor().get(task_id) or JobView(task_id, "", {}, "failed", error=gone)
 
 
-def start_task(
-    owner: str,
-    data: Dataset,
-    what: str,
-    settings: Mapping[str, Any],
-    seconds: float,
-    key: tuple[str, str] | None = None,
-) -> str | None:
-    """Queue a task; returns its id, or None after saying why it cannot be started.
-
-    With a `key`, it is found again among the `followers`.
-    """
-    try:
-        started = supervisor().submit_task(owner, data, what, settings, what, seconds)
-    except OctError as error:
-        st.error(text.markdown(error.message, 400), icon=":material/error:")
-        return None
-    if key is not None:
-        followers()[key] = started
-    return started
-
-
 def once(
     key: tuple[str, str],
     owner: str,
@@ -201,12 +141,11 @@ def once(
     what: str,
     settings: Mapping[str, Any],
     seconds: float,
-) -> str | None:
+) -> str:
     """The task of a question: the one that goes on or has its result, else a new one."""
-    known = followers().get(key)
-    if known is not None and not failure(key):
-        return known
-    return start_task(owner, data, what, settings, seconds, key)
+    if key not in followers() or failure(key):
+        followers()[key] = supervisor().submit_task(owner, data, what, settings, what, seconds)
+    return followers()[key]
 
 
 def failure(key: tuple[str, str]) -> str:
@@ -215,25 +154,17 @@ def failure(key: tuple[str, str]) -> str:
     return "" if known is None else task(known).message
 
 
-def keep(owner: str, data: Dataset, run: Run, title: str) -> str | None:
-    """Keep a run that was made without a solve; returns its id, or None after saying why not."""
-    try:
-        return supervisor().keep(owner, data, run, title)
-    except OctError as error:
-        st.error(text.markdown(error.message, 400), icon=":material/error:")
-        return None
-
-
 def start_verification(owner: str, run_id: str, run: Run, seconds: float) -> str | None:
-    """Queue the independent check of a run; returns the id of the task, as `start_task`.
+    """Queue the independent check of a run; returns the id of the task, None without rows.
 
     When it ends, the run has its answer, in memory and in the history.
     """
     if run.train is None:
-        return None  # such a run is not offered
+        return None
     settings = {"run_id": run_id, "run": run.to_dict(), "time_limit": seconds}
     _load.clear(run_id)  # is read again, with its answer
-    return start_task(owner, run.train, VERIFY_TASK, settings, 1.2 * seconds + START_SECONDS)
+    limit = 1.2 * seconds + START_SECONDS
+    return supervisor().submit_task(owner, run.train, VERIFY_TASK, settings, VERIFY_TASK, limit)
 
 
 def keep_family(
@@ -243,8 +174,3 @@ def keep_family(
     asked = Asked.of(settings)
     kept = Family(whole, tuple(runs), asked.test_size, asked.seed, n_selected)
     supervisor().keep_family(kept)
-
-
-def family(run_id: str) -> Family | None:
-    """What a solve is a part of; None for most."""
-    return supervisor().family(run_id)

@@ -1,7 +1,5 @@
 """Names of runs: by what sets them apart; no Streamlit in here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

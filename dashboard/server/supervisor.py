@@ -3,8 +3,6 @@
 No page and no Streamlit in here; the app keeps one `Supervisor` as a cached resource.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import logging
@@ -133,15 +131,10 @@ class Entry:
 class Supervisor:
     """Queue, start, stop and watch solves; every method may be called from any thread.
 
-    Parameters
-    ----------
-    cores : int or None
-        Solves at once; by default the cores of the machine.
-    store : Path, str or None
-        File of the history; by default the user's.
-    pool : WorkerPool or None
-        Where workers come from; by default one that keeps two workers warm, so that the runs
-        of a race start alike.
+    `cores`: solves at once; by default the cores of the machine.
+    `store`: file of the history; by default the user's.
+    `pool`: where workers come from; by default one that keeps two workers warm, so that the runs of
+    a race start alike.
     """
 
     def __init__(
@@ -183,10 +176,7 @@ class Supervisor:
     ) -> str:
         """Queue a solve; returns its id, a full UUID, which is the right to see it.
 
-        Raises
-        ------
-        OctError
-            If settings or data are refused, or too many solves wait already.
+        Raises `OctError` if settings or data are refused, or too many solves wait already.
         """
         accepted = check_against_data(check_settings(**settings), data)
         settings = {**settings, "time_limit": accepted.time_limit}
@@ -205,15 +195,8 @@ class Supervisor:
     ) -> str:
         """Queue a task of `octcore.selection.tasks`, which counts as one solve; returns its id.
 
-        Parameters
-        ----------
-        seconds : float
-            After so long it is ended.
-
-        Raises
-        ------
-        SettingsError
-            If too many wait already.
+        `seconds`: after so long it is ended.
+        Raises `SettingsError` if too many wait already.
         """
         entry = Entry(str(uuid.uuid4()), session, name, data, dict(settings), task, seconds)
         self._queue(entry)
@@ -222,10 +205,7 @@ class Supervisor:
     def keep(self, session: str, data: Dataset, run: Run, name: str) -> str:
         """Put a run that was made without a solve into the history; returns its id.
 
-        Raises
-        ------
-        StoreError
-            If there is no history.
+        Raises `StoreError` if there is no history.
         """
         if self.store is None:
             raise StoreError("NO_HISTORY", "The tree cannot be kept: there is no history of runs.")
@@ -273,10 +253,7 @@ class Supervisor:
     def load(self, job_id: str) -> Run:
         """The run of a finished job, from memory or from the history.
 
-        Raises
-        ------
-        OctError
-            If there is no such run, or it has no result.
+        Raises `OctError` if there is no such run, or it has no result.
         """
         view = self.get(job_id)
         if view is not None and view.run is not None:
@@ -451,12 +428,8 @@ def fair_order(
 
     The session with the fewest running jobs comes first, then the one served longest ago.
 
-    Parameters
-    ----------
-    waiting : sequence of Entry
-        In the order of submission.
-    served : mapping of str to int
-        Serial number of the last start by session.
+    `waiting`: in the order of submission.
+    `served`: serial number of the last start by session.
     """
     left, order = list(waiting), []
     count, last = Counter(running), Counter(served)

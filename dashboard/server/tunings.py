@@ -1,8 +1,7 @@
 """Model selection as the pages see it: values to try, how much work that is, and what came out."""
 
-from __future__ import annotations
-
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -33,42 +32,25 @@ START_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What to try and how to judge it.
-
-    Parameters
-    ----------
-    protocol, choice : str
-        As in `octcore.tune`.
-    params : mapping
-        What the grid does not vary.
-    time_limit : float
-        Seconds of every training.
-    """
+    """What to try and how to judge it."""
 
     formulation: str
     grid: Mapping[str, tuple[Any, ...]]
     protocol: str = "k-fold"
     choice: str = "accuracy"
+    """`protocol`, `choice`: as in `octcore.tune`."""
     depth: int = 2
     encoding: str = "auto"
     params: Mapping[str, Any] = field(default_factory=dict)
+    """What the grid does not vary."""
     time_limit: float = 10.0
+    """Seconds of every training."""
     seed: int = 0
 
     @property
     def settings(self) -> dict[str, Any]:
         """Keywords of `octcore.tune`."""
-        return {
-            "formulation": self.formulation,
-            "grid": {name: list(values) for name, values in self.grid.items()},
-            "protocol": self.protocol,
-            "choice": self.choice,
-            "depth": self.depth,
-            "encoding": self.encoding,
-            "params": dict(self.params),
-            "time_limit": self.time_limit,
-            "seed": self.seed,
-        }
+        return vars(self) | {"grid": {name: list(values) for name, values in self.grid.items()}}
 
     @property
     def n_candidates(self) -> int:
@@ -99,10 +81,7 @@ class Work:
 def work_of(plan: Plan, data: Dataset) -> Work:
     """Count the trainings of a plan.
 
-    Raises
-    ------
-    OctError
-        If it has no or too many candidates, or the rows cannot be split so.
+    Raises `OctError` if it has no or too many candidates, or the rows cannot be split so.
     """
     expand_grid(plan.grid)
     if plan.n_candidates > MOST_CANDIDATES:
@@ -191,10 +170,7 @@ def _fits(axis: Parameter, value: object) -> bool:
 def values_of(axis: Parameter, texts: Sequence[str]) -> tuple[Any, ...]:
     """Read the chosen values.
 
-    Raises
-    ------
-    SettingsError
-        If one is not allowed, or there is none.
+    Raises `SettingsError` if one is not allowed, or there is none.
     """
     if not texts:
         raise SettingsError(
@@ -205,18 +181,12 @@ def values_of(axis: Parameter, texts: Sequence[str]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """A model selection at one moment.
-
-    Parameters
-    ----------
-    job : JobView
-        The task; its settings are keywords of `octcore.tune`.
-    result : TuneResult
-        All trainings so far; `chosen` is empty until it is done.
-    """
+    """A model selection at one moment."""
 
     job: JobView
+    """The task; its settings are keywords of `octcore.tune`."""
     result: TuneResult
+    """All trainings so far; `chosen` is empty until it is done."""
 
     @property
     def total(self) -> int:
@@ -272,9 +242,7 @@ class Standing:
 def best_so_far(fits: Sequence[Fit], choice: str) -> Candidate | None:
     """Choose among the candidates that were judged most often; None when none was."""
     judged = [fit for fit in fits if fit.inner >= 0]
-    counts: dict[Candidate, int] = {}
-    for fit in judged:
-        counts[fit.candidate] = counts.get(fit.candidate, 0) + 1
+    counts = Counter(fit.candidate for fit in judged)
     most = max(counts.values(), default=0)
     fair = [fit for fit in judged if counts[fit.candidate] == most]
     try:

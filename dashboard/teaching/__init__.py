@@ -1,1 +1,0 @@
-"""Lessons, their texts and their drawings; no Streamlit."""

@@ -1,7 +1,5 @@
 """The points of a lesson: what the drawing board shows, and their truth where it is known."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,21 +29,14 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Truth:
-    """The lines that made the labels, and the points whose label was turned over.
-
-    Parameters
-    ----------
-    segments : tuple of segments
-        Lines, each inside its own region.
-    regions : tuple of (polygon, int)
-        Regions with their class index.
-    flipped : tuple of (float, float)
-        Points with noise on their label.
-    """
+    """The lines that made the labels, and the points whose label was turned over."""
 
     segments: tuple[Segment, ...] = ()
+    """Lines, each inside its own region."""
     regions: tuple[tuple[Polygon, int], ...] = ()
+    """Regions with their class index."""
     flipped: tuple[tuple[float, float], ...] = ()
+    """Points with noise on their label."""
 
     @property
     def is_known(self) -> bool:
@@ -56,10 +47,7 @@ class Truth:
 def truth_data(made: SyntheticSet | None, labels_too: bool = True) -> Truth:
     """Collect what is known about a generated set; nothing for points of one's own.
 
-    Parameters
-    ----------
-    labels_too : bool
-        Whether its points are those that are shown; else only its lines are the truth.
+    `labels_too`: whether its points are those that are shown; else only its lines are the truth.
     """
     if made is None:
         return Truth()
@@ -103,18 +91,10 @@ def board_data(
 ) -> dict[str, Any]:
     """Make the plain data that the drawing board in the browser shows.
 
-    Parameters
-    ----------
-    points : ndarray of shape (n, 2)
-        In [0, 1].
-    truth : Truth
-        Overlay; empty to hide it.
-    origin : str
-        Changes when the points come from somewhere else than the board itself.
-    serial : int
-        Number of the last change that the board reported; older echoes are ignored there.
-    tree : PlaneRecord or None
-        Plane of a tree to lay under the points.
+    `points`: in [0, 1].
+    `truth`: overlay; empty to hide it.
+    `origin`: changes when the points come from somewhere else than the board itself.
+    `serial`: number of the last change that the board reported; older echoes are ignored there.
     """
     thousandths = np.rint(points * GRID).astype(int)
     return {
@@ -129,15 +109,7 @@ def board_data(
         "truth": [[list(start), list(end)] for start, end in truth.segments],
         "regions": _region_data(truth, tree, palette),
         "lines": _line_data(tree),
-        "ink": {
-            "text": palette.text,
-            "muted": palette.muted,
-            "grid": palette.grid,
-            "background": palette.background,
-            "outline": palette.outline,
-            "accent": palette.accent,
-            "truth": palette.optimum,
-        },
+        "ink": vars(palette),
     }
 
 
@@ -260,12 +232,13 @@ def narrowest_margin(tree: Tree, encoding: Encoding, data: Dataset) -> float | N
     """
     X = encoding.transform(data.frame)
     points = data.frame[["x", "y"]].to_numpy(dtype=float)
-    view = PlaneView(encoding, "x", "y", BOX, BOX)
+    view, reached = PlaneView(encoding, "x", "y", BOX, BOX), tree.node_rows(X)
     widths = []
     for node, lines in split_lines(tree, view, node_margins(tree, X, data.y)).items():
         if not {2 * node, 2 * node + 1} <= set(tree.labels):
             continue
-        here = np.array([node in path for path in _paths(tree, X)])
+        here = np.zeros(len(X), dtype=bool)
+        here[reached[node]] = True
         right = tree.splits[node].goes_right(X)
         if not lines.line or not (here & right).any() or not (here & ~right).any():
             continue
@@ -273,11 +246,6 @@ def narrowest_margin(tree: Tree, encoding: Encoding, data: Dataset) -> float | N
         widths.append(2 * min(float(distance[here & side].min()) for side in (right, ~right)))
     narrowest = min(widths, default=None)
     return 0.0 if narrowest is not None and narrowest < ROUNDING else narrowest
-
-
-def _paths(tree: Tree, X: np.ndarray) -> list[set[int]]:
-    paths = {leaf: {leaf >> k for k in range(leaf.bit_length())} for leaf in tree.labels}
-    return [paths[int(leaf)] for leaf in tree.apply(X)]
 
 
 def _distance(points: np.ndarray, segment: Segment) -> np.ndarray:

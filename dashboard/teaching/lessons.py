@@ -5,8 +5,6 @@ themselves when they were drawn by hand) and with what settings trees are grown 
 gives the same picture on any machine.
 """
 
-from __future__ import annotations
-
 import json
 import urllib.parse
 from collections.abc import Mapping
@@ -81,27 +79,22 @@ SETTINGS: tuple[Parameter, ...] = (
 PARAMETERS = {parameter.name: parameter for parameter in SETTINGS}
 IGNORED = frozenset({"run", "present"})
 """Query parameters of the page that are no part of a lesson."""
+HEAD = frozenset({"format", "version"})
+"""What stands in a file besides the lesson; `read_lesson` checks it."""
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a lesson consists of.
-
-    Parameters
-    ----------
-    key : str
-        Generator, or ``"drawn"`` for points of one's own.
-    points : tuple of (int, int, int) or None
-        Points drawn or moved by hand: x and y in thousandths, class index; None as generated.
-    formulations : tuple of str
-        What grows a tree, in teaching order.
-    """
+    """What a lesson consists of."""
 
     key: str = FIRST_SET
+    """Generator, or ``"drawn"`` for points of one's own."""
     recipe: Mapping[str, float] = field(default_factory=dict)
     points: Points | None = None
+    """Points drawn or moved by hand: x and y in thousandths, class index; None as generated."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     formulations: tuple[str, ...] = FIRST_FORMULATIONS
+    """What grows a tree, in teaching order."""
 
     @property
     def depth(self) -> int:
@@ -117,10 +110,7 @@ class Lesson:
 def generator(key: str) -> Generator | None:
     """Return the recipe of a set; None for points of one's own.
 
-    Raises
-    ------
-    SettingsError
-        For an unknown key.
+    Raises `SettingsError` for an unknown key.
     """
     if key == DRAWN:
         return None
@@ -142,18 +132,11 @@ def default_lesson(key: str = FIRST_SET) -> Lesson:
 def lesson_from(given: Mapping[str, Any]) -> Lesson:
     """Check a lesson given by name, from a link, a file or a form.
 
-    Parameters
-    ----------
-    given : mapping
-        Flat: ``set``, settings of its generator, ``points``, ``show``, depth and prices.  What is
-        left out takes its default.
-
-    Raises
-    ------
-    SettingsError
-        For an unknown name or a value out of range, in one sentence.
+    `given`: flat: ``set``, settings of its generator, ``points``, ``show``, depth and prices.  What
+    is left out takes its default.
+    Raises `SettingsError` for an unknown name or a value out of range, in one sentence.
     """
-    given = {name: value for name, value in given.items() if name not in IGNORED}
+    given = {name: value for name, value in given.items() if name not in IGNORED | HEAD}
     key = str(given.pop("set", FIRST_SET))
     made = generator(key)
     declared = {} if made is None else {p.name: p for p in made.parameters}
@@ -268,10 +251,7 @@ def to_dict(lesson: Lesson) -> dict[str, Any]:
 def read_lesson(content: bytes) -> Lesson:
     """Read a lesson file.
 
-    Raises
-    ------
-    SettingsError
-        If it is none, or a setting is out of range.
+    Raises `SettingsError` if it is none, or a setting is out of range.
     """
     if len(content) > LONGEST_FILE:
         raise SettingsError("TOO_LARGE", "The file is too large for a lesson; choose another one.")
@@ -304,10 +284,7 @@ def lesson_points(lesson: Lesson) -> tuple[np.ndarray, np.ndarray]:
 def lesson_data(lesson: Lesson) -> Dataset:
     """Make the data set of a lesson: columns x and y, classes A and B.
 
-    Raises
-    ------
-    OctError
-        If there are too few points, or points of one class only.
+    Raises `OctError` if there are too few points, or points of one class only.
     """
     points, codes = lesson_points(lesson)
     counts = np.bincount(codes, minlength=len(CLASSES))

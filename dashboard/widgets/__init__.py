@@ -1,1 +1,0 @@
-"""Small functions that draw one piece of a page and return values."""

@@ -1,7 +1,5 @@
 """A cookie with the random name of this browser, so that its history is found again."""
 
-from __future__ import annotations
-
 from streamlit.components import v2
 
 from dashboard import session

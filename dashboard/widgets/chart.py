@@ -1,28 +1,24 @@
 """Placing a figure or a table: our own fonts and colours, and always a description."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard.reports.charts import figure_svg
+from dashboard.widgets import inputs
+from octcore.data.export import frame_to_csv
 from octcore.plotting.layout import CONFIG
+
+ROWS_SHOWN = 200
 
 
 def show(
     figure: go.Figure, key: str, alt: str, on_select: Callable[[], None] | None = None
 ) -> None:
-    """Place a figure.
-
-    Parameters
-    ----------
-    on_select : callable or None
-        Called before the rerun that a click on a point causes.
-    """
+    """Place a figure."""
     options: dict[str, Any] = {"key": key, "config": CONFIG, "alt": alt, "theme": None}
     if on_select is not None:
         options |= {"on_select": on_select, "selection_mode": "points"}
@@ -30,14 +26,44 @@ def show(
 
 
 def live(figure: go.Figure, alt: str, width: int) -> None:
-    """Place a figure that changes every second, as a picture: it is redrawn without a flicker.
-
-    Parameters
-    ----------
-    width : int
-        About the pixels that it gets.
-    """
+    """Place a figure that changes every second, as a picture: it is redrawn without a flicker."""
     st.image(figure_svg(figure, alt, width), width="stretch", alt=alt)
+
+
+def numbers(
+    entries: Iterable[tuple[str, str, str | None]], width: Literal["content"] | int = "content"
+) -> None:
+    """Place numbers in a line: name, value and what it says, of each; `width` of one in pixels."""
+    with st.container(horizontal=True, gap="small"):
+        for label, value, words in entries:
+            st.metric(label, value, help=words, width=width)
+
+
+def rows(
+    table: pd.DataFrame, key: str, alt: str, file: tuple[str, str, pd.DataFrame], **options: Any
+) -> None:
+    """Place the first rows of a table, and the button that saves all of them.
+
+    `file`: words on the button, name of the file, and the table that is saved.
+    """
+    st.dataframe(table.head(ROWS_SHOWN), hide_index=True, key=key, alt=alt, **options)
+    left, right = st.columns([3, 1], vertical_alignment="center")
+    if len(table) > ROWS_SHOWN:
+        left.caption(f"The first {ROWS_SHOWN} of {len(table):,} rows; the download has all.")
+    label, name, whole = file
+    with right:
+        inputs.download(label, name, lambda: frame_to_csv(whole), f"save_{key}")
+
+
+def axes(names: Sequence[str], x: str, y: str, key: str) -> tuple[str, str]:
+    """Draw the choice of the columns of a plane; with two there is none."""
+    if len(names) <= 2:
+        return x, y
+    first, second = st.columns(2)
+    x = first.selectbox("Across", names, index=names.index(x), key=f"{key}:x")
+    others = [name for name in names if name != x]
+    at = others.index(y) if y in others else 0
+    return x, second.selectbox("Up", others, index=at, key=f"{key}:y:{x}")
 
 
 def table(

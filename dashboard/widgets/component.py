@@ -4,8 +4,6 @@ A component named *x* has ``x.css`` and ``x.js`` beside this file.  Its script s
 ``svg.js``, which has what all of them draw with: SVG elements and the marker shapes of classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,10 +26,7 @@ def script_of(name: str) -> str:
 def make_component(name: str, html: str, trigger: str) -> Show:
     """Make a component; call it once, when the module of the component is imported.
 
-    Parameters
-    ----------
-    trigger : str
-        Name under which the script reports what the reader did.
+    `trigger`: name under which the script reports what the reader did.
     """
     mount = component(
         f"octcore_{name}",

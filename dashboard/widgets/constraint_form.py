@@ -1,7 +1,5 @@
 """Inputs for side constraints and class weights, drawn from their declarations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import combinations
 from typing import Any
@@ -10,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard import session
-from dashboard.widgets.parameter_form import help_of, label_of
+from dashboard.widgets.parameter_form import help_of, label_of, parameter_input
 from octcore.constraints import ACCEPTED, MAX_GAP, SIDE_CONSTRAINTS, ParityLimit
 from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
@@ -46,20 +44,14 @@ def constraint_form(info: FormulationInfo, data: Dataset) -> dict[str, Any]:
 def constraint_inputs(
     declared: Iterable[Parameter], data: Dataset, key: Key, per_line: int = 2
 ) -> dict[str, Any]:
-    """Draw inputs of some constraints; returns their values, None where nothing is asked for.
-
-    Parameters
-    ----------
-    per_line : int
-        Whole numbers that stand side by side.
-    """
+    """Draw inputs of some constraints; returns their values, None where nothing is asked for."""
     declared = tuple(declared)
     asked: dict[str, Any] = {}
     numbers = [p for p in declared if isinstance(p, IntRange)]
     columns = st.columns(per_line, vertical_alignment="bottom") if numbers else []
     for position, parameter in enumerate(numbers):
         with columns[position % per_line]:
-            asked[parameter.name] = _whole_number(parameter, key)
+            asked[parameter.name] = parameter_input(parameter, key(parameter.name), none="no limit")
     for parameter in declared:
         draw = DRAW.get(type(parameter))
         if draw is not None:
@@ -84,19 +76,6 @@ def input_key(*parts: object) -> str:
 def _columns_stamp(data: Dataset) -> int:
     """Changes with the columns: a stale choice must not meet new options."""
     return hash((data.feature_names, data.classes))
-
-
-def _whole_number(parameter: IntRange, key: Key) -> int | None:
-    return st.number_input(
-        label_of(parameter),
-        value=None,
-        min_value=parameter.low,
-        step=1,
-        placeholder="no limit",
-        help=help_of(parameter),
-        key=key(parameter.name),
-        persist_state="session",
-    )
 
 
 def _choice(
@@ -131,15 +110,6 @@ def _directions(parameter: Parameter, data: Dataset, key: Key) -> dict[str, str]
         )
         found |= {name: way for name in names if name not in found}
     return found
-
-
-def _switch(parameter: Parameter, data: Dataset, key: Key) -> bool:
-    return st.toggle(
-        label_of(parameter),
-        help=help_of(parameter),
-        key=key(parameter.name),
-        persist_state="session",
-    )
 
 
 def _by_class(parameter: ByClass, data: Dataset, key: Key) -> str | dict[Any, float] | None:
@@ -212,7 +182,7 @@ DRAW: dict[type[Parameter], Callable[..., Any]] = {
         placeholder="none",
     ),
     Directions: _directions,
-    Flag: _switch,
+    Flag: lambda parameter, data, key: parameter_input(parameter, key(parameter.name)),
     ByClass: _by_class,
 }
 """What draws a constraint, by its kind; whole numbers and fairness limits stand together."""

@@ -1,7 +1,5 @@
 """Inputs for what answers cost: a table by class, and the cost of asking a person."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import permutations
 from typing import Any

@@ -1,7 +1,5 @@
 """The thread between a run and its data: restored by the link, said where they differ."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,21 +14,17 @@ from octcore.plotting import text
 
 def restore() -> None:
     """Load data and settings of a linked run or tuning into a session that has none yet."""
-    if not session.is_new():
+    if session.state().choice is not None:
         return
-    tuning = session.linked_tuning()
+    tuning = st.query_params.get(session.TUNING_PARAMETER)
     if tuning is not None and (job := jobs.task(tuning)).data is not None:
         session.adopt(job.data, cached.data_token)
         session.offer(session.TUNE, job.settings)
         return
     view = jobs.view(session.linked_run())
-    data = None if view is None else _rows(view)
+    data = None if view is None else jobs.rows(view)
     if data is not None and view is not None:
         _continue(data, view.settings)
-
-
-def _rows(view: JobView) -> Dataset | None:
-    return jobs.rows(view.id) if view.data is None else view.data
 
 
 def _continue(data: Dataset, settings: Mapping[str, Any]) -> None:
@@ -40,9 +34,9 @@ def _continue(data: Dataset, settings: Mapping[str, Any]) -> None:
 
 def strip(view: JobView) -> None:
     """Say when a run was made from other data than those that are loaded, and offer them."""
-    if jobs.family(view.id) is not None:
+    if jobs.supervisor().family(view.id) is not None:
         return
-    data = _rows(view)
+    data = jobs.rows(view)
     if data is None or data is session.dataset():
         return
     token = cached.once_per_run(view.id, "data token", lambda: cached.data_token(data))
@@ -67,7 +61,7 @@ def button(view: JobView) -> None:
         width="stretch",
     ):
         return
-    data = _rows(view)
+    data = jobs.rows(view)
     if data is None:
         st.warning("The rows of this run are not on this server any more.")
         return

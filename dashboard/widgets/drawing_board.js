@@ -33,7 +33,7 @@ function drawFrame(svg, data) {
     el("line", { x1: x1 * grid, y1: grid - y1 * grid, x2: x2 * grid, y2: grid - y2 * grid, stroke: ink.text, "stroke-width": 4 }, svg);
   }
   for (const [[x1, y1], [x2, y2]] of data.truth) {
-    el("line", { x1: x1 * grid, y1: grid - y1 * grid, x2: x2 * grid, y2: grid - y2 * grid, stroke: ink.truth, "stroke-width": 5, "stroke-dasharray": "18 10" }, svg);
+    el("line", { x1: x1 * grid, y1: grid - y1 * grid, x2: x2 * grid, y2: grid - y2 * grid, stroke: ink.optimum, "stroke-width": 5, "stroke-dasharray": "18 10" }, svg);
   }
 }
 

@@ -1,7 +1,5 @@
 """The drawing board: points added, moved and removed by hand, with the mouse or the keyboard."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -33,11 +31,8 @@ def show_board(
 ) -> None:
     """Draw the board.
 
-    Parameters
-    ----------
-    on_points : callable
-        Called before the rerun that a change causes, with the number of the change, all points,
-        and whether one of them is still being moved.
+    `on_points`: called before the rerun that a change causes, with the number of the change, all
+    points, and whether one of them is still being moved.
     """
 
     def changed(change: dict[str, Any]) -> None:

@@ -1,16 +1,16 @@
 """Buttons and switches that look the same on every page."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from octcore.errors import OctError
 from octcore.plotting import text
 
+T = TypeVar("T")
 KINDS = {
     ".csv": "text/csv",
     ".dot": "text/vnd.graphviz",
@@ -46,6 +46,22 @@ def switch(
     )
 
 
-def say(error: OctError, at_most: int = 400) -> None:
-    """Say in its sentence why something cannot be done."""
-    st.error(text.markdown(error.message, at_most), icon=":material/error:")
+def say(error: OctError | str, at_most: int = 500) -> None:
+    """Say in a sentence why something cannot be done."""
+    words = error if isinstance(error, str) else error.message
+    st.error(text.markdown(words, at_most), icon=":material/error:")
+
+
+@contextmanager
+def said() -> Iterator[None]:
+    """Say why something cannot be done, and leave the rest of it out."""
+    try:
+        yield
+    except OctError as error:
+        say(error)
+
+
+def tried(make: Callable[[], T]) -> T | None:
+    """What a call returns; None after saying why it cannot be done."""
+    with said():
+        return make()

@@ -1,7 +1,5 @@
 """Tabs of which only the open one is computed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import streamlit as st
@@ -10,19 +8,13 @@ import streamlit as st
 def lazy_tabs(
     contents: Mapping[str, Callable[[], None]], key: str, first: str | None = None
 ) -> None:
-    """Draw tabs; switching computes the newly opened one and nothing else of the page.
+    """Draw tabs; switching computes the newly opened one and nothing else of the page."""
 
-    Parameters
-    ----------
-    first : str or None
-        Label of the tab that is open at first.
-    """
-    st.fragment(_draw)(contents, key, first)
+    def draw_open() -> None:
+        tabs = st.tabs(list(contents), key=key, default=first, on_change="rerun")
+        for tab, draw in zip(tabs, contents.values(), strict=True):
+            if tab.open:
+                with tab:
+                    draw()
 
-
-def _draw(contents: Mapping[str, Callable[[], None]], key: str, first: str | None) -> None:
-    tabs = st.tabs(list(contents), key=key, default=first, on_change="rerun")
-    for tab, draw in zip(tabs, contents.values(), strict=True):
-        if tab.open:
-            with tab:
-                draw()
+    st.fragment(draw_open)()

@@ -1,7 +1,5 @@
 """A job on a page: asked for once, drawn while it goes on, stopped, and asked for again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -11,6 +9,7 @@ import streamlit as st
 from dashboard import session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
+from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 
@@ -49,17 +48,10 @@ def ask(
 ) -> str | None:
     """The task that answers a question; started once for all who ask it.
 
-    Parameters
-    ----------
-    what : str
-        Key of a task of `octcore.selection.tasks`; it is ended after so many `seconds`.
-    about : str
-        The run, or a hash of the rows, that the question is about.
-    settings : mapping
-        Keywords of the task.
-    pressed : bool or None
-        Whether the button of the question was pressed just now; without one the task starts by
-        itself, and after a failure the page says why and offers to try again.
+    `what`: key of a task of `octcore.selection.tasks`; it is ended after so many `seconds`.
+    `about`: the run, or a hash of the rows, that the question is about.
+    `pressed`: whether the button of the question was pressed just now; without one the task starts
+    by itself, and after a failure the page says why and offers to try again.
     """
     key = (f"{what}:{json.dumps(dict(settings), sort_keys=True, default=str)}", about)
     if pressed is None and (message := jobs.failure(key)):
@@ -69,27 +61,26 @@ def ask(
             return None
     if pressed is False:
         return jobs.followers().get(key)
-    return jobs.once(key, session.token(), data, what, settings, seconds)
+    return inputs.tried(lambda: jobs.once(key, session.token(), data, what, settings, seconds))
 
 
-def task(
-    key: str,
-    draw: Callable[[JobView], None],
-    doing: str = "",
-    at_once: float = 0.0,
-) -> None:
+def wait(view: JobView, every: float) -> None:
+    """Say what a solve does until it has ended."""
+    key = view.id
+
+    def words() -> None:
+        if now := jobs.view(key):
+            st.caption(text.markdown(now.words))
+
+    until(lambda: all_final([jobs.view(key)]), words, every)
+
+
+def task(key: str, draw: Callable[[JobView], None], doing: str = "", at_once: float = 0.0) -> None:
     """Draw a task: what it does with a Stop, why it has no result, and what it has told so far.
 
-    Parameters
-    ----------
-    key : str
-        From `ask`.
-    draw : callable
-        Draws the task once it has a result, or parts of one.
-    doing : str
-        What it does, in words; a task that says it in its own way has none.
-    at_once : float
-        Seconds that the page waits for the answer.
+    `draw`: draws the task once it has a result, or parts of one.
+    `doing`: what it does, in words; a task that says it in its own way has none.
+    `at_once`: seconds that the page waits for the answer.
     """
 
     def part() -> None:
@@ -118,6 +109,6 @@ def stop(job: JobView, words: str = "", width: Any = "content") -> None:
         disabled=job.state == "stopping",
         help=words or None,
     ):
-        jobs.stop(job.id)
+        jobs.supervisor().stop(job.id)
         # Not of the part alone: pressed while the page is redrawn, the button is part of that.
         st.rerun()

@@ -1,7 +1,5 @@
 """Where the root of a better tree could still cut a column, at the moments of a search."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import cached, session

@@ -1,7 +1,5 @@
 """Inputs generated from the declarations of settings; knows nothing of their meaning."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,6 +9,7 @@ import streamlit as st
 from dashboard import session
 from octcore.parameters import Choice, Flag, FloatRange, IntRange, Names, Parameter
 
+NOT_USED = "not used"
 SPEED_UPS = frozenset(
     {
         "class_cuts", "search_start", "value_row", "feature_fixing", "pair_fixing",
@@ -25,10 +24,7 @@ SPEED_UPS = frozenset(
 def parameter_form(declared: Iterable[Parameter], owner: str, source: str = "") -> dict[str, Any]:
     """Draw one input for every declared setting; returns the values that differ from defaults.
 
-    Parameters
-    ----------
-    owner : str
-        Key of the formulation, so that every one keeps its own values.
+    `owner`: key of the formulation, so that every one keeps its own values.
     """
     declared = tuple(declared)
     quick = [p for p in declared if p.name in SPEED_UPS]
@@ -54,7 +50,8 @@ def _grid(declared: Iterable[Parameter], owner: str, source: str) -> dict[str, A
         here = [p for p in parts if isinstance(p, Flag) == is_switch]
         for position, parameter in enumerate(here):
             with columns[position % 2]:
-                values[parameter.name] = parameter_input(parameter, owner, source)
+                key = input_key(owner, parameter.name)
+                values[parameter.name] = parameter_input(parameter, key, source)
     return values
 
 
@@ -78,7 +75,7 @@ def label_of(parameter: Parameter) -> str:
 
 def help_of(parameter: Parameter, source: str = "") -> str:
     """Help text: what it does, its range, its default and where it comes from."""
-    default = "not used" if parameter.default is None else f"{parameter.default}"
+    default = NOT_USED if parameter.default is None else f"{parameter.default}"
     lines = [
         parameter.help,
         f"`{parameter.name}`: {parameter.describe_range()}; default {default}.",
@@ -88,11 +85,11 @@ def help_of(parameter: Parameter, source: str = "") -> str:
     return "\n\n".join(line for line in lines if line)
 
 
-def parameter_input(parameter: Parameter, owner: str, source: str = "") -> Any:
-    """Draw the input of one setting and return its value."""
+def parameter_input(parameter: Parameter, key: str, source: str = "", none: str = NOT_USED) -> Any:
+    """Draw the input of one setting and return its value; `none`: words of an empty one."""
     common: dict[str, Any] = {
         "label": label_of(parameter),
-        "key": input_key(owner, parameter.name),
+        "key": key,
         "help": help_of(parameter, source),
         "persist_state": "session",
     }
@@ -107,12 +104,21 @@ def parameter_input(parameter: Parameter, owner: str, source: str = "") -> Any:
             min_value=parameter.low,
             max_value=parameter.high,
             step=1,
-            placeholder="not used",
+            placeholder=none,
             **common,
         )
     if isinstance(parameter, FloatRange):
-        return _float_input(parameter, common)
-    text = st.text_input(value=_names_text(parameter), placeholder="not used", **common)
+        default = None if parameter.default is None else float(parameter.default)  # type: ignore[arg-type]
+        return st.number_input(
+            value=default,
+            min_value=None if math.isinf(parameter.low) else float(parameter.low),
+            max_value=None if math.isinf(parameter.high) else float(parameter.high),
+            step=_step(parameter, default),
+            format="%g",
+            placeholder=none,
+            **common,
+        )
+    text = st.text_input(value=_names_text(parameter), placeholder=none, **common)
     return parameter.check(text) if isinstance(parameter, Names) else text or None
 
 
@@ -121,19 +127,6 @@ def _names_text(parameter: Parameter) -> str:
     if isinstance(default, (list, tuple)):
         return ", ".join(map(str, default))
     return "" if default is None else str(default)
-
-
-def _float_input(parameter: FloatRange, common: dict[str, Any]) -> float | None:
-    default = None if parameter.default is None else float(parameter.default)  # type: ignore[arg-type]
-    return st.number_input(
-        value=default,
-        min_value=None if math.isinf(parameter.low) else float(parameter.low),
-        max_value=None if math.isinf(parameter.high) else float(parameter.high),
-        step=_step(parameter, default),
-        format="%g",
-        placeholder="not used",
-        **common,
-    )
 
 
 def _step(parameter: FloatRange, default: float | None) -> float:

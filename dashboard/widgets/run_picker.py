@@ -1,7 +1,5 @@
 """Choose among the runs that this session started or opened."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import session
@@ -23,7 +21,7 @@ def draw() -> JobView | None:
             "This link names a run that is not on this server (any more).",
             icon=":material/link_off:",
         )
-    known = [view for key in session.run_ids() if (view := jobs.view(key)) is not None]
+    known = [view for key in session.state().runs if (view := jobs.view(key)) is not None]
     if not known:
         return None
     ids = [view.id for view in known]
@@ -58,16 +56,9 @@ def solved(view: JobView | None, none_yet: str, goes_on: str) -> SolvedRun | Non
         st.warning(text.markdown(message, 500))
     else:
         st.info(goes_on)
-        key = view.id
-        live.until(lambda: live.all_final([jobs.view(key)]), lambda: _words(key), SECONDS_BETWEEN)
+        live.wait(view, SECONDS_BETWEEN)
     st.page_link(SOLVE_PAGE, label=label, query_params=session.run_query())
     return None
-
-
-def _words(run_id: str) -> None:
-    view = jobs.view(run_id)
-    if view is not None:
-        st.caption(text.markdown(view.words))
 
 
 def label(view: JobView, number: int) -> str:

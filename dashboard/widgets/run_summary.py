@@ -1,13 +1,12 @@
 """One run in a few numbers, its badge and its tree."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import streamlit as st
 
 from dashboard import cached, session
+from dashboard.widgets import chart
 from dashboard.widgets.tree_component import show_tree
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
@@ -58,9 +57,7 @@ def statements(run: Run) -> None:
 
 def headline(run: Run) -> None:
     """Show what matters first: accuracy on rows that the tree has not seen, errors, leaves."""
-    with st.container(horizontal=True, gap="small"):
-        for label, value, words in headline_entries(run):
-            st.metric(label, value, help=words, width=METRIC_WIDTH)
+    chart.numbers(headline_entries(run), METRIC_WIDTH)
     largest = f"Always guessing the largest class: {text.percent(run.majority_accuracy)}."
     told = " that get a class" if run.referred else ""
     if run.n_test and run.accuracy is not None:
@@ -105,9 +102,7 @@ def proof(run: Run, more: Callable[[], None] | None = None) -> None:
     """Fold away what is proven, by what, and the numbers of the solver."""
     with st.expander(f"Proof: {run.badge}", icon=":material/verified:"):
         statements(run)
-        with st.container(horizontal=True, gap="small"):
-            for label, value, words in _proof_entries(run):
-                st.metric(label, value, help=words, width=METRIC_WIDTH - 30)
+        chart.numbers(_proof_entries(run), METRIC_WIDTH - 30)
         if more is not None:
             more()
 
@@ -155,12 +150,6 @@ def badge_words(run: Run) -> str:
     return f"{run.badge}; {STOP_WORDS.get(run.stop_reason, run.stop_reason)}"
 
 
-def incumbent_tree(run_id: str, tree: Tree, train: Dataset, encoding: Encoding, words: str) -> None:
-    """Draw the best tree of a solve that goes on."""
-    view = view_of(tree, encoding, train, words, False)
-    still_tree(view, session.widget_key("incumbent", run_id), run_id)
-
-
 def still_tree(
     view: TreeView,
     key: str,
@@ -180,12 +169,8 @@ def small_tree(
 ) -> None:
     """Draw the tree; a click selects the node for the Explore page as well.
 
-    Parameters
-    ----------
-    path : tuple of int
-        Nodes on the way of a row, to be marked; empty marks the way to the selected node.
-    others : sequence of TreeView
-        All trees of the line it stands in; they get equal boxes and one scale.
+    `path`: nodes on the way of a row, to be marked; empty marks the way to the selected node.
+    `others`: all trees of the line it stands in; they get equal boxes and one scale.
     """
     view, selected = known_view(run_id, run), session.selected_node(run_id)
     data = component_data(view, session.palette(), selected, run_id) | {"path": list(path)}

@@ -1,14 +1,12 @@
 """Inputs of a solve that every form shares: formulation, encoding, depth, hyperparameters."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from dashboard.widgets.parameter_form import help_of, label_of, parameter_form
+from dashboard.widgets.parameter_form import help_of, label_of, parameter_form, parameter_input
 from octcore.data.dataset import Dataset
 from octcore.encoding.keys import encoding_keys
 from octcore.errors import OctError
@@ -83,17 +81,9 @@ def engine_input(info: FormulationInfo, key: str) -> str:
 
 def depth_input(info: FormulationInfo, key: str, given: int = 2) -> int:
     """Draw the input of the depth."""
-    depth = st.number_input(
-        label_of(DEPTH),
-        value=min(given, info.max_depth),
-        min_value=DEPTH.low,
-        max_value=info.max_depth,
-        step=1,
-        key=key,
-        persist_state="session",
-        help=help_of(DEPTH),
+    return parameter_input(
+        replace(DEPTH, default=min(given, info.max_depth), high=info.max_depth), key
     )
-    return int(depth)
 
 
 def limit_input(key: str, given: float | None = None, words: str = "") -> float:
@@ -136,13 +126,7 @@ def params_popover(
     label: str = "Settings",
     without: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Draw the hyperparameters behind a button, with given values filled in.
-
-    Parameters
-    ----------
-    without : collection of str
-        Names that are not asked for.
-    """
+    """Draw the hyperparameters behind a button, with given values filled in."""
     declared = [
         replace(parameter, default=given.get(parameter.name, parameter.default))
         for parameter in info.hyperparameters

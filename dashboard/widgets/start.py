@@ -1,7 +1,5 @@
 """Starting a solve: the one obvious button."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +9,6 @@ from dashboard import session
 from dashboard.server import jobs
 from dashboard.widgets import inputs
 from octcore.data.dataset import Dataset
-from octcore.errors import OctError
 from octcore.formulations.base import list_formulations
 from octcore.solving.settings import FORMULATION
 
@@ -26,10 +23,7 @@ QUICK_CLASSES = 10
 def first_settings(data: Dataset) -> dict[str, Any]:
     """What the first button solves: proven at once, read at a glance, judged on held-out rows.
 
-    Parameters
-    ----------
-    data : Dataset
-        The rows; large ones, and those of many classes, start with a smaller tree.
+    `data`: the rows; large ones, and those of many classes, start with a smaller tree.
     """
     cells = data.n_samples * data.n_features * max(1.0, data.n_classes / QUICK_CLASSES)
     is_small = cells <= QUICK_CELLS
@@ -45,14 +39,11 @@ def first_settings(data: Dataset) -> dict[str, Any]:
 
 def start(settings: Mapping[str, Any]) -> bool:
     """Start a solve on the current data and look at it; says in a sentence why it cannot."""
-    try:
-        run = jobs.submit(session.token(), session.dataset(), settings)
-    except OctError as error:
-        inputs.say(error, 500)
-        return False
-    session.offer(session.SOLVE, settings)
-    session.look_at(run)
-    return True
+    run = inputs.tried(lambda: jobs.submit(session.token(), session.dataset(), settings))
+    if run is not None:
+        session.offer(session.SOLVE, settings)
+        session.look_at(run)
+    return run is not None
 
 
 MARGINS = next(i for i in list_formulations() if i.has_margins and i.max_classes == 2)
@@ -82,14 +73,9 @@ def start_button(
 ) -> None:
     """Draw a button that starts a solve and opens the Solve page.
 
-    Parameters
-    ----------
-    given : mapping or None
-        Keywords of `octcore.solve`; by default `first_settings`.
-    is_first : bool
-        Whether it is what most people want.
-    is_ready : bool
-        Whether the page knows what is predicted.
+    `given`: keywords of `octcore.solve`; by default `first_settings`.
+    `is_first`: whether it is what most people want.
+    `is_ready`: whether the page knows what is predicted.
     """
     data = session.dataset()
     is_ready = is_ready and data.y is not None

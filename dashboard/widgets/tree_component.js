@@ -242,7 +242,7 @@ function savePng(source, state) {
 function fillBar(root, data, state, act) {
   const badge = root.querySelector(".badge");
   badge.textContent = (data.refuted ? "✗ " : data.proven ? "✓ " : "○ ") + data.badge;
-  badge.style.color = data.refuted ? data.ink.bad : data.proven ? data.ink.good : data.ink.muted;
+  badge.style.color = data.refuted ? data.ink.refuted : data.proven ? data.ink.optimum : data.ink.muted;
   const legend = root.querySelector(".legend");
   legend.replaceChildren();
   data.classes.slice(0, 12).forEach((c) => {

@@ -1,7 +1,5 @@
 """The interactive tree."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -30,11 +28,5 @@ _show = make_component("tree_component", HTML, "node")
 
 
 def show_tree(data: dict[str, Any], key: str, on_node: Callable[[int], None]) -> None:
-    """Draw the tree; `on_node` receives the number of a node that was clicked.
-
-    Parameters
-    ----------
-    on_node : callable
-        Called before the rerun that a click causes.
-    """
+    """Draw the tree; `on_node` receives the number of a node that was clicked."""
     _show(data, key, lambda node: on_node(int(node)))

@@ -1,12 +1,10 @@
 """What an independent check says about a run, and a press for those that had none."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.widgets import live
+from dashboard.widgets import inputs, live
 from octcore.plotting import text
 from octcore.solving.run import Run
 
@@ -17,10 +15,7 @@ LIMIT = 1800.0
 def draw(run_id: str, run: Run, with_words: bool = True) -> None:
     """Say whether and how the claim of a run was verified; offer it where that is possible.
 
-    Parameters
-    ----------
-    with_words : bool
-        Whether to say it in words; not where the statements of the run are listed anyway.
+    `with_words`: whether to say it in words; not where the statements of the run are listed anyway.
     """
     found, verified = run.certificate.verification, run.certificate.verified
     if verified is False and found is not None:
@@ -52,7 +47,7 @@ def _press(run_id: str, run: Run) -> None:
         icon=":material/policy:",
         help="Derive the optimum again by plain means that share no code with the search.",
     ):
-        task = jobs.start_verification(session.token(), run_id, run, LIMIT)
+        task = inputs.tried(lambda: jobs.start_verification(session.token(), run_id, run, LIMIT))
         if task is not None:
             session.remember_side_run(task, "verify", run_id)
             st.rerun()  # without the button

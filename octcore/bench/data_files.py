@@ -1,11 +1,10 @@
 """Where the data sets of the papers are, and how to read them; none of them is in the package."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,10 +18,7 @@ VARIABLE = "OCT_REFERENCE"
 def data_folder(given: str | None) -> Path:
     """Folder with ``encoded``, ``margot``, …, or one that holds it as ``data``.
 
-    Raises
-    ------
-    DataError
-        If neither ``--data`` nor the environment names a folder.
+    Raises `DataError` if neither ``--data`` nor the environment names a folder.
     """
     name = given or os.environ.get(VARIABLE)
     if not name:
@@ -40,10 +36,7 @@ def data_folder(given: str | None) -> Path:
 def check_files(folder: Path, needs: Sequence[str], suite: str) -> None:
     """Refuse to start without the files of a suite.
 
-    Raises
-    ------
-    DataError
-        With the files that are missing.
+    Raises `DataError` with the files that are missing.
     """
     missing = [name for name in needs if not (folder / name).exists()]
     if missing:
@@ -71,7 +64,17 @@ def _encoded(path: Path, name: str) -> Dataset:
     return Dataset.from_arrays(table.drop(columns="target"), table["target"], name=name)
 
 
-def table(
+def table(path: Path, name: str, target: int, **layout: Any) -> Callable[[], Dataset]:
+    """Loader of a raw table; rows with ``?`` (missing) are dropped from numeric tables.
+
+    `target`: position of the class, from 0, negative from the end.
+    `layout`: further arguments of `_table`.
+    """
+    return partial(_table, path, name, target, **layout)
+
+
+@cache
+def _table(
     path: Path,
     name: str,
     target: int,
@@ -80,36 +83,15 @@ def table(
     categorical: bool = False,
     separator: str = ",",
     two_classes: bool = False,
-) -> Callable[[], Dataset]:
-    """Loader of a raw table; rows with ``?`` (missing) are dropped from numeric tables.
-
-    Parameters
-    ----------
-    target : int
-        Position of the class, from 0, negative from the end.
-    header : bool
-        Whether the first line names the columns.
-    categorical : bool
-        Whether all features are nominal; then ``?`` is a value like others.
-    separator : str
-        Regular expression between cells.
-    two_classes : bool
-        Whether all classes but 0 become 1.
-    """
-    return partial(_table, path, name, target, header, drop, categorical, separator, two_classes)
-
-
-@cache
-def _table(
-    path: Path,
-    name: str,
-    target: int,
-    header: bool,
-    drop: tuple[int, ...],
-    categorical: bool,
-    separator: str,
-    two_classes: bool,
 ) -> Dataset:
+    """Read a table.
+
+    `header`: whether the first line names the columns.
+    `drop`: positions of columns that are left out.
+    `categorical`: whether all features are nominal; then ``?`` is a value like others.
+    `separator`: regular expression between cells.
+    `two_classes`: whether all classes but 0 become 1.
+    """
     frame = pd.read_csv(
         path, header=0 if header else None, sep=separator, encoding="utf-8-sig", engine="python"
     )

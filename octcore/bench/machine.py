@@ -1,7 +1,5 @@
 """What a measurement ran on; it stands in every line, so that files of machines can meet."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

@@ -5,8 +5,6 @@ proven.  One of instances against gap says for how many the gap at the limit was
 instance without a tree or a bound never counts.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -43,10 +41,6 @@ class Profile:
     y: tuple[int, ...]
     """Number of instances with at most that value."""
 
-    def to_dict(self) -> dict[str, object]:
-        """Return plain data."""
-        return {"name": self.name, "total": self.total, "x": list(self.x), "y": list(self.y)}
-
 
 def solved_against_time(lines: Iterable[Cells], by: str = "formulation") -> tuple[Profile, ...]:
     """Instances proven optimal within so many seconds, one profile per formulation or variant."""
@@ -61,10 +55,7 @@ def instances_against_gap(lines: Iterable[Cells], by: str = "formulation") -> tu
 def common_lines(lines: Sequence[Cells], by: str = "formulation") -> list[Cells]:
     """Lines of the instances that every curve was run on, each once; empty if there are none.
 
-    Parameters
-    ----------
-    by : str
-        One of `GROUPS`: what the curves tell apart.
+    `by`: one of `GROUPS`: what the curves tell apart.
     """
     groups: dict[str, dict[tuple[str, ...], Cells]] = {}
     for cells in lines:
@@ -77,12 +68,8 @@ def common_lines(lines: Sequence[Cells], by: str = "formulation") -> list[Cells]
 def read_bench(path: str | Path) -> list[dict[str, str]]:
     """Read an output of ``octcore bench``; lines cut off by an interruption are left out.
 
-    Raises
-    ------
-    SettingsError
-        If the file cannot be read.
-    DataError
-        If it is no such output.
+    Raises `SettingsError` if the file cannot be read.
+    Raises `DataError` if it is no such output.
     """
     try:
         content = Path(path).read_bytes()
@@ -94,15 +81,9 @@ def read_bench(path: str | Path) -> list[dict[str, str]]:
 def parse_bench(content: bytes, name: str = "The file") -> list[dict[str, str]]:
     """Read the content of an output of ``octcore bench``.
 
-    Parameters
-    ----------
-    content : bytes
-        CSV in UTF-8; lines cut off by an interruption are left out.
-
-    Raises
-    ------
-    DataError
-        If it is no such output, or says something else than a number where one is needed.
+    `content`: CSV in UTF-8; lines cut off by an interruption are left out.
+    Raises `DataError` if it is no such output, or says something else than a number where one is
+    needed.
     """
     try:
         reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
@@ -120,19 +101,18 @@ def parse_bench(content: bytes, name: str = "The file") -> list[dict[str, str]]:
         )
     for number, cells in enumerate(lines, start=2):
         for column in NUMBERS:
-            _check_number(cells.get(column, ""), number, column)
+            cell = cells.get(column, "")
+            try:
+                is_number = not cell.strip() or math.isfinite(float(cell))
+            except ValueError:
+                is_number = False
+            if not is_number:
+                raise DataError(
+                    "NOT_A_NUMBER",
+                    f"Line {number} has {cell[:30]!r} as {column}, expected a number.",
+                    number,
+                )
     return lines
-
-
-def _check_number(cell: str, line: int, column: str) -> None:
-    try:
-        is_number = not cell.strip() or math.isfinite(float(cell))
-    except ValueError:
-        is_number = False
-    if not is_number:
-        raise DataError(
-            "NOT_A_NUMBER", f"Line {line} has {cell[:30]!r} as {column}, expected a number.", line
-        )
 
 
 def _profiles(

@@ -1,7 +1,5 @@
 """Published figures: compact tables of facts that travel with the package."""
 
-from __future__ import annotations
-
 import csv
 from functools import cache
 from importlib import resources

@@ -1,7 +1,5 @@
 """Runs a suite, one line per solve, and goes on with the rest next time."""
 
-from __future__ import annotations
-
 import csv
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,32 +44,16 @@ def run_suite(
     solver: Solver | None = None,
     backend: str | None = None,
 ) -> list[Line]:
-    """Solve what the output file does not hold yet.
+    """Solve what the output file does not hold yet; returns the new lines.
 
-    Parameters
-    ----------
-    limit : float
-        Seconds of every solve; in a child process a hard deadline a little later holds too.
-    output : Path or None
-        CSV file; lines are appended and flushed one by one.
-    on_line : callable or None
-        ``(line, done, total)`` after every solve, for progress.
-    solver : callable or None
-        `in_child` (the default) or `in_this_process`.
-    backend : str or None
-        A backend of joblib, such as ``"dask"`` for the cluster of the client made last: solves many
-        at once, each in a worker's own process, and lines come as they are done.  Data files and
-        programs must be where the workers are.
-
-    Returns
-    -------
-    list of Line
-        The new lines.
-
-    Raises
-    ------
-    SettingsError
-        If the output is a file of another kind.
+    `limit`: seconds of every solve; in a child process a hard deadline a little later holds too.
+    `output`: CSV file; lines are appended and flushed one by one.
+    `on_line`: ``(line, done, total)`` after every solve, for progress.
+    `solver`: `in_child` (the default) or `in_this_process`.
+    `backend`: a backend of joblib, such as ``"dask"`` for the cluster of the client made last:
+    solves many at once, each in a worker's own process, and lines come as they are done.  Data
+    files and programs must be where the workers are.
+    Raises `SettingsError` if the output is a file of another kind.
     """
     solver = solver or in_child()
     known = existing_keys(output)
@@ -163,7 +145,8 @@ def _solve(suite: str, instance: Instance, limit: float, solver: Solver) -> Line
         run = solver(instance, train, limit)
     except OctError as error:
         return replace(blank, status="refused", note=error.message)
-    note = f"chosen: {_words(chosen)}" if instance.grid else ""
+    words = " ".join(f"{name}={value}" for name, value in chosen.items())
+    note = f"chosen: {words}" if instance.grid else ""
     return replace(_filled(blank, run, test), note=note)
 
 
@@ -203,10 +186,7 @@ def in_child(on_phase: Callable[[Instance, Snapshot], None] | None = None) -> So
 
     No other process is started meanwhile, so that the solve has the machine for itself.
 
-    Parameters
-    ----------
-    on_phase : callable or None
-        ``(instance, snapshot)`` a few times a second during a solve.
+    `on_phase`: ``(instance, snapshot)`` a few times a second during a solve.
     """
 
     def run(instance: Instance, data: Dataset, limit: float) -> Run:
@@ -238,9 +218,7 @@ def _settings(instance: Instance, limit: float) -> dict[str, Any]:
 
 
 def _in_child(
-    instance: Instance,
-    request: Request,
-    on_phase: Callable[[Instance, Snapshot], None] | None,
+    instance: Instance, request: Request, on_phase: Callable[[Instance, Snapshot], None] | None
 ) -> Run:
     process = SolveProcess()
     job: Job | None = None
@@ -326,7 +304,3 @@ def _filled(blank: Line, run: Run, test: Dataset | None) -> Line:
         method=run.certificate.method,
         cpu_seconds=round(run.timings[CPU], 3),
     )
-
-
-def _words(params: dict[str, Any]) -> str:
-    return " ".join(f"{name}={value}" for name, value in params.items())

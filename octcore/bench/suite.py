@@ -1,7 +1,5 @@
 """What a suite declares, and the registry of suites: one file in `octcore.bench.suites` each."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import pkgutil
@@ -49,10 +47,7 @@ def list_suites() -> dict[str, Suite]:
 def get_suite(key: str) -> Suite:
     """Find a suite by key.
 
-    Raises
-    ------
-    SettingsError
-        If there is none; near matches are listed.
+    Raises `SettingsError` if there is none; near matches are listed.
     """
     suites = list_suites()
     if key not in suites:
@@ -63,10 +58,7 @@ def get_suite(key: str) -> Suite:
 def of_datasets(instances: Sequence[Instance], names: Sequence[str]) -> list[Instance]:
     """Keep the instances of some data sets; all of them where none is named.
 
-    Raises
-    ------
-    SettingsError
-        If there is no such data set; near matches are listed.
+    Raises `SettingsError` if there is no such data set; near matches are listed.
     """
     known = dict.fromkeys(instance.dataset for instance in instances)
     for name in names:
@@ -78,10 +70,7 @@ def of_datasets(instances: Sequence[Instance], names: Sequence[str]) -> list[Ins
 def pick(instances: Sequence[Instance], cases: int | None) -> list[Instance]:
     """Keep the instances of some cases, spread evenly over all of them.
 
-    Parameters
-    ----------
-    cases : int or None
-        Number of cases (data set, encoding, depth and penalty, or split); None for all.
+    `cases`: number of cases (data set, encoding, depth and penalty, or split); None for all.
     """
     known = list(dict.fromkeys(instance.case for instance in instances))
     if cases is None or cases >= len(known):

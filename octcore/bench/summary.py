@@ -1,7 +1,5 @@
 """Medians and counts of a set of lines, as the benchmark prints them and RESULTS.md shows them."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from statistics import median
@@ -21,13 +19,6 @@ def summary(lines: Sequence[Line]) -> str:
     return "\n".join(_words(key, mine) for key, mine in sorted(groups.items()))
 
 
-def root_gap(line: Line) -> float | None:
-    """Distance of the root bound from the reference objective, relative to the latter."""
-    if line.reference_objective is None:
-        return None
-    return relative_gap(line.reference_objective, line.root_bound)
-
-
 def _label(line: Line) -> str:
     """Words before the first setting; what is said as ``name=value`` differs by instance."""
     return " ".join(itertools.takewhile(lambda word: "=" not in word, line.parameters.split()))
@@ -43,7 +34,9 @@ def _words(key: tuple[str, int, str], lines: list[Line]) -> str:
     parts += _median("median seconds", [line.seconds for line in run])
     parts += _median("median solve seconds", [line.solve_seconds for line in run])
     parts += _median("median gap", [line.gap for line in run])
-    parts += _median("median root gap", [root_gap(line) for line in run])
+    parts += _median(
+        "median root gap", [relative_gap(line.reference_objective, line.root_bound) for line in run]
+    )
     parts += _median("median test accuracy", [line.test_accuracy for line in run])
     parts += _median("median reference seconds", [line.reference_seconds for line in run])
     return ", ".join(parts)

@@ -5,8 +5,6 @@ the plotly figures that the app shows; see `octcore.plotting.public`.  Plotly is
 first of them is asked for.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

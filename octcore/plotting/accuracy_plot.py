@@ -1,7 +1,5 @@
 """Accuracy of several runs on training and held-out rows, with the spread over other splits."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Near-optimal trees in pictures: how many, on which features, along which paths, on which rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -216,10 +214,7 @@ def sunburst_figure(
         hovertemplate="%{label}<br>%{value:,} trees<extra></extra>",
     )
     colours = [palette.class_colour(k) for k in range(7)]
-    figure.update_layout(
-        sunburstcolorway=colours,
-        margin={"l": 0, "r": 0, "t": 4, "b": 4},
-    )
+    figure.update_layout(sunburstcolorway=colours, margin={"l": 0, "r": 0, "t": 4, "b": 4})
     return figure
 
 

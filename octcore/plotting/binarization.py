@@ -1,7 +1,5 @@
 """The price of binarization: objective, held-out accuracy and time by encoding."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import plotly.graph_objects as go

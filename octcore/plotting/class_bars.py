@@ -1,7 +1,5 @@
 """Rows of every class as bars."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

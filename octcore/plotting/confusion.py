@@ -1,7 +1,5 @@
 """Confusion of true and predicted classes, by routing rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,11 +25,6 @@ class Confusion:
     """``counts[true][answer]``; one answer more than classes where a person may be asked."""
     rows: str
     """Which rows were counted ("training rows", "held-out rows")."""
-
-    @property
-    def recalls(self) -> tuple[float | None, ...]:
-        """Share of every true class that is predicted correctly; None for an absent class."""
-        return tuple(row[k] / sum(row) if sum(row) else None for k, row in enumerate(self.counts))
 
     @property
     def n_errors(self) -> int:
@@ -60,11 +53,7 @@ def confusion_figure(record: Confusion, palette: Palette) -> go.Figure:
             z=_signed(shares),
             zmin=-1,
             zmax=1,
-            colorscale=[
-                [0, "#D55E00"],
-                [0.5, palette.surface],
-                [1, "#0072B2"],
-            ],
+            colorscale=[[0, "#D55E00"], [0.5, palette.surface], [1, "#0072B2"]],
             showscale=False,
             xgap=3,
             ygap=3,

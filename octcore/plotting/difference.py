@@ -1,7 +1,5 @@
 """Two trees compared: where they differ, and what a condition costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +8,7 @@ import numpy as np
 
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
+from octcore.plotting import text
 from octcore.solving.run import Run
 from octcore.tree.tree import Tree
 
@@ -29,9 +28,12 @@ class Difference:
     """Training rows that get another prediction."""
 
     @property
-    def is_same(self) -> bool:
-        """Whether both are the same tree."""
-        return not self.before and not self.after
+    def words(self) -> str:
+        """What differs, in a sentence."""
+        if not self.before and not self.after:
+            return "It is the same tree."
+        rows, verb = text.count(self.rows, "training row"), "gets" if self.rows == 1 else "get"
+        return f"Nodes with a dashed frame (≠) differ; {rows} {verb} another prediction."
 
 
 def difference_data(
@@ -110,12 +112,8 @@ class Price:
 def price_data(before: Run, after: Run, same_objective: bool = True) -> Price | None:
     """Compare two runs; None when one has no tree.
 
-    Parameters
-    ----------
-    before, after : Run
-        Without and with the condition.
-    same_objective : bool
-        Whether their objectives can be subtracted; class weights make them another scale.
+    `same_objective`: whether their objectives can be subtracted; class weights make them another
+    scale.
     """
     if before.tree is None or after.tree is None:
         return None
@@ -189,9 +187,14 @@ def _proof_words(price: Price) -> str:
 
 def change_words(constraints: Mapping[str, Any]) -> str:
     """Name the conditions at the beginning of a sentence, in plain text."""
-    parts = [words for name, value in constraints.items() if (words := _change(name, value))]
-    joined = parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+    joined = condition_words(constraints)
     return joined[0].upper() + joined[1:]
+
+
+def condition_words(constraints: Mapping[str, Any]) -> str:
+    """Name conditions within a sentence, such as "using at most 3 leaves and starting with age"."""
+    parts = [_change(name, value) for name, value in constraints.items()]
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
 
 
 def _change(name: str, value: Any) -> str:

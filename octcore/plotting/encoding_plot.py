@@ -1,7 +1,5 @@
 """A raw column with the thresholds that an encoding puts on it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,12 +47,8 @@ def thresholds_of(encoding: Encoding, column: str) -> tuple[float, ...]:
 def encoding_plot_data(data: Dataset, encoding: Encoding | None, column: str) -> EncodingPlot:
     """Bin a raw column by class and collect its thresholds.
 
-    Parameters
-    ----------
-    data : Dataset
-        Rows; a target is not needed.
-    encoding : Encoding or None
-        Fitted on these rows; None shows the column alone.
+    `data`: rows; a target is not needed.
+    `encoding`: fitted on these rows; None shows the column alone.
     """
     values = data.frame[column].to_numpy()
     y = np.zeros(len(values), dtype=np.int64) if data.y is None else data.y
@@ -78,7 +72,7 @@ def _bins(values: np.ndarray, kind: str) -> tuple[tuple[float, ...], tuple[str, 
             edges = np.histogram_bin_edges(numbers, bins=MOST_BINS)
         codes = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
         return tuple(float(e) for e in edges), (), codes
-    shown = np.array([_level_text(v) for v in values], dtype=object)
+    shown = np.array([f"{v:g}" if isinstance(v, float) else str(v) for v in values], dtype=object)
     found, inverse, sizes = np.unique(shown, return_inverse=True, return_counts=True)
     if len(found) <= MOST_LEVELS:
         return (), tuple(str(v) for v in found), inverse
@@ -86,10 +80,6 @@ def _bins(values: np.ndarray, kind: str) -> tuple[tuple[float, ...], tuple[str, 
     position = np.full(len(found), -1)
     position[kept] = np.arange(MOST_LEVELS)
     return (), tuple(str(found[i]) for i in kept), position[inverse]
-
-
-def _level_text(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 LINES = (

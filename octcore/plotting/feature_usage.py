@@ -1,9 +1,7 @@
 """Which raw features every branch node of one or several trees uses, as heat maps."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,15 +35,7 @@ class FeatureUsage:
 def usage_data(
     tree: Tree, encoding: Encoding, words: Mapping[int, str] | None = None
 ) -> FeatureUsage:
-    """Collect the usage of raw features from a tree.
-
-    Parameters
-    ----------
-    encoding : Encoding
-        Knows the raw column of every encoded one.
-    words : mapping or None
-        Wording of every node's split, for hovering.
-    """
+    """Collect the usage of raw features from a tree."""
     usage = metrics.feature_usage(tree, encoding.groups)
     nodes = tuple(usage)
     table = np.zeros((len(encoding.raw_features), len(nodes)))
@@ -67,39 +57,41 @@ def usage_data(
 def usage_figure(record: FeatureUsage, palette: Palette, selected: int | None = None) -> go.Figure:
     """Draw features against nodes; the selected node is framed.
 
-    Parameters
-    ----------
-    record : FeatureUsage
-        What to draw; must have a branch node.
+    `record`: what to draw; must have a branch node.
     """
-    labels = [f"node {node}" for node in record.nodes]
     rows = text.unique_labels(record.features)
     is_univariate = all(v in (0.0, 1.0) for row in record.shares for v in row)
     cells = [[_cell(v, is_univariate) for v in row] for row in record.shares]
     hover = [[text.plotly(record.words.get(node, ""), 90) for node in record.nodes]] * len(rows)
-    figure = go.Figure(
-        go.Heatmap(
-            x=labels,
-            y=rows,
-            z=record.shares,
-            zmin=0,
-            zmax=1,
-            colorscale=[[0, palette.surface], [1, palette.incumbent]],
-            showscale=not is_univariate,
-            colorbar=_share_bar(palette),
-            xgap=3,
-            ygap=3,
-            text=cells,
-            texttemplate="%{text}",
-            customdata=hover,
-            hovertemplate="%{y} at %{x}<br>%{customdata}<extra></extra>",
-        ),
-        layout=base_layout(palette, has_legend=False, height=max(144, 64 + 34 * len(rows))),
+    heat = _heat(
+        record,
+        rows,
+        cells,
+        zmin=0,
+        zmax=1,
+        colorscale=[[0, palette.surface], [1, palette.incumbent]],
+        showscale=not is_univariate,
+        colorbar=_share_bar(palette),
+        xgap=3,
+        ygap=3,
+        texttemplate="%{text}",
+        customdata=hover,
+        hovertemplate="%{y} at %{x}<br>%{customdata}<extra></extra>",
     )
+    height = max(144, 64 + 34 * len(rows))
+    figure = go.Figure(heat, layout=base_layout(palette, has_legend=False, height=height))
     figure.update_yaxes(autorange="reversed", showgrid=False, ticks="")
     figure.update_xaxes(showgrid=False, side="bottom", ticks="", type="category")
     if selected in record.nodes:
-        _frame(figure, record.nodes.index(selected), len(rows), palette)
+        position = record.nodes.index(selected)
+        figure.add_shape(
+            type="rect",
+            x0=position - 0.5,
+            x1=position + 0.5,
+            y0=-0.5,
+            y1=len(rows) - 0.5,
+            line={"color": palette.text, "width": 2},
+        )
     return figure
 
 
@@ -118,57 +110,31 @@ def _share_bar(palette: Palette) -> dict[str, Any]:
     }
 
 
-def _frame(figure: go.Figure, position: int, n_rows: int, palette: Palette) -> None:
-    figure.add_shape(
-        type="rect",
-        x0=position - 0.5,
-        x1=position + 0.5,
-        y0=-0.5,
-        y1=n_rows - 0.5,
-        line={"color": palette.text, "width": 2},
-    )
-
-
 MOST_FEATURES = 30
 
 
 @dataclass(frozen=True)
-class Panel:
-    """One run: its branch nodes and ``shares[feature][node]`` of the absolute weights."""
-
-    label: str
-    nodes: tuple[int, ...]
-    shares: tuple[tuple[float, ...], ...]
-
-    @property
-    def n_used(self) -> int:
-        """Number of features with any weight."""
-        return sum(any(row) for row in self.shares)
-
-
-@dataclass(frozen=True)
 class HeatMap:
-    """All panels on the same features, most used first; `n_hidden` more are not drawn."""
+    """Several trees on the same features, most used first; `n_hidden` more are not drawn."""
 
     features: tuple[str, ...]
-    panels: tuple[Panel, ...]
+    labels: tuple[str, ...]
+    usages: tuple[FeatureUsage, ...]
     n_hidden: int = 0
 
 
 def heat_map_data(usages: Sequence[FeatureUsage], labels: Sequence[str]) -> HeatMap:
-    """Bring the feature usage of several runs onto the same rows."""
-    totals: dict[str, float] = {}
-    for usage in usages:
-        for name, row in zip(usage.features, usage.shares, strict=True):
-            totals[name] = totals.get(name, 0.0) + sum(row)
-    order = sorted(totals, key=lambda name: -totals[name])
-    panels = []
-    for usage, label in zip(usages, labels, strict=True):
-        by_name = dict(zip(usage.features, usage.shares, strict=True))
-        empty = (0.0,) * len(usage.nodes)
-        shown = tuple(by_name.get(name, empty) for name in order[:MOST_FEATURES])
-        panels.append(Panel(label, usage.nodes, shown))
-    return HeatMap(tuple(order[:MOST_FEATURES]), tuple(panels), max(0, len(order) - MOST_FEATURES))
+    """Bring the feature usage of several trees onto the same rows."""
+    rows = [dict(zip(usage.features, usage.shares, strict=True)) for usage in usages]
+    totals = {name: sum(sum(own.get(name, ())) for own in rows) for own in rows for name in own}
+    order = tuple(sorted(totals, key=lambda name: -totals[name]))
+    shown = order[:MOST_FEATURES]
+    aligned = []
+    for usage, own in zip(usages, rows, strict=True):
+        unused = (0.0,) * len(usage.nodes)
+        shares = tuple(own.get(name, unused) for name in shown)
+        aligned.append(replace(usage, features=shown, shares=shares))
+    return HeatMap(shown, tuple(labels), tuple(aligned), len(order) - len(shown))
 
 
 def heat_map_figure(record: HeatMap, palette: Palette) -> go.Figure:
@@ -177,19 +143,23 @@ def heat_map_figure(record: HeatMap, palette: Palette) -> go.Figure:
     As figure 6 of D'Onofrio, Grani, Monaci and Palagi (2024), "Margin optimal classification
     trees": rows are features, columns are branch nodes.
     """
-    widths = [max(1, len(panel.nodes)) for panel in record.panels]
+    widths = [max(1, len(usage.nodes)) for usage in record.usages]
     figure = make_subplots(
         rows=1,
-        cols=len(record.panels),
+        cols=len(record.usages),
         shared_yaxes=True,
         column_widths=widths,
         horizontal_spacing=0.03,
-        subplot_titles=[text.plotly(panel.label, 44) for panel in record.panels],
+        subplot_titles=[text.plotly(label, 44) for label in record.labels],
     )
     names = text.unique_labels(record.features)
-    for position, panel in enumerate(record.panels, start=1):
-        if panel.nodes:
-            figure.add_trace(_panel(panel, names), row=1, col=position)
+    for position, usage in enumerate(record.usages, start=1):
+        if usage.nodes:
+            cells = [[f"{100 * v:.0f}" if 0 < v < 1 else "" for v in row] for row in usage.shares]
+            panel = _heat(usage, names, cells, coloraxis="coloraxis", xgap=2, ygap=2)
+            panel.texttemplate = "%{text}" if len(usage.nodes) <= 7 else ""
+            panel.hovertemplate = "%{y} at %{x}: %{z:.1%} of the weight<extra></extra>"
+            figure.add_trace(panel, row=1, col=position)
     height = max(190, 110 + 27 * len(names))
     layout = base_layout(palette, has_legend=False, height=height)
     figure.update_layout(
@@ -214,15 +184,9 @@ def heat_map_figure(record: HeatMap, palette: Palette) -> go.Figure:
     return figure
 
 
-def _panel(panel: Panel, names: Sequence[str]) -> go.Heatmap:
-    return go.Heatmap(
-        x=[f"node {node}" for node in panel.nodes],
-        y=list(names),
-        z=panel.shares,
-        coloraxis="coloraxis",
-        xgap=2,
-        ygap=2,
-        text=[[f"{100 * v:.0f}" if 0 < v < 1 else "" for v in row] for row in panel.shares],
-        texttemplate="%{text}" if len(panel.nodes) <= 7 else "",
-        hovertemplate="%{y} at %{x}: %{z:.1%} of the weight<extra></extra>",
-    )
+def _heat(
+    usage: FeatureUsage, names: Sequence[str], cells: Sequence[Sequence[str]], **look: Any
+) -> go.Heatmap:
+    """Make a cell for every feature and branch node."""
+    nodes = [f"node {node}" for node in usage.nodes]
+    return go.Heatmap(x=nodes, y=list(names), z=usage.shares, text=cells, **look)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import plotly.graph_objects as go
 
@@ -35,15 +34,6 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Phase:
-    """A stretch of time before the search itself."""
-
-    name: str
-    start: float
-    end: float
-
-
-@dataclass(frozen=True)
 class Convergence:
     """What a convergence chart shows of one run."""
 
@@ -57,19 +47,14 @@ class Convergence:
     """`seconds`, `incumbent`, `bound`, `gap`: one entry per change; None where there is no value
     yet.  Times count from the start of encoding."""
     marks: tuple[Mark, ...]
-    phases: tuple[Phase, ...]
-    """What happened before the search began."""
+    search_start: float
+    """When everything before the search was done."""
     optimum: float | None = None
 
     @property
     def end(self) -> float:
         """Time of the last event."""
         return self.seconds[-1] if self.seconds else 0.0
-
-    @property
-    def search_start(self) -> float:
-        """Time at which everything before the search was done."""
-        return self.phases[-1].end if self.phases else 0.0
 
     def until(self, now: float) -> Convergence:
         """Hold the last values up to the present: a gap that does not move is seen not to."""
@@ -88,21 +73,18 @@ def convergence_data(
 ) -> Convergence:
     """Reduce a trace to what the chart shows.
 
-    Parameters
-    ----------
-    trace : Trace
-        Events so far; the run need not have ended.
-    label, objective : str
-        Name of the run and title of the axis.
-    closed : bool
-        Whether the run proved optimality; its last gap is then 0 (rounding of counts included).
+    `trace`: events so far; the run need not have ended.
+    `closed`: whether the run proved optimality; its last gap is then 0 (rounding of counts
+    included).
     """
     rows: list[tuple[float, float | None, float | None, float | None]] = []
     for event in trace:
         values = (event.incumbent, event.bound, event.gap)
         if not rows or rows[-1][1:] != values:
             rows.append((event.seconds, *values))
-    rows = _thinned(rows)
+    # Few enough for a screen; those that brought a tree stay.
+    step = max(1, -(-len(rows) // MOST_POINTS))
+    rows = [row for k, row in enumerate(rows) if k % step == 0 or row[1] != rows[k - 1][1]]
     if len(trace) and rows:
         last = trace.events[-1]
         final_gap = 0.0 if closed else last.gap
@@ -111,27 +93,15 @@ def convergence_data(
     marks = tuple(
         Mark(e.seconds, e.incumbent, e.source) for e in trace.incumbents if e.incumbent is not None
     )
-    return Convergence(label, objective, *map(tuple, columns), marks, _phases(trace), optimum)  # type: ignore[arg-type]
+    return Convergence(label, objective, *map(tuple, columns), marks, _search_start(trace), optimum)  # type: ignore[arg-type]
 
 
-def _thinned(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Few enough rows for a screen; those that brought a tree stay."""
-    step = max(1, -(-len(rows) // MOST_POINTS))
-    return [row for k, row in enumerate(rows) if k % step == 0 or row[1] != rows[k - 1][1]]
-
-
-def _phases(trace: Trace) -> tuple[Phase, ...]:
-    """Phases before the search, each until the next one starts."""
-    starts = [(event.seconds, event.source) for event in trace.phases]
-    if not starts:
-        return ()
-    ends = [seconds for seconds, _ in starts[1:]] + [trace.events[-1].seconds]
-    found = []
-    for (start, name), end in zip(starts, ends, strict=True):
-        if name in SOLVE_PHASES:
-            break
-        found.append(Phase(name, start, end))
-    return tuple(found)
+def _search_start(trace: Trace) -> float:
+    """When the first phase of the search came after others; 0 where it was the first of all."""
+    if not trace.phases or trace.phases[0].source in SOLVE_PHASES:
+        return 0.0
+    starts = (event.seconds for event in trace.phases if event.source in SOLVE_PHASES)
+    return next(starts, trace.events[-1].seconds)
 
 
 def convergence_figure(
@@ -143,12 +113,8 @@ def convergence_figure(
 ) -> go.Figure:
     """Draw gap (log) or incumbent and bound (absolute) over the time of the solve.
 
-    Parameters
-    ----------
-    absolute : bool
-        Incumbent and bound on a linear axis instead of the relative gap on a log axis.
-    at : float or None
-        Time of a cursor line, for replay.
+    `absolute`: incumbent and bound on a linear axis instead of the relative gap on a log axis.
+    `at`: time of a cursor line, for replay.
     """
     figure = go.Figure(layout=base_layout(palette, height))
     _shade_phases(figure, record, palette)
@@ -178,13 +144,7 @@ def gap_axis(figure: go.Figure, gaps: Sequence[float]) -> None:
 
 
 def gap_ticks(low: float, high: float) -> list[float]:
-    """Ticks of one digit around a range of gaps: decades, or 1-2-5 where these are too few.
-
-    Parameters
-    ----------
-    low, high : float
-        Positive ends of the range.
-    """
+    """Ticks of one digit around a range of gaps: decades, or 1-2-5 where these are too few."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     steps = (1,) if last - first > 2 else (1, 2, 5)
     every = [step * 10.0**power for power in range(first, last + 1) for step in steps]

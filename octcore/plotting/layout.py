@@ -1,7 +1,5 @@
 """The frame that all plotly figures share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import plotly.graph_objects as go
@@ -16,12 +14,8 @@ def base_layout(
 ) -> go.Layout:
     """Make the common layout: transparent ground, readable axes, legend above.
 
-    Parameters
-    ----------
-    height : int
-        In pixels; Streamlit stretches the width.
-    has_legend : bool
-        Whether room for a legend is left at the top.
+    `height`: in pixels; Streamlit stretches the width.
+    `has_legend`: whether room for a legend is left at the top.
     """
     axis = {
         "gridcolor": palette.grid,

@@ -1,10 +1,7 @@
 """The rows of a branch node along what it tests, with its threshold: a small picture per node."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -28,14 +25,6 @@ class NodeHistogram:
     """Where the split parts them, as a share of the width, 0 to 1."""
     band: tuple[float, float] | None = None
     """Margin lines of a hyperplane, as shares; an end outside the picture is 0 or 1."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for a browser."""
-        return {
-            "counts": [list(counts) for counts in self.counts],
-            "cuts": list(self.cuts),
-            "band": list(self.band) if self.band else None,
-        }
 
 
 def node_histograms(tree: Tree, encoding: Encoding, data: Dataset) -> dict[int, NodeHistogram]:

@@ -1,7 +1,5 @@
 """Where the root of a better tree may still cut a column, while the exact search goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,10 +45,7 @@ class OpenThresholds:
 def open_columns(values: Mapping[str, Any], encoding: Encoding, data: Dataset) -> tuple[str, ...]:
     """Numeric raw columns whose thresholds a search looked into, those open longest first.
 
-    Parameters
-    ----------
-    values : mapping
-        `Run.values` of the search over all thresholds: ``open_thresholds``.
+    `values`: `Run.values` of the search over all thresholds: ``open_thresholds``.
     """
     moments: dict[str, int] = {}
     for moment in values.get("open_thresholds", ()):
@@ -99,10 +94,7 @@ def open_now(
 ) -> tuple[OpenNow, ...] | None:
     """Read what a running search tells of its numeric columns; None if of none.
 
-    Parameters
-    ----------
-    told : mapping
-        ``details["open"]`` of a progress event of the search over all thresholds.
+    `told`: ``details["open"]`` of a progress event of the search over all thresholds.
     """
     found = []
     root = told["root"]

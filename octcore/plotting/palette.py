@@ -4,8 +4,6 @@ The class colours are those of Okabe and Ito (2008), which stay apart for colour
 every class also has its own marker shape, for print and for projectors.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 CLASS_COLOURS = (

@@ -1,7 +1,5 @@
 """The penalty path: accuracy against leaves, and which size wins at which leaf penalty."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -67,13 +65,7 @@ def _point(step: PathStep) -> PathPoint:
 def penalty_path_figure(
     record: PathRecord, palette: Palette, selected: tuple[str, int] | None = None
 ) -> go.Figure:
-    """Draw accuracy against leaves; a point's custom data are its label and leaves.
-
-    Parameters
-    ----------
-    selected : (str, int) or None
-        Path and number of leaves to mark.
-    """
+    """Draw accuracy against leaves; a point's custom data are its label and leaves."""
     figure = go.Figure(layout=base_layout(palette, height=400))
     for k, (label, points) in enumerate(record.items()):
         colour = CLASS_COLOURS[k % len(CLASS_COLOURS)]
@@ -91,7 +83,17 @@ def penalty_path_figure(
                 customdata=[[label, p.leaves] for p in tested],
                 hovertemplate="%{x} leaves: %{y:.2%} of the held-out rows<extra></extra>",
             )
-    _ring(figure, record, selected, palette)
+    for point in record.get(selected[0], ()) if selected else ():
+        if selected is not None and point.leaves == selected[1]:
+            figure.add_scatter(
+                x=[point.leaves],
+                y=[point.accuracy],
+                mode="markers",
+                marker={"symbol": "circle-open", "size": 24, "color": palette.text,
+                        "line": {"width": 2.5}},
+                hoverinfo="skip",
+                showlegend=False,
+            )  # fmt: skip
     figure.update_xaxes(title_text="leaves", dtick=1)
     has_costs = any(p.has_costs for points in record.values() for p in points)
     figure.update_yaxes(title_text="1 - mean cost" if has_costs else "accuracy", tickformat=".0%")
@@ -122,22 +124,6 @@ def _line(
         customdata=[[label, p.leaves, p.range_words] for p in points],
         hovertemplate="%{x} leaves: %{y:.2%}<br>%{customdata[2]}<extra></extra>",
     )
-
-
-def _ring(
-    figure: go.Figure, record: PathRecord, selected: tuple[str, int] | None, palette: Palette
-) -> None:
-    for point in record.get(selected[0], ()) if selected else ():
-        if selected is not None and point.leaves == selected[1]:
-            figure.add_scatter(
-                x=[point.leaves],
-                y=[point.accuracy],
-                mode="markers",
-                marker={"symbol": "circle-open", "size": 24, "color": palette.text,
-                        "line": {"width": 2.5}},
-                hoverinfo="skip",
-                showlegend=False,
-            )  # fmt: skip
 
 
 def winners_figure(record: PathRecord, palette: Palette) -> go.Figure:

@@ -1,7 +1,5 @@
 """Axes of the plane: numbers as they are, numbers that crowd spread out, categories as strips."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -38,25 +36,17 @@ BEND_STEPS = 48
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One axis: where raw values stand in the picture.
-
-    Parameters
-    ----------
-    raw_range : (float, float)
-        Ends in raw units; on an axis of categories their positions.
-    scale : {"linear", "log", "rank", "levels"}
-        How numbers are spread; or that the column holds categories.
-    levels : tuple
-        The categories of the column, in order.
-    knots : ndarray
-        Of a rank axis: its ends and the distinct values between them, ascending.
-    """
+    """One axis: where raw values stand in the picture."""
 
     name: str
     raw_range: tuple[float, float]
+    """Ends in raw units; on an axis of categories their positions."""
     scale: Scale = "linear"
+    """How numbers are spread; or that the column holds categories."""
     levels: tuple[Any, ...] = ()
+    """The categories of the column, in order."""
     knots: Floats | None = None
+    """Of a rank axis: its ends and the distinct values between them, ascending."""
 
     @property
     def title(self) -> str:
@@ -137,13 +127,9 @@ def plane_columns(data: Dataset) -> tuple[str, ...]:
 def make_axis(tables: Sequence[Dataset], name: str, is_spread: bool = True) -> Axis:
     """Make the axis of a column around the rows of all tables.
 
-    Parameters
-    ----------
-    name : str
-        Raw column, of the same kind in all of them.
-    is_spread : bool
-        Whether numbers that crowd are spread out: on a logarithmic axis where they lie above 0 and
-        that helps, by their ranks elsewhere.
+    `name`: raw column, of the same kind in all of them.
+    `is_spread`: whether numbers that crowd are spread out: on a logarithmic axis where they lie
+    above 0 and that helps, by their ranks elsewhere.
     """
     column = tables[0].column(name)
     if column.kind != "numeric":

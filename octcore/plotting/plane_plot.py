@@ -1,7 +1,5 @@
 """The plane of two raw columns: exact regions, hyperplanes, margins, rows and errors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -123,21 +121,18 @@ def plane_data(
 ) -> PlaneRecord:
     """Compute regions, lines and dots.
 
-    Parameters
-    ----------
-    x, y : str
-        Raw columns, two of `plane_columns`.
-    held : mapping or None
-        Values of other columns; typical ones where not given.
-    formulation : str
-        Key of the formulation that made the tree; says what its margins are.
-    places : Places or None
-        Both axes; just around the rows where not given.
+    `x`, `y`: raw columns, two of `plane_columns`.
+    `held`: values of other columns; typical ones where not given.
+    `formulation`: key of the formulation that made the tree; says what its margins are.
+    `places`: both axes; just around the rows where not given.
     """
     used = {encoding.columns[j].raw for j in tree.used_features} - {x, y}
     others = typical_values(data, sorted(used)) | dict(held or {})
     places = places or Places(make_axis([data], x), make_axis([data], y))
-    view = _view(encoding, places, others)
+    axes = (places.across, places.up)
+    levels = {axis.name: axis.levels for axis in axes if axis.scale == "levels"}
+    across, up = axes
+    view = PlaneView(encoding, across.name, up.name, across.raw_range, up.raw_range, others, levels)
     X = encoding.transform(data.frame)
     last = data.n_classes - 1
     positive = last if data.positive_class is None else data.classes.index(data.positive_class)
@@ -153,29 +148,20 @@ def plane_data(
             for region in leaf_regions(tree, view)
         ),
         {node: tuple(map(places.polygon, cell)) for node, cell in cells.items()},
-        {node: _placed(found, places) for node, found in lines.items()},
+        {
+            node: replace(
+                found,
+                line=places.segments(found.line),
+                low=places.segments(found.low),
+                high=places.segments(found.high),
+                band=tuple(map(places.polygon, found.band)),
+            )
+            for node, found in lines.items()
+        },
         frozenset(m for m in tree.splits if {2 * m, 2 * m + 1} <= set(tree.labels)),
         _dots_of(tree, encoding, data, places, (X, margins, others)),
         {name: others[name] for name in sorted(used)},
         len(X),
-    )
-
-
-def _view(encoding: Encoding, places: Places, held: Mapping[str, Any]) -> PlaneView:
-    """The same plane in raw units."""
-    axes = (places.across, places.up)
-    levels = {axis.name: axis.levels for axis in axes if axis.scale == "levels"}
-    across, up = axes
-    return PlaneView(encoding, across.name, up.name, across.raw_range, up.raw_range, held, levels)
-
-
-def _placed(lines: SplitLines, places: Places) -> SplitLines:
-    return replace(
-        lines,
-        line=places.segments(lines.line),
-        low=places.segments(lines.low),
-        high=places.segments(lines.high),
-        band=tuple(map(places.polygon, lines.band)),
     )
 
 
@@ -234,16 +220,11 @@ def plane_figure(
 ) -> go.Figure:
     """Draw the plane.
 
-    Parameters
-    ----------
-    selected : int
-        Selected node; rows that do not visit it are faded.  0 selects none.
-    all_margins : bool
-        Margins of all nodes instead of those above the leaves and of the selected node only.
-    marked : (float, float) or None
-        Place of a row to point out.
-    equal_units : bool or None
-        Whether both axes have one scale; None where that shows hyperplanes as they are.
+    `selected`: selected node; rows that do not visit it are faded.  0 selects none.
+    `all_margins`: margins of all nodes instead of those above the leaves and of the selected node
+    only.
+    `marked`: place of a row to point out.
+    `equal_units`: whether both axes have one scale; None where that shows hyperplanes as they are.
     """
     figure = go.Figure(layout=base_layout(palette, height=460))
     for region in record.regions:
@@ -259,7 +240,19 @@ def plane_figure(
             _polygon(figure, polygon, "rgba(0,0,0,0)", {"color": palette.accent, "width": 3})
     _dots(figure, record, palette, selected, banded)
     if marked is not None:
-        _mark(figure, marked, palette)
+        figure.add_scatter(
+            x=[marked[0]],
+            y=[marked[1]],
+            mode="markers",
+            name="chosen row",
+            hoverinfo="skip",
+            marker={
+                "symbol": "circle-open",
+                "size": 22,
+                "color": palette.accent,
+                "line": {"width": 4},
+            },
+        )
     lay_out_axes(figure, record.places, palette)
     if has_equal_units(record) if equal_units is None else equal_units:
         figure.update_yaxes(scaleanchor="x")
@@ -336,6 +329,8 @@ def _dots(
 ) -> None:
     dots = record.dots
     visited = _visits(dots.leaf, max(1, selected))
+    # Rows that do not visit the selected node are faded, and those that are not in the slice.
+    opacity = np.where(visited, np.where(dots.outside, 0.4, 0.95), 0.18)
     for k, name in enumerate(text.unique_labels(record.classes, 24)):
         here = dots.code == k
         figure.add_scatter(
@@ -353,7 +348,7 @@ def _dots(
                 # Larger where a cross goes on top: shape and colour still tell the true class.
                 "size": np.where(dots.wrong[here], 13, 9).tolist(),
                 "color": palette.class_colour(k),
-                "opacity": _opacity(visited, dots.outside)[here].tolist(),
+                "opacity": opacity[here].tolist(),
                 "line": {"color": palette.outline, "width": 0.8},
             },
             hovertemplate=f"{name}, row %{{customdata[1]}}"
@@ -367,22 +362,6 @@ def _dots(
     faded = np.where(visited, 1.0, 0.2)
     _ring(figure, dots, dots.wrong, "", "x-thin", halo, 9, 4.5, faded)
     _ring(figure, dots, dots.wrong, "misclassified", "x-thin", cross, 9, 2, faded)
-
-
-def _opacity(visited: np.ndarray, outside: np.ndarray) -> np.ndarray:
-    """Fade rows that do not visit the selected node, and those that are not in the slice."""
-    return np.where(visited, np.where(outside, 0.4, 0.95), 0.18)
-
-
-def _mark(figure: go.Figure, marked: tuple[float, float], palette: Palette) -> None:
-    figure.add_scatter(
-        x=[marked[0]],
-        y=[marked[1]],
-        mode="markers",
-        name="chosen row",
-        hoverinfo="skip",
-        marker={"symbol": "circle-open", "size": 22, "color": palette.accent, "line": {"width": 4}},
-    )
 
 
 def _ring(

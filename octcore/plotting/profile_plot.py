@@ -5,8 +5,6 @@ of instances that are proven optimal within a time; right, the share whose gap a
 most a value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +14,7 @@ from plotly.subplots import make_subplots
 from octcore.bench.profiles import (
     GROUPS,
     NOT_RUN,
+    Cells,
     Profile,
     common_lines,
     instances_against_gap,
@@ -67,29 +66,21 @@ class Panels:
 def profile_data(content: bytes, by: str = "formulation") -> Panels:
     """Read a bench file.
 
-    Parameters
-    ----------
-    content : bytes
-        CSV as `octcore bench --output` writes it.
-    by : str
-        One of `COLUMNS`: what the curves tell apart; the other columns make the instances.
-
-    Raises
-    ------
-    DataError
-        If it is no such file; the message names line and column.
+    `by`: one of `COLUMNS`: what the curves tell apart; the other columns make the instances.
+    Raises `DataError` if it is no such file; the message names line and column.
     """
     lines = [cells for cells in parse_bench(content) if cells["status"] not in NOT_RUN]
     if not lines:
         raise DataError("NOT_A_BENCH_FILE", "No line of this bench file was solved.")
+    return panels(lines, by)
+
+
+def panels(lines: Sequence[Cells], by: str = "formulation") -> Panels:
+    """Make the profiles of lines that were run."""
     common = common_lines(lines, by)
     shown = common or lines
-    return Panels(
-        solved_against_time(shown, by),
-        instances_against_gap(shown, by),
-        len(lines) - len(shown),
-        bool(common),
-    )
+    proven, gaps = solved_against_time(shown, by), instances_against_gap(shown, by)
+    return Panels(proven, gaps, len(lines) - len(shown), bool(common))
 
 
 def profile_figure(record: Panels, palette: Palette) -> go.Figure:

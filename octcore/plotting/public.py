@@ -3,15 +3,13 @@
 Every function takes ``theme="light"`` or ``"dark"``, the ground that the figure is made for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
 from octcore.data.dataset import Dataset
 from octcore.errors import ModelFileError, SettingsError
-from octcore.formulations.base import get_formulation
+from octcore.formulations.base import objective_words
 from octcore.plotting import text
 from octcore.plotting.feature_usage import usage_data, usage_figure
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
@@ -123,7 +121,9 @@ def gap(run: Run, absolute: bool = False, theme: str = "light") -> go.Figure:
         Ground of the figure.
     """
     proven = run.objective if run.is_optimal else None
-    record = convergence_data(run.trace, run.formulation, _objective(run), proven, run.is_optimal)
+    record = convergence_data(
+        run.trace, run.formulation, objective_words(run.settings), proven, run.is_optimal
+    )
     return convergence_figure(record, palette_for(theme), absolute)
 
 
@@ -195,7 +195,7 @@ def compare(runs: Sequence[Run], scale: Scale = "gap", theme: str = "light") -> 
     """
     labels = text.unique_labels([run.formulation for run in runs])
     entrants = [
-        Entrant(label, run.trace, _objective(run), _problem(run), _proven(run))
+        Entrant(label, run.trace, objective_words(run.settings), _problem(run), _proven(run))
         for label, run in zip(labels, runs, strict=True)
     ]
     return race_figure(race_data(entrants, scale), palette_for(theme))
@@ -221,14 +221,10 @@ def _train(run: Run) -> Dataset:
     return run.train
 
 
-def _objective(run: Run) -> str:
-    return get_formulation(run.formulation).info.objective_of(run.params)[1]
-
-
 def _problem(run: Run) -> str:
     """Equal for runs of which an optimum of one is that of the other."""
     names = ("data", "encoding", "depth", "params", "constraints", "test_size", "seed")
-    return repr([_objective(run), *(run.settings.get(name) for name in names)])
+    return repr([objective_words(run.settings), *(run.settings.get(name) for name in names)])
 
 
 def _proven(run: Run) -> float | None:

@@ -1,7 +1,5 @@
 """A bench file in pictures: beside the figures of its paper, and root bounds beside the optimum."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -41,10 +39,7 @@ class Pair:
 def published_data(lines: Iterable[Mapping[str, str]], measure: str) -> tuple[Pair, ...]:
     """Collect what both sides report.
 
-    Parameters
-    ----------
-    measure : str
-        One of `MEASURES`.
+    `measure`: one of `MEASURES`.
     """
     ours, theirs, _ = MEASURES[measure]
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
@@ -69,10 +64,7 @@ def published_figure(pairs: tuple[Pair, ...], measure: str, palette: Palette) ->
 
     Of more than `MOST_ROWS` data sets the paper's figure is drawn against ours, with the diagonal.
 
-    Parameters
-    ----------
-    measure : str
-        One of `MEASURES`; seconds get a logarithmic axis.
+    `measure`: one of `MEASURES`; seconds get a logarithmic axis.
     """
     rows = len(dict.fromkeys(pair.name for pair in pairs))
     by_model: dict[str, list[Pair]] = {}
@@ -99,7 +91,14 @@ def _add_rows(figure: go.Figure, by_model: Mapping[str, Sequence[Pair]], palette
     published = {pair.name: pair for pair in everything}
     if all(pair.published == published[pair.name].published for pair in everything):
         for pair in everything:
-            _add_line(figure, pair, palette)
+            figure.add_scatter(
+                x=[pair.ours, pair.published],
+                y=[pair.name] * 2,
+                mode="lines",
+                line={"color": palette.grid, "width": 1},
+                hoverinfo="skip",
+                showlegend=False,
+            )
         for index, (model, name) in enumerate(_names(by_model)):
             shown = "ours" if len(by_model) == 1 else name
             _add_marks(figure, by_model[model], "ours", shown, index, colour_of(index))
@@ -108,17 +107,6 @@ def _add_rows(figure: go.Figure, by_model: Mapping[str, Sequence[Pair]], palette
     for index, (model, name) in enumerate(_names(by_model)):
         for side in ("ours", "published"):
             _add_marks(figure, by_model[model], side, f"{name}, {side}", index, colour_of(index))
-
-
-def _add_line(figure: go.Figure, pair: Pair, palette: Palette) -> None:
-    figure.add_scatter(
-        x=[pair.ours, pair.published],
-        y=[pair.name] * 2,
-        mode="lines",
-        line={"color": palette.grid, "width": 1},
-        hoverinfo="skip",
-        showlegend=False,
-    )
 
 
 def _add_marks(

@@ -1,7 +1,5 @@
 """Several solves in one chart; lines are told apart by dashes and marks as well as colours."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -87,11 +85,8 @@ class Race:
 def race_data(entrants: Sequence[Entrant], scale: Scale = "gap") -> Race:
     """Reduce the traces of several solves to lines.
 
-    Parameters
-    ----------
-    scale : str
-        ``"gap"``: relative gap; ``"objective"``: incumbent and bound, of those with the objective
-        of the first; ``"accuracy"``: of the best tree so far, a unit that all share.
+    `scale`: ``"gap"``: relative gap; ``"objective"``: incumbent and bound, of those with the
+    objective of the first; ``"accuracy"``: of the best tree so far, a unit that all share.
     """
     series: list[Series] = []
     left_out = []
@@ -182,11 +177,6 @@ def colour_of(index: int) -> str:
     return CLASS_COLOURS[index % len(CLASS_COLOURS)]
 
 
-def optimum_words(race: Race) -> str:
-    """Name the optimum and who proved it."""
-    return f"optimum {race.optimum:.5g}, proven by {race.proven_by}"
-
-
 def race_figure(race: Race, palette: Palette) -> go.Figure:
     """Draw a race, live or ended."""
     figure = go.Figure(layout=base_layout(palette, height=360))
@@ -198,7 +188,7 @@ def race_figure(race: Race, palette: Palette) -> go.Figure:
             y=[race.optimum, race.optimum],
             mode="lines",
             line={"color": palette.optimum, "width": 2, "dash": "dot"},
-            name=text.plotly(optimum_words(race), 90),
+            name=text.plotly(f"optimum {race.optimum:.5g}, proven by {race.proven_by}", 90),
             hoverinfo="skip",
         )
     figure.update_xaxes(title_text=TIME_TITLE, range=[0, 1.03 * max(race.end, 1e-3)])

@@ -1,7 +1,5 @@
 """The price of asking a person against who is asked, how right the others are, and the cost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
@@ -14,13 +12,7 @@ from octcore.selection.refer_path import ReferPoint
 def refer_figure(
     points: Sequence[ReferPoint], palette: Palette, at: float | None = None
 ) -> go.Figure:
-    """Draw the points; a filled one is proven optimal.
-
-    Parameters
-    ----------
-    at : float or None
-        Price to mark.
-    """
+    """Draw the points; a filled one is proven optimal."""
     figure = go.Figure(layout=base_layout(palette, height=300))
     lines = (
         ("a person is asked", [p.referred for p in points], ASK_COLOUR, "circle", ".1%"),

@@ -1,7 +1,5 @@
 """Replay of a solve: its trees one after the other, and the cuts that closed the gap."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,8 +46,6 @@ class Frame:
     bound: float | None
     gap: float | None
     source: str
-    is_start: bool
-    """Whether it was there before the solver began."""
     tree: Tree
     accuracy: float
 
@@ -57,24 +53,21 @@ class Frame:
 def replay_data(trace: Trace, X: np.ndarray, y: np.ndarray) -> tuple[Frame, ...]:
     """Collect the incumbents of a trace, equal neighbours once.
 
-    Parameters
-    ----------
-    X, y : ndarray
-        Encoded training rows ``(n_samples, n_features)`` and class indices.
+    `X`, `y`: encoded training rows ``(n_samples, n_features)`` and class indices.
     """
     frames: list[Frame] = []
     for event in trace.incumbents:
         if event.tree is None or (frames and frames[-1].tree == event.tree):
             continue
-        is_start = event.source not in SOURCES
         source = SOURCES.get(event.source) or f"warm start ({event.source})"
         if event.source == "warm start":
             source = "warm start"
         accuracy = metrics.accuracy(event.tree, X, y)
         frames.append(
-            Frame(event.seconds, event.incumbent, event.bound, event.gap, source, is_start,
-                  event.tree, accuracy)
-        )  # fmt: skip
+            Frame(
+                event.seconds, event.incumbent, event.bound, event.gap, source, event.tree, accuracy
+            )
+        )
     return tuple(frames)
 
 
@@ -165,10 +158,7 @@ def cut_pictures(
 def alike_rows(picture: CutPicture, data: Dataset) -> pd.DataFrame:
     """Rows of an equivalent-point cut as a table: class, split set, then what they share.
 
-    Parameters
-    ----------
-    picture : CutPicture
-        Speaks of rows that look the same.
+    `picture`: speaks of rows that look the same.
     """
     rows = list(picture.left)
     frame = data.frame.iloc[rows].reset_index(drop=True)
@@ -207,7 +197,13 @@ def _picture(
         names = [_column_words(encoding, int(j)) for j in raw["split_set"]]
         rows = tuple(int(i) for i in raw["rows"])
         raws = tuple(dict.fromkeys(encoding.columns[int(j)].raw for j in raw["split_set"]))
-        words = _equivalent_words(rows, names)
+        differ = " or ".join(text.printable(name, 40) for name in names[:3])
+        but = f", but for {differ}" if names else ""
+        unless = "Unless the tree tests that, they" if names else "They"
+        words = (
+            f"Rows {_rows_words(rows)} look the same to every split{but}, and they have different "
+            f"classes. {unless} go the same way and only one class among them can be right."
+        )
         return CutPicture(seconds, family, words, left=rows, columns=raws)
     if "cut_arcs" in raw:
         arcs = tuple((int(a), int(b)) for a, b in raw["cut_arcs"])
@@ -244,16 +240,6 @@ def _rows_words(rows: tuple[int, ...]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _equivalent_words(rows: tuple[int, ...], names: list[str]) -> str:
-    differ = " or ".join(text.printable(name, 40) for name in names[:3])
-    but = f", but for {differ}" if names else ""
-    unless = "Unless the tree tests that, they" if names else "They"
-    return (
-        f"Rows {_rows_words(rows)} look the same to every split{but}, and they have different "
-        f"classes. {unless} go the same way and only one class among them can be right."
-    )
-
-
 def _benders_words(row: int, label: str) -> str:
     return (
         f"Row {row + 1} (class {label}) counts as right only if it gets from the root to a leaf of "
@@ -285,10 +271,7 @@ def place_of(node: int) -> tuple[float, float]:
 def cut_tree_figure(picture: CutPicture, depth: int, palette: Palette) -> go.Figure:
     """Draw one cut.
 
-    Parameters
-    ----------
-    picture : CutPicture
-        Speaks of nodes, arcs or a path.
+    `picture`: speaks of nodes, arcs or a path.
     """
     figure = go.Figure(layout=base_layout(palette, height=120 + 90 * depth, has_legend=False))
     on_path = {(m, 2 * m + side): name for m, side, name in picture.path}

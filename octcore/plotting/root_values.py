@@ -40,10 +40,7 @@ class RootValue:
 def root_values_data(values: Mapping[str, Any], encoding: Encoding) -> tuple[RootValue, ...]:
     """Best value over the columns of every raw feature, best first.
 
-    Parameters
-    ----------
-    values : mapping
-        `Run.values` of an exact search: ``root_values`` and ``root_values_exact`` by column.
+    `values`: `Run.values` of an exact search: ``root_values`` and ``root_values_exact`` by column.
     """
     by_feature: dict[str, tuple[float, bool, int]] = {}
     columns = zip(values.get("root_values", ()), values.get("root_values_exact", ()), strict=True)
@@ -71,10 +68,7 @@ def root_values_figure(
 ) -> go.Figure:
     """Draw one dot per feature and the way to the best one; upper bounds are open triangles.
 
-    Parameters
-    ----------
-    chosen : str or None
-        Feature that the current tree starts with.
+    `chosen`: feature that the current tree starts with.
     """
     shown = record[:MOST_FEATURES][::-1]
     labels = text.unique_labels([entry.feature for entry in shown], 26)

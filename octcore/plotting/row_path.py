@@ -1,7 +1,5 @@
 """One row on its way through a tree: the question of every node, its answer, and the leaf."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -79,13 +77,7 @@ class ClassShare:
 def row_path_data(
     tree: Tree, encoding: Encoding, frame: pd.DataFrame, words: Mapping[int, str]
 ) -> RowPath:
-    """Follow one row.
-
-    Parameters
-    ----------
-    tree, encoding : Tree, Encoding
-        The tree and the encoding of its columns.
-    """
+    """Follow one row."""
     X = encoding.transform(frame)
     nodes = tree.decision_path(X[0])
     steps = []
@@ -122,13 +114,7 @@ def value_text(value: Any) -> str:
 def class_shares(
     tree: Tree, encoding: Encoding, train: Dataset, test: Dataset | None
 ) -> dict[int, tuple[ClassShare, ...]]:
-    """Rows by class at every node, in both parts.
-
-    Parameters
-    ----------
-    tree, encoding : Tree, Encoding
-        The tree and the encoding of its columns.
-    """
+    """Rows by class at every node, in both parts."""
     inside, outside = node_counts(tree, encoding, train), node_counts(tree, encoding, test)
     return {
         node: tuple(

@@ -3,11 +3,9 @@
 Tables, canvas grids and SVG text nodes take plain text; Markdown and plotly do not.
 """
 
-from __future__ import annotations
-
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from octcore.data.findings import count as count
 from octcore.tree.wording import shorten
@@ -61,9 +59,9 @@ def number(value: float | None, digits: int = 4) -> str:
     return minus(f"{value:,.1f}" if 1000 <= abs(value) < 1e9 else f"{value:.{digits}g}")
 
 
-def fixed(value: float, digits: int = 4) -> str:
+def fixed(value: float | None, digits: int = 4) -> str:
     """Write a number of a column of alike numbers: all with the same decimals."""
-    return minus(f"{value:,.{digits}f}")
+    return "–" if value is None else minus(f"{value:,.{digits}f}")
 
 
 def minus(written: str) -> str:
@@ -74,6 +72,18 @@ def minus(written: str) -> str:
 def percent(value: float | None, digits: int = 1) -> str:
     """Write a share as a percentage; a dash where there is none."""
     return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def hundredfold(share: float | None) -> float | None:
+    """A share as the number of a column of percentages."""
+    return None if share is None else 100 * share
+
+
+def free(name: str, taken: Container[str]) -> str:
+    """A name that is not taken: with an apostrophe or several where it is."""
+    while name in taken:
+        name += "'"
+    return name
 
 
 def gap(value: float | None) -> str:

@@ -1,7 +1,5 @@
 """What the interactive tree shows: one record per node, as plain data for the component."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +9,7 @@ from octcore.encoding.base import Encoding
 from octcore.plotting import text
 from octcore.plotting.node_histogram import NodeHistogram, node_histograms
 from octcore.plotting.palette import Palette
+from octcore.serial import jsonable
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
 from octcore.tree.wording import asks_for_right
@@ -68,16 +67,9 @@ def tree_view_data(
 ) -> TreeView:
     """Collect words and row counts of every node.
 
-    Parameters
-    ----------
-    data : Dataset
-        Rows with a target, usually the training rows.
-    words : mapping of int to str
-        Question of every split in raw units.
-    badge : str
-        What is proven, in a phrase.
-    margins : mapping of int to float or None
-        Margin width of split nodes, where the formulation has margins.
+    `data`: rows with a target, usually the training rows.
+    `words`: question of every split in raw units.
+    `margins`: margin width of split nodes, where the formulation has margins.
     """
     answers = tree.classes if tree.n_targets < tree.n_classes else data.classes
     classes = tuple(text.printable(label) for label in answers)
@@ -131,12 +123,8 @@ def beside(views: Sequence[TreeView]) -> dict[str, Any]:
 def component_data(view: TreeView, palette: Palette, selected: int, token: str) -> dict[str, Any]:
     """Make the plain data that the browser draws.
 
-    Parameters
-    ----------
-    selected : int
-        Selected node; 0 for none.
-    token : str
-        Changes with the tree, so that the view starts afresh.
+    `selected`: selected node; 0 for none.
+    `token`: changes with the tree, so that the view starts afresh.
     """
     return {
         "token": token,
@@ -145,15 +133,7 @@ def component_data(view: TreeView, palette: Palette, selected: int, token: str) 
         "proven": view.proven,
         "refuted": view.refuted,
         "total": max((node.n_samples for node in view.nodes), default=0),
-        "ink": {
-            "text": palette.text,
-            "muted": palette.muted,
-            "surface": palette.surface,
-            "background": palette.background,
-            "accent": palette.accent,
-            "good": palette.optimum,
-            "bad": palette.refuted,
-        },
+        "ink": vars(palette),
         "classes": [
             {"name": name, "colour": palette.class_colour(k), "marker": palette.class_marker(k)}
             for name, k in zip(view.classes, [*range(view.n_targets), -1], strict=False)
@@ -169,7 +149,7 @@ def component_data(view: TreeView, palette: Palette, selected: int, token: str) 
                 "counts": list(node.counts),
                 "leaf": node.leaf_class,
                 "swapped": node.is_swapped,
-                "histogram": node.histogram.to_dict() if node.histogram else None,
+                "histogram": jsonable(vars(node.histogram)) if node.histogram else None,
             }
             for node in view.nodes
         ],

@@ -1,7 +1,5 @@
 """Accuracy of the candidates of a model selection: mean and spread over the splits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,10 +61,7 @@ class TuningPlot:
 def tuning_data(fits: Sequence[Fit], best: Candidate | None) -> TuningPlot:
     """Collect the accuracies and find the setting that makes the best axis.
 
-    Parameters
-    ----------
-    fits : sequence of Fit
-        Trainings so far; final ones are left out.
+    `fits`: trainings so far; final ones are left out.
     """
     found: dict[Candidate, list[float]] = {}
     for fit in fits:
@@ -123,7 +118,14 @@ def _lines(record: TuningPlot, palette: Palette) -> go.Figure:
         told = tuple(part for part in rest if part[0] not in constant)
         name = text.plotly(candidate_words(told), 60) or "accuracy"
         colour = CLASS_COLOURS[index % len(CLASS_COLOURS)]
-        _folds(figure, at, ordered, colour)
+        figure.add_scatter(
+            x=[place for place, score in zip(at, ordered, strict=True) for _ in score.values],
+            y=[value for score in ordered for value in score.values],
+            mode="markers",
+            marker={"symbol": "line-ew-open", "size": 7, "color": colour, "opacity": 0.45},
+            hoverinfo="skip",
+            showlegend=False,
+        )
         figure.add_scatter(
             x=at,
             y=[s.mean for s in ordered],
@@ -192,18 +194,6 @@ def _marks(record: TuningPlot, palette: Palette) -> go.Figure:
     )  # fmt: skip
     figure.update_xaxes(title_text="validation accuracy", tickformat=".0%", range=_span(record))
     return figure
-
-
-def _folds(figure: go.Figure, at: Sequence[float], scores: Sequence[Score], colour: str) -> None:
-    """Draw every split as a small mark behind the means."""
-    figure.add_scatter(
-        x=[place for place, score in zip(at, scores, strict=True) for _ in score.values],
-        y=[value for score in scores for value in score.values],
-        mode="markers",
-        marker={"symbol": "line-ew-open", "size": 7, "color": colour, "opacity": 0.45},
-        hoverinfo="skip",
-        showlegend=False,
-    )
 
 
 def _bars(values: Sequence[float], colour: str) -> dict[str, Any]:

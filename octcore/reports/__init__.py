@@ -1,1 +1,0 @@
-"""Tables a person compares."""

@@ -1,7 +1,5 @@
 """One report of several bench files: what ran where, and our figures beside the papers'."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -9,16 +7,10 @@ from statistics import fmean, median
 
 import plotly.graph_objects as go
 
-from octcore.bench.profiles import (
-    NOT_RUN,
-    common_lines,
-    curve_name,
-    instances_against_gap,
-    solved_against_time,
-)
+from octcore.bench.profiles import NOT_RUN, Cells, curve_name
 from octcore.bench.suite import list_suites
 from octcore.plotting.palette import LIGHT
-from octcore.plotting.profile_plot import Panels, profile_figure
+from octcore.plotting.profile_plot import panels, profile_figure
 from octcore.plotting.published_plot import (
     MEASURES,
     published_data,
@@ -27,7 +19,6 @@ from octcore.plotting.published_plot import (
     root_bounds,
 )
 
-Cells = Mapping[str, str]
 COLUMNS = {
     "dataset": "data set",
     "encoding": "encoding",
@@ -73,10 +64,7 @@ class Section:
 def bench_sections(files: Mapping[str, Sequence[Cells]]) -> tuple[Section, ...]:
     """Collect what the report says, file by file and suite by suite.
 
-    Parameters
-    ----------
-    files : mapping
-        Lines from `octcore.bench.profiles.read_bench` by the name of their file.
+    `files`: lines from `octcore.bench.profiles.read_bench` by the name of their file.
     """
     groups: dict[tuple[str, str], list[Cells]] = {}
     for name, lines in files.items():
@@ -145,7 +133,7 @@ def _facts(lines: Sequence[Cells], run: Sequence[Cells]) -> list[str]:
     if loads:
         found.append(f"Load when solves began: {loads[0]:g} to {loads[-1]:g}.")
     if run:
-        found.append(_panels(run).words)
+        found.append(panels(run).words)
     if len(run) < len(lines):
         found.append(f"{len(lines) - len(run)} lines did not run; their notes say why.")
     pairs = published_data(run, "accuracy")
@@ -155,24 +143,13 @@ def _facts(lines: Sequence[Cells], run: Sequence[Cells]) -> list[str]:
     return found
 
 
-def _panels(run: Sequence[Cells]) -> Panels:
-    common = common_lines(run)
-    shown = common or run
-    return Panels(
-        solved_against_time(shown),
-        instances_against_gap(shown),
-        len(run) - len(shown),
-        bool(common),
-    )
-
-
 def _figures(run: Sequence[Cells]) -> list[tuple[str, go.Figure]]:
     if not run:
         return []
-    found, panels = [], _panels(run)
-    if any(profile.x for profile in panels.proven):
+    found, profiles = [], panels(run)
+    if any(profile.x for profile in profiles.proven):
         caption = "Proven within a time, and gaps at the end"
-        found.append((caption, profile_figure(panels, LIGHT)))
+        found.append((caption, profile_figure(profiles, LIGHT)))
     for measure, (_, _, words) in MEASURES.items():
         pairs = published_data(run, measure)
         if pairs:

@@ -1,7 +1,5 @@
 """Several runs as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

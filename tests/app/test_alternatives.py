@@ -47,7 +47,7 @@ def test_trees_with_a_larger_fairness_gap_are_filtered_out() -> None:
 def _shapes() -> None:
     """The shapes alone; runs as a script of its own."""
     from dashboard.views.alternatives import shapes
-    from dashboard.views.alternatives.question import Conditions
+    from dashboard.views.what_if.questions import Conditions
     from octcore.data.samples import load_sample
 
     search = {"depth": 2, "tolerance": 0.01}

@@ -271,8 +271,8 @@ def test_selected_rows_are_copied(
 ) -> None:
     """The task is done at once and in this process; what it is asked is what the form asks."""
 
-    def start_task(
-        token: str, data: Any, task: str, settings: dict[str, Any], limit: float, key: Any
+    def once(
+        key: Any, token: str, data: Any, task: str, settings: dict[str, Any], limit: float
     ) -> str:
         jobs.followers()[key] = "task"
         found = select_rows(data, **settings)
@@ -283,7 +283,7 @@ def test_selected_rows_are_copied(
         return "task"
 
     results: dict[str, dict[str, Any]] = {}
-    monkeypatch.setattr(jobs, "start_task", start_task)
+    monkeypatch.setattr(jobs, "once", once)
     monkeypatch.setattr(
         jobs, "task", lambda task: JobView(task, "", {}, "done", result=results[task])
     )

@@ -37,7 +37,7 @@ def test_a_row_is_picked_by_its_number_and_its_leaf_becomes_the_selected_node(fi
     assert "Training row 1 ends in **leaf" in shown(app)
     number(app, "Number, 1 to").set_value(7).run()
     assert "Training row 7 ends in **leaf" in shown(app)
-    leaf = app.session_state["selected_nodes"][finches]
+    leaf = app.session_state["state"].nodes[finches]
     assert f"leaf {leaf}: predicts" in shown(app)
     source = next(b for b in app.button_group if "Held-out row" in b.options)
     source.set_value("held-out").run()
@@ -50,14 +50,14 @@ def test_a_typed_row_starts_as_the_picked_one_and_follows_its_inputs(finches):
     source = next(b for b in app.button_group if "Typed row" in b.options)
     source.set_value("typed").run()
     assert "The typed row ends in" in shown(app)
-    before = app.session_state["selected_nodes"][finches]
+    before = app.session_state["state"].nodes[finches]
     beak = number(app, "beak length")
     assert f"{beak.value:.5g}" in {str(v) for v in app.dataframe[0].value["this row"]}
     leaves = set()
     for value in (8.0, 30.0):
         number(app, "beak length").set_value(value).run()
         assert not app.exception
-        leaves.add(app.session_state["selected_nodes"][finches])
+        leaves.add(app.session_state["state"].nodes[finches])
     assert len(leaves | {before}) >= 2
 
 

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 import dashboard
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
+from dashboard.server.supervisor import Supervisor
 from octcore.data.samples import load_sample
 from octcore.formulations.base import list_formulations
 from octcore.solving.settings import FORMULATION
@@ -46,7 +47,7 @@ def fake(monkeypatch):
     monkeypatch.setattr(jobs, "warm_up", lambda: None)
     monkeypatch.setattr(jobs, "submit", submit)
     monkeypatch.setattr(jobs, "view", supervisor.views.get)
-    monkeypatch.setattr(jobs, "stop", supervisor.stopped.append)
+    monkeypatch.setattr(Supervisor, "stop", lambda _, run_id: supervisor.stopped.append(run_id))
     yield supervisor
     st.cache_resource.clear()
 
@@ -245,7 +246,7 @@ def test_few_whole_numbers_are_read_as_categories_at_a_press(fake):
     assert "questions are like “is 1” instead of “<= 1.5”" in shown(app).replace("\\", "")
     button(app, "Read rooms as categories").click().run()
     assert not app.exception
-    assert app.session_state["dataset"].column("rooms").levels == ("0", "1", "2", "3", "4")
+    assert app.session_state["state"].data.column("rooms").levels == ("0", "1", "2", "3", "4")
     assert "Read rooms as categories" not in {b.label for b in app.button}
 
 

@@ -22,7 +22,7 @@ def iris():
 
 
 def own(app, server, data, **settings) -> str:
-    return server.submit(app.session_state["session_token"], data, {"depth": 1, **settings})
+    return server.submit(app.session_state["state"].token, data, {"depth": 1, **settings})
 
 
 def test_empty_history_offers_the_first_solve(server):
@@ -37,7 +37,7 @@ def test_own_runs_are_listed_and_those_of_others_are_not(server, iris):
     foreign = server.submit("somebody else", iris, {"depth": 2}, "secret name")
     app.run()
     assert not app.exception
-    assert [e.id for e in history.entries(server.supervisor, app.session_state["session_token"])] \
+    assert [e.id for e in history.entries(server.supervisor, app.session_state["state"].token)] \
         == [mine]  # fmt: skip
     assert "secret name" not in shown(app)
     assert "run 1" in shown(app)
@@ -71,7 +71,7 @@ def test_a_run_goes_on_with_the_kinds_it_was_solved_with(server):
     app.run()
     missing = next(s for s in app.selectbox if s.label == "Missing values")
     missing.set_value("drop-columns").run()  # the table is read anew
-    assert {c.kind for c in app.session_state["dataset"].columns} == {"categorical"}
+    assert {c.kind for c in app.session_state["state"].data.columns} == {"categorical"}
 
 
 def test_rename_is_kept_in_the_history(server, iris):

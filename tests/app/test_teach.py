@@ -49,7 +49,7 @@ def open_lesson(**query: str) -> AppTest:
 
 
 def current(app: AppTest) -> lessons.Lesson:
-    return app.session_state["lesson"]
+    return app.session_state["state"].lesson
 
 
 def press(app: AppTest, label: str) -> AppTest:
@@ -161,7 +161,7 @@ def test_a_guess_is_counted_before_the_trees_are_shown(solver):
 def test_trees_grow_on_the_points_of_now_when_the_page_still_shows_older_ones(solver):
     app = open_lesson(set="drawn", points="200-200-0_300-700-0_800-300-1", show="cart")
     moved = lessons.with_points(current(app), ((200, 200, 0), (300, 700, 0), (700, 600, 1)))
-    app.session_state["lesson"] = moved
+    app.session_state["state"].lesson = moved
     for name, value in lessons.to_query(moved).items():
         app.query_params[name] = value
     press(app, "Grow the trees")

@@ -118,7 +118,7 @@ def order_page() -> None:
         session.change_choice(kinds={"size": "ordinal"})
         st.session_state["read"] = True
     column_editor.draw()
-    st.text(session.problem())
+    st.text(session.state().problem)
 
 
 def test_the_order_of_an_ordinal_column_is_stated_in_the_form():

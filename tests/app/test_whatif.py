@@ -97,7 +97,7 @@ def test_values_that_leave_out_constraints_say_so_and_the_price_counts_them(view
                                     run=limited)  # fmt: skip
     app = open_page("whatif", run="proven")
     assert "These values leave out" in shown(app)
-    assert "max features 1" in shown(app)
+    assert "using at most 1 feature" in shown(app)
     app = open_page("whatif", run="limited")
     base = views[jobs.followers()["base", "limited"]]
     assert base.settings["constraints"] == {"max_features": 1}
@@ -105,7 +105,7 @@ def test_values_that_leave_out_constraints_say_so_and_the_price_counts_them(view
     next(b for b in app.button if b.label == "What does it cost?").click()
     app.run()
     assert "Your tree is a heuristic's" in shown(app)
-    assert "Both keep to what your run asked for: max features 1" in shown(app)
+    assert "Both keep to what your run asked for: using at most 1 feature" in shown(app)
     before = views[jobs.followers()["base", "limited"]].run
     assert f"{100 * before.accuracy:.1f} % becomes" in shown(app)
 

@@ -1,7 +1,5 @@
 """Pictures of near-optimal trees: count, features, paths and rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -105,10 +103,7 @@ def rows(task: str, record: Alternatives, train: Dataset) -> None:
         if len(names) < 2:
             st.caption("A plane needs two columns of numbers or of few categories.")
         else:
-            x_place, y_place = st.columns(2)
-            key = session.widget_key("alternatives_axis", *names)
-            x = x_place.selectbox("Across", names, index=0, key=f"{key}:x")
-            y = y_place.selectbox("Up", names, index=1, key=f"{key}:y")
+            x, y = chart.axes(names, *names[:2], session.widget_key("alternatives_axis", *names))
             chart.show(
                 disagreement_figure(record, train, x, y, session.palette()),
                 key=session.widget_key("alternatives_plane", task),

@@ -1,7 +1,5 @@
 """The near-optimal trees by shape, found at a press: how far every threshold may move."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -10,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.server.job_view import JobView
-from dashboard.views.alternatives.question import Conditions
+from dashboard.views.what_if.questions import Conditions
 from dashboard.widgets import live
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
@@ -20,12 +18,7 @@ TASK, TASK_SECONDS = "shapes", 400.0
 LONGEST = 400
 
 
-def draw(
-    run_id: str,
-    data: Dataset,
-    search: Mapping[str, Any],
-    conditions: Conditions,
-) -> None:
+def draw(run_id: str, data: Dataset, search: Mapping[str, Any], conditions: Conditions) -> None:
     """Draw the press, and the table when it is there."""
     st.markdown(
         "A shape is all trees that ask the same columns at the same places, whatever the "
@@ -39,15 +32,14 @@ def draw(
     )
     task = live.ask(TASK, run_id, data, settings, TASK_SECONDS, pressed)
     if task is not None:
-        live.task(task, _answer, "Finding the shapes")
+        live.task(task, _table, "Finding the shapes")
 
 
-def _answer(job: JobView) -> None:
-    if job.result is not None:
-        _table(job.result["number"], [ShapeLine(**line) for line in job.result["lines"]])
-
-
-def _table(number: int, lines: list[ShapeLine]) -> None:
+def _table(job: JobView) -> None:
+    found = job.result
+    if found is None:
+        return
+    number, lines = found["number"], [ShapeLine(**line) for line in found["lines"]]
     which = "" if len(lines) == number else f" The best {len(lines)} of them:"
     st.markdown(
         f"**{text.count(number, 'shape')}.** Every range holds the thresholds that some tree of "

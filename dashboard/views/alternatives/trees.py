@@ -1,7 +1,5 @@
 """The near-optimal trees one by one: sort, filter, pin two, keep one, export."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,15 +10,13 @@ import streamlit as st
 
 from dashboard import session
 from dashboard.server import jobs
-from dashboard.views.alternatives.question import chosen_run
-from dashboard.widgets import run_summary
+from dashboard.views.what_if.questions import chosen_run
+from dashboard.widgets import inputs, run_summary
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
-from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.plotting.alternatives import points_words
 from octcore.plotting.difference import difference_data
-from octcore.plotting.tree_view import tree_view_data
 from octcore.selection.alternatives import Alternative, Alternatives
 from octcore.selection.near_optimal_export import Rows, rules_table, timbertrek
 
@@ -31,23 +27,16 @@ TABLE = "alternatives_table"
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What the trees are about.
-
-    Parameters
-    ----------
-    run_id, task : str
-        The run that is looked at, and the task that counted.
-    data, train : Dataset
-        All rows, and those of the search.
-    search : mapping
-        Keywords of the search.
-    """
+    """What the trees are about."""
 
     run_id: str
     task: str
+    """`run_id`, `task`: the run that is looked at, and the task that counted."""
     data: Dataset
     train: Dataset
+    """`data`, `train`: all rows, and those of the search."""
     search: Mapping[str, Any]
+    """Keywords of the search."""
 
 
 def draw(context: Context, record: Alternatives) -> None:
@@ -67,15 +56,10 @@ def _filters(context: Context, record: Alternatives) -> list[Alternative]:
     *places, words_place = st.columns(
         [3, 3, 3, 3, 4] if has_gap else [3, 3, 3, 4], vertical_alignment="bottom"
     )
+    percent: dict[str, Any] = {"min_value": 0.0, "max_value": 100.0, "placeholder": "any"}
+    worth = "Right" if record.trees[0].test_accuracy is None else "Held out"
     least = places[0].number_input(
-        "Held out, at least %"
-        if record.trees[0].test_accuracy is not None
-        else "Right, at least %",
-        value=None,
-        min_value=0.0,
-        max_value=100.0,
-        key="alternatives_least",
-        placeholder="any",
+        f"{worth}, at least %", value=None, key="alternatives_least", **percent
     )
     classes = list(context.train.classes)
     label = places[1].selectbox(
@@ -87,28 +71,21 @@ def _filters(context: Context, record: Alternatives) -> list[Alternative]:
         placeholder="no class",
     )
     floor = places[2].number_input(
-        "is at least %",
-        value=90.0,
-        min_value=0.0,
-        max_value=100.0,
-        key="alternatives_floor",
-        disabled=label is None,
+        "is at least %", value=90.0, key="alternatives_floor", disabled=label is None, **percent
     )
     most = None
     if has_gap:
         most = places[3].number_input(
             "Fairness gap, at most %",
             value=None,
-            min_value=0.0,
-            max_value=100.0,
             key="alternatives_gap",
-            placeholder="any",
             help="Between the shares of positive predictions of the groups chosen above.",
+            **percent,
         )
     shown = []
     for entry in record.trees:
-        worth = entry.accuracy if entry.test_accuracy is None else entry.test_accuracy
-        if least is not None and worth < least / 100 - 1e-12:
+        share = entry.accuracy if entry.test_accuracy is None else entry.test_accuracy
+        if least is not None and share < least / 100 - 1e-12:
             continue
         if label is not None and entry.recalls[classes.index(label)] < floor / 100 - 1e-12:
             continue
@@ -161,10 +138,7 @@ def _table(context: Context, record: Alternatives, shown: list[Alternative]) -> 
 
 
 def _actions(
-    context: Context,
-    record: Alternatives,
-    shown: list[Alternative],
-    pinned: list[Alternative],
+    context: Context, record: Alternatives, shown: list[Alternative], pinned: list[Alternative]
 ) -> None:
     """Keep a tree as a run, and take trees away as files."""
     smallest = record.smallest
@@ -187,7 +161,10 @@ def _actions(
             help="Keep the marked tree as a run, and put it beside the one that you came from.",
         ):
             assert chosen is not None
-            _compare(context.run_id, _kept(context, record, chosen))
+            kept = _kept(context, record, chosen)
+            if kept is not None:
+                session.compare((context.run_id, kept))
+                st.switch_page("pages/compare.py", query_params=session.compare_query())
         if smallest is not None and st.button(
             f"Smallest within {points_words(record.tolerance)}: "
             f"{text.count(smallest.tree.n_leaves, 'leaf')}",
@@ -201,25 +178,20 @@ def _actions(
 
 def _kept(context: Context, record: Alternatives, entry: Alternative) -> str | None:
     """Make a run of a tree; returns its id, or None after saying why there is none."""
-    try:
-        run = chosen_run(context.data, context.search, entry.tree, record.optimum, record.seconds)
-    except OctError as error:
-        st.error(text.markdown(error.message, 400), icon=":material/error:")
-        return None
-    title = f"{text.count(entry.tree.n_leaves, 'leaf')}, chosen among good trees on "
-    return jobs.keep(session.token(), context.data, run, title + context.data.name)
+    leaves, data = text.count(entry.tree.n_leaves, "leaf"), context.data
+
+    def keep() -> str:
+        run = chosen_run(data, context.search, entry.tree, record.optimum, record.seconds)
+        title = f"{leaves}, chosen among good trees on {data.name}"
+        return jobs.supervisor().keep(session.token(), data, run, title)
+
+    return inputs.tried(keep)
 
 
 def _explore(kept: str | None) -> None:
     if kept is not None:
         session.look_at(kept)
         st.switch_page("pages/explore.py", query_params=session.run_query())
-
-
-def _compare(run_id: str, kept: str | None) -> None:
-    if kept is not None:
-        session.compare((run_id, kept))
-        st.switch_page("pages/compare.py", query_params=session.compare_query())
 
 
 def _downloads(context: Context, record: Alternatives, shown: list[Alternative]) -> None:
@@ -230,25 +202,21 @@ def _downloads(context: Context, record: Alternatives, shown: list[Alternative])
         tuple(context.train.classes),
     )
     entries = [(entry.tree, entry.objective) for entry in shown]
-    st.download_button(
+    inputs.download(
         "TimberTrek",
-        lambda: json.dumps(timbertrek(entries, rows)),
         "trees.timbertrek.json",
-        "application/json",
-        icon=":material/download:",
-        key="alternatives_timbertrek",
+        lambda: json.dumps(timbertrek(entries, rows)),
+        "alternatives_timbertrek",
         help="The listed trees in the form that TimberTrek reads.",
-        on_click="ignore",
+        width="content",
     )
-    st.download_button(
+    inputs.download(
         "Rules",
-        lambda: frame_to_csv(rules_table(entries, rows)),
         "trees.csv",
-        "text/csv",
-        icon=":material/download:",
-        key="alternatives_rules",
+        lambda: frame_to_csv(rules_table(entries, rows)),
+        "alternatives_rules",
         help="The listed trees as IF-THEN rules, one line per leaf.",
-        on_click="ignore",
+        width="content",
     )
 
 
@@ -264,9 +232,7 @@ def _pinned(context: Context, record: Alternatives, pinned: list[Alternative]) -
             (first.tree, record.encoding), (second.tree, record.encoding), context.train
         )
         marks = [difference.before, difference.after]
-        rows = text.count(difference.rows, "training row")
-        verb = "gets" if difference.rows == 1 else "get"
-        st.caption(f"Nodes with a dashed frame (≠) differ; {rows} {verb} another class.")
+        st.caption(difference.words)
     for place, entry, nodes in zip(st.columns(len(pinned)), pinned, marks, strict=True):
         with place:
             _tree(context, record, entry, nodes)
@@ -279,13 +245,7 @@ def _tree(
     held = "" if entry.test_accuracy is None else f", {text.percent(entry.test_accuracy)} held out"
     below = f", {points_words(entry.loss)} below the proven optimum" if entry.loss else ""
     st.markdown(f"**Tree {number}**: {text.percent(entry.accuracy)} right{held}{below}")
-    view = tree_view_data(
-        entry.tree,
-        record.encoding,
-        context.train,
-        run_summary.split_texts(entry.tree, record.encoding),
-        "near-optimal" if entry.loss else "proven optimal",
-        not entry.loss,
-    )
+    words = "near-optimal" if entry.loss else "proven optimal"
+    view = run_summary.view_of(entry.tree, record.encoding, context.train, words, not entry.loss)
     key = session.widget_key("alternative", context.task, number)
     run_summary.still_tree(view, key, marked=nodes)

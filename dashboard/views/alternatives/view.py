@@ -1,7 +1,6 @@
 """The near-optimal trees of a run: the question, and six views of the answer."""
 
-from __future__ import annotations
-
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -11,14 +10,13 @@ from dashboard import cached, session
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.views.alternatives import pictures, shapes, trees
-from dashboard.views.alternatives.question import (
+from dashboard.views.what_if.questions import (
     Conditions,
     columns_words,
     left_out,
+    rows_of,
     search_settings,
-    task_settings,
 )
-from dashboard.views.what_if.questions import rows_of
 from dashboard.widgets import live
 from dashboard.widgets.lazy_tabs import lazy_tabs
 from octcore.data.dataset import Dataset
@@ -45,7 +43,7 @@ def draw(view: JobView, run: Run) -> None:
         return
     conditions = _form(run, data)
     search = search_settings(run, data, conditions.tolerance)
-    settings = task_settings(search, conditions)
+    settings = {"search": search, "conditions": asdict(conditions)}
     task = live.ask(TASK, view.id, data, settings, TASK_SECONDS)
     if task is not None:
         draw = partial(_answer, view.id, data, search, conditions)
@@ -79,16 +77,8 @@ def _form(run: Run, data: Dataset) -> Conditions:
         key=session.widget_key("alternatives_without", *names),
         persist_state="session",
     )
-    most = places[3].number_input(
-        "Most leaves",
-        value=None,
-        min_value=1,
-        max_value=32,
-        step=1,
-        key="alternatives_leaves",
-        persist_state="session",
-        placeholder="any",
-    )
+    leaves: dict[str, Any] = {"key": "alternatives_leaves", "persist_state": "session"}
+    most = places[3].number_input("Most leaves", 1, 32, None, 1, placeholder="any", **leaves)
     groups = places[4].selectbox(
         "Groups to be fair to",
         [name for name in data.feature_names if len(data.frame[name].unique()) <= MOST_GROUPS],
@@ -162,7 +152,7 @@ def _headline(run_id: str, record: Alternatives, search: dict[str, Any]) -> None
             f"The run tests {run.encoding.key} columns; near-optimal trees are counted on "
             f"{columns_words(search['encoding'])}, and their optimum is that of these."
         )
-    missing = left_out(run)
+    missing = sorted(left_out(run))
     if missing:
         notes.append(
             f"Constraints that cannot be counted under are left out: {', '.join(missing)}."

@@ -1,7 +1,5 @@
 """Choose finished runs of the history to stand side by side."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import session
@@ -22,11 +20,11 @@ def draw() -> None:
         line.id: line
         for line in found
         # Repetitions on other splits belong to the run that they repeat.
-        if line.summary.get("objective") is not None and not SPLIT.search(line.name)
+        if line.summary.get("objective") is not None and not SPLIT.search(line.title)
     }
-    for run_id in (*session.run_ids(), *session.compared()):
+    for run_id in (*session.state().runs, *session.compared()):
         line = history.entry(jobs.supervisor(), run_id)
-        if run_id not in known and line is not None and not line.is_open:
+        if run_id not in known and line is not None and line.is_final:
             known[run_id] = line
     if len(known) < 2:
         st.info("There are not two finished runs yet. Start new ones in the tab beside this one.")
@@ -36,7 +34,7 @@ def draw() -> None:
         list(known),
         default=[key for key in session.compared() if key in known],
         max_selections=session.MOST_COMPARED,
-        format_func=lambda key: f"{name_of(known[key])} · {when(known[key].created)}",
+        format_func=lambda key: f"{name_of(known[key])} · {when(known[key].submitted)}",
         key=session.widget_key("compare_history", *session.compared()),
         placeholder="Choose two to four",
     )

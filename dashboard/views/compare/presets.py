@@ -1,7 +1,5 @@
 """What is worth racing: comparisons, ready-made and one's own, and names that say what differs."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -26,17 +24,12 @@ CUSTOM = "Choose yourself"
 
 @dataclass(frozen=True)
 class Preset:
-    """A comparison that answers one question.
-
-    Parameters
-    ----------
-    entrants : tuple of mapping
-        Keywords of `octcore.solve` beyond the common ones, two to four.
-    """
+    """A comparison that answers one question."""
 
     title: str
     question: str
     entrants: tuple[Settings, ...]
+    """Keywords of `octcore.solve` beyond the common ones, two to four."""
 
 
 def _same(formulations: Sequence[str], **common: Any) -> tuple[Settings, ...]:
@@ -76,10 +69,7 @@ PRESETS = (
     Preset(
         "Axis-parallel against oblique",
         "One threshold on one feature, or a weighted sum of several in every split.",
-        (
-            {"formulation": "path-search", "depth": 2},
-            {"formulation": "s-oct", "depth": 2},
-        ),
+        ({"formulation": "path-search", "depth": 2}, {"formulation": "s-oct", "depth": 2}),
     ),
     Preset(
         "MARGOT and its feature selection",
@@ -108,12 +98,6 @@ def fitting_presets(data: Dataset) -> tuple[Preset, ...]:
     return tuple(preset for preset in presets() if all(fits(s, data) for s in preset.entrants))
 
 
-def _is_quick(settings: Settings) -> bool:
-    """Whether a solve ends at once; started first, it does not keep the others waiting."""
-    info = Asked.of(settings).info
-    return info.capabilities[0] in {Capability.GREEDY, Capability.PATH_SEARCH}
-
-
 def fits(settings: Settings, data: Dataset) -> bool:
     """Whether settings and data go together."""
     try:
@@ -125,7 +109,9 @@ def fits(settings: Settings, data: Dataset) -> bool:
 
 def start_order(entrants: Sequence[Settings]) -> list[int]:
     """Order of starting: exact search and CART first, so that they are no queue for the rest."""
-    return sorted(range(len(entrants)), key=lambda i: not _is_quick(entrants[i]))
+    quick = {Capability.GREEDY, Capability.PATH_SEARCH}
+    needs = [Asked.of(settings).info.capabilities[0] for settings in entrants]
+    return sorted(range(len(entrants)), key=lambda i: needs[i] not in quick)
 
 
 def short_labels(
@@ -133,10 +119,7 @@ def short_labels(
 ) -> tuple[str, ...]:
     """Name runs by what differs between them; equal ones get a number.
 
-    Parameters
-    ----------
-    titles : mapping of int to str
-        Names of those that are not simply what their formulation found, by position.
+    `titles`: names of those that are not simply what their formulation found, by position.
     """
     flat = [flat_settings(entry) for entry in settings]
     names = dict.fromkeys(name for entry in flat for name in entry)
@@ -205,10 +188,7 @@ _LOCK = threading.Lock()
 class OwnPresets:
     """Named comparisons by browser.
 
-    Parameters
-    ----------
-    path : Path or None
-        The file; None keeps them in memory only.
+    `path`: the file; None keeps them in memory only.
     """
 
     def __init__(self, path: Path | None) -> None:

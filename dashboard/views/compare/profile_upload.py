@@ -1,13 +1,10 @@
 """A performance profile from the CSV file that a benchmark writes."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import session
 from dashboard.widgets import chart, inputs
 from octcore.bench.profiles import parse_bench
-from octcore.errors import OctError
 from octcore.plotting import text
 from octcore.plotting.profile_plot import COLUMNS, profile_data, profile_figure
 from octcore.plotting.published_plot import (
@@ -31,10 +28,8 @@ def draw() -> None:
     by = st.segmented_control(
         "One curve for every", COLUMNS, default="formulation", required=True, key="profile_by"
     )
-    try:
-        record = profile_data(upload.getvalue(), by)
-    except OctError as error:
-        inputs.say(error)
+    record = inputs.tried(lambda: profile_data(upload.getvalue(), by))
+    if record is None:
         return
     chart.show(
         profile_figure(record, session.palette()),

@@ -1,7 +1,5 @@
 """Choose two to four solves and start them together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -45,7 +43,7 @@ def draw(data: Dataset) -> None:
     left, middle, right = st.columns([3, 1, 1])
     chosen = session.take_offer(session.COMPARE)
     if chosen in presets:
-        session.set_inputs({PRESET: chosen})
+        st.session_state.update({PRESET: chosen})
     title = left.selectbox(
         "What to compare",
         list(presets),
@@ -61,9 +59,10 @@ def draw(data: Dataset) -> None:
     st.caption(text.markdown(preset.question, 300))
     common: dict[str, Any] = {"time_limit": limit, **share}
     entrants = [{**entrant, **common} for entrant in _entrants(preset)]
-    problems = _problems(entrants, data)
+    refusals = [settings_form.refusal(settings, data) for settings in entrants]
+    problems = [f"Run {number}: {words}" for number, words in enumerate(refusals, 1) if words]
     for problem in problems:
-        st.error(text.markdown(problem, 400), icon=":material/error:")
+        inputs.say(problem)
     start, keep, note = st.columns([2, 1, 3], vertical_alignment="center")
     if start.button(
         f"Start {len(entrants)} runs",
@@ -148,12 +147,6 @@ def _entrant(preset: Preset, position: int) -> dict[str, Any]:
     return settings | ({"params": params} if params else {})
 
 
-def _problems(entrants: Sequence[Mapping[str, Any]], data: Dataset) -> list[str]:
-    """Say what cannot be solved, in one sentence each."""
-    refusals = [settings_form.refusal(settings, data) for settings in entrants]
-    return [f"Run {number}: {words}" for number, words in enumerate(refusals, 1) if words]
-
-
 def start_race(data: Dataset, entrants: Sequence[Mapping[str, Any]]) -> None:
     """Start all runs or none, and compare them from now on."""
     ids: dict[int, str] = {}
@@ -162,7 +155,7 @@ def start_race(data: Dataset, entrants: Sequence[Mapping[str, Any]]) -> None:
             ids[position] = jobs.submit(session.token(), data, entrants[position])
     except OctError as error:
         for run_id in ids.values():
-            jobs.stop(run_id)
+            jobs.supervisor().stop(run_id)
         inputs.say(error)
         return
     for run_id in reversed([ids[i] for i in range(len(entrants))]):

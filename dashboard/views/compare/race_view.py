@@ -1,7 +1,5 @@
 """A race: one chart for all runs, and below it how each of them stands."""
 
-from __future__ import annotations
-
 import html
 import json
 import time
@@ -123,14 +121,11 @@ def _standing(view: JobView, entrant: Entrant, index: int) -> None:
 
 def standing_words(view: JobView) -> str:
     """Say in a few words how a run stands."""
-    if view.state == "queued":
-        return f"waiting, place {view.position} in the queue"
     if view.run is not None:
         return text.markdown(view.run.badge)
     if view.error is not None:
         return text.markdown(view.error.message, 200)
-    phases = {"build": "building the model", "compile": "compiling the model"}
-    return text.markdown(phases.get(view.phase, view.phase) or view.state)
+    return text.markdown(view.doing)
 
 
 COUNTS_FOR_THE_PROBLEM = ("encoding", "depth", "leaf_penalty", "split_weight", "alpha", "test_size")
@@ -164,10 +159,7 @@ def data_name(view: JobView) -> str:
 def entrants_of(views: Sequence[JobView], with_accuracy: bool) -> tuple[Entrant, ...]:
     """Turn solves into what the race chart draws.
 
-    Parameters
-    ----------
-    with_accuracy : bool
-        Route the rows through every incumbent, which only the accuracy scale needs.
+    `with_accuracy`: route the rows through every incumbent, which only the accuracy scale needs.
     """
     return tuple(
         Entrant(

@@ -1,7 +1,5 @@
 """Accuracy of compared runs, and its spread when they are repeated on other splits of the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st
@@ -10,8 +8,7 @@ from dashboard import session
 from dashboard.server import jobs
 from dashboard.views.compare.side_by_side import Finished
 from dashboard.widgets import chart, inputs, live
-from octcore.data.dataset import Dataset
-from octcore.errors import OctError, SettingsError
+from octcore.errors import OctError, SettingsError, StoreError
 from octcore.plotting import text
 from octcore.plotting.accuracy_plot import spread_data, spread_figure
 
@@ -21,7 +18,7 @@ SECONDS_BETWEEN = 1.0
 def draw(runs: Sequence[Finished]) -> None:
     """Draw the accuracies, and a button that repeats all runs on further random splits."""
     ids = tuple(entry.id for entry in runs)
-    plan = session.repeats(ids)
+    plan = session.state().repeats.get(ids)
     if plan is None:
         _accuracies([[entry.run] for entry in runs], [entry.label for entry in runs])
         _offer(runs, ids)
@@ -31,7 +28,7 @@ def draw(runs: Sequence[Finished]) -> None:
 
 def _are_done(ids: tuple[str, ...]) -> bool:
     """Whether all repetitions have ended, or are not wanted any more."""
-    plan = session.repeats(ids)
+    plan = session.state().repeats.get(ids)
     return plan is None or all(_is_done(key) for row in plan[1] for key in row)
 
 
@@ -59,12 +56,12 @@ def _offer(runs: Sequence[Finished], ids: tuple[str, ...]) -> None:
     if third.button(
         f"Repeat: {len(runs) * int(count)} runs", key="repeat_start", icon=":material/shuffle:"
     ):
-        session.remember_repeats(ids, share / 100, [[""] * int(count)] * len(runs))
+        session.state().repeats[ids] = (share / 100, (("",) * int(count),) * len(runs))
         st.rerun()
 
 
 def _progress(runs: Sequence[Finished], ids: tuple[str, ...]) -> None:
-    plan = session.repeats(ids)
+    plan = session.state().repeats.get(ids)
     if plan is None:
         return
     share, rows = plan
@@ -76,16 +73,17 @@ def _progress(runs: Sequence[Finished], ids: tuple[str, ...]) -> None:
     if done < len(keys):
         st.progress(done / len(keys), text=f"{done} of {len(keys)} runs on other splits are done")
         if st.button("Stop repeating", key="repeat_stop", icon=":material/stop_circle:"):
-            _stop(ids, share, rows)
+            for key in (key for row in rows for key in row if key):
+                jobs.supervisor().stop(key)
+            shortest = min(sum(bool(key) for key in row) for row in rows)
+            session.state().repeats[ids] = (share, tuple(row[: max(1, shortest)] for row in rows))
+            st.rerun()
     _accuracies(groups, [entry.label for entry in runs])
     st.caption(f"Every mark is one split with {share:.0%} held out; the upright line is the mean.")
 
 
 def _submit_more(
-    runs: Sequence[Finished],
-    ids: tuple[str, ...],
-    share: float,
-    rows: tuple[tuple[str, ...], ...],
+    runs: Sequence[Finished], ids: tuple[str, ...], share: float, rows: tuple[tuple[str, ...], ...]
 ) -> tuple[tuple[str, ...], ...]:
     """Queue as many as the queue takes: the first split of every run, then the second, …."""
     found = [list(row) for row in rows]
@@ -98,8 +96,8 @@ def _submit_more(
         pass  # The queue is full: the next look goes on from here.
     except OctError as error:
         inputs.say(error)
-    session.remember_repeats(ids, share, found)
-    return tuple(tuple(row) for row in found)
+    session.state().repeats[ids] = (share, tuple(map(tuple, found)))
+    return session.state().repeats[ids][1]
 
 
 def _submit(entry: Finished, split: int, share: float) -> str:
@@ -108,29 +106,7 @@ def _submit(entry: Finished, split: int, share: float) -> str:
     settings = {k: v for k, v in view.settings.items() if k not in {"data", "seed", "test_size"}}
     settings |= {"seed": split + 1, "test_size": share}
     title = f"{view.title}, split {split + 1}"
-    return jobs.submit(session.token(), rows_of(entry.id), settings, title)
-
-
-def rows_of(run_id: str) -> Dataset:
-    """All rows that a run was given, from memory or from the history.
-
-    Raises
-    ------
-    OctError
-        If they are not kept any more.
-    """
-    view = jobs.view(run_id)
-    if view is not None and view.data is not None:
-        return view.data
-    store = jobs.supervisor().store
-    if store is None:
-        raise SettingsError("NO_ROWS", "The rows of this run are not kept any more; solve again.")
-    return store.data(run_id)
-
-
-def _stop(ids: tuple[str, ...], share: float, rows: tuple[tuple[str, ...], ...]) -> None:
-    for key in (key for row in rows for key in row if key):
-        jobs.stop(key)
-    shortest = min(sum(bool(key) for key in row) for row in rows)
-    session.remember_repeats(ids, share, [row[: max(1, shortest)] for row in rows])
-    st.rerun()
+    rows = jobs.rows(view)
+    if rows is None:
+        raise StoreError("NO_ROWS", "The rows of this run are not kept any more; solve again.")
+    return jobs.submit(session.token(), rows, settings, title)

@@ -1,9 +1,6 @@
 """Finished runs beside each other: what differs, trees, planes, features; and their report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -80,7 +77,7 @@ def trees(runs: Sequence[Finished]) -> None:
     shown = [run_summary.known_view(key, run) for key, run in drawn if run is not None]
     for entry, place in _places([group[0] for group in groups]):
         group = next(group for group in groups if group[0] is entry)
-        with place():
+        with place:
             _heads(group, len(runs))
             if entry.run.tree is None:
                 st.info("This run ended without a tree.")
@@ -122,7 +119,10 @@ def _found_by(number: int, of: int) -> str:
 def planes(runs: Sequence[Finished]) -> None:
     """Draw the planes of all trees on the same two axes."""
     drawn = [f for f in runs if f.run.tree is not None and f.run.train is not None]
-    common = _common_columns(drawn)
+    tables = [f.run.train for f in drawn if f.run.train is not None]
+    columns = [{(n, t.column(n).kind) for n in plane_columns(t)} for t in tables]
+    everywhere = set.intersection(*columns) if columns else set()
+    common = [c.name for c in tables[0].columns if (c.name, c.kind) in everywhere] if tables else []
     first = drawn[0].run if drawn else None
     if len(common) < 2 or first is None or first.tree is None or first.train is None:
         st.info(
@@ -132,20 +132,14 @@ def planes(runs: Sequence[Finished]) -> None:
         return
     axes = default_axes(first.tree, first.encoding, first.train) or common[:2]
     x, y = (axes[0], axes[1]) if set(axes) <= set(common) else common[:2]
-    if len(common) > 2:
-        left, right = st.columns(2)
-        x = left.selectbox("Across", common, index=common.index(x), key="compare_x")
-        others = [name for name in common if name != x]
-        y = right.selectbox(
-            "Up", others, index=others.index(y) if y in others else 0, key=f"compare_y_{x}"
-        )
+    x, y = chart.axes(common, x, y, "compare_axes")
     palette = session.palette()
     groups = same_trees(drawn)
     records = _plane_records([group[0] for group in groups], x, y)
     equal = any(has_equal_units(record) for record in records)
     places = _places([group[0] for group in groups])
     for (entry, place), group, record in zip(places, groups, records, strict=True):
-        with place():
+        with place:
             _heads(group, len(runs))
             chart.show(
                 plane_figure(record, palette, equal_units=equal),
@@ -176,13 +170,6 @@ def _plane_records(drawn: Sequence[Finished], x: str, y: str) -> list[PlaneRecor
     ]
 
 
-def _common_columns(runs: Sequence[Finished]) -> list[str]:
-    tables = [f.run.train for f in runs if f.run.train is not None]
-    columns = [{(n, t.column(n).kind) for n in plane_columns(t)} for t in tables]
-    everywhere = set.intersection(*columns) if columns else set()
-    return [c.name for c in tables[0].columns if (c.name, c.kind) in everywhere] if tables else []
-
-
 def features(runs: Sequence[Finished]) -> None:
     """Draw node x feature weights of all runs on the same rows."""
     drawn = [f for f in runs if f.run.tree is not None and f.run.tree.splits]
@@ -191,7 +178,7 @@ def features(runs: Sequence[Finished]) -> None:
         return
     usages = [usage_data(f.run.tree, f.run.encoding) for f in drawn if f.run.tree is not None]
     record = heat_map_data(usages, [f.label for f in drawn])
-    words = ", ".join(f"{panel.label}: {panel.n_used}" for panel in record.panels)
+    words = ", ".join(f"{f.label}: {len(u.features)}" for f, u in zip(drawn, usages, strict=True))
     chart.show(
         heat_map_figure(record, session.palette()),
         key="compare_features",
@@ -209,7 +196,7 @@ def features(runs: Sequence[Finished]) -> None:
 def certificates(runs: Sequence[Finished]) -> None:
     """Say for every run what is proven, by what, and what the proof covers."""
     for entry, place in _places(runs):
-        with place():
+        with place:
             swatch(entry.index, entry.label)
             run_summary.badge(entry.run)
             run_summary.statements(entry.run)
@@ -222,16 +209,7 @@ def _places(runs: Sequence[Finished]) -> Iterator:
     for position, entry in enumerate(runs):
         if position % per_line == 0:
             columns = st.columns(per_line, gap="medium")
-        yield entry, _in(columns[position % per_line])
-
-
-def _in(column):
-    @contextmanager
-    def place() -> Iterator[None]:
-        with column:
-            yield
-
-    return place
+        yield entry, columns[position % per_line]
 
 
 def report_button(views: Sequence[JobView], runs: Sequence[Finished]) -> None:
@@ -246,7 +224,7 @@ def report_button(views: Sequence[JobView], runs: Sequence[Finished]) -> None:
 
 
 def _report(views: Sequence[JobView], runs: Sequence[Finished]) -> str:
-    share, rows = session.repeats(tuple(entry.id for entry in runs)) or (0.0, ())
+    share, rows = session.state().repeats.get(tuple(entry.id for entry in runs)) or (0.0, ())
     repeats = [
         [view.run for key in row if (view := jobs.view(key or None)) and view.run] for row in rows
     ]

@@ -1,7 +1,5 @@
 """Runs side by side as a table of facts; what is the same for all can be left out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,12 +53,8 @@ class Comparison:
         """One row per fact, one column per run."""
         facts = self.differing if only_differences else self.facts
         columns = {"": [fact.part for fact in facts], "fact": [fact.name for fact in facts]}
-        taken = set(columns)
         for position, label in enumerate(self.labels):
-            name = text.printable(label)
-            while name in taken:
-                name += "'"
-            taken.add(name)
+            name = text.free(text.printable(label), columns)
             columns[name] = [fact.values[position] for fact in facts]
         return pd.DataFrame(columns)
 

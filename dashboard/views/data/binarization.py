@@ -1,7 +1,5 @@
 """The price of binarization where the encoding is chosen: curves, table and thresholds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -104,22 +102,18 @@ def _answer(data: Dataset, settings: Mapping[str, Any], column: str, job: JobVie
         st.caption(f"Stopped after {done} of {total} encodings; these are kept.")
     left, right = st.columns([3, 2], gap="large")
     with left:
-        _curves(path)
+        measure = inputs.switch("Measure", SHOWN, "binarization_measure", MEASURES)
+        record = binarization_data(path, measure)
+        chart.show(
+            binarization_figure(record, session.palette()),
+            key="binarization_curves",
+            alt=f"{MEASURES[record.measure]} by encoding, {len(path.points)} encodings",
+        )
+        st.caption("Hollow marks are not proven in the time that each encoding has.")
     with right:
         _histogram(path, data, column)
     with st.expander("All encodings in a table", icon=":material/table:"):
         _table(path)
-
-
-def _curves(path: BinarizationPath) -> None:
-    measure = inputs.switch("Measure", SHOWN, "binarization_measure", MEASURES)
-    record = binarization_data(path, measure)
-    chart.show(
-        binarization_figure(record, session.palette()),
-        key="binarization_curves",
-        alt=f"{MEASURES[record.measure]} by encoding, {len(path.points)} encodings",
-    )
-    st.caption("Hollow marks are not proven in the time that each encoding has.")
 
 
 def _histogram(path: BinarizationPath, data: Dataset, column: str) -> None:
@@ -140,10 +134,7 @@ def _histogram(path: BinarizationPath, data: Dataset, column: str) -> None:
 def histogram_data(path: BinarizationPath, data: Dataset, column: str) -> EncodingPlot | None:
     """The column of the training rows, with the lines of the encodings and of the best tree.
 
-    Parameters
-    ----------
-    column : str
-        Raw column; None is returned for one without numbers.
+    `column`: raw column; None is returned for one without numbers.
     """
     try:
         train = split_rows(data, path.test_size, SEED)[0]

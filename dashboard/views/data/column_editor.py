@@ -1,13 +1,12 @@
 """Say how the columns are meant: target, kinds, columns left out, missing values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from dashboard import session
+from dashboard.widgets import inputs
 from octcore.data.columns import KINDS
 from octcore.data.table import RawTable
 from octcore.plotting import text
@@ -56,8 +55,13 @@ def draw() -> None:
         st.rerun()
     if changes:
         # Refused: the input keeps what was written, to be corrected; a rerun would refuse it again.
-        st.error(text.markdown(session.problem(), 400), icon=":material/error:")
-    _say_what_was_left_out(data.source.rows_dropped, data.source.columns_dropped)
+        inputs.say(session.state().problem)
+    for reason, number in data.source.rows_dropped:
+        why = text.markdown(reason.replace("_", " ").lower())
+        st.caption(f"{text.count(number, 'row')} left out: {why}.")
+    own = [text.markdown(name) for name, reason in data.source.columns_dropped if reason != "USER"]
+    if own:
+        st.caption(f"Not usable as features and left out: {', '.join(own[:12])}.")
 
 
 def _positive_class(place: Any, stamp: tuple[object, ...]) -> Any:
@@ -158,14 +162,3 @@ def column_table() -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows, columns=["use", "column", "kind", "distinct", "gaps", "examples"])
-
-
-def _say_what_was_left_out(
-    rows: tuple[tuple[str, int], ...], columns: tuple[tuple[str, str], ...]
-) -> None:
-    for reason, number in rows:
-        why = text.markdown(reason.replace("_", " ").lower())
-        st.caption(f"{text.count(number, 'row')} left out: {why}.")
-    own = [text.markdown(name) for name, reason in columns if reason != "USER"]
-    if own:
-        st.caption(f"Not usable as features and left out: {', '.join(own[:12])}.")

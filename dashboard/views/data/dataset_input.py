@@ -1,12 +1,9 @@
 """Choose a sample or upload a CSV file; say what was found in it."""
 
-from __future__ import annotations
-
-import pandas as pd
 import streamlit as st
 
 from dashboard import session
-from dashboard.widgets import chart
+from dashboard.widgets import chart, inputs
 from octcore.data.findings import Finding
 from octcore.data.samples import list_samples, sample_info
 from octcore.plotting import text
@@ -38,13 +35,13 @@ def draw() -> None:
         upload = st.file_uploader(
             "Or your own CSV file",
             type=["csv", "tsv", "txt"],
-            key=session.upload_key(),
+            key=session.widget_key("upload", session.state().uploads),
             help="Comma, semicolon, tab or | between the fields; the first line holds the names. "
             "The rows stay on this machine.",
         )
     if upload is not None:
         session.choose_upload(upload.getvalue(), upload.name)
-        session.forget_upload()
+        session.state().uploads += 1  # a new uploader, which is empty
         st.rerun()
 
 
@@ -85,16 +82,10 @@ def preview() -> None:
     shown = data.frame.head(PREVIEW_ROWS).copy()
     if data.y is not None:
         labels = [str(data.classes[k]) for k in data.y[:PREVIEW_ROWS]]
-        shown.insert(0, _free_name(f"→ {data.target_name}", shown), labels)
+        shown.insert(0, text.free(f"→ {data.target_name}", shown.columns), labels)
     chart.table(shown, "preview", "The first rows of the table", height=320)
     if data.n_samples > PREVIEW_ROWS:
         st.caption(f"The first {PREVIEW_ROWS} of {text.count(data.n_samples, 'row')}.")
-
-
-def _free_name(name: str, frame: pd.DataFrame) -> str:
-    while name in frame.columns:
-        name += "'"
-    return name
 
 
 def findings() -> None:
@@ -152,7 +143,7 @@ def _other_ways() -> None:
             if policy != session.choice().missing and st.button(words, key=f"gaps_{policy}"):
                 if session.change_choice(missing=policy):
                     st.rerun()
-                st.error(text.markdown(session.problem(), 400), icon=":material/error:")
+                inputs.say(session.state().problem)
 
 
 GAP_WORDS = {

@@ -1,7 +1,5 @@
 """Encoding preview: a raw column, its classes and the thresholds that would be put on it."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import cached, session

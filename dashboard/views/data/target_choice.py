@@ -1,10 +1,9 @@
 """What is predicted: asked where it would be a guess; numbers are cut into classes."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import session
+from dashboard.widgets import inputs
 from octcore.data.target import BINS, is_continuous
 from octcore.plotting import text
 
@@ -37,7 +36,7 @@ def draw() -> None:
     if picked is not None and picked != choice.target:
         if session.change_choice(target=picked, positive_class=None, target_bins=None):
             st.rerun()
-        st.error(text.markdown(session.problem(), 400), icon=":material/error:")
+        inputs.say(session.state().problem)
     if choice.target is not None and is_continuous(table.column(choice.target)):
         _bins(choice.target, choice.target_bins)
 

@@ -1,7 +1,5 @@
 """The convergence of a finished run."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import cached, session
@@ -58,10 +56,7 @@ TIMES = {
 def known_optimum(run_id: str, run: Run) -> tuple[float | None, str]:
     """True optimum of the problem of a run, and the title of the other run that proved it.
 
-    Parameters
-    ----------
-    run_id : str
-        The run; its own proof comes first, then those of the other runs of this session.
+    `run_id`: the run; its own proof comes first, then those of the other runs of this session.
     """
     if run.is_optimal and run.certificate.proven:
         return run.objective, ""
@@ -69,7 +64,7 @@ def known_optimum(run_id: str, run: Run) -> tuple[float | None, str]:
     if own is None:
         return None, ""
     problem = cached.once_per_run(run_id, "problem", lambda: problem_of(own))
-    for other in session.run_ids():
+    for other in session.state().runs:
         view = None if other == run_id else jobs.view(other)
         if view is None or view.run is None:
             continue

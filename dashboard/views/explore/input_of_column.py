@@ -1,7 +1,5 @@
 """One input for one raw column: a number, or a choice among the levels."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
@@ -23,10 +21,13 @@ def draw(
     if column.kind == "numeric":
         values = data.frame[name].to_numpy(dtype=float)
         low, high = float(values.min()), float(values.max())
+        # Crosses the range in some tens of clicks.
+        width = high - low
+        step = 10.0 ** math.floor(math.log10(width / STEPS_ACROSS)) if width > 0 else 1.0
         return st.number_input(
             label,
             value=float(value),
-            step=_step(low, high),
+            step=step,
             format="%g",
             key=key,
             on_change=on_change,
@@ -41,12 +42,6 @@ def draw(
         key=key,
         on_change=on_change,
     )
-
-
-def _step(low: float, high: float) -> float:
-    """A round step that crosses the range in some tens of clicks."""
-    width = high - low
-    return 10.0 ** math.floor(math.log10(width / STEPS_ACROSS)) if width > 0 else 1.0
 
 
 def _level(level: Any) -> str:

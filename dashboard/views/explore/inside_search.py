@@ -1,7 +1,5 @@
 """Inside a search: the cuts that it added, and the thresholds that were open meanwhile."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st

@@ -1,7 +1,5 @@
 """Tree, plane, feature usage and rows, linked by a selected node, a chosen row or a replay."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import session
@@ -25,7 +23,7 @@ PANELS = {
 def draw(run_id: str, run: SolvedRun) -> None:
     """Draw the linked views; a click redraws them alone and not the page."""
     run_summary.headline(run)
-    every = replay.SECONDS_PER_TREE if session.playing(run_id) else None
+    every = replay.SECONDS_PER_TREE if session.state().playing.get(run_id) else None
     st.fragment(_views, run_every=every)(run_id, run)
 
 

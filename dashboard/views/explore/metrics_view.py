@@ -1,7 +1,5 @@
 """Accuracy, confusion, CART beside the optimum, rules and the model card of a run."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import cached, session

@@ -1,23 +1,18 @@
 """The selected node: the way to it in words, its classes and its rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from dashboard import cached, session
 from dashboard.views.explore import split_actions
-from dashboard.widgets import chart, inputs
+from dashboard.widgets import chart
 from octcore.data.dataset import Dataset
-from octcore.data.export import frame_to_csv
 from octcore.plotting import text
 from octcore.plotting.row_path import class_shares
 from octcore.solving.run import SolvedRun
 from octcore.tasks import ASK
 from octcore.tree.wording import class_name, path_words
-
-ROWS_SHOWN = 200
 
 SHARE = st.column_config.ProgressColumn(format="%.1f %%", min_value=0.0, max_value=100.0)
 """Column of a table that holds percentages, as bars."""
@@ -39,13 +34,9 @@ def draw(run_id: str, run: SolvedRun) -> None:
     split_actions.draw(run_id, run, node)
     draw_shares(run_id, run, node)
     key = session.widget_key("rows", run_id, node)
-    chart.table(frame.head(ROWS_SHOWN), key, f"Training rows at node {node}", height=220)
-    left, right = st.columns([3, 1], vertical_alignment="center")
-    if len(frame) > ROWS_SHOWN:
-        left.caption(f"The first {ROWS_SHOWN} rows; errors come first.")
-    with right:
-        key = session.widget_key("save_rows", run_id, node)
-        inputs.download("Rows as CSV", f"node-{node}.csv", lambda: frame_to_csv(frame), key)
+    file = ("Rows as CSV", f"node-{node}.csv", frame)
+    alt = f"Training rows at node {node}, errors first"
+    chart.rows(frame, key, alt, file, height=220)
 
 
 def draw_shares(run_id: str, run: SolvedRun, node: int) -> None:
@@ -58,18 +49,14 @@ def draw_shares(run_id: str, run: SolvedRun, node: int) -> None:
         "class": [("→ " if tree.labels.get(node) == k else "") + s.label
                   for k, s in enumerate(shares)],
         "training": [s.train for s in shares],
-        "share of training rows": [_percent(s.train_share) for s in shares],
+        "share of training rows": [text.hundredfold(s.train_share) for s in shares],
     }  # fmt: skip
     if run.test is not None:
         columns["held out"] = [s.test for s in shares]
-        columns["share of held-out rows"] = [_percent(s.test_share) for s in shares]
+        columns["share of held-out rows"] = [text.hundredfold(s.test_share) for s in shares]
     key, alt = session.widget_key("shares", run_id), f"Rows of every class at node {node}"
     bars = {name: SHARE for name in columns if "share" in name}
     chart.table(columns, key, alt, column_config=bars)
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
 
 
 def _title(run: SolvedRun, node: int) -> str:
@@ -99,11 +86,5 @@ def node_rows(run: SolvedRun, data: Dataset, node: int) -> pd.DataFrame:
     )
     values = data.frame.iloc[rows].reset_index(drop=True)
     taken = set(values.columns)
-    about.columns = [_free(name, taken) for name in about.columns]
+    about.columns = [text.free(name, taken) for name in about.columns]
     return pd.concat([about, values], axis=1)
-
-
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name = f"{name}'"
-    return name

@@ -1,7 +1,5 @@
 """The plane of two chosen columns; the others are held at values that can be chosen, too."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -12,12 +10,7 @@ from dashboard.views.explore import input_of_column
 from dashboard.widgets import chart
 from octcore.plotting import text
 from octcore.plotting.plane_axes import Places, make_axis, plane_columns
-from octcore.plotting.plane_plot import (
-    PlaneRecord,
-    plane_data,
-    plane_figure,
-    typical_values,
-)
+from octcore.plotting.plane_plot import PlaneRecord, plane_data, plane_figure, typical_values
 from octcore.plotting.row_path import row_of, used_columns, value_text
 from octcore.solving.run import Run, SolvedRun
 from octcore.tree.tree import Tree
@@ -26,12 +19,9 @@ from octcore.tree.tree import Tree
 def draw(run_id: str, run: SolvedRun, axes: tuple[str, str], replayed: Tree | None = None) -> None:
     """Draw the plane; a click on a row shows its path.
 
-    Parameters
-    ----------
-    replayed : Tree or None
-        An earlier tree of the solve, drawn in place of the last one.
+    `replayed`: an earlier tree of the solve, drawn in place of the last one.
     """
-    x, y = _axes(run_id, run, axes)
+    x, y = chart.axes(plane_columns(run.train), *axes, session.widget_key("plane_axes", run_id))
     train, tree = run.train, replayed or run.tree
     held = _held(run_id, run, tree, (x, y))
     recentred = None if replayed is not None else _recentred(run_id, run)
@@ -55,13 +45,7 @@ def draw(run_id: str, run: SolvedRun, axes: tuple[str, str], replayed: Tree | No
         )
     palette = session.palette()
     key = session.widget_key("plane", run_id)
-    figure = plane_figure(
-        record,
-        palette,
-        selected,
-        all_margins,
-        _place_of_row(run_id, record),
-    )
+    figure = plane_figure(record, palette, selected, all_margins, _place_of_row(run_id, record))
 
     def clicked() -> None:
         points = st.session_state[key]["selection"]["points"]
@@ -87,25 +71,6 @@ def _recentred(run_id: str, run: Run) -> Tree | None:
     ):
         return None
     return Tree.from_dict(stored).named(run.classes, run.encoding.names)
-
-
-def _axes(run_id: str, run: SolvedRun, axes: tuple[str, str]) -> tuple[str, str]:
-    x, y = axes
-    names = plane_columns(run.train)
-    if len(names) <= 2:
-        return x, y
-    first, second = st.columns(2)
-    x = first.selectbox(
-        "Across", names, index=names.index(x), key=session.widget_key("plane_x", run_id)
-    )
-    others = [name for name in names if name != x]
-    y = second.selectbox(
-        "Up",
-        others,
-        index=others.index(y) if y in others else 0,
-        key=session.widget_key("plane_y", run_id, x),
-    )
-    return x, y
 
 
 def _places(run_id: str, run: SolvedRun, x: str, y: str) -> Places:

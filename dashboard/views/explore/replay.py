@@ -1,7 +1,5 @@
 """Replay in the app: one slider moves the tree of the page, its plane and a gap chart."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 
@@ -14,7 +12,7 @@ from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.gap_plot import convergence_data, convergence_figure
 from octcore.plotting.replay import Frame, replay_data
-from octcore.solving.run import Run, SolvedRun
+from octcore.solving.run import SolvedRun
 from octcore.tree.tree import Tree
 
 SECONDS_PER_TREE = 1.5
@@ -40,7 +38,7 @@ def shown(run_id: str, run: SolvedRun) -> Frame | None:
     if not frames:
         return None
     key, last = _slider_key(run_id), len(frames) - 1
-    started = session.playing(run_id)
+    started = session.state().playing.get(run_id)
     if started is not None:
         now = playing_position(started[0], time.monotonic() - started[1], len(frames))
         st.session_state[key] = now
@@ -67,7 +65,13 @@ def draw(run_id: str, run: SolvedRun) -> None:
         with left:
             _play_button(run_id, len(frames))
         with right:
-            position = _slider(run_id, frames)
+            position = st.select_slider(
+                f"Trees, from the first to the last of {len(frames)}",
+                range(len(frames)),
+                format_func=lambda k: f"{k + 1}: {text.seconds(frames[k].seconds)}",
+                key=_slider_key(run_id),
+                on_change=session.pause,
+            )
     else:
         st.caption("The first tree was already the last one; only the bound moved.")
     frame = frames[position]
@@ -77,7 +81,17 @@ def draw(run_id: str, run: SolvedRun) -> None:
         f"objective {text.number(frame.value)}, bound {text.number(frame.bound)}, "
         f"gap {text.gap(frame.gap)}"
     )
-    _gap(run_id, run, frame)
+    optimum, _ = convergence.known_optimum(run_id, run)
+    objective = get_formulation(run.formulation).info.objective
+    record = convergence_data(run.trace, "gap", objective, optimum, run.is_optimal)
+    absolute = not any(gap is not None for gap in record.gap)
+    palette, at = session.palette(), frame.seconds
+    chart.show(
+        convergence_figure(record, palette, absolute, at, GAP_HEIGHT),
+        key=session.widget_key("replay_gap", run_id),
+        alt=f"Convergence with a line at {text.seconds(frame.seconds)}; gap there "
+        f"{text.gap(frame.gap)}",
+    )
 
 
 def _slider_key(run_id: str) -> str:
@@ -87,9 +101,10 @@ def _slider_key(run_id: str) -> str:
 def _play_button(run_id: str, n_frames: int) -> None:
     def start() -> None:
         shown = st.session_state.get(_slider_key(run_id), n_frames - 1)
-        session.play(run_id, 0 if shown >= n_frames - 1 else shown)
+        first = 0 if shown >= n_frames - 1 else shown
+        session.state().playing = {run_id: (first, time.monotonic())}
 
-    is_playing = session.playing(run_id) is not None
+    is_playing = session.state().playing.get(run_id) is not None
     if st.button(
         "Pause" if is_playing else "Play",
         key=session.widget_key("play", run_id),
@@ -104,16 +119,6 @@ def _play_button(run_id: str, n_frames: int) -> None:
 def playing_position(first: int, elapsed: float, n_frames: int) -> int:
     """Tree that a replay shows so many seconds after its start."""
     return min(first + int(elapsed / SECONDS_PER_TREE + SLACK), n_frames - 1)
-
-
-def _slider(run_id: str, frames: tuple[Frame, ...]) -> int:
-    return st.select_slider(
-        f"Trees, from the first to the last of {len(frames)}",
-        range(len(frames)),
-        format_func=lambda k: f"{k + 1}: {text.seconds(frames[k].seconds)}",
-        key=_slider_key(run_id),
-        on_change=session.pause,
-    )
 
 
 def main_tree(run_id: str, run: SolvedRun, frame: Frame) -> None:
@@ -131,17 +136,3 @@ def main_tree(run_id: str, run: SolvedRun, frame: Frame) -> None:
     )
     key = session.widget_key("replay_tree", run_id)
     run_summary.still_tree(view, key, f"replay:{run_id}")
-
-
-def _gap(run_id: str, run: Run, frame: Frame) -> None:
-    optimum, _ = convergence.known_optimum(run_id, run)
-    objective = get_formulation(run.formulation).info.objective
-    record = convergence_data(run.trace, "gap", objective, optimum, run.is_optimal)
-    absolute = not any(gap is not None for gap in record.gap)
-    palette, at = session.palette(), frame.seconds
-    chart.show(
-        convergence_figure(record, palette, absolute, at, GAP_HEIGHT),
-        key=session.widget_key("replay_gap", run_id),
-        alt=f"Convergence with a line at {text.seconds(frame.seconds)}; gap there "
-        f"{text.gap(frame.gap)}",
-    )

@@ -1,7 +1,5 @@
 """The path of one row: chosen by its number, clicked in the plane, or typed in."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st
@@ -50,15 +48,11 @@ def draw(run_id: str, run: SolvedRun) -> None:
     )
     st.markdown(sentence(path, shares[path.leaf], row.title) + _truth(run, row, path))
     if path.steps:
-        _steps(run_id, path)
+        steps = [(s.node, s.question, s.value, "yes" if s.is_yes else "no") for s in path.steps]
+        columns = ("node", "question", "this row", "answer")
+        alt = "Questions on the way of the row and its answers"
+        chart.table(steps, session.widget_key("steps", run_id), alt, columns, wide="question")
     node_panel.draw_shares(run_id, run, path.leaf)
-
-
-def _steps(run_id: str, path: RowPath) -> None:
-    steps = [(s.node, s.question, s.value, "yes" if s.is_yes else "no") for s in path.steps]
-    columns = ("node", "question", "this row", "answer")
-    alt = "Questions on the way of the row and its answers"
-    chart.table(steps, session.widget_key("steps", run_id), alt, columns, wide="question")
 
 
 def _truth(run: Run, row: ChosenRow, path: RowPath) -> str:
@@ -99,7 +93,8 @@ def _choice(run_id: str, run: SolvedRun, row: ChosenRow) -> None:
             _choose(run_id, run, row_of(part, 0, source))
         elif run.train is not None:
             values = {name: row.frame[name].iloc[0] for name in run.train.feature_names}
-            _forget_typed(run_id, run)
+            for name in run.train.feature_names:
+                st.session_state.pop(_typed_key(run_id, name), None)
             _choose(run_id, run, typed_row(run.train, values))
 
     sources = ["training", "typed"] if run.test is None else ["training", "held-out", "typed"]
@@ -136,11 +131,6 @@ def _number(run_id: str, run: SolvedRun, row: ChosenRow, part: Dataset) -> None:
 
 def _typed_key(run_id: str, name: str) -> str:
     return session.widget_key("typed", run_id, name)
-
-
-def _forget_typed(run_id: str, run: SolvedRun) -> None:
-    for name in run.train.feature_names:
-        st.session_state.pop(_typed_key(run_id, name), None)
 
 
 def _typed(run_id: str, run: SolvedRun, row: ChosenRow) -> None:

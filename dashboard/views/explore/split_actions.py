@@ -1,7 +1,5 @@
 """What can be done at a node: another cut, judged at once; without its feature; why at a leaf."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,10 +29,7 @@ class Cut:
 def cut_of(condition: Condition | None) -> Cut | None:
     """Read the one threshold of a split; None where it has none or several.
 
-    Parameters
-    ----------
-    condition : Condition or None
-        Under which rows go left.
+    `condition`: under which rows go left.
     """
     if not isinstance(condition, Numbers) or condition.levels or len(condition.intervals) != 1:
         return None
@@ -49,10 +44,7 @@ def moved_accuracy(
 ) -> tuple[float, ...]:
     """Share of rows that are right when one split cuts elsewhere and all else stays.
 
-    Parameters
-    ----------
-    *values : float
-        New thresholds, in raw units; there is one share for each.
+    `values`: new thresholds, in raw units; there is one share for each.
     """
     X = encoding.transform(data.frame)
     predicted = tree.predict_codes(X)
@@ -85,7 +77,7 @@ def draw(run_id: str, run: SolvedRun, node: int) -> None:
             icon=":material/block:",
             key=session.widget_key("without", run_id, node),
         ):
-            session.set_inputs({session.widget_key("whatif", run_id, "drop"): names})
+            st.session_state.update({session.widget_key("whatif", run_id, "drop"): names})
             st.switch_page(WHAT_IF_PAGE, query_params=session.run_query())
         if node == 1 and st.button(
             "Start with another feature",

@@ -1,7 +1,5 @@
 """A run to take away in every form, the report included."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

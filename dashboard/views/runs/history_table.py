@@ -1,17 +1,16 @@
 """The list of runs: one line each, any number of them selected."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from statistics import fmean, pstdev
 
 import pandas as pd
 import streamlit as st
 
-from dashboard.server.history import Entry
+from dashboard.server.job_view import JobView
 from dashboard.server.naming import setting_words
 from octcore.plotting import text
 
@@ -28,9 +27,9 @@ SPLIT = re.compile(r", split \d+$")
 """End of the name of a run that repeats another one on a further split."""
 
 
-def name_of(entry: Entry) -> str:
+def name_of(entry: JobView) -> str:
     """Name of a run, made of its settings when it has none."""
-    return text.printable(entry.name or str(entry.settings.get("formulation", "run")), 80)
+    return text.printable(entry.title, 80)
 
 
 def when(created: float) -> str:
@@ -38,7 +37,7 @@ def when(created: float) -> str:
     return datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def state_words(entry: Entry) -> str:
+def state_words(entry: JobView) -> str:
     """Say how a run stands: its proof when it is done."""
     badge = str(entry.summary.get("badge", ""))
     if entry.state == "done":
@@ -48,16 +47,11 @@ def state_words(entry: Entry) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the list: a run, or runs that differ only in the split of their rows.
-
-    Parameters
-    ----------
-    entries : tuple of Entry
-        Newest first.
-    """
+    """One line of the list: a run, or runs that differ only in the split of their rows."""
 
     name: str
-    entries: tuple[Entry, ...]
+    entries: tuple[JobView, ...]
+    """Newest first."""
 
     @property
     def is_folded(self) -> bool:
@@ -75,15 +69,12 @@ class Line:
     def mean(self, fact: str) -> float | None:
         """Mean of a number over the runs that have it."""
         values = self.values(fact)
-        return sum(values) / len(values) if values else None
+        return fmean(values) if values else None
 
     def spread(self, fact: str) -> float | None:
         """Standard deviation of a number over the runs; None for a single one."""
         values = self.values(fact)
-        if len(values) < 2:
-            return None
-        mean = sum(values) / len(values)
-        return (sum((value - mean) ** 2 for value in values) / len(values)) ** 0.5
+        return pstdev(values) if len(values) > 1 else None
 
     def values(self, fact: str) -> list[float]:
         """Numbers of the runs that have it."""
@@ -91,9 +82,9 @@ class Line:
         return [float(value) for value in found if value is not None]
 
 
-def fold(entries: Sequence[Entry]) -> tuple[Line, ...]:
+def fold(entries: Sequence[JobView]) -> tuple[Line, ...]:
     """Put runs on repeated splits into one line, in the place of the newest."""
-    groups: dict[str, list[Entry]] = {}
+    groups: dict[str, list[JobView]] = {}
     for entry in entries:
         groups.setdefault(_group(entry), []).append(entry)
     lines = []
@@ -103,12 +94,12 @@ def fold(entries: Sequence[Entry]) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _group(entry: Entry) -> str:
+def _group(entry: JobView) -> str:
     """Equal for runs that differ only in their split; the id for all others."""
-    if not SPLIT.search(entry.name):
+    if not SPLIT.search(entry.title):
         return entry.id
     settings = {k: v for k, v in entry.settings.items() if k != "seed"}
-    return SPLIT.sub("", entry.name) + json.dumps(settings, sort_keys=True, default=str)
+    return SPLIT.sub("", entry.title) + json.dumps(settings, sort_keys=True, default=str)
 
 
 def history_frame(lines: Sequence[Line]) -> pd.DataFrame:
@@ -119,30 +110,26 @@ def history_frame(lines: Sequence[Line]) -> pd.DataFrame:
             "name": [line.name for line in lines],
             "what differs": differences([line.entries[0] for line in lines]),
             "state": [line.state for line in lines],
-            "accuracy": [_percent(line.mean("accuracy")) for line in lines],
-            "held out": [_percent(line.mean("test_accuracy")) for line in lines],
-            "± held out": [_percent(line.spread("test_accuracy")) for line in lines],
+            "accuracy": [text.hundredfold(line.mean("accuracy")) for line in lines],
+            "held out": [text.hundredfold(line.mean("test_accuracy")) for line in lines],
+            "± held out": [text.hundredfold(line.spread("test_accuracy")) for line in lines],
             "gap": [text.gap(line.mean("gap")) for line in lines],
             "leaves": leaves,
             "seconds": [line.mean("seconds") for line in lines],
-            "started (UTC)": [datetime.fromtimestamp(line.entries[0].created, UTC)
+            "started (UTC)": [datetime.fromtimestamp(line.entries[0].submitted, UTC)
                               for line in lines],
         }
     )  # fmt: skip
 
 
-def differences(entries: Sequence[Entry]) -> list[str]:
+def differences(entries: Sequence[JobView]) -> list[str]:
     """Say for every run what of its settings the others do not share."""
     found = [setting_words(entry.settings) for entry in entries]
     shared = set(found[0]).intersection(*map(set, found)) if len(found) > 1 else set()
     return [", ".join(word for word in words if word not in shared) for words in found]
 
 
-def _percent(value: float | None) -> float | None:
-    return None if value is None else 100 * value
-
-
-def draw(entries: Sequence[Entry]) -> list[Entry]:
+def draw(entries: Sequence[JobView]) -> list[JobView]:
     """Draw the table; returns the selected runs."""
     lines = fold(entries)
     if len(lines) < len(entries) and not st.toggle(

@@ -1,14 +1,12 @@
 """What can be done with runs of the history: open, compare, rename, export, delete."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st
 
 from dashboard import session
-from dashboard.server import history, jobs
-from dashboard.server.history import Entry
+from dashboard.server import jobs
+from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
 from dashboard.views.runs import exports
 from dashboard.views.runs.history_table import name_of, state_words, when
@@ -19,41 +17,39 @@ from octcore.plotting import text
 EXPLORE_PAGE, COMPARE_PAGE, SOLVE_PAGE = "pages/explore.py", "pages/compare.py", "pages/solve.py"
 
 
-def draw(selected: Sequence[Entry]) -> None:
+def draw(selected: Sequence[JobView]) -> None:
     """Draw the selected runs: one with its tree, several with what they can do together."""
     if len(selected) == 1:
         _one(selected[0])
     else:
-        _several(selected)
+        st.subheader(f"{len(selected)} runs selected", anchor=False)
+        left, middle, _ = st.columns([2, 2, 3])
+        comparable = [entry for entry in selected if entry.is_final]
+        if left.button(
+            "Compare side by side",
+            key="compare_selected",
+            type="primary",
+            icon=":material/compare:",
+            width="stretch",
+            disabled=not 2 <= len(comparable) <= session.MOST_COMPARED,
+            help=f"Two to {session.MOST_COMPARED} runs that have ended.",
+        ):
+            session.compare([entry.id for entry in comparable])
+            st.switch_page(COMPARE_PAGE, query_params=session.compare_query())
+        if middle.button(
+            "Delete", key="delete_selected", icon=":material/delete:", width="stretch"
+        ):
+            _confirm(selected)
 
 
-def _several(selected: Sequence[Entry]) -> None:
-    st.subheader(f"{len(selected)} runs selected", anchor=False)
-    left, middle, _ = st.columns([2, 2, 3])
-    comparable = [entry for entry in selected if not entry.is_open]
-    if left.button(
-        "Compare side by side",
-        key="compare_selected",
-        type="primary",
-        icon=":material/compare:",
-        width="stretch",
-        disabled=not 2 <= len(comparable) <= session.MOST_COMPARED,
-        help=f"Two to {session.MOST_COMPARED} runs that have ended.",
-    ):
-        session.compare([entry.id for entry in comparable])
-        st.switch_page(COMPARE_PAGE, query_params=session.compare_query())
-    if middle.button("Delete", key="delete_selected", icon=":material/delete:", width="stretch"):
-        _confirm(selected)
-
-
-def _one(entry: Entry) -> None:
+def _one(entry: JobView) -> None:
     st.subheader(text.markdown(name_of(entry), 90), anchor=False)
-    st.caption(f"{text.markdown(state_words(entry), 100)} · started {when(entry.created)} UTC")
-    view = None if entry.is_open else jobs.view(entry.id)
+    st.caption(f"{text.markdown(state_words(entry), 100)} · started {when(entry.submitted)} UTC")
+    view = None if not entry.is_final else jobs.view(entry.id)
     run = None if view is None else view.run
     solved = None if view is None else view.solved
     first, second, third, fourth = st.columns(4)
-    page, label = (SOLVE_PAGE, "Watch it") if entry.is_open else (EXPLORE_PAGE, "Open in Explore")
+    page, label = (EXPLORE_PAGE, "Open in Explore") if entry.is_final else (SOLVE_PAGE, "Watch it")
     if first.button(
         label, key="open_run", type="primary", icon=":material/account_tree:", width="stretch"
     ):
@@ -66,13 +62,13 @@ def _one(entry: Entry) -> None:
             exports.draw(entry.id, name_of(entry), solved)
     if fourth.button(
         "Delete", key="delete_run", icon=":material/delete:", width="stretch",
-        disabled=entry.is_open,
+        disabled=not entry.is_final,
     ):  # fmt: skip
         _confirm([entry])
     if view is not None:
         data_thread.button(view)
     if entry.error:
-        st.warning(text.markdown(entry.error, 500), icon=":material/bolt:")
+        st.warning(text.markdown(entry.error.message, 500), icon=":material/bolt:")
     if run is not None:
         run_summary.headline(run)
         if solved is not None:
@@ -80,31 +76,28 @@ def _one(entry: Entry) -> None:
         run_summary.proof(run)
 
 
-def _rename(entry: Entry) -> None:
+def _rename(entry: JobView) -> None:
     with st.form(session.widget_key("rename", entry.id), border=False):
-        name = st.text_input("New name", value=entry.name, max_chars=120)
+        name = st.text_input("New name", value=entry.title, max_chars=120)
         if st.form_submit_button("Save", type="primary") and name.strip():
-            try:
+            with inputs.said():
                 jobs.supervisor().rename(entry.id, name.strip())
-            except OctError as error:
-                inputs.say(error)
-            else:
                 st.rerun()
 
 
 @st.dialog("Delete for good?")
-def _confirm(selected: Sequence[Entry]) -> None:
+def _confirm(selected: Sequence[JobView]) -> None:
     """Ask before anything is deleted."""
-    open_runs = [entry for entry in selected if entry.is_open]
+    open_runs = [entry for entry in selected if not entry.is_final]
     for entry in selected[:8]:
-        st.markdown(f"- {text.markdown(name_of(entry), 80)} · {when(entry.created)}")
+        st.markdown(f"- {text.markdown(name_of(entry), 80)} · {when(entry.submitted)}")
     if len(selected) > 8:
         st.markdown(f"- and {len(selected) - 8} more")
     if open_runs:
         st.caption("Runs that still go on are kept; stop them first.")
     st.caption("Their trees, traces and, when no other run uses them, their rows are removed.")
-    closed = [entry for entry in selected if not entry.is_open]
-    foreign = [entry for entry in closed if entry.owner != session.token()]
+    closed = [entry for entry in selected if entry.is_final]
+    foreign = [entry for entry in closed if entry.session != session.token()]
     is_sure = all(_named(entry) for entry in foreign)
     left, right = st.columns(2)
     if left.button(
@@ -121,7 +114,7 @@ def _confirm(selected: Sequence[Entry]) -> None:
         st.rerun()
 
 
-def _named(entry: Entry) -> bool:
+def _named(entry: JobView) -> bool:
     """Ask for the name of a run that another browser made, before it is deleted for all."""
     name = name_of(entry)
     typed = st.text_input(
@@ -131,20 +124,17 @@ def _named(entry: Entry) -> bool:
     return typed.strip() == name.strip()
 
 
-def _delete(entries: Sequence[Entry]) -> None:
+def _delete(entries: Sequence[JobView]) -> None:
     for entry in entries:
-        try:
+        with inputs.said():
             jobs.supervisor().delete(entry.id)
-        except OctError as error:
-            inputs.say(error)
-        else:
             session.forget_run(entry.id)
 
 
 def storage_line(supervisor: Supervisor) -> None:
     """Say how much is kept on disk."""
     try:
-        size = history.size(supervisor)
+        size = None if supervisor.store is None else supervisor.store.size()
     except OctError as error:
         st.caption(text.markdown(error.message, 400))
         return

@@ -1,8 +1,7 @@
 """The penalty path in the app: settings, both charts, and the tree of a chosen size."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -21,7 +20,6 @@ from octcore.plotting.penalty_path import (
     penalty_path_figure,
     winners_figure,
 )
-from octcore.plotting.tree_view import tree_view_data
 from octcore.selection.penalty_path import FORMULATION, PenaltyPath
 from octcore.solving.prepare import split_rows
 from octcore.solving.settings import Asked
@@ -77,15 +75,7 @@ def _form(data: Dataset) -> tuple[dict[str, Any], list[str], bool]:
         help="QT-q: thresholds at quantiles only. QB-q: buckets between them. Class change: "
         "thresholds where neighbours differ in their class. Each gets its own line.",
     )
-    depth = places[1].number_input(
-        "Depth",
-        value=3,
-        min_value=1,
-        max_value=5,
-        step=1,
-        key="path_depth",
-        persist_state="session",
-    )
+    depth = places[1].number_input("Depth", 1, 5, 3, key="path_depth", persist_state="session")
     share = places[2].select_slider(
         "Held out",
         (0, 10, 20, 30, 40),
@@ -125,20 +115,18 @@ def _waiting(searches: Collection[JobView]) -> None:
     )
     if st.button("Stop", key="path_stop", icon=":material/stop_circle:"):
         for search in searches:
-            jobs.stop(search.id)
-
-
-def _path(search: JobView) -> PenaltyPath:
-    record = search.result
-    assert record is not None
-    return cached.once_per_run(search.id, TASK, lambda: PenaltyPath.from_dict(record["path"]))
+            jobs.supervisor().stop(search.id)
 
 
 def _result(data: Dataset, settings: Mapping[str, Any], searches: Mapping[str, JobView]) -> None:
     for name, search in searches.items():
         if search.message:
             st.warning(f"{text.markdown(name)}: {text.markdown(search.message, 400)}")
-    paths = {name: _path(search) for name, search in searches.items() if search.result is not None}
+    paths: dict[str, PenaltyPath] = {}
+    for name, search in searches.items():
+        if (found := search.result) is not None:
+            read = partial(PenaltyPath.from_dict, found["path"])
+            paths[name] = cached.once_per_run(search.id, TASK, read)
     if not paths:
         return
     record = penalty_path_data(paths)
@@ -177,12 +165,12 @@ def _clicked() -> None:
     points = st.session_state[CHART]["selection"]["points"]
     if points and points[0].get("customdata"):
         label, leaves = points[0]["customdata"][:2]
-        session.select_path_step(str(label), int(leaves))
+        session.state().path_step = (str(label), int(leaves))
 
 
 def _selected(record: PathRecord) -> tuple[str, int]:
     """The chosen point; at first the smallest tree within one point of the best held-out one."""
-    label, leaves = session.path_step()
+    label, leaves = session.state().path_step
     if label in record and any(p.leaves == leaves for p in record[label]):
         return label, leaves
     label = next(iter(record))
@@ -216,7 +204,7 @@ def _chosen(
         help="Or click a point in the chart.",
     )
     if picked != selected:
-        session.select_path_step(*picked)
+        session.state().path_step = picked
         st.rerun()
     step = next(s for s in path.steps if s.leaves == leaves)
     held = "" if point.test_accuracy is None else f", {text.percent(point.test_accuracy)} held out"
@@ -224,12 +212,6 @@ def _chosen(
     st.markdown(f"**{text.percent(point.accuracy)}{what}{held}**; {point.range_words}.")
     asked = Asked.of(settings)
     train = split_rows(data, asked.test_size, asked.seed)[0]
-    view = tree_view_data(
-        step.tree,
-        path.encoding,
-        train,
-        run_summary.split_texts(step.tree, path.encoding),
-        f"proven optimal with {text.count(leaves, 'leaf')}",
-        True,
-    )
+    words = f"proven optimal with {text.count(leaves, 'leaf')}"
+    view = run_summary.view_of(step.tree, path.encoding, train, words, True)
     run_summary.still_tree(view, session.widget_key("path_step", label, leaves))

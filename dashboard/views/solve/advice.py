@@ -1,7 +1,5 @@
 """What to do next: after a run, and before one that cannot close in its limit; no Streamlit."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Mapping
@@ -41,20 +39,14 @@ NOTICED = 0.05
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do: a page to open or a solve to start.
-
-    Parameters
-    ----------
-    page : str
-        Page to open; empty for a solve.
-    settings : mapping or None
-        Keywords of the solve.
-    """
+    """One thing to do: a page to open or a solve to start."""
 
     label: str
     icon: str
     page: str = ""
+    """Page to open; empty for a solve."""
     settings: Mapping[str, Any] | None = None
+    """Keywords of the solve."""
 
 
 LOOK = Step("Explore this tree", ":material/account_tree:", EXPLORE)
@@ -111,10 +103,7 @@ def on_same_features(settings: Mapping[str, Any], encoding: str) -> dict[str, An
 def after(run: Run, greedy: Run | None) -> Advice:
     """Say what a finished run suggests to do next.
 
-    Parameters
-    ----------
-    greedy : Run or None
-        CART on the numbers themselves at the same depth, as far as there is one.
+    `greedy`: CART on the numbers themselves at the same depth, as far as there is one.
     """
     info = get_formulation(run.formulation).info
     if run.certificate.method == "heuristic":
@@ -135,10 +124,7 @@ def after(run: Run, greedy: Run | None) -> Advice:
                 f"CART on the numbers is right on {better:.1f} points more: this run could only "
                 "cut at a few thresholds of each column. The search on all thresholds has no such "
                 "limit.",
-                (
-                    Step("Solve on all thresholds", ":material/all_inclusive:", settings=finer),
-                    LOOK,
-                ),
+                (Step("Solve on all thresholds", ":material/all_inclusive:", settings=finer), LOOK),
             )
     if _overfits(run):
         return Advice(
@@ -230,8 +216,9 @@ def _as_program(run: Run) -> tuple[Step, ...]:
     columns = len(run.encoding.columns) if is_binary(run) else _class_changes(run.train)
     if run.n_train * columns * (2**depth - 1) > MODEL_WORK:
         return ()
+    first = min((i for i in of_common_objective() if not is_search(i)), key=lambda i: i.place)
     program = common_settings(run.settings)
-    program |= {"formulation": _program().key, "encoding": encoding, "depth": depth}
+    program |= {"formulation": first.key, "encoding": encoding, "depth": depth}
     label = "Watch a mixed-integer program prove the same tree"
     return (Step(label, ":material/show_chart:", settings=program),)
 
@@ -240,12 +227,6 @@ def _as_program(run: Run) -> tuple[Step, ...]:
 def _class_changes(data: Dataset) -> int:
     """How many 0/1 features the cuts between classes give; asked at every redraw."""
     return len(fit_encoding("class-change", data).columns)
-
-
-def _program() -> FormulationInfo:
-    """The first mixed-integer program of the common objective."""
-    programs = (info for info in of_common_objective() if not is_search(info))
-    return min(programs, key=lambda info: info.place)
 
 
 def is_binary(run: Run) -> bool:
@@ -272,13 +253,7 @@ def _overfits(run: Run) -> bool:
 
 
 def gain_words(run: Run, numbers: Run) -> str:
-    """Compare a run with CART on the numbers in one sentence, and say why where CART wins.
-
-    Parameters
-    ----------
-    numbers : Run
-        CART on the numbers at the same depth.
-    """
+    """Compare a run with CART on the numbers in one sentence, and say why where CART wins."""
     if run.asked.has_task and run.mean_cost is not None and numbers.mean_cost is not None:
         gain = numbers.mean_cost - run.mean_cost
         if abs(gain) < NOTICED / 100:

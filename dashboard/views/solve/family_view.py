@@ -1,7 +1,5 @@
 """What a solve belongs to: the trees of the other classes, or all rows of a selection."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard import cached, session
@@ -14,7 +12,7 @@ from octcore.plotting import text
 
 def draw(view: JobView) -> None:
     """Draw what belongs to a run above it; nothing for most."""
-    family = jobs.family(view.id)
+    family = jobs.supervisor().family(view.id)
     if family is None:
         return
     if family.n_selected:
@@ -38,7 +36,7 @@ def _family(run_id: str, family: Family) -> None:
     st.markdown(f"**One tree for each of {len(labels)} classes**")
     rows = {
         "class": labels[: len(views)],
-        "state": [_state(view) for view in views],
+        "state": [v.doing if v.run is None else v.run.badge for v in views],
         "accuracy": [v.run and text.percent(v.run.accuracy) for v in views],
         "gap": ["–" if v.run is None else text.gap(v.run.gap) for v in views],
     }
@@ -62,9 +60,3 @@ def _family(run_id: str, family: Family) -> None:
     if family.runs[picked] != run_id:
         session.look_at(family.runs[picked])
         st.rerun()
-
-
-def _state(view: JobView) -> str:
-    if view.run is not None:
-        return view.run.badge
-    return f"place {view.position} in the queue" if view.position else view.phase or view.state

@@ -1,7 +1,5 @@
 """Progress of a solve: phase, time, incumbent, bound and gap, live; Stop keeps the incumbent."""
 
-from __future__ import annotations
-
 import math
 import time
 
@@ -29,7 +27,17 @@ def draw(run_id: str | None) -> None:
     """Draw the run that the session looks at; polls only while it goes on."""
     view = _soon(run_id)
     if view is None:
-        _nothing_yet(run_id)
+        if run_id is not None:
+            st.warning(
+                "This link names a run that this server does not have; it may have been started "
+                "before the server was restarted. Solve again."
+            )
+        else:
+            st.info(
+                "Press **Find the optimal tree**: a first tree appears within seconds, then the "
+                "bound closes in until the tree is proven optimal.",
+                icon=":material/arrow_back:",
+            )
         return
     data_thread.strip(view)
     family_view.draw(view)
@@ -60,20 +68,6 @@ def _soon(run_id: str | None) -> JobView | None:
     return view
 
 
-def _nothing_yet(run_id: str | None) -> None:
-    if run_id is not None:
-        st.warning(
-            "This link names a run that this server does not have; it may have been started "
-            "before the server was restarted. Solve again."
-        )
-    else:
-        st.info(
-            "Press **Find the optimal tree**: a first tree appears within seconds, then the bound "
-            "closes in until the tree is proven optimal.",
-            icon=":material/arrow_back:",
-        )
-
-
 def _live(run_id: str) -> None:
     view = jobs.view(run_id)
     if view is not None:
@@ -85,41 +79,28 @@ def _running(view: JobView) -> None:
     left.subheader(text.markdown(view.title, 90), anchor=False)
     with right:
         live.stop(view, "Ends the solve and keeps the best tree so far.", "stretch")
-    limit = Asked.of(view.settings).time_limit
+    limit, doing = Asked.of(view.settings).time_limit, view.doing
+    if is_checking(view) and view.state != "stopping":
+        doing = "the search has ended; its proof is being checked"
     st.progress(
         min(1.0, max(0.0, view.elapsed) / limit),
-        text=f":material/autorenew: **{_phase_words(view)}**, {text.seconds(view.elapsed)} "
+        text=f":material/autorenew: **{text.markdown(doing)}**, {text.seconds(view.elapsed)} "
         f"of {text.seconds(limit)}",
     )
-    _numbers(view)
-    _chart(view)
-    open_thresholds.draw_live(view)
-    _incumbent_tree(view)
-
-
-def _phase_words(view: JobView) -> str:
-    if view.state == "queued":
-        return f"waiting, place {view.position} in the queue"
-    if view.state == "stopping":
-        return "stopping"
-    if is_checking(view):
-        return "the search has ended; its proof is being checked"
-    words = {"build": "building the model", "compile": "compiling the model", "solve": "solving"}
-    return text.markdown(words.get(view.phase, view.phase))
-
-
-def is_checking(view: JobView) -> bool:
-    """Whether the search has ended and only its verification goes on."""
-    return bool(len(view.trace)) and view.trace.events[-1].kind == "finished"
-
-
-def _numbers(view: JobView) -> None:
     last = view.trace.events[-1] if len(view.trace) else None
     columns = st.columns(4)
     columns[0].metric("Best tree", text.number(last.incumbent if last else None))
     columns[1].metric("Bound", text.number(last.bound if last else None))
     columns[2].metric("Gap", text.gap(last.gap if last else None))
     columns[3].metric("Trees found", len(view.trace.incumbents))
+    _chart(view)
+    open_thresholds.draw_live(view)
+    _incumbent_tree(view)
+
+
+def is_checking(view: JobView) -> bool:
+    """Whether the search has ended and only its verification goes on."""
+    return bool(len(view.trace)) and view.trace.events[-1].kind == "finished"
 
 
 def _incumbent_tree(view: JobView) -> None:
@@ -133,7 +114,8 @@ def _incumbent_tree(view: JobView) -> None:
     if is_checking(view):
         closed = view.trace.events[-1].source == "optimal"
         words = "proven optimal, being checked" if closed else "best found, being checked"
-    run_summary.incumbent_tree(view.id, found[-1].tree, *part, words)
+    tree = run_summary.view_of(found[-1].tree, part[1], part[0], words, False)
+    run_summary.still_tree(tree, session.widget_key("incumbent", view.id), view.id)
 
 
 def _chart(view: JobView) -> None:
@@ -156,7 +138,7 @@ def _chart(view: JobView) -> None:
 def _finished(view: JobView) -> None:
     st.subheader(text.markdown(view.title, 90), anchor=False)
     if view.error is not None:
-        st.error(text.markdown(view.error.message, 500), icon=":material/error:")
+        inputs.say(view.error)
     if view.run is None:
         if view.error is None:
             st.info("The solve was stopped before there was a tree.")

@@ -1,7 +1,5 @@
 """The curve over the cost of asking a person, solved on a press, beside the run that asks."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

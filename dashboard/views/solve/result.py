@@ -1,7 +1,5 @@
 """A finished run where the eye is: numbers and tree, what to do next, CART beside it, the proof."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,10 +22,7 @@ ON_NUMBERS = "raw"
 def draw(view: JobView, run: SolvedRun, curve: Callable[[], None]) -> None:
     """Draw a finished run that has a tree.
 
-    Parameters
-    ----------
-    curve : callable
-        Draws how incumbent and bound met.
+    `curve`: draws how incumbent and bound met.
     """
     run_summary.headline(run)
     run_summary.small_tree(view.id, run)
@@ -95,13 +90,7 @@ FACTS = ("accuracy, held out", "accuracy, training", "errors, training", "leaves
 
 
 def facts(run: SolvedRun, rows_of: SolvedRun) -> list[str]:
-    """Held-out and training accuracy, errors and leaves, on the rows of another run.
-
-    Parameters
-    ----------
-    rows_of : Run
-        Run whose held-out rows count.
-    """
+    """Held-out and training accuracy, errors and leaves, on the rows of another run."""
     held_out = None
     if rows_of.test is not None and rows_of.test.y is not None:
         X = run.encoding.transform(rows_of.test.frame)

@@ -1,7 +1,5 @@
 """Which rows and classes a solve is given: one class against the rest, a selection of the rows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,14 +19,7 @@ from octcore.errors import OctError
 from octcore.formulations.base import FormulationInfo
 from octcore.plotting import text
 from octcore.solving.prepare import split_rows
-from octcore.solving.settings import (
-    AUTO,
-    CLASSES,
-    ONE_VS_REST,
-    SELECT_ROWS,
-    TEST_SIZE,
-    Asked,
-)
+from octcore.solving.settings import AUTO, CLASSES, ONE_VS_REST, SELECT_ROWS, TEST_SIZE, Asked
 
 SELECT_SECONDS = 300.0
 ONE, EVERY = "one class against the rest", "one tree for every class"
@@ -36,24 +27,16 @@ ONE, EVERY = "one class against the rest", "one tree for every class"
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What is solved.
-
-    Parameters
-    ----------
-    data : Dataset
-        The rows of the solve; the first of them for one tree per class.
-    whole : Dataset
-        All rows with all classes; some may be held out from a selection and its tree.
-    asked : mapping
-        What is asked of `octcore.solving.settings.ROWS`; nothing for all rows as they are.
-    select_seconds : float
-        Seconds that the selection took.
-    """
+    """What is solved."""
 
     data: Dataset
+    """The rows of the solve; the first of them for one tree per class."""
     whole: Dataset
+    """All rows with all classes; some may be held out from a selection and its tree."""
     asked: Mapping[str, Any] = field(default_factory=dict)
+    """What is asked of `octcore.solving.settings.ROWS`; nothing for all rows as they are."""
     select_seconds: float = 0.0
+    """Seconds that the selection took."""
 
     @property
     def every_class(self) -> bool:
@@ -83,10 +66,7 @@ class Rows:
 def draw(info: FormulationInfo, data: Dataset, settings: Mapping[str, Any]) -> Rows:
     """Draw what the formulation needs to know about the rows; nothing for most.
 
-    Parameters
-    ----------
-    settings : mapping
-        Keywords of `octcore.solve`: a selection uses the depth, and what is held out.
+    `settings`: keywords of `octcore.solve`: a selection uses the depth, and what is held out.
     """
     if data.y is not None and families.takes_too_few_classes(info, data):
         return _classes(info, data)
@@ -176,19 +156,18 @@ def _selected(job: JobView) -> None:
 
 def start(rows: Rows, settings: dict[str, Any]) -> bool:
     """Start what the form describes and look at it; says in a sentence why it cannot."""
-    try:
+
+    def started() -> str:
         if rows.every_class:
-            run = _start_family(rows.whole, settings)
-        else:
-            given = rows.to_solve(settings)
-            run = jobs.submit(session.token(), rows.data, given)
-            if rows.is_selected:
-                jobs.keep_family([run], rows.whole, settings, rows.data.n_samples)
-    except OctError as error:
-        inputs.say(error, 500)
-        return False
-    session.look_at(run)
-    return True
+            return _start_family(rows.whole, settings)
+        run = jobs.submit(session.token(), rows.data, rows.to_solve(settings))
+        if rows.is_selected:
+            jobs.keep_family([run], rows.whole, settings, rows.data.n_samples)
+        return run
+
+    if run := inputs.tried(started):
+        session.look_at(run)
+    return run is not None
 
 
 def _start_family(data: Dataset, settings: dict[str, Any]) -> str:
@@ -199,7 +178,7 @@ def _start_family(data: Dataset, settings: dict[str, Any]) -> str:
             started.append(jobs.submit(session.token(), part, each))
     except OctError:
         for run in started:
-            jobs.stop(run)
+            jobs.supervisor().stop(run)
         raise
     jobs.keep_family(started, data, settings)
     for run in reversed(started):

@@ -1,7 +1,5 @@
 """The settings of one solve, generated from the declarations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +9,7 @@ from dashboard import cached, session
 from dashboard.views.data import target_choice
 from dashboard.views.solve import advice, rows_form
 from dashboard.views.solve.rows_form import Rows
-from dashboard.widgets import cost_form, settings_form
+from dashboard.widgets import cost_form, inputs, settings_form
 from dashboard.widgets.constraint_form import WHOLE_NUMBERS, constraint_form
 from dashboard.widgets.constraint_form import input_key as constraint_key
 from dashboard.widgets.parameter_form import input_key, parameter_form
@@ -29,13 +27,9 @@ AUTO = settings_form.AUTO
 
 
 def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
-    """Draw the form.
+    """Draw the form; returns keywords of `octcore.solve`, defaults left out, and the rows to solve.
 
-    Returns
-    -------
-    tuple of dict, container and Rows
-        Keywords of `octcore.solve`, defaults left out; the place for the button, near the top so
-        that it is seen without scrolling; and the rows to solve.
+    Between them: the place for the button, near the top so that it is seen without scrolling.
     """
     _fill_in(session.take_offer(session.SOLVE), data)
     info = settings_form.formulation_input(FORMULATION)
@@ -94,7 +88,7 @@ def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
     for parameter in WHOLE_NUMBERS:
         values[constraint_key(parameter.name)] = limits.get(parameter.name)
     values |= cost_form.filled_in(offered, data)
-    session.set_inputs(values)
+    st.session_state.update(values)
 
 
 def _solver(info: FormulationInfo) -> dict[str, Any]:
@@ -121,7 +115,7 @@ def solve_button(data: Dataset, settings: Mapping[str, Any]) -> bool:
         disabled=refused,
     )
     if isinstance(estimate, str):
-        st.error(text.markdown(estimate, 400), icon=":material/error:")
+        inputs.say(estimate)
         return pressed
     if estimate is not None:
         st.caption(size_words(estimate))

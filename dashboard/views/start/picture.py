@@ -1,7 +1,5 @@
 """The picture of the start: a plane of points, cut by a tree of two questions."""
 
-from __future__ import annotations
-
 from html import escape
 
 import streamlit as st

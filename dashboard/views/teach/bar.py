@@ -1,17 +1,15 @@
 """Around a lesson: which one, how to share it, its steps, and the full-screen presentation."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping
 
 import streamlit as st
-from streamlit.components.v2 import component
 
 from dashboard import session
 from dashboard.teaching import lessons
 from dashboard.teaching.lessons import DRAWN, Lesson
 from dashboard.widgets import inputs
+from dashboard.widgets.component import make_component
+from dashboard.widgets.frame import FOLDER
 from octcore.data.synthetic import list_generators
 from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
@@ -21,14 +19,8 @@ POINTS, GUESS, ALL, GOOD = "points", "guess", "all", "good"
 PRESENT = "present"
 MOST_SHOWN = 6
 
-PRESENT_STYLE = """
-<style>
-html { font-size: 20px !important; }
-[data-testid="stHeader"], [data-testid="stToolbar"] { display: none !important; }
-.block-container { padding: 0.6rem 1.6rem 0.4rem 1.6rem !important; max-width: none !important; }
-[data-testid="stMetricValue"] { font-size: 1.35rem !important; }
-</style>
-"""
+FULL_SCREEN = '<button type="button" title="The whole screen; Esc ends it">Full screen</button>'
+_full_screen = make_component("full_screen", FULL_SCREEN, "pressed")
 
 
 def is_presenting() -> bool:
@@ -44,7 +36,7 @@ def plane_height() -> int:
 def current() -> Lesson:
     """The lesson of the link, else the one that was open, else the first one."""
     given = {k: v for k, v in st.query_params.to_dict().items() if k not in lessons.IGNORED}
-    shown = session.lesson()
+    shown = session.state().lesson
     if given and (shown is None or given != lessons.to_query(shown)):
         try:
             session.open_lesson(lessons.lesson_from(given))
@@ -52,18 +44,18 @@ def current() -> Lesson:
             words = f"This link is not a lesson: {error.message}"
             st.error(text.markdown(words, 500), icon=":material/link_off:")
             if shown is None:
-                session.keep_lesson(lessons.default_lesson())
-            return session.lesson() or lessons.default_lesson()
-    if session.lesson() is None:
+                session.state().lesson = lessons.default_lesson()
+            return session.state().lesson or lessons.default_lesson()
+    if session.state().lesson is None:
         session.open_lesson(lessons.default_lesson())
-    found = session.lesson() or lessons.default_lesson()
+    found = session.state().lesson or lessons.default_lesson()
     keep(found)
     return found
 
 
 def keep(lesson: Lesson) -> None:
     """Remember a lesson and put it into the address, so that the address is the lesson."""
-    session.keep_lesson(lesson)
+    session.state().lesson = lesson
     kept = {k: v for k, v in st.query_params.to_dict().items() if k in lessons.IGNORED}
     wanted = {**kept, **lessons.to_query(lesson)}
     if st.query_params.to_dict() != wanted:
@@ -73,7 +65,7 @@ def keep(lesson: Lesson) -> None:
 def draw(lesson: Lesson) -> Lesson:
     """Draw set, formulations, sharing and presentation; returns the lesson as chosen."""
     if is_presenting():
-        st.html(PRESENT_STYLE)
+        st.html(FOLDER / "present.css")
         return lesson
     places = st.columns([2.4, 7.2, 1.3, 1.5], vertical_alignment="bottom")
     titles = {made.key: made.title for made in list_generators()} | {DRAWN: "My own points"}
@@ -82,12 +74,12 @@ def draw(lesson: Lesson) -> Lesson:
         list(titles),
         index=list(titles).index(lesson.key),
         format_func=lambda key: titles[key],
-        key=session.widget_key("lesson_set", session.lesson_opened()),
+        key=session.widget_key("lesson_set", session.state().lessons_opened),
     )
     if key != lesson.key:
         chosen = lessons.to_dict(lessons.default_lesson(key)) | dict(lesson.settings)
-        session.open_lesson(_from_record(chosen | {"show": lesson.formulations}))
-        keep(session.lesson() or lesson)
+        session.open_lesson(lessons.lesson_from(chosen | {"show": lesson.formulations}))
+        keep(session.state().lesson or lesson)
         st.rerun()
     known = {info.key: info.teaching_text.name for info in lessons.teachable()}
     shown = places[1].multiselect(
@@ -96,10 +88,10 @@ def draw(lesson: Lesson) -> Lesson:
         default=list(lesson.formulations),
         format_func=lambda key: known[key],
         max_selections=MOST_SHOWN,
-        key=session.widget_key("lesson_show", session.lesson_opened()),
+        key=session.widget_key("lesson_show", session.state().lessons_opened),
     )
     if shown and tuple(shown) != lesson.formulations:
-        lesson = _from_record(lessons.to_dict(lesson) | {"show": shown})
+        lesson = lessons.lesson_from(lessons.to_dict(lesson) | {"show": shown})
         keep(lesson)
     with places[2].popover("Share", icon=":material/share:", width="stretch"):
         _share(lesson)
@@ -115,11 +107,6 @@ def draw(lesson: Lesson) -> Lesson:
     return lesson
 
 
-def _from_record(record: Mapping[str, object]) -> Lesson:
-    plain = {k: v for k, v in record.items() if k not in {"format", "version"}}
-    return lessons.lesson_from(plain)
-
-
 def _share(lesson: Lesson) -> None:
     st.markdown("**This lesson as a link**")
     st.code(lessons.link(lesson, st.context.url or ""), language=None, wrap_lines=True)
@@ -133,18 +120,14 @@ def _share(lesson: Lesson) -> None:
     upload = st.file_uploader(
         "Open a lesson file",
         type=["json"],
-        key=session.widget_key("lesson_file", session.lesson_opened()),
+        key=session.widget_key("lesson_file", session.state().lessons_opened),
     )
     if upload is None:
         return
-    try:
-        opened = lessons.read_lesson(upload.getvalue())
-    except OctError as error:
-        inputs.say(error, 500)
-        return
-    session.open_lesson(opened)
-    keep(opened)
-    st.rerun()
+    if opened := inputs.tried(lambda: lessons.read_lesson(upload.getvalue())):
+        session.open_lesson(opened)
+        keep(opened)
+        st.rerun()
 
 
 def step_key(lesson: Lesson) -> str:
@@ -183,59 +166,23 @@ def turn_pages(lesson: Lesson, step: str) -> None:
     order = [POINTS, GUESS, *lesson.formulations, ALL, GOOD]
     at = order.index(step)
     places = st.columns([3, 3, 3, 2, 2] if is_presenting() else [1, 1, 3])
-    places[0].button(
-        "Back",
-        icon=":material/arrow_back:",
-        width="stretch",
-        disabled=at == 0,
-        on_click=go_to,
-        args=(lesson, order[max(0, at - 1)]),
-        key="lesson_back",
-        shortcut="PageUp",
-    )
-    places[1].button(
-        "Next",
-        icon=":material/arrow_forward:",
-        width="stretch",
-        disabled=at == len(order) - 1,
-        on_click=go_to,
-        args=(lesson, order[min(len(order) - 1, at + 1)]),
-        key="lesson_next",
-        shortcut="PageDown",
-    )
+    ways = (("Back", "arrow_back", -1, "PageUp"), ("Next", "arrow_forward", 1, "PageDown"))
+    for place, (label, icon, way, shortcut) in zip(places, ways, strict=False):
+        to = at + way
+        place.button(
+            label,
+            icon=f":material/{icon}:",
+            width="stretch",
+            disabled=not 0 <= to < len(order),
+            on_click=go_to,
+            args=(lesson, order[to % len(order)]),
+            key=f"lesson_{label.lower()}",
+            shortcut=shortcut,
+        )
     if not is_presenting():
         return
     with places[3]:
-        full_screen_button()
+        _full_screen({}, "full_screen", lambda _: None)
     if places[4].button("Leave", width="stretch", key="leave"):
         del st.query_params[PRESENT]
         st.rerun()
-
-
-HTML = '<button type="button" title="The whole screen; Esc ends it">Full screen</button>'
-CSS = """
-button {
-  font: inherit; width: 100%; min-height: 40px; padding: 4px 12px; cursor: pointer;
-  font-family: var(--st-font, sans-serif); color: var(--st-text-color);
-  background: var(--st-background-color); border: 1px solid var(--st-border-color, #8884);
-  border-radius: 8px;
-}
-button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
-button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-"""
-SCRIPT = """
-export default function ({ parentElement }) {
-  const button = parentElement.querySelector("button");
-  button.hidden = !document.fullscreenEnabled;
-  button.onclick = () => document.fullscreenElement
-    ? document.exitFullscreen()
-    : document.documentElement.requestFullscreen().catch(() => { button.hidden = true; });
-}
-"""
-
-_mount = component("octcore_full_screen", html=HTML, css=CSS, js=SCRIPT)
-
-
-def full_screen_button() -> None:
-    """Draw the button."""
-    _mount(key="full_screen")

@@ -1,7 +1,5 @@
 """How many good trees are there?  All of them counted, and their boundaries as a fan."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import partial
 
@@ -17,7 +15,6 @@ from dashboard.views.teach import bar as lesson_bar
 from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets import chart, inputs, live
 from octcore.data.dataset import Dataset
-from octcore.errors import OctError
 from octcore.formulations.base import of_common_objective
 from octcore.plotting import text
 from octcore.plotting.palette import Palette
@@ -41,18 +38,13 @@ def draw(lesson: Lesson) -> None:
         key="good_trees_points",
         persist_state="session",
     )
-    try:
-        data = lessons.lesson_data(lesson)
-    except OctError as error:
-        inputs.say(error, 300)
+    data = inputs.tried(lambda: lessons.lesson_data(lesson))
+    if data is None:
         return
     tolerance = points / 100
     solve = lessons.solve_settings(lesson, of_common_objective()[0].key)
     search = {k: solve[k] for k in ("encoding", "depth", "params", "time_limit")}
-    settings = {
-        "search": search | {"tolerance": tolerance},
-        "conditions": {"tolerance": tolerance},
-    }
+    settings = {"search": search | {"tolerance": tolerance}, "conditions": {"tolerance": tolerance}}
     task = live.ask(TASK, cached.data_token(data), data, settings, TASK_SECONDS)
     if task is not None:
         live.task(task, partial(_answer, data, points), "Counting the good trees")

@@ -1,7 +1,5 @@
 """Where would you cut?  A tree by hand, its errors at once, then the greedy and the optimal one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import streamlit as st
@@ -15,7 +13,6 @@ from dashboard.views.teach import trees as lesson_trees
 from dashboard.widgets import chart, inputs, live
 from octcore.data.dataset import Dataset
 from octcore.encoding.fit import fit_encoding
-from octcore.errors import OctError
 from octcore.formulations.base import baseline, of_common_objective
 from octcore.plotting import text
 from octcore.plotting.plane_plot import plane_figure
@@ -28,10 +25,8 @@ PLACES = {1: "First cut", 2: "Then, left of it or below", 3: "Then, right of it 
 
 def draw(lesson: Lesson) -> None:
     """Draw the cuts to choose, the plane, and on request the trees beside it."""
-    try:
-        data = lessons.lesson_data(lesson)
-    except OctError as error:
-        inputs.say(error, 300)
+    data = inputs.tried(lambda: lessons.lesson_data(lesson))
+    if data is None:
         return
     left, right = st.columns(2, gap="medium")
     with right:
@@ -67,10 +62,7 @@ def _cuts(lesson: Lesson, depth: int) -> dict[int, tuple[str, float]]:
 def guessed_tree(data: Dataset, cuts: dict[int, tuple[str, float]]) -> Tree:
     """The tree with these cuts; every leaf gives the class that most of its points have.
 
-    Parameters
-    ----------
-    cuts : dict of int to (str, float)
-        Axis and place of the cut by branch node.
+    `cuts`: axis and place of the cut by branch node.
     """
     names = list(data.feature_names)
     splits = {node: Split.on_feature(names.index(axis), at) for node, (axis, at) in cuts.items()}

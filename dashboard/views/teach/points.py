@@ -1,25 +1,28 @@
-"""The first step of a lesson: the points, by recipe or by hand."""
+"""The first step of a lesson: the points, by recipe or by hand, and a tree that follows them."""
 
-from __future__ import annotations
-
+import threading
 from typing import Any
 
 import streamlit as st
 
 from dashboard import session
+from dashboard.server import jobs
+from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
 from dashboard.teaching.drawing import Truth, board_data, lesson_plane
 from dashboard.teaching.lessons import CLASSES, MOST_POINTS, Lesson, Points
 from dashboard.views.teach import bar as lesson_bar
-from dashboard.views.teach import live
 from dashboard.views.teach import trees as lesson_trees
-from dashboard.widgets import inputs
+from dashboard.widgets import inputs, live
 from dashboard.widgets.drawing_board import show_board
 from dashboard.widgets.parameter_form import help_of, label_of
+from octcore.capabilities import Capability
 from octcore.errors import OctError
+from octcore.formulations.base import get_formulation
 from octcore.parameters import FloatRange, IntRange, Parameter
 from octcore.plotting import text
 from octcore.solving.run import SolvedRun
+from octcore.solving.solve import solve as solve_here
 
 LABELS = {
     "n": "Number of points",
@@ -42,19 +45,30 @@ def draw(lesson: Lesson) -> None:
     if not lesson_bar.is_presenting():
         with right:
             lesson = _settings(lesson)
-    shown = _as_moved(lesson)
-    tree, solve = live.tree(lesson, shown)
+    moving = session.state().boards.get(_origin(lesson), (0, None))[1]
+    shown = lesson if moving is None else lessons.with_points(lesson, moving)
+    tree, solve = _live_tree(lesson, shown)
     with left:
         _board(lesson, shown, tree)
     with right:
-        _summary(lesson)
-        live.watch(lesson, tree, solve)
+        _, codes = lessons.lesson_points(lesson)
+        counts = [int((codes == k).sum()) for k in range(len(CLASSES))]
+        parts = [f"{n} of class {name}" for n, name in zip(counts, CLASSES, strict=True)]
+        st.markdown(f"**{text.count(sum(counts), 'point')}**: {', '.join(parts)}")
+        if lesson_trees.truth_of(lesson).is_known and not lesson_bar.is_presenting():
+            st.toggle(
+                "Show the truth",
+                key=session.widget_key("truth", lesson.key),
+                persist_state="session",
+                help="The lines that made the labels, and points whose label was turned over.",
+            )
+        _watch(lesson, tree, solve)
         lesson_trees.grow_button(lesson)
 
 
 def _settings(lesson: Lesson) -> Lesson:
     made = lessons.generator(lesson.key)
-    record = {k: v for k, v in lessons.to_dict(lesson).items() if k not in {"format", "version"}}
+    record = lessons.to_dict(lesson)
     before = dict(record)
     if made is not None:
         st.caption(text.markdown(made.summary, 200))
@@ -80,7 +94,7 @@ def _settings(lesson: Lesson) -> Lesson:
             lessons.lesson_points(lesson)
         except OctError as error:
             inputs.say(error, 300)
-            return session.lesson() or lesson
+            return session.state().lesson or lesson
         lesson_bar.keep(lesson)
     return lesson
 
@@ -94,7 +108,7 @@ def _label(parameter: Parameter) -> str:
 def _slider(parameter: Parameter, value: Any, owner: str) -> Any:
     common: dict[str, Any] = {
         "label": _label(parameter),
-        "key": session.widget_key("lesson", session.lesson_opened(), owner, parameter.name),
+        "key": session.widget_key("lesson", session.state().lessons_opened, owner, parameter.name),
         "help": help_of(parameter),
     }
     if parameter.name == "seed" and isinstance(parameter, IntRange):
@@ -119,13 +133,7 @@ def _slider(parameter: Parameter, value: Any, owner: str) -> Any:
 def _origin(lesson: Lesson) -> str:
     """Where the points of the board come from; its own changes are no other origin."""
     recipe = sorted(lesson.recipe.items())
-    return session.widget_key(session.lesson_opened(), lesson.key, recipe)
-
-
-def _as_moved(lesson: Lesson) -> Lesson:
-    """The lesson with a point where it is being moved to right now."""
-    moving = session.board(_origin(lesson))[1]
-    return lesson if moving is None else lessons.with_points(lesson, moving)
+    return session.widget_key(session.state().lessons_opened, lesson.key, recipe)
 
 
 def _board(lesson: Lesson, shown: Lesson, tree: SolvedRun | None) -> None:
@@ -139,41 +147,106 @@ def _board(lesson: Lesson, shown: Lesson, tree: SolvedRun | None) -> None:
         )
         return
     origin = _origin(lesson)
-    key = session.widget_key("board", session.lesson_opened())
+    key = session.widget_key("board", session.state().lessons_opened)
     data = board_data(
         points,
         codes,
         truth,
         palette,
         origin,
-        session.board(origin)[0],
+        session.state().boards.get(origin, (0, None))[0],
         None if tree is None else lesson_plane(tree.tree, tree.encoding, tree.train),
     )
 
     def drawn(serial: int, points: Points, is_moving: bool) -> None:
-        session.keep_board(origin, serial, points if is_moving else None)
+        session.state().boards = {origin: (serial, points if is_moving else None)}
         if not is_moving:
-            _put_down(lesson, points)
+            inputs.tried(lambda: lesson_bar.keep(lessons.with_points(lesson, points)))
 
     show_board(data, key, drawn)
 
 
-def _put_down(lesson: Lesson, points: Points) -> None:
+WAIT_SECONDS = 0.5
+AT_ONCE_SECONDS = 0.3
+"""What takes longer is given to a worker, and comes after the point has been put down."""
+SEARCHES = frozenset(
+    {
+        Capability.GREEDY,
+        Capability.PATH_SEARCH,
+        Capability.THRESHOLD_SEARCH,
+        Capability.ROUTING_SEARCH,
+    }
+)
+_one_at_a_time = threading.Lock()
+
+
+def _live_key(lesson: Lesson) -> str:
+    return session.widget_key("lesson_live", ",".join(lesson.formulations))
+
+
+def _live_tree(lesson: Lesson, shown: Lesson) -> tuple[SolvedRun | None, JobView | None]:
+    """The tree under the points, or the solve that will bring it; neither when none is wanted.
+
+    `lesson`: with the points as they were put down.
+    `shown`: with the points as they are being moved.
+    """
+    key = st.session_state.get(_live_key(lesson))
+    if key is None or not lesson_trees.can_grow(shown):
+        return None, None
+    known = lesson_trees.run_view(lesson, key)
+    if jobs.supervisor().is_warm or (known is not None and known.is_final):
+        _has_kernels().set()
+    if _has_kernels().is_set() and (run := _at_once(lessons.run_key(shown, key), shown, key)):
+        return run, None
+    if known is None:
+        before = jobs.view(session.side_run("live"))
+        if before is not None and not before.is_final:
+            jobs.supervisor().stop(before.id)  # its points have changed
+        if lesson_trees.grow(lesson, (key,)):
+            known = lesson_trees.run_view(lesson, key)
+            session.remember_side_run(known.id if known else "", "live")
+    return (known.solved if known is not None and known.is_final else None), known
+
+
+@st.cache_resource(show_spinner=False)
+def _has_kernels() -> threading.Event:
+    """Set once a worker has loaded the searches, so that nothing is compiled in the server."""
+    return threading.Event()
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _at_once(run_key: str, _lesson: Lesson, key: str) -> SolvedRun | None:
+    """The final tree, searched here and now: starting a worker takes longer than the search."""
+    if not SEARCHES & set(get_formulation(key).info.capabilities):
+        return None
+    settings = lessons.solve_settings(_lesson, key)
+    settings |= {"time_limit": AT_ONCE_SECONDS, "verify": False}
     try:
-        lesson_bar.keep(lessons.with_points(lesson, points))
-    except OctError as error:
-        inputs.say(error, 300)
+        with _one_at_a_time:
+            run = solve_here(lessons.lesson_data(_lesson), **settings).solved
+    except OctError:
+        return None  # the worker says why
+    is_final = run is not None and (run.is_optimal or run.certificate.method == "heuristic")
+    return run if is_final else None
 
 
-def _summary(lesson: Lesson) -> None:
-    _, codes = lessons.lesson_points(lesson)
-    counts = [int((codes == k).sum()) for k in range(len(CLASSES))]
-    parts = [f"{n} of class {name}" for n, name in zip(counts, CLASSES, strict=True)]
-    st.markdown(f"**{text.count(sum(counts), 'point')}**: {', '.join(parts)}")
-    if lesson_trees.truth_of(lesson).is_known and not lesson_bar.is_presenting():
-        st.toggle(
-            "Show the truth",
-            key=session.widget_key("truth", lesson.key),
-            persist_state="session",
-            help="The lines that made the labels, and points whose label was turned over.",
+def _watch(lesson: Lesson, run: SolvedRun | None, view: JobView | None) -> None:
+    """Draw the choice of the tree under the points; looks again until it is there."""
+    names = {key: get_formulation(key).info.teaching_text.name for key in lesson.formulations}
+    st.pills(
+        "Live tree under the points",
+        list(names),
+        format_func=lambda key: names[key],
+        key=_live_key(lesson),
+        persist_state="session",
+        help="Grows again while you move a point.",
+        wrap=True,
+    )
+    if run is not None:
+        numbers = lesson_trees.numbers_of(run)
+        st.caption(
+            f"{text.percent(numbers.accuracy)} right, {text.count(numbers.leaves, 'leaf')}, "
+            f"narrowest margin {text.number(numbers.narrowest, 2)}; {run.certificate.badge}."
         )
+    elif view is not None and not view.is_final:
+        live.wait(view, WAIT_SECONDS)

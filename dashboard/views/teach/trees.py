@@ -1,7 +1,5 @@
 """The trees of a lesson: one at a time with its text, or all side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 import plotly.graph_objects as go
@@ -57,10 +55,7 @@ def can_grow(lesson: Lesson) -> bool:
 def grow(lesson: Lesson, keys: tuple[str, ...] = ()) -> bool:
     """Start what is missing; says in a sentence why it cannot.  Returns whether all started.
 
-    Parameters
-    ----------
-    keys : tuple of str
-        Formulations; by default all of the lesson.
+    `keys`: formulations; by default all of the lesson.
     """
     try:
         data = lessons.lesson_data(lesson)
@@ -94,7 +89,7 @@ def grow_button(lesson: Lesson) -> None:
 def _grow_and_step() -> None:
     """Start the trees; from the points it goes on to the first of them."""
     # The lesson of now: this page may still be drawing the points that were moved a moment ago.
-    lesson = session.lesson()
+    lesson = session.state().lesson
     if lesson is None:
         return
     if grow(lesson) and st.session_state.get(lesson_bar.step_key(lesson)) == lesson_bar.POINTS:
@@ -140,7 +135,11 @@ def _one(lesson: Lesson, key: str) -> None:
             if words.look:
                 st.markdown(f":material/visibility: {words.look}")
             if not lesson_bar.is_presenting():
-                _explore_link(view)
+                if st.button(
+                    "Explore this tree", icon=":material/account_tree:", key=f"lesson:{view.id}"
+                ):
+                    session.look_at(view.id)
+                    st.switch_page(EXPLORE_PAGE, query_params=session.run_query())
     with left:
         _legend(lesson)
         _picture(lesson, key, view, height=lesson_bar.plane_height())
@@ -184,12 +183,7 @@ def _legend(lesson: Lesson) -> None:
 
 def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
     if not view.is_final:
-        place = f", place {view.position} in the queue" if view.position else ""
-        st.info(
-            f"Growing: {text.markdown(view.phase or view.state)}{place}, "
-            f"{text.seconds(view.elapsed)}",
-            icon=":material/hourglass_top:",
-        )
+        st.info(f"Growing: {text.markdown(view.words)}", icon=":material/hourglass_top:")
         return
     run = view.solved
     if run is None:
@@ -242,13 +236,4 @@ def _numbers(numbers: LessonNumbers, shown: Collection[str] = ALL_NUMBERS) -> No
             "the axes; points that do not come to that line do not count.",
         ),
     )
-    with st.container(horizontal=True, gap="small"):
-        for label, value, words in entries:
-            if label in shown:
-                st.metric(label, value, help=words, width="content")
-
-
-def _explore_link(view: JobView) -> None:
-    if st.button("Explore this tree", icon=":material/account_tree:", key=f"lesson:{view.id}"):
-        session.look_at(view.id)
-        st.switch_page(EXPLORE_PAGE, query_params=session.run_query())
+    chart.numbers(entry for entry in entries if entry[0] in shown)

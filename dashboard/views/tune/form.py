@@ -1,7 +1,5 @@
 """What a model selection tries: formulation, values of its settings, protocol, and how long."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,16 +34,10 @@ PROTOCOLS = ("k-fold", "10-fold", "repeated", "nested", "75/25", "80/20")
 
 
 def draw(data: Dataset) -> Plan | None:
-    """Draw the form.
-
-    Returns
-    -------
-    Plan or None
-        None while something in it cannot be used; the form says what.
-    """
+    """Draw the form; returns None while something in it cannot be used, and says what."""
     offered = session.take_offer(session.TUNE)
     if offered is not None:
-        session.set_inputs(_inputs_of(offered))
+        st.session_state.update(_inputs_of(offered))
     info = settings_form.formulation_input("tune_formulation", FIRST)
     axes = {axis.name: axis for axis in axes_of(info)}
     varied = st.multiselect(
@@ -71,7 +63,7 @@ def draw(data: Dataset) -> Plan | None:
         persist_state="session",
     )  # fmt: skip
     for problem in problems:
-        st.error(text.markdown(problem, 400), icon=":material/error:")
+        inputs.say(problem)
     if problems or not varied:
         if not varied:
             st.info("Choose at least one setting to vary.")
@@ -156,10 +148,8 @@ def _protocol(data: Dataset) -> tuple[str, str]:
 
 def start_button(data: Dataset, plan: Plan) -> bool:
     """Say how much work it is and draw the button; returns whether it was pressed."""
-    try:
-        work = work_of(plan, data)
-    except OctError as error:
-        inputs.say(error)
+    work = inputs.tried(lambda: work_of(plan, data))
+    if work is None:
         return False
     pressed = st.button(
         f"Try {text.count(work.candidates, 'candidate')}",
@@ -175,10 +165,7 @@ def start_button(data: Dataset, plan: Plan) -> bool:
 def work_words(work: Work, known: tuple[float, int] | None) -> str:
     """Say how many trainings there are and how long they take at most, and probably.
 
-    Parameters
-    ----------
-    known : tuple of float and int or None
-        Median seconds of earlier runs, and how many.
+    `known`: median seconds of earlier runs, and how many.
     """
     finals = text.count(work.finals, "final training")
     words = (
@@ -205,7 +192,7 @@ def _known_seconds(formulation: str, data: Dataset) -> tuple[float, int] | None:
         float(entry.summary["seconds"])
         for entry in found
         if entry.settings.get("formulation") == formulation
-        and f" on {data.name}," in entry.name
+        and f" on {data.name}," in entry.title
         and entry.summary.get("seconds")
     ]
     return (float(np.median(seconds)), len(seconds)) if seconds else None

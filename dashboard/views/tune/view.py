@@ -1,7 +1,5 @@
 """A model selection while it goes on and when it has ended: progress, chart, table, the best."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -14,12 +12,7 @@ from dashboard.server.tunings import Standing, standing_of
 from dashboard.widgets import chart, inputs, live
 from octcore.data.export import frame_to_csv
 from octcore.plotting import text
-from octcore.plotting.tuning_plot import (
-    candidate_words,
-    tuning_data,
-    tuning_figure,
-    value_words,
-)
+from octcore.plotting.tuning_plot import candidate_words, tuning_data, tuning_figure, value_words
 from octcore.selection.protocols import get_protocol
 from octcore.selection.tuning import Candidate
 
@@ -40,7 +33,7 @@ def draw(tuning: str | None) -> None:
 
 def _pick(tuning: str | None) -> Standing | None:
     """The current one; a list to choose from when this browser has several."""
-    known = {s.job.id: s for s in jobs.tunings(session.token(), session.tuning_ids())}
+    known = {s.job.id: s for s in jobs.tunings(session.token(), session.state().tunings)}
     if tuning not in known:
         return None
     if len(known) > 1:
@@ -106,7 +99,7 @@ def _head(standing: Standing) -> None:
             f"{text.seconds(job.elapsed)} · {text.markdown(protocol, 80)}"
         )
         if standing.job.error is not None:
-            st.error(text.markdown(standing.job.error.message, 500), icon=":material/error:")
+            inputs.say(standing.job.error)
         return
     with right:
         live.stop(job, "Ends it and keeps what was trained.", "stretch")
@@ -117,7 +110,7 @@ def _head(standing: Standing) -> None:
 def progress_words(standing: Standing) -> str:
     """Say how far it is and how long it will take at this pace."""
     if standing.job.state == "queued":
-        return f"waiting, place {standing.job.position} in the queue"
+        return standing.job.words
     done, total = len(standing.fits), standing.total
     if not done:
         return f":material/autorenew: {text.markdown(standing.job.phase)}"

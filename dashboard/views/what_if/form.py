@@ -1,18 +1,22 @@
-"""The question of a what-if: conditions on the tree, with the value of every root feature."""
+"""The question of a what-if: conditions on the tree, and how many good trees meet them."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from dashboard import session
-from dashboard.widgets import constraint_form
-from octcore.constraints import ACCEPTED, ParityLimit
+from dashboard.server.job_view import JobView
+from dashboard.views.what_if.questions import columns_words, search_settings
+from dashboard.widgets import constraint_form, live
+from octcore.constraints import ACCEPTED, Constraints, ParityLimit
 from octcore.data.dataset import Dataset
 from octcore.parameters import ByClass, Directions, Flag, IntRange, NamePairs, Parameter
 from octcore.plotting import text
+from octcore.plotting.alternatives import points_words
 from octcore.plotting.root_values import RootValue
+from octcore.selection.alternatives import Meeting
 from octcore.solving.run import Run
 
 SAME = "max_splits"
@@ -27,10 +31,7 @@ def _of(*kinds: type[Parameter]) -> list[Parameter]:
 def draw(run_id: str, run: Run, data: Dataset, values: tuple[RootValue, ...]) -> dict[str, Any]:
     """Draw the conditions; returns those that are asked for.
 
-    Parameters
-    ----------
-    values : tuple of RootValue
-        Shown beside the features; empty while they are not known.
+    `values`: shown beside the features; empty while they are not known.
     """
 
     def key(*parts: object) -> str:
@@ -83,3 +84,46 @@ def _feature_words(name: str, entry: RootValue | None) -> str:
         return shown
     sign = "=" if entry.is_exact else "≤"
     return f"{shown} (V {sign} {entry.value:.4g})"
+
+
+TASK, TASK_SECONDS = "meeting", 400.0
+TOLERANCE = 0.02
+"""Distance from the optimum within which a tree is good."""
+
+
+def count_good_trees(run_id: str, run: Run, data: Dataset, asked: Mapping[str, Any]) -> None:
+    """Say how many good trees meet the conditions.
+
+    `asked`: side constraints, those of the run among them.
+    """
+    if not Constraints.parse(asked).active - {"class_weight"}:
+        return
+    search = search_settings(run, data, TOLERANCE)
+    settings = {"search": search, "constraints": dict(asked)}
+    task = live.ask(TASK, run_id, data, settings, TASK_SECONDS)
+    if task is not None:
+        draw = partial(_answer, search["encoding"])
+        live.task(task, draw, "Counting the good trees that meet this")
+
+
+def _answer(encoding: str, job: JobView) -> None:
+    st.markdown(meeting_words(Meeting(**(job.result or {})["meeting"]), encoding))
+    st.page_link("pages/alternatives.py", label="Choose among the good trees",
+                 query_params=session.run_query(), icon=":material/forest:")  # fmt: skip
+
+
+def meeting_words(found: Meeting, encoding: str) -> str:
+    """Say it in a sentence."""
+    trees = (
+        f"{found.total:,} trees on {columns_words(encoding)} within {points_words(TOLERANCE)} of "
+        "their optimum"
+    )
+    verb = "meets" if found.count == 1 else "meet"
+    if found.is_exact and found.count:
+        return f"**{found.count:,}** of the {trees} {verb} this."
+    if found.is_exact:
+        return f"**None** of the {trees} meets this: it costs more than that."
+    return (
+        f"At least **{found.count:,}** of the {trees} {verb} this; the best {found.looked_at:,} "
+        "were looked at."
+    )

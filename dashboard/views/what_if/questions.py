@@ -1,10 +1,9 @@
-"""What can be asked of a solved tree: settings of the run to compare with, and of the new one."""
-
-from __future__ import annotations
+"""What can be asked of a solved tree: the tree under other conditions, and all that are as good."""
 
 import functools
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from dashboard.server.job_view import JobView
@@ -18,8 +17,14 @@ from octcore.formulations.base import (
 )
 from octcore.formulations.shared.constraint_kinds import BY_SUBTREE
 from octcore.plotting import text
+from octcore.plotting.difference import condition_words
+from octcore.selection.near_optimal import FORMULATION, run_of_tree
+from octcore.solving.prepare import prepare
 from octcore.solving.run import Run
+from octcore.solving.settings import Asked, check_settings
+from octcore.tree.tree import Tree
 
+MOST_DEPTH = 5
 TIME_LIMIT = 60.0
 REFERENCE_TIME_LIMIT = 30.0
 """Of the values of all root features; those that are not exact by then are bounds."""
@@ -43,10 +48,7 @@ def rows_of(view: JobView) -> Dataset | None:
 def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
     """Settings that the run and its variants share.
 
-    Parameters
-    ----------
-    data : Dataset
-        From `rows_of`; without the held-out rows nothing is held out again.
+    `data`: from `rows_of`; without the held-out rows nothing is held out again.
     """
     asked, params = run.asked, run.params
     kept = {name: params[name] for name in ("leaf_penalty", "split_weight") if params.get(name)}
@@ -57,7 +59,7 @@ def base_settings(run: Run, data: Dataset) -> dict[str, Any]:
     has_all = data.n_samples == run.n_train + run.n_test
     return {
         "encoding": encoding_of(run),
-        "depth": min(asked.depth, 5),
+        "depth": min(asked.depth, MOST_DEPTH),
         "params": kept,
         "time_limit": TIME_LIMIT,
         "test_size": asked.test_size if has_all else 0.0,
@@ -85,10 +87,7 @@ def is_searchable(run: Run) -> bool:
 def is_comparable(run: Run, encoding: str = "") -> bool:
     """Whether the run itself is a proven optimum that the price can count from.
 
-    Parameters
-    ----------
-    encoding : str
-        Of the tree under the condition, when it is known.
+    `encoding`: of the tree under the condition, when it is known.
     """
     is_proven = run.is_optimal and run.certificate.proven and has_values(run)
     return is_proven and is_searchable(run) and encoding in ("", run.asked.encoding)
@@ -123,7 +122,7 @@ def comparison_settings(run: Run, data: Dataset) -> dict[str, Any] | None:
 
     It keeps to all constraints of the run.  None when no formulation can express them.
     """
-    able = candidates(run.constraints, min(run.depth, 5))
+    able = candidates(run.constraints, min(run.depth, MOST_DEPTH))
     return variant_settings(run, data, {}, able[0]) if able else None
 
 
@@ -134,13 +133,7 @@ def same_objective(before: Run, after: Run) -> bool:
 
 
 def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) -> str:
-    """Say which two trees are compared, what both keep to, and what is proven of each.
-
-    Parameters
-    ----------
-    before : Run
-        The tree that the price counts from.
-    """
+    """Say which two trees are compared, what both keep to, and what is proven of each."""
     if before is run:
         first = f"Compared are your tree ({_proof(before)})"
     else:
@@ -155,7 +148,7 @@ def compared_words(run: Run, before: Run, after: Run, asked: Mapping[str, Any]) 
     words = f"{first} and the best tree under the condition ({_proof(after)})."
     kept = {n: v for n, v in run.constraints.items() if n not in asked}
     if kept:
-        words += f" Both keep to what your run asked for: {constraint_words(kept)}."
+        words += f" Both keep to what your run asked for: {condition_words(kept)}."
     else:
         words += " Depth, columns, rows and the price of a leaf are the same for both."
     return words
@@ -168,30 +161,12 @@ def _proof(run: Run) -> str:
     return f"{title}, not proven: gap {'unknown' if run.gap is None else f'{100 * run.gap:.2g} %'}"
 
 
-def constraint_words(constraints: Mapping[str, Any]) -> str:
-    """Name constraints by their inputs, such as "max leaves 3, root feature age"."""
-    return ", ".join(_constraint(name, value) for name, value in constraints.items())
-
-
-def _constraint(name: str, value: Any) -> str:
-    words = name.replace("_", " ")
-    if value is True:
-        return words
-    if isinstance(value, Mapping):
-        return words + " " + ", ".join(f"{k} {v}" for k, v in value.items())
-    if isinstance(value, (list, tuple)):
-        parts = [" with ".join(map(str, v)) if isinstance(v, (list, tuple)) else v for v in value]
-        return f"{words} {', '.join(map(str, parts))}"
-    return f"{words} {value}"
-
-
 def able_for(run: Run, constraints: Mapping[str, Any]) -> tuple[str, ...]:
     """Formulations that can express all constraints at the depth of a run, best first."""
-    able, referee = candidates(constraints, min(run.depth, 5)), _referee()
+    able, referee = candidates(constraints, min(run.depth, MOST_DEPTH)), _referee()
     if not set(constraints) <= referee.constraints:
         return able
-    on_bins = is_searchable(run) and run.encoding.is_binary
-    return (*able, referee.key) if on_bins else (referee.key, *able)
+    return (*able, referee.key) if run.encoding.is_binary else (referee.key, *able)
 
 
 def candidates(constraints: Mapping[str, Any], depth: int) -> tuple[str, ...]:
@@ -208,20 +183,17 @@ def variant_settings(
 ) -> dict[str, Any]:
     """Settings of the tree under the asked conditions, besides those that the run had."""
     settings = base_settings(run, data)
-    is_binary = is_searchable(run) and run.encoding.is_binary
-    if get_formulation(formulation).info.needs_binary_features and not is_binary:
+    if get_formulation(formulation).info.needs_binary_features and not run.encoding.is_binary:
         settings["encoding"] = FALLBACK_ENCODING
-    return settings | {
-        "formulation": formulation,
-        "constraints": together(run, asked),
-    }
+    return settings | {"formulation": formulation, "constraints": together(run, asked)}
 
 
 def on_bins_words(run: Run, formulation: str) -> str:
     """Say where a formulation does not work on the columns of the run."""
     needs_bins = get_formulation(formulation).info.needs_binary_features
-    has_bins = is_searchable(run) and run.encoding.is_binary
-    return f" (on {FALLBACK_ENCODING} thresholds)" if needs_bins and not has_bins else ""
+    return (
+        f" (on {FALLBACK_ENCODING} thresholds)" if needs_bins and not run.encoding.is_binary else ""
+    )
 
 
 def together(run: Run, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,3 +207,48 @@ def together(run: Run, asked: Mapping[str, Any]) -> dict[str, Any]:
     if "min_recall" in given and "min_recall" in asked:
         joined["min_recall"] = {**given["min_recall"], **asked["min_recall"]}
     return joined
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Which of the near-optimal trees are looked at; keywords of `alternatives`."""
+
+    tolerance: float
+    with_features: tuple[str, ...] = ()
+    without_features: tuple[str, ...] = ()
+    max_leaves: int | None = None
+    attribute: str | None = None
+    gain: bool = False
+
+
+def search_settings(run: Run, data: Dataset, tolerance: float) -> dict[str, Any]:
+    """Keywords of `octcore.near_optimal` for the problem of a run."""
+    settings = base_settings(run, data)
+    asked = Asked.of(settings)
+    penalty = float(asked.params.get("leaf_penalty", 0.01))
+    if weight := asked.params.get("split_weight"):  # the paper's, in rows
+        penalty = float(weight) / (run.n_train * (1 - float(weight)))
+    return {
+        **settings,
+        "params": {"leaf_penalty": penalty},
+        "constraints": {n: value for n, value in run.constraints.items() if n in BY_SUBTREE},
+        "tolerance": tolerance,
+    }
+
+
+def columns_words(encoding: str) -> str:
+    """What the trees of a search may ask about."""
+    return "all thresholds" if encoding == ALL_THRESHOLDS else f"{encoding} features"
+
+
+def chosen_run(
+    data: Dataset, search: Mapping[str, Any], tree: Tree, optimum: float, seconds: float
+) -> Run:
+    """The run of a chosen tree, on the same rows and columns as the search."""
+    names = (
+        "encoding", "depth", "params", "constraints", "time_limit", "test_size", "seed", "costs",
+        "refer",
+    )  # fmt: skip
+    given = {name: search[name] for name in names if name in search}
+    settings = check_settings(formulation=FORMULATION, **given)
+    return run_of_tree(prepare(data, settings), tree, optimum, seconds)

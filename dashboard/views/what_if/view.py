@@ -1,7 +1,5 @@
 """The answer of a what-if: root values, price, and both trees with their differences."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import partial
@@ -14,16 +12,14 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.server.naming import HELPER
 from dashboard.views.what_if import form as what_if_form
-from dashboard.views.what_if import good_trees
 from dashboard.views.what_if import questions as what_if
 from dashboard.widgets import chart, inputs, live, run_summary
 from octcore.data.dataset import Dataset
-from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 from octcore.plotting.difference import (
-    Difference,
     change_words,
+    condition_words,
     difference_data,
     price_data,
     price_words,
@@ -94,17 +90,13 @@ def _started(
     what: str, run_id: str, data: Dataset, settings: dict[str, Any] | None
 ) -> JobView | None:
     """A solve that belongs to the question; started once for every run, whoever asks."""
-    followers = jobs.followers()
-    known = jobs.view(followers.get((what, run_id)))
+    known = _follower(what, run_id)
     if known is not None or settings is None:
         return known
-    try:
-        name = HELPER + jobs.title_of(settings, data.name)
-        started = jobs.submit(session.token(), data, settings, name)
-    except OctError as error:
-        inputs.say(error)
-        return None
-    followers[what, run_id] = started
+    name = HELPER + jobs.title_of(settings, data.name)
+    started = inputs.tried(lambda: jobs.submit(session.token(), data, settings, name))
+    if started is not None:
+        jobs.followers()[what, run_id] = started
     return jobs.view(started)
 
 
@@ -136,26 +128,12 @@ def _question(run_id: str) -> None:
     run, data = _run_of(run_id)
     st.subheader("Conditions", anchor=False)
     asked = what_if_form.draw(run_id, run, data, _known_values(run_id, run))
-    _ask(run_id, run, data, asked)
-
-
-def _before(run_id: str, run: SolvedRun) -> SolvedRun | None:
-    """The tree that prices count from: an optimum under the run's own constraints."""
-    answer = jobs.view(session.side_run("answer", run_id))
-    if what_if.is_comparable(run, _encoding(answer)):
-        return run
-    what = "base" if _needs_base(run, answer) else "reference"
-    view = _follower(what, run_id)
-    return view.solved if view is not None and view.is_final else None
-
-
-def _ask(run_id: str, run: Run, data: Dataset, asked: dict[str, Any]) -> None:
     together = what_if.together(run, asked)
     able = what_if.able_for(run, together)
     if not asked:
         st.caption("Choose at least one condition; the tree is then solved again under it.")
         return
-    good_trees.draw(run_id, run, data, together)
+    what_if_form.count_good_trees(run_id, run, data, together)
     if not able:
         st.warning("No formulation can express all of these at this depth; ask for less.")
         return
@@ -175,15 +153,21 @@ def _ask(run_id: str, run: Run, data: Dataset, asked: dict[str, Any]) -> None:
         width="stretch",
         key=session.widget_key("whatif", run_id, "ask"),
     ):
-        try:
-            settings = what_if.variant_settings(run, data, asked, formulation)
-            started = jobs.submit(session.token(), data, settings)
-        except OctError as error:
-            inputs.say(error)
-            return
-        session.remember_side_run(started, "answer", run_id)
-        session.remember_side_run(json.dumps(asked, default=str), "asked", run_id)
-        st.rerun()
+        settings = what_if.variant_settings(run, data, asked, formulation)
+        if started := inputs.tried(lambda: jobs.submit(session.token(), data, settings)):
+            session.remember_side_run(started, "answer", run_id)
+            session.remember_side_run(json.dumps(asked, default=str), "asked", run_id)
+            st.rerun()
+
+
+def _before(run_id: str, run: SolvedRun) -> SolvedRun | None:
+    """The tree that prices count from: an optimum under the run's own constraints."""
+    answer = jobs.view(session.side_run("answer", run_id))
+    if what_if.is_comparable(run, _encoding(answer)):
+        return run
+    what = "base" if _needs_base(run, answer) else "reference"
+    view = _follower(what, run_id)
+    return view.solved if view is not None and view.is_final else None
 
 
 def _values(run_id: str) -> None:
@@ -197,12 +181,11 @@ def _values(run_id: str) -> None:
         st.caption("Your tree cuts by sums of columns. These are the values of trees that test one "
                    "column per split.")  # fmt: skip
     if not reference.is_final:
-        doing = f"place {reference.position} in the queue" if reference.position else ""
+        words = reference.words
         if reference.phase == COMPILING:
-            doing = "compiling the search first, once on this machine"
+            words = "compiling the search first, once on this machine"
         st.info(
-            "Searching the best tree for every root feature, "
-            + ", ".join(part for part in (doing, text.seconds(reference.elapsed)) if part),
+            f"Searching the best tree for every root feature, {text.markdown(words, 100)}",
             icon=":material/hourglass_top:",
         )
         return
@@ -229,7 +212,7 @@ def _values(run_id: str) -> None:
     if missing:
         st.warning(
             "These values leave out what your run asked for and this search cannot express: "
-            f"{text.markdown(what_if.constraint_words(missing), 300)}. Trees that keep to it are "
+            f"{text.markdown(condition_words(missing), 300)}. Trees that keep to it are "
             "at most as good; prices below do count it.",
             icon=":material/filter_alt_off:",
         )
@@ -290,7 +273,12 @@ def _answer(run_id: str) -> None:
         st.rerun()
     run, _ = _run_of(run_id)
     if waiting := _unsolved(run_id):
-        _waiting(waiting)
+        for view in waiting:
+            title = Asked.of(view.settings).info.title
+            words = f"Solving with {text.markdown(title)}: {text.markdown(view.words)}"
+            st.info(words, icon=":material/hourglass_top:")
+            if st.button("Stop and take the best so far", key=session.widget_key("stop", view.id)):
+                jobs.supervisor().stop(view.id)
         return
     after, before = answer.solved, _before(run_id, run)
     if answer.run is not None and answer.run.status == "infeasible":
@@ -304,38 +292,19 @@ def _answer(run_id: str) -> None:
         st.warning("There is no optimum under your run's own constraints to count the price from.")
         return
     asked = json.loads(session.side_run("asked", run_id) or "{}")
-    _price(run, before, after, asked)
-    _trees(run_id, before, after, answer.id)
-
-
-def _waiting(views: list[JobView]) -> None:
-    """Say what is being solved, with a Stop for each."""
-    for view in views:
-        what = text.markdown(view.phase or view.state)
-        if view.position:
-            what = f"place {view.position} in the queue"
-        title = Asked.of(view.settings).info.title
-        st.info(
-            f"Solving with {text.markdown(title)}: {what}, {text.seconds(view.elapsed)}",
-            icon=":material/hourglass_top:",
-        )
-        if st.button("Stop and take the best so far", key=session.widget_key("stop", view.id)):
-            jobs.stop(view.id)
-
-
-def _price(run: Run, before: Run, after: Run, asked: dict[str, Any]) -> None:
     price = price_data(before, after, what_if.same_objective(before, after))
     assert price is not None
     words = text.markdown(price_words(price, change_words(asked)), 500)
     st.markdown(f"### {words}")
     st.caption(text.markdown(what_if.compared_words(run, before, after, asked), 600))
+    _trees(run_id, before, after, answer.id)
 
 
 def _trees(run_id: str, before: SolvedRun, after: SolvedRun, answer_id: str) -> None:
     difference = difference_data(
         (before.tree, before.encoding), (after.tree, after.encoding), before.train
     )
-    _difference_words(difference)
+    st.caption(difference.words)
     views = [run_summary.tree_view(run) for run in (before, after)]
     # Beside each other only where the words in the boxes stay large enough to be read.
     is_small = max(run.tree.n_leaves for run in (before, after)) <= MOST_LEAVES_BESIDE
@@ -352,16 +321,6 @@ def _trees(run_id: str, before: SolvedRun, after: SolvedRun, answer_id: str) -> 
         _table(before, after)
 
 
-def _difference_words(difference: Difference) -> None:
-    if difference.is_same:
-        st.caption("It is the same tree.")
-        return
-    st.caption(
-        f"Nodes with a dashed frame (≠) differ; {text.count(difference.rows, 'training row')} "
-        f"{'gets' if difference.rows == 1 else 'get'} another prediction."
-    )
-
-
 def _table(before: Run, after: Run) -> None:
     rows = [
         ("Accuracy, held out", *(text.percent(r.test_accuracy) for r in (before, after))),
@@ -370,16 +329,12 @@ def _table(before: Run, after: Run) -> None:
         ("Mean cost, training", *(text.number(r.mean_cost) for r in (before, after))),
         ("Leaves", *(str(r.tree.n_leaves) if r.tree else "–" for r in (before, after))),
         ("Features used", *(_features(r) for r in (before, after))),
-        ("Objective", *(_fixed(r.objective) for r in (before, after))),
-        ("Bound", *(_fixed(r.bound) for r in (before, after))),
+        ("Objective", *(text.fixed(r.objective) for r in (before, after))),
+        ("Bound", *(text.fixed(r.bound) for r in (before, after))),
         ("Proof", *(r.badge for r in (before, after))),
     ]
     columns = ("", "Without the condition", "With the condition")
     chart.table(rows, "whatif_table", "Both trees in numbers", columns)
-
-
-def _fixed(value: float | None) -> str:
-    return "–" if value is None else text.fixed(value)
 
 
 def _features(run: Run) -> str:

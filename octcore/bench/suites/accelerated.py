@@ -7,8 +7,6 @@ every penalty that occurs in the published rows, the paper's 1620 instances amon
 ``depth-5`` (every encoded set at leaf_penalty 0.01).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
@@ -83,11 +81,15 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
                 "params": {"leaf_penalty": float(row["lambda"]), **params},
             },
             label=name if study in STUDIES else "",
-            published=Published(float(row["objective"]), 0.0, number(row["paper_best_time_s"])),
+            published=_reference(row),
         )
         for row in published("accelerated")
         for name, (key, params) in plans.items()
     ]
+
+
+def _reference(row: Mapping[str, str]) -> Published:
+    return Published(float(row["objective"]), 0.0, number(row["paper_best_time_s"]))
 
 
 def _grid(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Instance]:
@@ -104,9 +106,7 @@ def _grid(folder: Path, study: str, formulations: tuple[str, ...]) -> list[Insta
         sets, (3, 4) if study == PENALTIES else (5,), penalties
     ):
         row = known.get((dataset, encoding, depth, penalty))
-        reference = Published()
-        if row is not None:
-            reference = Published(float(row["objective"]), 0.0, number(row["paper_best_time_s"]))
+        reference = Published() if row is None else _reference(row)
         found += [
             Instance(
                 dataset=dataset,

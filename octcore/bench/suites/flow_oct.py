@@ -6,8 +6,6 @@ are not published, so its figures are comparable in level only.  Exact search so
 FlowOCT, so the figure of FlowOCT stands beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -8,8 +8,6 @@ Studies: ``main`` (depth 2), ``depths`` (the same hyperparameters at depths 2 to
 paper's count of distinct features, table 10, in the label).
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from functools import cache
@@ -101,7 +99,7 @@ def split(folder: Path, dataset: str) -> tuple[tuple[int, ...], tuple[int, ...]]
     """Training and test rows of the paper: stratified by the label as it stands in the file."""
     file = FILES[dataset]
     path = folder / "margot" / f"{file.name}.csv"
-    raw = table(path, dataset, -1, file.header, file.drop)()
+    raw = table(path, dataset, -1, header=file.header, drop=file.drop)()
     train, test = train_test_split(
         np.arange(raw.n_samples), test_size=0.2, shuffle=True, random_state=0, stratify=raw.y
     )
@@ -124,7 +122,8 @@ def instances(folder: Path, study: str, formulations: tuple[str, ...]) -> list[I
 def _instance(folder: Path, dataset: str, key: str, depth: int, study: str) -> Instance:
     file = FILES[dataset]
     path = folder / "margot" / f"{file.name}.csv"
-    load = table(path, dataset, -1, file.header, file.drop, two_classes=file.two_classes)
+    layout = {name: value for name, value in vars(file).items() if name != "name"}
+    load = table(path, dataset, -1, **layout)
     train, test = split(folder, dataset)
     model, hyper, names, (accuracy, speed) = MODELS[key]
     values = {n: figure(hyper, dataset, model, metric) for n, metric in names.items()}

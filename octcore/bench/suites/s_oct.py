@@ -5,8 +5,6 @@ cuts at the root and at all nodes), without the search for first trees, which wo
 before the first cut.  Three of the sets come with scikit-learn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

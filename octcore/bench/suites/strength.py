@@ -10,8 +10,6 @@ at most the bound of the linear program.  FlowOCT without them has the root boun
 line ``bend-oct plain``, its projection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path

@@ -9,8 +9,6 @@ that of the paper's largest one, and on all rows of those where that is possible
 whole sets, for the gap that is left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path

@@ -4,8 +4,6 @@ No price of leaves.  The reference is the least number of errors that is known, 
 (accuracy).
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable
 from functools import cache, partial

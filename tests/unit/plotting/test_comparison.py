@@ -58,9 +58,9 @@ def test_heat_map_puts_all_runs_on_the_same_rows(univariate, oblique):
     usages = [usage_data(tree, encoding) for tree, encoding, _ in (univariate, oblique)]
     record = heat_map_data(usages, ("flat", HOSTILE))
     assert set(record.features) == {"width", HOSTILE}
-    for panel in record.panels:
-        assert len(panel.shares) == len(record.features)
-        for column in zip(*panel.shares, strict=True):
+    for usage in record.usages:
+        assert len(usage.shares) == len(record.features)
+        for column in zip(*usage.shares, strict=True):
             assert sum(column) == pytest.approx(1.0)
     figure = heat_map_figure(record, LIGHT)
     assert len(figure.data) == 2

@@ -44,7 +44,7 @@ def test_frames_are_the_different_trees_with_their_sources(univariate, stump):
     frames = replay_data(trace, encoding.transform(data.frame), data.y)
     assert [frame.seconds for frame in frames] == [0.1, 1.0]
     assert [frame.accuracy for frame in frames] == [0.5, 1.0]
-    assert [frame.is_start for frame in frames] == [True, False]
+    assert [frame.source.startswith("warm start") for frame in frames] == [True, False]
     assert "polished" in frames[1].source
     assert frames[1].gap == 0.0
 

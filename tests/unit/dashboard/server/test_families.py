@@ -9,7 +9,7 @@ import pytest
 
 from dashboard.reports.compare_report import comparison_html
 from dashboard.server.families import Family, one_for_every_class, takes_too_few_classes
-from dashboard.server.history import Entry
+from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
 from dashboard.views.compare.presets import MOST, OwnPresets
 from dashboard.views.runs.history_table import fold, history_frame
@@ -95,10 +95,11 @@ def test_saved_comparisons_survive_a_restart_and_belong_to_a_browser(tmp_path):
     assert OwnPresets(None).save("me", "x", entrants) == "x"
 
 
-def entry(name: str, seed: int, accuracy: float, depth: int = 2) -> Entry:
+def entry(name: str, seed: int, accuracy: float, depth: int = 2) -> JobView:
     summary = {"test_accuracy": accuracy, "badge": "proven optimal", "seconds": 1.0}
     settings = {"formulation": "cart", "depth": depth, "seed": seed}
-    return Entry(f"{name}{seed}{depth}", name, "done", 1000.0 + seed, settings, summary)
+    key = f"{name}{seed}{depth}"
+    return JobView(key, name, settings, "done", submitted=1000.0 + seed, summary=summary)
 
 
 def test_runs_on_repeated_splits_are_one_line_with_their_spread():

@@ -41,7 +41,7 @@ def state_of(supervisor: Supervisor, job_id: str) -> str:
 
 
 def wait_for_tree(supervisor: Supervisor, job_id: str) -> None:
-    wait_until(lambda: supervisor.get(job_id).incumbent is not None, PATIENCE)
+    wait_until(lambda: supervisor.get(job_id).trace.incumbents, PATIENCE)
 
 
 def test_a_solve_ends_in_memory_and_in_the_history(tmp_path):
@@ -211,8 +211,8 @@ supervisor = Supervisor(2, sys.argv[1], WorkerPool(idle=1, command=FAKE_COMMAND)
 finished = supervisor.submit("me", rows("kill"), SETTINGS)
 supervisor.wait(finished, 60)
 ids = [supervisor.submit("me", rows("sleep"), SETTINGS) for _ in range(3)]
-told = lambda i: supervisor.get(i).incumbent
-while not all(told(i) and told(i).incumbent > 0.8 for i in ids[:2]):
+told = lambda i: supervisor.get(i).trace.incumbents
+while not all(told(i) and told(i)[-1].incumbent > 0.8 for i in ids[:2]):
     time.sleep(0.02)
 supervisor._writer.drain()
 pids = [supervisor._entries[i].job.pid for i in ids[:2]] + list(supervisor._pool.idle_pids)

@@ -11,6 +11,7 @@ from dashboard.views.what_if import questions as what_if
 from octcore.data.samples import load_sample
 from octcore.plotting.difference import (
     change_words,
+    condition_words,
     difference_data,
     mark,
     price_data,
@@ -122,7 +123,7 @@ def test_differences_are_found_by_node_and_row(univariate):
         tree.features,
     )
     same = difference_data((tree, encoding), (tree, encoding), data)
-    assert same.is_same
+    assert same.words == "It is the same tree."
     assert same.rows == 0
     if tree.splits[2] != other.splits[2]:
         difference = difference_data((tree, encoding), (other, encoding), data)
@@ -185,7 +186,7 @@ def test_the_price_counts_from_an_optimum_with_the_same_constraints(iris):
     assert price_data(before, after).is_proven
     words = what_if.compared_words(run, before, after, {"max_leaves": 2})
     assert "Your tree is not proven optimal" in words
-    assert "Both keep to what your run asked for: max features 1" in words
+    assert "Both keep to what your run asked for: using at most 1 feature" in words
     assert words.count("proven optimal by") == 2
 
 
@@ -211,4 +212,5 @@ def test_lists_and_floors_of_run_and_question_are_joined(base):
                                     "min_recall": {"y": 0.9}})  # fmt: skip
     assert joined["forbidden_pairs"] == [("a", "b"), ("a", "c")]
     assert joined["min_recall"] == {"x": 0.5, "y": 0.9}
-    assert "max leaves 3, once" in what_if.constraint_words({"max_leaves": 3, "once": True})
+    words = condition_words({"max_leaves": 3, "root_feature": "age"})
+    assert words == "using at most 3 leaves and starting with age"
