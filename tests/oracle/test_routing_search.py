@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from octcore.numerics.node_qp.reference import solve_node_qp_reference
 from octcore.search.margot.records import RoutingProblem
 from octcore.search.margot.search import routing_search, warm_up
 from octcore.search.margot.start import node_membership
 from octcore.warmstart.local_svm import local_svm
 from tests.oracle.margot_reference import FILES, oracle, setting, training_part
+from tests.referee.node_qp import solve_node_qp_reference
 
 # Optima measured with two independent programs; the search stops at a gap of 1e-4.
 OPTIMA = {

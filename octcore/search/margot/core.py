@@ -160,8 +160,8 @@ class RoutingSearch(RoutingFrame):
         return self.states.hold(self.number, self.value() if self.alive else np.inf)
 
     def _step(self) -> None:
-        if self.alive and self.check is not None:
-            self.check.look(self)
+        if self.alive and RoutingFrame.check is not None:
+            RoutingFrame.check(self)
         self.alive = self._expand() if self.alive else self._pop()
 
     def _leave(self) -> None:

@@ -6,13 +6,16 @@ the penalties can amount to is subtracted before a bound is published.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octcore.numerics.node_qp.factor import N_PIVOTS, NodeQp, new_bank
 from octcore.numerics.node_qp.plane import (
+    NodePlane,
     NodeSolution,
     bias_scale,
     chunk_pivots,
@@ -21,10 +24,8 @@ from octcore.numerics.node_qp.plane import (
     plane_of,
     solve_node_plane,
 )
-from octcore.numerics.node_qp.reference import NodePlane
 from octcore.numerics.node_qp.solver import CUTOFF, PIVOT_LIMIT, TOLERANCE
 from octcore.search.margot.branching import new_desk
-from octcore.search.margot.checking import state_check
 from octcore.search.margot.incumbent import Tracker
 from octcore.search.margot.records import Planes, RoutingProblem
 from octcore.search.margot.start import node_membership, rerouted, tree_objective
@@ -45,6 +46,9 @@ _ROUNDING_LIMIT = 3e9
 class RoutingFrame:
     """What the searches with and without feature budgets share, on merged rows."""
 
+    check: ClassVar[Callable[[Any], None] | None] = None
+    """Is shown every state with its search: the tests compare sampled bounds there."""
+
     def __init__(
         self,
         problem: RoutingProblem,
@@ -60,7 +64,6 @@ class RoutingFrame:
         self.bound = 0.0
         # Least bound of states that rounding kept from being decided.
         self.abandoned = np.inf
-        self.check = state_check()
         self.prefix = np.zeros(len(problem.y), np.int64)
         # Searches of all threads, the one that began first.
         self.team: list[RoutingFrame] = [self]

@@ -21,6 +21,7 @@ from octcore.numerics.node_qp.sparse import sparse_bound
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
 from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED, process
 from octcore.search.margot.core import RoutingSearch
+from octcore.search.margot.frame import RoutingFrame
 from octcore.search.margot.incumbent import Tracker
 from octcore.search.margot.records import Planes, RoutingProblem, Status
 from octcore.search.margot.start import node_membership, node_solver, svm_planes
@@ -212,8 +213,8 @@ class SparseRoutingSearch(RoutingSearch):
         if not self.settle():
             self._open(bound, self.prefix, state.kept, state.allowed)
             return
-        if self.check is not None:
-            self.check.look(self)
+        if RoutingFrame.check is not None:
+            RoutingFrame.check(self)
         self.nodes += 1
         bound, costs = self._bound(bound, state)
         if bound >= self.cutoff():

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.plane import solve_node_plane
-from octcore.numerics.node_qp.reference import NodePlane
+from octcore.numerics.node_qp.plane import NodePlane, solve_node_plane
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
 from octcore.search.margot.records import Planes, RoutingProblem
 

@@ -14,7 +14,6 @@ from sklearn.svm import SVC
 
 from octcore.data.synthetic import four_partitions, six_partitions
 from octcore.errors import EngineError, SettingsError
-from octcore.numerics.node_qp.reference import solve_node_qp_reference
 from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.records import (
     Planes,
@@ -25,6 +24,7 @@ from octcore.search.margot.records import (
 )
 from octcore.search.margot.search import routing_search, warm_up
 from octcore.search.margot.start import node_membership, strip_shift, tree_objective
+from tests.referee.node_qp import solve_node_qp_reference
 
 # The search stops at a relative gap of 1e-4.
 GAP = 1e-4
