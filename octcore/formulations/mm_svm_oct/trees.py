@@ -12,10 +12,10 @@ import numpy as np
 from octcore.numerics.node_qp.plane import solve_node_plane
 from octcore.program import Problem
 from octcore.search.margot.records import RoutingProblem
+from octcore.search.margot.start import local_svm
 from octcore.tree import topology
 from octcore.tree.planes import tree_from_planes
 from octcore.tree.tree import Tree
-from octcore.warmstart.local_svm import local_svm
 from octcore.warmstart.plane_search import improve_plane, shift_into_gap
 from octcore.warmstart.points import count_classes
 from octcore.warmstart.svm_tree import TreeGoal, TreeSearch
@@ -315,18 +315,9 @@ class MMSVMTrees:
             yield source, self.improve(self.adopt(tree))
 
     def _local_svm(self) -> Tree:
-        c1 = self.price("c1")
-        found = local_svm(
-            RoutingProblem(
-                x=self.X,
-                y=self.signs,
-                depth=self.problem.depth,
-                c_upper=c1,
-                c_last=c1,
-                epsilon=self.price("epsilon"),
-                weights=self.problem.weights,
-            )
-        ).planes
+        depth, c1, epsilon = self.problem.depth, self.price("c1"), self.price("epsilon")
+        rows = self.X, self.signs
+        found, _ = local_svm(RoutingProblem(*rows, depth, c1, c1, epsilon, self.problem.weights))
         planes = {t: (found.weights[t - 1], float(found.biases[t - 1])) for t in self.T}
         return self.tree(planes, dict.fromkeys(topology.terminal_nodes(self.problem.depth), 0))
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import copy
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +27,8 @@ from octcore.search.margot.records import Planes, Status
 from octcore.search.margot.start import (
     class_routing,
     is_above,
+    local_svm,
     node_membership,
-    node_solver,
-    svm_planes,
 )
 from octcore.search.margot.state import (
     pack,
@@ -65,10 +63,8 @@ class RoutingSearch(RoutingFrame):
         """First incumbents; fixes the bias scale and makes the QPs."""
         problem = self.problem
         self.states, self.alive = OpenStates(), True
-        plain = replace(problem, variant="margot")
-        solve = node_solver(plain, problem.x, problem.y, self.penalties, self.tracker.stop)
-        planes, routing = svm_planes(problem.x, problem.y, problem.depth, problem.epsilon, solve)
-        self.tracker.offer(self.objective(planes, routing), planes, routing, "warm start")
+        planes, routing = local_svm(problem, self.tracker.stop)
+        self.offer(planes, routing, "warm start")
         self.allocate()
         self.try_routing(routing, "warm start")
         self.try_routing(class_routing(problem.y, problem.depth), "warm start")
@@ -284,7 +280,7 @@ class RoutingSearch(RoutingFrame):
             np.array([one.plane.bias for one in found]),
         )
         if self.keeps_routing(planes, routing):
-            self.tracker.offer(self.objective(planes, routing), planes, routing, "search")
+            self.offer(planes, routing, "search")
         return sum(one.bound for one in found)
 
     def _choose_nearest(self) -> bool:

@@ -28,7 +28,7 @@ from octcore.numerics.node_qp.solver import CUTOFF, PIVOT_LIMIT, TOLERANCE
 from octcore.search.margot.branching import new_desk
 from octcore.search.margot.incumbent import Tracker
 from octcore.search.margot.records import Planes, RoutingProblem
-from octcore.search.margot.start import node_membership, rerouted, tree_objective
+from octcore.search.margot.start import node_membership, own_side, rerouted, tree_objective
 from octcore.search.margot.state import (
     SearchData,
     clear_bank,
@@ -57,7 +57,7 @@ class RoutingFrame:
     ) -> None:
         self.problem = problem
         self.tracker = tracker
-        self.penalties = problem.penalties(np.asarray(problem.weights, float))
+        self.penalties = problem.penalties()
         self.masks = feature_masks
         self.nodes: int = 0
         self.seen: set[bytes] = set()
@@ -195,7 +195,7 @@ class RoutingFrame:
             sides = node_membership(routing, node)
             here = sides < 2
             if not here.any():
-                biases[node] = -1.0 if node % 2 == 1 else 1.0
+                biases[node] = own_side(node)
                 continue
             vector = self.complete.vector[node]
             x, y, upper = problem.x[here], problem.y[here], self.penalties[node, here]
@@ -210,8 +210,12 @@ class RoutingFrame:
                 if misses(plane, x, routed, problem.epsilon):
                     return False
             weights[node], biases[node] = plane.weights, plane.bias
-        planes = Planes(weights, biases)
-        return self.tracker.offer(self.objective(planes, routing), planes, routing, source)
+        return self.offer(Planes(weights, biases), routing, source)
+
+    def offer(self, planes: Planes, routing: NDArray[np.int64], source: str) -> bool:
+        """Keep a tree if it is better."""
+        objective = tree_objective(self.problem, planes, routing)
+        return self.tracker.offer(objective, planes, routing, source)
 
     def solve_node(self, sides: NDArray[np.int8], node: int) -> NodeSolution:
         """Solve the QP of a node from scratch; ``sides`` as in `node_membership`.
@@ -221,7 +225,7 @@ class RoutingFrame:
         here = np.flatnonzero(sides < 2)
         if not len(here):
             zero, none = np.zeros(self.problem.x.shape[1]), np.zeros(0)
-            plane = NodePlane(zero, -1.0 if node % 2 == 1 else 1.0, 0.0)
+            plane = NodePlane(zero, own_side(node), 0.0)
             return NodeSolution(plane, 0.0, zero, none)
         routed = sides[here] if node < self.problem.n_upper and sides[here].any() else None
         return solve_node_plane(
@@ -261,23 +265,13 @@ class RoutingFrame:
             plane = solve_node_plane(x, y, upper, routed, problem.epsilon, self.tracker.stop).plane
             if not misses(plane, x, routed, problem.epsilon):
                 weights[node, columns], biases[node] = plane.weights, plane.bias
-        planes = Planes(weights, biases)
-        self.tracker.offer(self.objective(planes, routing), planes, routing, "polish")
+        self.offer(Planes(weights, biases), routing, "polish")
 
     def columns(self, node: int) -> NDArray[np.int64]:
         """Features that the incumbent's plane at a node may use without another price."""
         p = self.problem.x.shape[1]
         used = np.flatnonzero(self.tracker.planes.weights[node])
         return np.arange(p) if self.problem.variant == "margot" else used
-
-    def objective(self, planes: Planes, routing: NDArray[np.int64]) -> float:
-        """True objective, feature prices included (infinite beyond a hard budget)."""
-        problem = self.problem
-        used = np.count_nonzero(planes.weights, axis=1)
-        beyond = np.maximum(0, used - problem.budgets())
-        price = problem.alpha if problem.variant == "sfs" else np.inf
-        charge = float(price * beyond.sum()) if beyond.any() else 0.0
-        return charge + tree_objective(problem.x, problem.y, self.penalties, planes, routing)
 
     def improve(self) -> None:
         """Alternate re-routing and re-solving while the incumbent falls."""

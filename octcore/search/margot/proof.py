@@ -23,7 +23,7 @@ from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED, branch, proce
 from octcore.search.margot.frame import SHARE, RoutingFrame
 from octcore.search.margot.incumbent import Tracker, merged_rows
 from octcore.search.margot.records import Planes, RoutingProblem
-from octcore.search.margot.start import node_membership
+from octcore.search.margot.start import node_membership, own_side, tree_objective
 from octcore.search.margot.state import (
     extend_path,
     lower_bound,
@@ -103,7 +103,7 @@ class _Prover(RoutingFrame):
         super().__init__(problem, tracker, np.ones(shape, bool) if has_budgets else None)
         self.target = target
         self.budgets = problem.budgets()
-        self.price = problem.alpha if problem.variant == "sfs" else np.inf
+        self.price = problem.price
         self.kept, self.allowed = np.zeros(shape, bool), np.ones(shape, bool)
         self.open: list[_OpenState] = []
         self.closed: list[ClosedState] = []
@@ -325,10 +325,10 @@ class _Prover(RoutingFrame):
         for node in nodes:
             here, found = self._solved(node, self.prefix)
             weights[node, self.allowed[node]] = found.plane.weights
-            biases[node] = found.plane.bias if len(here) else -1.0 if node % 2 == 1 else 1.0
+            biases[node] = found.plane.bias if len(here) else own_side(node)
         planes = Planes(weights, biases)
         routes = self.keeps_routing(planes, self.prefix)
-        if routes and self.objective(planes, self.prefix) < self.target:
+        if routes and tree_objective(self.problem, planes, self.prefix) < self.target:
             self.better = planes
         self._close(self.bank, self.prefix, is_due=True)
 

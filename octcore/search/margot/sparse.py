@@ -24,7 +24,7 @@ from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.frame import RoutingFrame
 from octcore.search.margot.incumbent import Tracker
 from octcore.search.margot.records import Planes, RoutingProblem, Status
-from octcore.search.margot.start import node_membership, node_solver, svm_planes
+from octcore.search.margot.start import local_svm, node_membership, own_side
 from octcore.search.margot.state import pack, unpack
 
 # Branch on a feature when the budget costs a lower node this share of the room to the cutoff.
@@ -64,7 +64,7 @@ class SparseRoutingSearch(RoutingSearch):
         shape = (problem.n_nodes, problem.x.shape[1])
         super().__init__(problem, tracker, np.ones(shape, bool))
         self.budgets = problem.budgets()
-        self.price = problem.alpha if problem.variant == "sfs" else np.inf
+        self.price = problem.price
         self.cache: dict[tuple[int, bytes, bytes, bytes], SparseBound] = {}
         self.open: list[tuple[float, int, SparseState]] = []
         self.serial = 0
@@ -76,13 +76,9 @@ class SparseRoutingSearch(RoutingSearch):
     def start(self) -> None:
         """Local SVM tree under the budget, and the tree that splits nothing below the root."""
         problem, stop = self.problem, self.tracker.stop
-        solve = node_solver(problem, problem.x, problem.y, self.penalties, stop)
-        planes, routing = svm_planes(problem.x, problem.y, problem.depth, problem.epsilon, solve)
-        self.tracker.offer(self.objective(planes, routing), planes, routing, "warm start")
-        plain = node_solver(
-            replace(problem, variant="margot"), problem.x, problem.y, self.penalties, stop
-        )
-        _, other = svm_planes(problem.x, problem.y, problem.depth, problem.epsilon, plain)
+        planes, routing = local_svm(problem, stop)
+        self.offer(planes, routing, "warm start")
+        _, other = local_svm(replace(problem, variant="margot"), stop)
         self.allocate()
         self.masked = self.rows.copy()
         self.scratch = node_of(self.desk.trial, 0)
@@ -127,7 +123,7 @@ class SparseRoutingSearch(RoutingSearch):
             sides = node_membership(routing, node)
             labels = problem.y[sides < 2]
             if len(labels) == 0:
-                biases[node] = -1.0 if node % 2 == 1 else 1.0
+                biases[node] = own_side(node)
                 continue
             if node >= problem.n_upper and labels.max() == labels.min():
                 biases[node] = labels[0]
@@ -142,8 +138,7 @@ class SparseRoutingSearch(RoutingSearch):
                 return False
             total += plane.value
             weights[node], biases[node] = plane.weights, plane.bias
-        planes = Planes(weights, biases)
-        return self.tracker.offer(self.objective(planes, routing), planes, routing, source)
+        return self.offer(Planes(weights, biases), routing, source)
 
     def _sparse_node(self, node: int, sides: NDArray[np.int8]) -> SparseNode:
         here = np.flatnonzero(sides < 2)
@@ -319,7 +314,7 @@ class SparseRoutingSearch(RoutingSearch):
         for node in range(problem.n_nodes):
             sides = node_membership(self.prefix, node)
             if not (sides < 2).any():
-                biases[node] = -1.0 if node % 2 == 1 else 1.0
+                biases[node] = own_side(node)
                 continue
             masks = (state.kept[node], state.allowed[node])
             room = self.tracker.objective - total
@@ -328,8 +323,7 @@ class SparseRoutingSearch(RoutingSearch):
             if found.plane.value == np.inf or total >= self.tracker.objective:
                 return total
             weights[node], biases[node] = found.plane.weights, found.plane.bias
-        planes = Planes(weights, biases)
-        self.tracker.offer(self.objective(planes, self.prefix), planes, self.prefix, "search")
+        self.offer(Planes(weights, biases), self.prefix, "search")
         return total
 
     def _root_axis(self, state: SparseState) -> NDArray[np.float64] | None:
