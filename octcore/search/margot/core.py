@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from octcore.numerics.node_qp.factor import node_of
 from octcore.numerics.node_qp.rows import load_rows
 from octcore.numerics.node_qp.solver import GAVE_UP, OPTIMAL, PIVOT_LIMIT
-from octcore.search.margot.branching import AGAIN, COMPLETE, PRUNED, branch, process
-from octcore.search.margot.frame import SHARE, RoutingFrame
+from octcore.search.margot.branching import AGAIN, COMPLETE, PRUNED, branch
+from octcore.search.margot.frame import RoutingFrame
 from octcore.search.margot.neighbourhood import Neighbourhoods
 from octcore.search.margot.open_states import OpenStates
 from octcore.search.margot.records import Planes, Status
@@ -31,7 +31,6 @@ from octcore.search.margot.start import (
     node_membership,
 )
 from octcore.search.margot.state import (
-    pack,
     restart_node,
     solve_all_chunks,
     solve_chunk,
@@ -162,9 +161,7 @@ class RoutingSearch(RoutingFrame):
 
     def _leave(self) -> None:
         """Put the current state back among the open ones."""
-        packed = np.zeros((self.problem.n_nodes, (2 * len(self.prefix) + 3) // 4), np.uint8)
-        pack(self.bank, packed)
-        self.states.push(self.value(), self.prefix, packed)
+        self.states.push(self.value(), self.prefix, self.packed(self.bank))
 
     def _stopped(self, penalised: float) -> Status:
         self.report_bound(penalised)
@@ -213,9 +210,7 @@ class RoutingSearch(RoutingFrame):
 
     def _expand(self) -> bool:
         """Process the current state; True when a state to continue with is in place."""
-        ignored = SHARE * self.problem.gap * self.tracker.objective / len(self.prefix)
-        arguments = (self.bank, self.data, self.prefix, self.desk, self.problem.n_upper)
-        code = process(*arguments, self.cutoff(), ignored, self.rounds)
+        code = self.process(self.rounds)
         if code == AGAIN:
             return True
         self.nodes += 1
@@ -251,7 +246,7 @@ class RoutingSearch(RoutingFrame):
             self.descend()
         if self.value() >= self.cutoff():
             return False
-        if settled and self._choose_nearest():
+        if settled and self.choose_nearest():
             return self._split()
         exact = self._close_routing(self.prefix)
         if exact < self.finished():
@@ -282,14 +277,3 @@ class RoutingSearch(RoutingFrame):
         if self.keeps_routing(planes, routing):
             self.offer(planes, routing, "search")
         return sum(one.bound for one in found)
-
-    def _choose_nearest(self) -> bool:
-        """Choose the free sample nearest to its plane; for states that rounding left open."""
-        free = np.flatnonzero(self.prefix < self.problem.n_upper)
-        if len(free) == 0:
-            return False
-        distance = np.abs(self.bank.score[self.prefix[free], free])
-        self.desk.choice[0] = free[np.argmin(distance)]
-        score = self.bank.score[self.prefix[self.desk.choice[0]], self.desk.choice[0]]
-        self.desk.choice[1] = 1 if score >= 0.0 else -1
-        return True

@@ -25,17 +25,20 @@ from octcore.numerics.node_qp.plane import (
     solve_node_plane,
 )
 from octcore.numerics.node_qp.solver import CUTOFF, PIVOT_LIMIT, TOLERANCE
-from octcore.search.margot.branching import new_desk
+from octcore.search.margot.branching import new_desk, process
 from octcore.search.margot.incumbent import Tracker
+from octcore.search.margot.open_states import MaskedState, Masks
 from octcore.search.margot.records import Planes, RoutingProblem
 from octcore.search.margot.start import node_membership, own_side, rerouted, tree_objective
 from octcore.search.margot.state import (
     SearchData,
     clear_bank,
     lower_bound,
+    pack,
     route_by_planes,
     solve_chunk,
     start_evaluation,
+    unpack,
 )
 
 # Share of the gap that the bias penalty, and the unpaid rest of a complete state, may use.
@@ -59,6 +62,7 @@ class RoutingFrame:
         self.tracker = tracker
         self.penalties = problem.penalties()
         self.masks = feature_masks
+        self.budgets, self.price = problem.budgets(), problem.price
         self.nodes: int = 0
         self.seen: set[bytes] = set()
         self.bound = 0.0
@@ -132,6 +136,55 @@ class RoutingFrame:
         for node, mask in enumerate(self.masks):
             layers[node][:, : len(mask)] *= mask
         return layers, np.arange(self.problem.n_nodes)
+
+    # -- states -------------------------------------------------------------------------------
+
+    def packed(self, bank: NodeQp) -> NDArray[np.uint8]:
+        """Row statuses of QPs, as they are stored with a state."""
+        stored = np.zeros((len(bank.value), (2 * len(self.prefix) + 3) // 4), np.uint8)
+        pack(bank, stored)
+        return stored
+
+    def restore(self, state: MaskedState) -> None:
+        """Take up a state; only under feature budgets there are masks."""
+        self.prefix = state.prefix.astype(np.int64)
+        p = self.problem.x.shape[1]
+        if self.masks is not None:
+            for node in np.flatnonzero((self.masks != state.allowed).any(axis=1)):
+                self.data.x[node, :, :p] = self.rows[:, :p] * state.allowed[node]
+                self.masks[node] = state.allowed[node]
+        unpack(self.bank, self.data, self.prefix, state.packed)
+
+    def process(self, rounds: int) -> int:
+        """Fix what can be fixed in the current state and choose a branching, see `branching`."""
+        arguments = (self.bank, self.data, self.prefix, self.desk, self.problem.n_upper)
+        return process(*arguments, self.cutoff(), self.ignored(), rounds)
+
+    def ignored(self) -> float:
+        """What a sample may pay below without being a candidate."""
+        return SHARE * self.problem.gap * self.tracker.objective / len(self.prefix)
+
+    def choose_nearest(self) -> bool:
+        """Choose the free sample nearest to its plane; for states that rounding left open."""
+        free = np.flatnonzero(self.prefix < self.problem.n_upper)
+        if len(free) == 0:
+            return False
+        score = self.bank.score[self.prefix[free], free]
+        nearest = int(np.argmin(np.abs(score)))
+        self.desk.choice[:] = free[nearest], 1 if score[nearest] >= 0.0 else -1
+        return True
+
+    def feature_sides(
+        self, node: int, kept: Masks, allowed: Masks, chosen: NDArray[np.bool_]
+    ) -> tuple[tuple[Masks, Masks], tuple[Masks, Masks]]:
+        """Features kept and allowed where a node uses its heaviest one of some, and does not."""
+        weight = np.abs(self.bank.vector[node, : len(chosen)]) + 1e-12
+        feature = int(np.argmax(weight * chosen))
+        inside, among, outside = kept.copy(), allowed.copy(), allowed.copy()
+        inside[node, feature], outside[node, feature] = True, False
+        if self.price == np.inf and inside[node].sum() >= self.budgets[node]:
+            among[node] = inside[node]
+        return (inside, among), (kept, outside)
 
     # -- bounds -------------------------------------------------------------------------------
 
