@@ -89,9 +89,8 @@ class _MonolithicRun(ModelRun):
         found: list[Cuts] = []
         last = None
         for round_number in range(ROOT_ROUNDS):
-            result = relaxation.run(
-                self._settings(self.limits.clock.remaining - budget), self._root_hooks()
-            )
+            hooks = SolverHooks(lambda *_: None, lambda *_: self._must_stop(), lambda: None)
+            result = relaxation.run(self._settings(self.limits.clock.remaining - budget), hooks)
             if (
                 result.status is not SolverStatus.OPTIMAL
                 or result.point is None
@@ -132,11 +131,6 @@ class _MonolithicRun(ModelRun):
         for family in cuts:
             counts[family.kind] = counts.get(family.kind, 0) + len(family.rhs)
         self.recorder.cut_round(counts, tuple(p for c in cuts for p in c.pictures))
-
-    def _root_hooks(self) -> SolverHooks:
-        return SolverHooks(
-            lambda x, value: None, lambda bound, nodes: self._must_stop(), lambda: None
-        )
 
     # --- branch and bound ------------------------------------------------------------------
 

@@ -31,7 +31,6 @@ from octcore.engines.highs import (
 from octcore.engines.model_run import ModelRun
 from octcore.errors import EngineError
 from octcore.program import Cuts, Point, Program, PyomoModel
-from octcore.tree.tree import Tree
 
 FIRST_TANGENTS = tuple(sign * 0.25 * 2.0**k for k in range(9) for sign in (-1, 1))
 """Points of the first tangents: 0.25 to 64 on both sides; 0 is implied by the bound."""
@@ -99,16 +98,14 @@ class _Rounds(ModelRun):
             compiled.columns.of(built.model.squared),
             compiled.columns.of(built.model.square),
         )
-        self._add(squares, compiled, self._first_tangents(squares, compiled))
+        box = compiled.upper[squares.v]
+        first = [(k, a) for k in range(len(box)) for a in FIRST_TANGENTS if abs(a) <= box[k]]
+        self._add(squares, compiled, first)
         reason = None
         with self.phase("solve"):
             while reason is None:
                 reason = self._round(built, compiled, squares)
         return self.outcome(reason)
-
-    def _first_tangents(self, squares: Squares, compiled: CompiledModel) -> list[tuple[int, float]]:
-        box = compiled.upper[squares.v]
-        return [(k, a) for k in range(len(box)) for a in FIRST_TANGENTS if abs(a) <= box[k]]
 
     def _round(
         self, built: PyomoModel, compiled: CompiledModel, squares: Squares
@@ -175,9 +172,12 @@ class _Rounds(ModelRun):
         """Judge the tree of a point and its polished version; returns both as points."""
         tree = built.read_tree(Point(compiled.columns, x))
         points = [x]
-        for source, candidate in (("solver", tree), ("polish", self._polished(tree))):
-            value = None if candidate is None else self.program.evaluate(candidate)
-            if value is None or candidate is None:
+        candidates = [("solver", tree)]
+        if self.program.improve is not None:
+            candidates.append(("polish", self.program.improve(tree)))
+        for source, candidate in candidates:
+            value = self.program.evaluate(candidate)
+            if value is None:
                 continue
             self.recorder.incumbent(value, candidate, source)
             columns, values = compiled.values(built.start_values(candidate))
@@ -185,9 +185,6 @@ class _Rounds(ModelRun):
             full[columns] = values
             points.append(full)
         return tuple(points)
-
-    def _polished(self, tree: Tree) -> Tree | None:
-        return None if self.program.improve is None else self.program.improve(tree)
 
     def _refine(
         self,

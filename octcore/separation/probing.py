@@ -117,12 +117,9 @@ class PathProbe:
             return Part(path.end, none, np.zeros(0), float(tally.sum()) - self.penalty)
         start = layout.branch(path.end, 0)
         features = np.flatnonzero(upper[start : start + layout.n_features] > 0.5)
-        values = np.array([self._split(rows, int(f)) for f in features])
+        right = self.instance.is_one[:, features].T
+        values = np.array([self.value(rows & ~one) + self.value(rows & one) for one in right])
         leaf = -np.inf
         if upper[layout.leaf(path.end)] > 0.5:
             leaf = float(tally.max(initial=0.0)) - self.penalty
         return Part(path.end, features, values, leaf)
-
-    def _split(self, rows: np.ndarray, feature: int) -> float:
-        right = self.instance.is_one[:, feature]
-        return self.value(rows & ~right) + self.value(rows & right)

@@ -77,10 +77,8 @@ class SetFinder:
         The first support is any vertex; the next ones prefer points that were rarely used, by
         prices that halve at every step and grow by one for the points of a set.
         """
-        if not len(left) or not len(right):
-            return []
-        hulls = HullDistance(self.X[left], self.X[right])
-        if hulls.distance >= self.epsilon * (1 - RELATIVE_TOLERANCE):
+        hulls = self._hulls(left, right)
+        if hulls is None:
             return []
         at = np.concatenate([left, right])
         found: list[ShatteredSet] = []
@@ -114,10 +112,8 @@ class SetFinder:
             What a candidate lacks to going its side entirely, left ones first.  A set is violated
             when its members lack less than 1 together.
         """
-        if not len(left) or not len(right):
-            return []
-        hulls = HullDistance(self.X[left], self.X[right])
-        if hulls.distance >= self.epsilon * (1 - RELATIVE_TOLERANCE):
+        hulls = self._hulls(left, right)
+        if hulls is None:
             return []
         found: list[ShatteredSet] = []
         prices = lack.copy()
@@ -140,13 +136,16 @@ class SetFinder:
         for point in (*found.left, *found.right):
             left = [i for i in found.left if i != point]
             right = [i for i in found.right if i != point]
-            if left and right and self._is_shattered(left, right):
+            if self._hulls(np.array(left), np.array(right)) is not None:
                 found = ShatteredSet(tuple(left), tuple(right))
         return found
 
-    def _is_shattered(self, left: list[int], right: list[int]) -> bool:
-        distance = HullDistance(self.X[left], self.X[right]).distance
-        return distance < self.epsilon * (1 - RELATIVE_TOLERANCE)
+    def _hulls(self, left: IntArray, right: IntArray) -> HullDistance | None:
+        """Hulls of two sets that no plane divides with gap epsilon; None if one does."""
+        if not len(left) or not len(right):
+            return None
+        hulls = HullDistance(self.X[left], self.X[right])
+        return hulls if hulls.distance < self.epsilon * (1 - RELATIVE_TOLERANCE) else None
 
 
 def _support(multipliers: FloatArray, left: IntArray, right: IntArray) -> ShatteredSet:

@@ -114,7 +114,9 @@ class MarginSearch:
     def improve(self, tree: MarginTree, deadline: float) -> MarginTree:
         """Refit node after node until a pass gains nothing."""
         tree = tree.copy()
-        tree.cost = self._total(tree)
+        norms = sum(float(np.abs(h).sum()) for h, _ in tree.planes.values())
+        tree.cost = float(self._to_go(tree, 1, np.arange(len(self.goal.y))).sum())
+        tree.cost += self.goal.prices.norm * norms
         for _ in range(PASSES):
             before = tree.cost
             for node in reversed(topology.branch_nodes(self.goal.depth)):
@@ -126,13 +128,6 @@ class MarginSearch:
         return tree
 
     # -- costs ------------------------------------------------------------------------------
-
-    def _total(self, tree: MarginTree) -> float:
-        return float(self._to_go(tree, 1, np.arange(len(self.goal.y))).sum()) + self._norms(tree)
-
-    def _norms(self, tree: MarginTree) -> float:
-        norms = sum(float(np.abs(h).sum()) for h, _ in tree.planes.values())
-        return self.goal.prices.norm * norms
 
     def _to_go(self, tree: MarginTree, node: int, rows: IntArray) -> FloatArray:
         """Cost of rows from a node on, norms aside."""
@@ -175,7 +170,9 @@ class MarginSearch:
         if len(rows) < 2:
             tree.planes.pop(node, None)
             return
-        here = float(self._to_go(tree, node, rows).sum()) + self._norm_at(tree, node)
+        here = float(self._to_go(tree, node, rows).sum())
+        if node in tree.planes:
+            here += self.goal.prices.norm * float(np.abs(tree.planes[node][0]).sum())
         for labels in self._label_pairs(tree, node, rows):
             trial = tree.copy()
             if labels is not None:
@@ -205,11 +202,6 @@ class MarginSearch:
                     tree.planes.pop(node, None)
                     if plane is not None:
                         tree.planes[node] = plane
-
-    def _norm_at(self, tree: MarginTree, node: int) -> float:
-        if node not in tree.planes:
-            return 0.0
-        return self.goal.prices.norm * float(np.abs(tree.planes[node][0]).sum())
 
     def _label_pairs(
         self, tree: MarginTree, node: int, rows: IntArray

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octcore.data.distinct import distinct_rows
-from octcore.numerics.hulls import Gap, widest_gap
+from octcore.numerics.hulls import Gap, soft_margin_plane, widest_gap
 from octcore.tree.planes import drop_pass_through, tree_from_planes
 from octcore.tree.tree import Tree
 
@@ -93,6 +93,12 @@ class PlaneTree:
         """Copy, for changes in place."""
         return PlaneTree(self.weights.copy(), self.offsets.copy())
 
+    def changed(self, node: int, weights: FloatArray | float, offset: float) -> PlaneTree:
+        """Copy with another plane at a node."""
+        planes = self.copy()
+        planes.set(node, weights, offset)
+        return planes
+
     def set(self, node: int, weights: FloatArray | float, offset: float) -> None:
         """Change the plane of a node in place."""
         self.weights[node], self.offsets[node] = weights, offset
@@ -157,6 +163,17 @@ def centred_planes(
         if gap is not None:
             planes.set(node, *gap.unit_margin)
     return planes, gaps
+
+
+def soft_plane(
+    points: ClassCounts, left: IntArray, right: IntArray, largest_norm: float
+) -> tuple[FloatArray, float]:
+    """Plane of least slack between points that go left and right, see `soft_margin_plane`."""
+    rows = np.concatenate([left, right])
+    goes_right = np.arange(len(rows)) >= len(left)
+    return soft_margin_plane(
+        points.X[rows], goes_right, points.counts[rows].sum(axis=1), largest_norm
+    )
 
 
 def to_tree(points: ClassCounts, planes: PlaneTree, unit_margin: bool = True) -> Tree:

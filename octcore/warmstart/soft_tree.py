@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.numerics.hulls import soft_margin_plane
+from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.points import (
     FloatArray,
     IntArray,
@@ -21,8 +21,8 @@ from octcore.warmstart.points import (
     leaf_counts,
     leaf_labels,
     node_sides,
+    soft_plane,
 )
-from octcore.warmstart.svm_greedy import TreeGoal
 
 ROUNDS = 30
 THINNEST = 1e-4
@@ -86,13 +86,10 @@ class SoftTrees:
         moved = alike[np.argsort(distance)[: self.rng.integers(1, MOST_KICKED + 1)]]
         leaf = tree.leaf.copy()
         leaf[moved] = self.rng.choice(others)
-        if self._splits_needed(leaf) > goal.split_limit:
+        sides = (node_sides(leaf, node, goal.depth) for node in range(1, 2**goal.depth))
+        if sum(len(left) > 0 and len(right) > 0 for left, right in sides) > goal.split_limit:
             return None
         return self._turns(tree.planes.copy(), leaf, deadline, before=tree.leaf)
-
-    def _splits_needed(self, leaf: IntArray) -> int:
-        sides = (node_sides(leaf, node, self.goal.depth) for node in range(1, 2**self.goal.depth))
-        return sum(len(left) > 0 and len(right) > 0 for left, right in sides)
 
     def _turns(
         self,
@@ -102,12 +99,13 @@ class SoftTrees:
         before: IntArray | None = None,
     ) -> SoftTree:
         """Refit and re-assign; `before` are leaves that the planes were fitted to already."""
-        fitted: dict[int, bytes] = {} if before is None else self._sides(before)
+        nodes, depth = range(1, 2**self.goal.depth), self.goal.depth
+        fitted: dict[int, bytes] = {}
+        if before is not None:
+            fitted = {node: _key(*node_sides(before, node, depth)) for node in nodes}
         best: SoftTree | None = None
         for _ in range(ROUNDS):
-            labels = leaf_labels(
-                leaf_counts(self.goal.points, leaf, self.goal.depth), self.goal.depth
-            )
+            labels = leaf_labels(leaf_counts(self.goal.points, leaf, depth), depth)
             self._refit(planes, leaf, fitted)
             leaf, costs = self._cheapest(planes, labels)
             if best is not None and costs.sum() >= best.cost - TROUBLE:
@@ -118,25 +116,19 @@ class SoftTrees:
         assert best is not None
         return best
 
-    def _sides(self, leaf: IntArray) -> dict[int, bytes]:
-        depth = self.goal.depth
-        return {node: _key(*node_sides(leaf, node, depth)) for node in range(1, 2**depth)}
-
     def _refit(self, planes: PlaneTree, leaf: IntArray, fitted: dict[int, bytes]) -> None:
         """Give every node whose points have changed the plane of least slack, in place."""
-        X, depth = self.goal.points.X, self.goal.depth
+        depth = self.goal.depth
         for node in range(1, 2**depth):
             left, right = node_sides(leaf, node, depth)
             key = _key(left, right)
             if fitted.get(node) == key:
                 continue
             fitted[node] = key
-            rows = np.concatenate([left, right])
             if not len(left) or not len(right):
                 planes.set(node, 0.0, 1.0 if len(right) else -1.0)
-                continue
-            goes_right = np.arange(len(rows)) >= len(left)
-            planes.set(node, *soft_margin_plane(X[rows], goes_right, self._weight[rows], self.norm))
+            else:
+                planes.set(node, *soft_plane(self.goal.points, left, right, self.norm))
 
     def _cheapest(self, planes: PlaneTree, labels: IntArray) -> tuple[IntArray, FloatArray]:
         """Leaf and cost of every point, bottom-up."""

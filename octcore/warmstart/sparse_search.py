@@ -8,71 +8,32 @@ plane keeps an empty strip of width epsilon for weights of 1-norm 1.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from octcore.tree.tree import Tree
+from octcore.warmstart.goal import Plane, TreeGoal, side_gains
 from octcore.warmstart.greedy import purity_of
 from octcore.warmstart.plane_search import best_step, improve_plane, shift_into_gap
 from octcore.warmstart.points import (
-    ClassCounts,
     FloatArray,
     IntArray,
     PlaneTree,
-    leaf_counts,
-    leaf_labels,
     node_sides,
     to_tree,
     tree_leaves,
 )
 
-Plane = tuple[FloatArray, float]
 STRIP_SLACK = 1e-6
 """Relative: strips are a little wider than asked, since scores are rounded."""
 
 
-@dataclass(frozen=True, eq=False)
-class SparseGoal:
-    """Correct weight minus the price of the features used."""
-
-    points: ClassCounts
-    """Distinct rows; columns that may not be used are zero."""
-    depth: int
-    epsilon: float
-    """Width of the strip of every plane."""
-    price: float
-    """Price of a feature in a split, in weight of correct rows."""
-    columns: tuple[int, ...]
-    least_leaf: int = 1
-    max_splits: int | None = None
-    seed: int = 0
-
-    @cached_property
-    def sizes(self) -> IntArray:
-        """Number of rows at every point."""
-        return np.bincount(self.points.point_of, minlength=len(self.points))
-
-    def value(self, planes: PlaneTree) -> float:
-        """Value of a tree; ``-inf`` outside the limits."""
-        splits = planes.splitting
-        if self.max_splits is not None and int(splits.sum()) > self.max_splits:
-            return -np.inf
-        leaf = planes.descend(self.points.X)
-        held = np.bincount(leaf, self.sizes, 2 ** (self.depth + 1))
-        if ((held > 0) & (held < self.least_leaf)).any():
-            return -np.inf
-        correct = leaf_counts(self.points, leaf, self.depth).max(axis=1).sum()
-        return float(correct) - self.price * np.count_nonzero(planes.weights)
-
-
 class SparseSearch:
-    """Local search from thresholds on single columns and from given trees."""
+    """Local search from thresholds on some single columns and from given trees."""
 
-    def __init__(self, goal: SparseGoal) -> None:
-        self.goal = goal
+    def __init__(self, goal: TreeGoal, columns: Sequence[int]) -> None:
+        self.goal, self.columns = goal, columns
         self.rng = np.random.default_rng(goal.seed)
         self.best = PlaneTree.empty(goal.depth, goal.points.X.shape[1])
         self.best_value = goal.value(self.best)
@@ -132,7 +93,7 @@ class SparseSearch:
     def _best_threshold(self, rows: IntArray) -> Plane | None:
         goal, counts = self.goal, self.goal.points.counts[rows]
         best: tuple[float, int, float] | None = None
-        for j in goal.columns:
+        for j in self.columns:
             x = goal.points.X[rows, j]
             order = np.argsort(x, kind="stable")
             ends = np.flatnonzero(np.diff(x[order]) >= self._strip)
@@ -158,8 +119,8 @@ class SparseSearch:
         planes = self.best.copy()
         node = int(self.rng.integers(1, 2**goal.depth))
         planes.set(node, 0.0, float(self.rng.choice((-1.0, 1.0))))
-        if len(goal.columns) and self.rng.random() < 0.8:
-            j = int(self.rng.choice(goal.columns))
+        if len(self.columns) and self.rng.random() < 0.8:
+            j = int(self.rng.choice(self.columns))
             at = float(goal.points.X[self.rng.integers(len(goal.points)), j])
             weights = np.zeros(goal.points.X.shape[1])
             weights[j] = self.rng.choice((-1.0, 1.0))
@@ -178,19 +139,10 @@ class SparseSearch:
 
     def climb(self, planes: PlaneTree, deadline: float) -> PlaneTree:
         """Change one plane at a time while the value grows."""
-        value, improved = self.goal.value(planes), True
-        while improved and time.perf_counter() < deadline:
-            improved = False
-            for node in range(2**self.goal.depth - 1, 0, -1):
-                for plane in self._candidates(planes, node):
-                    trial = planes.copy()
-                    trial.set(node, *plane)
-                    trial_value = self.goal.value(trial)
-                    if trial_value > value + 1e-9 and self._keeps_strips(trial, node):
-                        planes, value, improved = trial, trial_value, True
-                if time.perf_counter() > deadline:
-                    break
-        return planes
+        return self.goal.climb(planes, self._trials, deadline, admits=self._keeps_strips)
+
+    def _trials(self, planes: PlaneTree, node: int) -> Iterator[PlaneTree]:
+        return (planes.changed(node, *plane) for plane in self._candidates(planes, node))
 
     def _keeps_strips(self, planes: PlaneTree, node: int) -> bool:
         """Whether the planes at and below a node have empty strips; others did not change."""
@@ -208,31 +160,19 @@ class SparseSearch:
         return True
 
     def _candidates(self, planes: PlaneTree, node: int) -> Iterator[Plane]:
-        goal, p = self.goal, self.goal.points.X.shape[1]
-        leaf = planes.descend(goal.points.X)
-        rows = np.concatenate(node_sides(leaf, node, goal.depth))
-        gains = self._gains(planes, leaf, rows, node)
-        yield np.zeros(p), 1.0 if gains.sum() > 0 else -1.0
+        rows, gains = side_gains(self.goal.points, planes, node)
+        yield np.zeros(planes.weights.shape[1]), 1.0 if gains.sum() > 0 else -1.0
         if not (gains > 0).any() or not (gains < 0).any():
             return
-        X = goal.points.X[rows]
+        X = self.goal.points.X[rows]
         yield from self._single(X, gains)
         weights, offset = planes.weights[node], float(planes.offsets[node])
         if weights.any():
             yield from self._neighbours(X, gains, weights, offset)
 
-    def _gains(self, planes: PlaneTree, leaf: IntArray, rows: IntArray, node: int) -> FloatArray:
-        """What going right is worth to every row at a node, with the present labels."""
-        points, depth = self.goal.points, self.goal.depth
-        labels = leaf_labels(leaf_counts(points, leaf, depth), depth)
-        counts, at = points.counts[rows], np.arange(len(rows))
-        X = points.X[rows]
-        left = counts[at, labels[planes.descend(X, 2 * node)]]
-        return counts[at, labels[planes.descend(X, 2 * node + 1)]] - left
-
     def _single(self, X: FloatArray, gains: FloatArray) -> Iterator[Plane]:
         found: list[tuple[float, int, float, float]] = []
-        for j in self.goal.columns:
+        for j in self.columns:
             for sign in (1.0, -1.0):
                 offset, gain = best_step(sign * X[:, j], np.ones(len(X)), gains, self._strip)
                 found.append((gain, j, sign, offset))
@@ -246,7 +186,7 @@ class SparseSearch:
         used = np.flatnonzero(weights)
         scores = X @ weights + offset
         steps: list[tuple[float, int, float]] = []
-        for j in self.goal.columns:
+        for j in self.columns:
             step, gain = best_step(scores, X[:, j] - X[:, j].mean(), gains)
             steps.append((gain, j, step))
         for _, j, step in sorted(steps, key=lambda s: -s[0])[:3]:

@@ -8,42 +8,15 @@ from __future__ import annotations
 
 import heapq
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 from sklearn.svm import SVC, LinearSVC
 
-from octcore.warmstart.points import ClassCounts, FloatArray, IntArray, PlaneTree, leaf_counts
+from octcore.warmstart.goal import Plane, TreeGoal
+from octcore.warmstart.points import FloatArray, IntArray, PlaneTree
 
 PENALTIES = tuple(2.0**k for k in range(11))
 """C of the candidate support vector machines, as published."""
-
-Plane = tuple[FloatArray, float]
-
-
-@dataclass(frozen=True, eq=False)
-class TreeGoal:
-    """What a start is to maximise, and under which limits."""
-
-    points: ClassCounts
-    depth: int
-    epsilon: float = 0.0
-    """Smallest admissible node gap for weights of 1-norm 1."""
-    split_price: float = 0.0
-    """Price of a split in weight of correct rows."""
-    max_splits: int | None = None
-    seed: int = 0
-
-    @property
-    def split_limit(self) -> int:
-        """Largest number of splits."""
-        most = 2**self.depth - 1
-        return most if self.max_splits is None else min(most, self.max_splits)
-
-    def value(self, planes: PlaneTree, leaf: IntArray) -> float:
-        """Correct weight minus the price of the splits."""
-        correct = leaf_counts(self.points, leaf, self.depth).max(axis=1).sum()
-        return float(correct) - self.split_price * int(planes.splitting.sum())
 
 
 def svm_planes(X: FloatArray, counts: FloatArray) -> list[Plane]:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 
 import numpy as np
 
 from octcore.numerics.hulls import Gap, soft_margin_plane, widest_gap
+from octcore.warmstart.goal import Plane, TreeGoal, side_gains
 from octcore.warmstart.plane_search import improve_strip, shift_into_gap
-from octcore.warmstart.points import (
-    ClassCounts,
-    FloatArray,
-    IntArray,
-    PlaneTree,
-    leaf_counts,
-    leaf_labels,
-    node_sides,
-)
-from octcore.warmstart.svm_greedy import Plane, TreeGoal
+from octcore.warmstart.points import FloatArray, IntArray, PlaneTree, node_sides
 
 SOFT_MARGIN_SIZE = 20_000
 """Largest points x features for which the soft-margin LP is worth its time."""
@@ -28,20 +20,6 @@ MOST_AXES = 64
 """Coordinates tried as directions of a strip: sparse weights have the widest gaps."""
 GAP_SLACK = 1e-3
 """Relative: gaps are differences of scores computed with a solver's tolerance."""
-
-
-def side_gains(
-    points: ClassCounts, planes: PlaneTree, leaf: IntArray, node: int
-) -> tuple[IntArray, FloatArray]:
-    """Points at a node whose correctness depends on the side, and what going right is worth."""
-    depth = planes.depth
-    labels = leaf_labels(leaf_counts(points, leaf, depth), depth)
-    here = np.concatenate(node_sides(leaf, node, depth))
-    X, counts, at = points.X[here], points.counts[here], np.arange(len(here))
-    left = counts[at, labels[planes.descend(X, 2 * node)]]
-    right = counts[at, labels[planes.descend(X, 2 * node + 1)]]
-    matters = np.abs(right - left) > 1e-12
-    return here[matters], (right - left)[matters]
 
 
 def largest_norm(epsilon: float) -> float:
@@ -66,10 +44,8 @@ class GapRepair:
                 planes.set(node, 0.0, 1.0 if len(right) else -1.0)
             elif goal.split_price > 0:
                 for offset in (-1.0, 1.0):
-                    trial = planes.copy()
-                    trial.set(node, 0.0, offset)
-                    trial_value = goal.value(trial, trial.descend(goal.points.X))
-                    if trial_value >= goal.value(planes, planes.descend(goal.points.X)):
+                    trial = planes.changed(node, 0.0, offset)
+                    if goal.value(trial) >= goal.value(planes):
                         planes = trial
         return planes
 
@@ -90,16 +66,14 @@ class GapRepair:
             if found is not None and found.width >= least:
                 planes.set(node, *found.unit_margin)
             else:
-                planes.set(node, *self._strip(planes, leaf, node, found))
+                planes.set(node, *self._strip(planes, node, found))
         return planes
 
-    def _strip(self, planes: PlaneTree, leaf: IntArray, node: int, found: Gap | None) -> Plane:
+    def _strip(self, planes: PlaneTree, node: int, found: Gap | None) -> Plane:
         """Among some directions, the plane with an empty strip of width epsilon that gains most."""
         goal, X = self.goal, self.goal.points.X
-        rows, gains = side_gains(goal.points, planes, leaf, node)
-        here = np.concatenate(node_sides(leaf, node, goal.depth))
-        worth = np.zeros(len(X))
-        worth[rows] = gains
+        here, worth = side_gains(goal.points, planes, node)
+        rows, gains = here[worth != 0], worth[worth != 0]
         directions = [planes.weights[node]]
         if found is not None:
             directions.append(found.weights)
@@ -111,11 +85,10 @@ class GapRepair:
         directions = [direction for direction in directions if direction.any()]
         directions += list(np.eye(X.shape[1])[:MOST_AXES])
         worths = [
-            shift_into_gap(X[here], direction / np.abs(direction).sum(), worth[here], goal.epsilon)
+            shift_into_gap(X[here], direction / np.abs(direction).sum(), worth, goal.epsilon)[1]
             for direction in directions
         ]
-        start = directions[int(np.argmax([value for _, value in worths]))]
-        return self._strip_plane(here, start, worth[here], STRIP_STEPS)
+        return self._strip_plane(here, directions[int(np.argmax(worths))], worth, STRIP_STEPS)
 
     def _strip_plane(
         self, here: IntArray, start: FloatArray, worth: FloatArray, steps: int
@@ -128,23 +101,10 @@ class GapRepair:
 
     def polished(self, planes: PlaneTree, deadline: float) -> PlaneTree:
         """Improve a tree with gaps node by node, without ever closing a gap."""
-        goal, X = self.goal, self.goal.points.X
-        value, improved = goal.value(planes, planes.descend(X)), True
-        while improved and time.perf_counter() < deadline:
-            improved = False
-            for node in range(2**goal.depth - 1, 0, -1):
-                leaf = planes.descend(X)
-                rows, gains = side_gains(goal.points, planes, leaf, node)
-                if not planes.splitting[node] or not len(rows):
-                    continue
-                worth = np.zeros(len(X))
-                worth[rows] = gains
-                here = np.concatenate(node_sides(leaf, node, goal.depth))
-                trial = planes.copy()
-                start = planes.weights[node]
-                trial.set(node, *self._strip_plane(here, start, worth[here], POLISH_STEPS))
-                trial = self.with_gaps(trial)
-                trial_value = goal.value(trial, trial.descend(X))
-                if trial_value > value + 1e-9:
-                    planes, value, improved = trial, trial_value, True
-        return planes
+        return self.goal.climb(planes, self._turned, deadline)
+
+    def _turned(self, planes: PlaneTree, node: int) -> Iterator[PlaneTree]:
+        here, worth = side_gains(self.goal.points, planes, node)
+        if planes.splitting[node] and worth.any():
+            plane = self._strip_plane(here, planes.weights[node], worth, POLISH_STEPS)
+            yield self.with_gaps(planes.changed(node, *plane))

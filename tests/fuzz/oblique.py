@@ -15,6 +15,7 @@ from tests.fuzz.case import Case
 from tests.fuzz.claims import check_verification
 from tests.fuzz.failure import Failure, must
 from tests.fuzz.rows import LABELS, WEIGHTS, draw_labels, draw_weights
+from tests.referee import routing_states as routing_states
 from tests.referee.convex import Undecided
 from tests.referee.encoding import encode
 from tests.referee.largest_norm import LargestNorm

@@ -17,10 +17,10 @@ from octcore.numerics.node_qp.plane import solve_node_plane
 from octcore.program import Problem
 from octcore.search.margot.proof import ClosedState, prove
 from octcore.search.margot.records import Planes, RoutingProblem, Variant
+from octcore.search.margot.start import local_svm
 from octcore.tree import topology
 from octcore.tree.planes import tree_from_planes
 from octcore.tree.tree import Tree
-from octcore.warmstart.local_svm import local_svm
 
 GAP = 1e-4
 """Relative gap that counts as closed: the node problems are solved in floating point."""
@@ -239,7 +239,7 @@ class MargotFamily:
 
     def starts(self) -> Iterator[tuple[str, Tree]]:
         """Yield the tree of the local SVM heuristic."""
-        yield "warm start", self.tree(local_svm(self.search_problem()).planes)
+        yield "warm start", self.tree(local_svm(self.search_problem())[0])
 
     def prove(
         self, bound: float, stop: Callable[[], bool]

@@ -12,13 +12,14 @@ import numpy as np
 from octcore.numerics.node_qp.plane import solve_node_plane
 from octcore.program import Problem
 from octcore.search.margot.records import RoutingProblem
+from octcore.search.margot.start import local_svm
 from octcore.tree import topology
 from octcore.tree.planes import tree_from_planes
 from octcore.tree.tree import Tree
-from octcore.warmstart.local_svm import local_svm
+from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.plane_search import improve_plane, shift_into_gap
 from octcore.warmstart.points import count_classes
-from octcore.warmstart.svm_tree import TreeGoal, TreeSearch
+from octcore.warmstart.svm_tree import TreeSearch
 
 GAP = 1e-4
 """Relative gap that counts as closed: norms are only bounded by tangents."""
@@ -177,7 +178,8 @@ class MMSVMTrees:
             for node in sorted(best.splits, reverse=True):
                 if node not in best.splits or time.perf_counter() > deadline:
                     continue
-                best = self._better(best, *self._pruned(best, node))
+                pruned = (self.refit(best.collapse(node, label)) for label in (0, 1))
+                best = self._better(best, *pruned)
                 if node in best.splits and not self.is_last(node):
                     moved = self._reassigned(best, node)
                     if moved is not None:
@@ -194,10 +196,6 @@ class MMSVMTrees:
             if found is not None and (value is None or found < value):
                 best, value = other, found
         return best
-
-    def _pruned(self, tree: Tree, node: int) -> Iterator[Tree]:
-        for label in (0, 1):
-            yield self.refit(tree.collapse(node, label))
 
     def refit(self, tree: Tree) -> Tree:
         """Give every split the plane that is best for its rows and sides, with balanced norms.
@@ -315,18 +313,9 @@ class MMSVMTrees:
             yield source, self.improve(self.adopt(tree))
 
     def _local_svm(self) -> Tree:
-        c1 = self.price("c1")
-        found = local_svm(
-            RoutingProblem(
-                x=self.X,
-                y=self.signs,
-                depth=self.problem.depth,
-                c_upper=c1,
-                c_last=c1,
-                epsilon=self.price("epsilon"),
-                weights=self.problem.weights,
-            )
-        ).planes
+        depth, c1, epsilon = self.problem.depth, self.price("c1"), self.price("epsilon")
+        rows = self.X, self.signs
+        found, _ = local_svm(RoutingProblem(*rows, depth, c1, c1, epsilon, self.problem.weights))
         planes = {t: (found.weights[t - 1], float(found.biases[t - 1])) for t in self.T}
         return self.tree(planes, dict.fromkeys(topology.terminal_nodes(self.problem.depth), 0))
 
@@ -347,17 +336,13 @@ class MMSVMTrees:
             ]
             if share[0] > share[1]:
                 weights, offset, children = -weights, -offset, children[::-1]
-            planes[new] = self._unit_gap(weights, offset, visited[old])
+            # the nearest row gets a score of 1 in absolute value
+            scores = self.X[visited[old]] @ weights + offset
+            nearest = float(np.abs(scores).min(initial=np.inf))
+            scale = 1.0 / nearest if 0 < nearest < np.inf else 1.0
+            planes[new] = weights * scale, offset * scale
             pending += [(children[0], 2 * new), (children[1], 2 * new + 1)]
         return self.tree(planes, leaves)
-
-    def _unit_gap(
-        self, weights: np.ndarray, offset: float, here: np.ndarray
-    ) -> tuple[np.ndarray, float]:
-        """Scale a plane so that its nearest row has score 1 in absolute value."""
-        nearest = float(np.abs(self.X[here] @ weights + offset).min(initial=np.inf))
-        scale = 1.0 / nearest if 0 < nearest < np.inf else 1.0
-        return weights * scale, offset * scale
 
     def recentred(self, tree: Tree) -> Tree:
         """Same routing, every plane with its own widest margin: for pictures only.

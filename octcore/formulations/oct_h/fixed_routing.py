@@ -28,7 +28,10 @@ def fewest_features(tree: Tree, X: np.ndarray, epsilon: float) -> Tree:
             left, right = np.unique(left, axis=0), np.unique(right, axis=0)
             found = _eliminate(left, right, np.array(split.features), epsilon)
             if found is not None:
-                splits[node] = _split_of(*found, X.shape[1])
+                columns, gap = found
+                weights = np.zeros(X.shape[1])
+                weights[columns] = gap.weights
+                splits[node] = Split.on_plane(weights, -(gap.low + gap.high) / 2)
     return replace(tree, splits=splits)
 
 
@@ -65,9 +68,3 @@ def _gap_on(
         return None
     used = np.abs(gap.weights) > 0
     return columns[used], Gap(gap.weights[used], gap.low, gap.high)
-
-
-def _split_of(columns: np.ndarray, gap: Gap, n_features: int) -> Split:
-    weights = np.zeros(n_features)
-    weights[columns] = gap.weights
-    return Split.on_plane(weights, -(gap.low + gap.high) / 2)

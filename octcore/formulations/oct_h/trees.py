@@ -27,10 +27,11 @@ from octcore.search.assignment.states import LEAST_WEIGHT
 from octcore.tree import metrics, topology
 from octcore.tree.planes import drop_pass_through, tree_from_planes
 from octcore.tree.tree import Tree
+from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.greedy import greedy_starts
 from octcore.warmstart.points import ClassCounts, count_classes, node_gaps, tree_leaves
-from octcore.warmstart.sparse_search import SparseGoal, SparseSearch
-from octcore.warmstart.svm_tree import TreeGoal, TreeSearch
+from octcore.warmstart.sparse_search import SparseSearch
+from octcore.warmstart.svm_tree import TreeSearch
 
 GAP_SLACK = 1e-3
 """Relative: a solver keeps the strip of width mu only up to its feasibility tolerance."""
@@ -197,18 +198,9 @@ class OCTHTrees:
 
     def sparse_search(self) -> SparseSearch:
         """Make the search for trees with few features."""
-        return SparseSearch(
-            SparseGoal(
-                self.points,
-                self.problem.depth,
-                self.epsilon,
-                self.price,
-                tuple(self.J),
-                self.problem.constraints.min_samples_leaf or 1,
-                self.most_splits,
-                self.problem.seed,
-            )
-        )
+        least = self.problem.constraints.min_samples_leaf or 1
+        goal = replace(self.goal(), split_price=0.0, feature_price=self.price, least_leaf=least)
+        return SparseSearch(goal, self.J)
 
     def starts(self) -> Iterator[tuple[str, Tree]]:
         """Yield CART trees, trees with few features, then oblique trees made sparse."""

@@ -18,7 +18,6 @@ from octcore.formulations.shared.oblique import (
     add_big_m,
     leaf_table,
     plane_values,
-    routing_of,
     sibling_leaves,
 )
 from octcore.formulations.shared.rows import linear
@@ -27,7 +26,13 @@ from octcore.separation.chains import ChainBound, chain_bound
 from octcore.separation.shattering import ShatteringSeparator, table_columns
 from octcore.tree import topology
 from octcore.tree.tree import Tree
-from octcore.warmstart.points import IntArray, centred_planes, leaf_counts, leaf_labels
+from octcore.warmstart.points import (
+    IntArray,
+    centred_planes,
+    leaf_counts,
+    leaf_labels,
+    tree_leaves,
+)
 
 CHAINS_PROVE = (
     "rows along lines, whose classes change more often than leaves do, bound all trees",
@@ -284,7 +289,7 @@ class SOct:
     def start_values(self, model: Any, tree: Tree) -> list[tuple[Any, np.ndarray]]:
         """Values of all variables for a tree."""
         points, depth = self.objective.points, self.problem.depth
-        leaf = routing_of(tree, points, depth)
+        leaf = tree_leaves(tree, points.X, depth)
         labels = leaf_labels(leaf_counts(points, leaf, depth), depth)
         if self.problem.params["symmetry_breaking"]:
             leaf, labels = self._canonical(leaf, labels)

@@ -22,6 +22,7 @@ from octcore.program import Problem, Sense
 from octcore.tree import topology
 from octcore.tree.planes import drop_pass_through
 from octcore.tree.tree import Tree
+from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.points import (
     ClassCounts,
     IntArray,
@@ -30,9 +31,9 @@ from octcore.warmstart.points import (
     count_classes,
     node_gaps,
     to_tree,
-    tree_leaves,
 )
-from octcore.warmstart.svm_tree import GAP_SLACK, TreeGoal, TreeSearch
+from octcore.warmstart.svm_tree import TreeSearch
+from octcore.warmstart.tree_gaps import GAP_SLACK
 
 EPSILON = FloatRange(
     "epsilon",
@@ -307,11 +308,6 @@ def plane_values(
         else:  # everything on one side: 0 <= b, or 0 >= b + eps
             b[k] = 1.0 if planes.offsets[node] < 0 else -1.0
     return a, np.clip(b, -1.0, 1.0)
-
-
-def routing_of(tree: Tree, points: ClassCounts, depth: int) -> IntArray:
-    """Terminal node of every point in the perfect tree."""
-    return tree_leaves(tree, points.X, depth)
 
 
 def sibling_leaves(depth: int) -> list[tuple[int, int]]:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octcore.numerics.node_qp.factor import NodeData, new_bank, node_of
-from octcore.numerics.node_qp.reference import NodePlane
 from octcore.numerics.node_qp.rows import load_rows, refactor
 from octcore.numerics.node_qp.solver import PIVOT_LIMIT, TOLERANCE, solve_node
 
@@ -99,6 +98,15 @@ def best_bias(
 
 
 @dataclass(frozen=True)
+class NodePlane:
+    """Plane of one node and the value of its QP."""
+
+    weights: NDArray[np.float64]
+    bias: float
+    value: float
+
+
+@dataclass(frozen=True)
 class NodeSolution:
     """Plane of a node with what proves it.
 
@@ -129,8 +137,23 @@ def solve_node_plane(
     epsilon: float = 1e-3,
     stop: Callable[[], bool] | None = None,
 ) -> NodeSolution:
-    """Solve one node QP by the fast kernel; arguments as `solve_node_qp_reference`.
+    """Solve one node QP: soft-margin rows for all samples, routing rows where a side is given.
 
+    Parameters
+    ----------
+    x : ndarray of shape (n_samples, n_features)
+        Samples that pass through the node.
+    y : ndarray of shape (n_samples,)
+        Labels -1 and +1.
+    upper : ndarray of shape (n_samples,)
+        Penalty of each sample (C times its weight).
+    sides : ndarray of shape (n_samples,), optional
+        -1 (score at most -epsilon), +1 (score at least 0) or 0 (not routed).
+    epsilon : float
+        Width of the forbidden strip on the left of the plane.
+
+    Notes
+    -----
     The bias penalty is centred at the last bias until it is negligible; where large penalties
     leave plane and bound apart, smaller bias scales, which rounding hurts less, are tried too.
     ``stop`` is asked between chunks of work; when it says so, the plane reached is returned

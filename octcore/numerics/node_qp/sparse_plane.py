@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from octcore.numerics.node_qp.plane import NodeSolution, misses, solve_node_plane
-from octcore.numerics.node_qp.reference import NodePlane
+from octcore.numerics.node_qp.plane import NodePlane, NodeSolution, misses, solve_node_plane
 
 # Relative slack of the comparison with the incumbent, above the accuracy of a node value.
 _SLACK = 1e-7

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import copy
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,20 +19,18 @@ from numpy.typing import NDArray
 from octcore.numerics.node_qp.factor import node_of
 from octcore.numerics.node_qp.rows import load_rows
 from octcore.numerics.node_qp.solver import GAVE_UP, OPTIMAL, PIVOT_LIMIT
-from octcore.search.margot.branching import AGAIN, COMPLETE, PRUNED, branch, process
-from octcore.search.margot.frame import SHARE, RoutingFrame
+from octcore.search.margot.branching import AGAIN, COMPLETE, PRUNED, branch
+from octcore.search.margot.frame import RoutingFrame
 from octcore.search.margot.neighbourhood import Neighbourhoods
 from octcore.search.margot.open_states import OpenStates
 from octcore.search.margot.records import Planes, Status
 from octcore.search.margot.start import (
     class_routing,
     is_above,
+    local_svm,
     node_membership,
-    node_solver,
-    svm_planes,
 )
 from octcore.search.margot.state import (
-    pack,
     restart_node,
     solve_all_chunks,
     solve_chunk,
@@ -65,10 +62,8 @@ class RoutingSearch(RoutingFrame):
         """First incumbents; fixes the bias scale and makes the QPs."""
         problem = self.problem
         self.states, self.alive = OpenStates(), True
-        plain = replace(problem, variant="margot")
-        solve = node_solver(plain, problem.x, problem.y, self.penalties, self.tracker.stop)
-        planes, routing = svm_planes(problem.x, problem.y, problem.depth, problem.epsilon, solve)
-        self.tracker.offer(self.objective(planes, routing), planes, routing, "warm start")
+        planes, routing = local_svm(problem, self.tracker.stop)
+        self.offer(planes, routing, "warm start")
         self.allocate()
         self.try_routing(routing, "warm start")
         self.try_routing(class_routing(problem.y, problem.depth), "warm start")
@@ -160,15 +155,13 @@ class RoutingSearch(RoutingFrame):
         return self.states.hold(self.number, self.value() if self.alive else np.inf)
 
     def _step(self) -> None:
-        if self.alive and self.check is not None:
-            self.check.look(self)
+        if self.alive and RoutingFrame.check is not None:
+            RoutingFrame.check(self)
         self.alive = self._expand() if self.alive else self._pop()
 
     def _leave(self) -> None:
         """Put the current state back among the open ones."""
-        packed = np.zeros((self.problem.n_nodes, (2 * len(self.prefix) + 3) // 4), np.uint8)
-        pack(self.bank, packed)
-        self.states.push(self.value(), self.prefix, packed)
+        self.states.push(self.value(), self.prefix, self.packed(self.bank))
 
     def _stopped(self, penalised: float) -> Status:
         self.report_bound(penalised)
@@ -217,9 +210,7 @@ class RoutingSearch(RoutingFrame):
 
     def _expand(self) -> bool:
         """Process the current state; True when a state to continue with is in place."""
-        ignored = SHARE * self.problem.gap * self.tracker.objective / len(self.prefix)
-        arguments = (self.bank, self.data, self.prefix, self.desk, self.problem.n_upper)
-        code = process(*arguments, self.cutoff(), ignored, self.rounds)
+        code = self.process(self.rounds)
         if code == AGAIN:
             return True
         self.nodes += 1
@@ -255,7 +246,7 @@ class RoutingSearch(RoutingFrame):
             self.descend()
         if self.value() >= self.cutoff():
             return False
-        if settled and self._choose_nearest():
+        if settled and self.choose_nearest():
             return self._split()
         exact = self._close_routing(self.prefix)
         if exact < self.finished():
@@ -284,16 +275,5 @@ class RoutingSearch(RoutingFrame):
             np.array([one.plane.bias for one in found]),
         )
         if self.keeps_routing(planes, routing):
-            self.tracker.offer(self.objective(planes, routing), planes, routing, "search")
+            self.offer(planes, routing, "search")
         return sum(one.bound for one in found)
-
-    def _choose_nearest(self) -> bool:
-        """Choose the free sample nearest to its plane; for states that rounding left open."""
-        free = np.flatnonzero(self.prefix < self.problem.n_upper)
-        if len(free) == 0:
-            return False
-        distance = np.abs(self.bank.score[self.prefix[free], free])
-        self.desk.choice[0] = free[np.argmin(distance)]
-        score = self.bank.score[self.prefix[self.desk.choice[0]], self.desk.choice[0]]
-        self.desk.choice[1] = 1 if score >= 0.0 else -1
-        return True

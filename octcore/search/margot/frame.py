@@ -6,13 +6,16 @@ the penalties can amount to is subtracted before a bound is published.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from octcore.numerics.node_qp.factor import N_PIVOTS, NodeQp, new_bank
 from octcore.numerics.node_qp.plane import (
+    NodePlane,
     NodeSolution,
     bias_scale,
     chunk_pivots,
@@ -21,20 +24,21 @@ from octcore.numerics.node_qp.plane import (
     plane_of,
     solve_node_plane,
 )
-from octcore.numerics.node_qp.reference import NodePlane
 from octcore.numerics.node_qp.solver import CUTOFF, PIVOT_LIMIT, TOLERANCE
-from octcore.search.margot.branching import new_desk
-from octcore.search.margot.checking import state_check
+from octcore.search.margot.branching import new_desk, process
 from octcore.search.margot.incumbent import Tracker
+from octcore.search.margot.open_states import MaskedState, Masks
 from octcore.search.margot.records import Planes, RoutingProblem
-from octcore.search.margot.start import node_membership, rerouted, tree_objective
+from octcore.search.margot.start import node_membership, own_side, rerouted, tree_objective
 from octcore.search.margot.state import (
     SearchData,
     clear_bank,
     lower_bound,
+    pack,
     route_by_planes,
     solve_chunk,
     start_evaluation,
+    unpack,
 )
 
 # Share of the gap that the bias penalty, and the unpaid rest of a complete state, may use.
@@ -45,6 +49,9 @@ _ROUNDING_LIMIT = 3e9
 class RoutingFrame:
     """What the searches with and without feature budgets share, on merged rows."""
 
+    check: ClassVar[Callable[[Any], None] | None] = None
+    """Is shown every state with its search: the tests compare sampled bounds there."""
+
     def __init__(
         self,
         problem: RoutingProblem,
@@ -53,14 +60,14 @@ class RoutingFrame:
     ) -> None:
         self.problem = problem
         self.tracker = tracker
-        self.penalties = problem.penalties(np.asarray(problem.weights, float))
+        self.penalties = problem.penalties()
         self.masks = feature_masks
+        self.budgets, self.price = problem.budgets(), problem.price
         self.nodes: int = 0
         self.seen: set[bytes] = set()
         self.bound = 0.0
         # Least bound of states that rounding kept from being decided.
         self.abandoned = np.inf
-        self.check = state_check()
         self.prefix = np.zeros(len(problem.y), np.int64)
         # Searches of all threads, the one that began first.
         self.team: list[RoutingFrame] = [self]
@@ -130,6 +137,55 @@ class RoutingFrame:
             layers[node][:, : len(mask)] *= mask
         return layers, np.arange(self.problem.n_nodes)
 
+    # -- states -------------------------------------------------------------------------------
+
+    def packed(self, bank: NodeQp) -> NDArray[np.uint8]:
+        """Row statuses of QPs, as they are stored with a state."""
+        stored = np.zeros((len(bank.value), (2 * len(self.prefix) + 3) // 4), np.uint8)
+        pack(bank, stored)
+        return stored
+
+    def restore(self, state: MaskedState) -> None:
+        """Take up a state; only under feature budgets there are masks."""
+        self.prefix = state.prefix.astype(np.int64)
+        p = self.problem.x.shape[1]
+        if self.masks is not None:
+            for node in np.flatnonzero((self.masks != state.allowed).any(axis=1)):
+                self.data.x[node, :, :p] = self.rows[:, :p] * state.allowed[node]
+                self.masks[node] = state.allowed[node]
+        unpack(self.bank, self.data, self.prefix, state.packed)
+
+    def process(self, rounds: int) -> int:
+        """Fix what can be fixed in the current state and choose a branching, see `branching`."""
+        arguments = (self.bank, self.data, self.prefix, self.desk, self.problem.n_upper)
+        return process(*arguments, self.cutoff(), self.ignored(), rounds)
+
+    def ignored(self) -> float:
+        """What a sample may pay below without being a candidate."""
+        return SHARE * self.problem.gap * self.tracker.objective / len(self.prefix)
+
+    def choose_nearest(self) -> bool:
+        """Choose the free sample nearest to its plane; for states that rounding left open."""
+        free = np.flatnonzero(self.prefix < self.problem.n_upper)
+        if len(free) == 0:
+            return False
+        score = self.bank.score[self.prefix[free], free]
+        nearest = int(np.argmin(np.abs(score)))
+        self.desk.choice[:] = free[nearest], 1 if score[nearest] >= 0.0 else -1
+        return True
+
+    def feature_sides(
+        self, node: int, kept: Masks, allowed: Masks, chosen: NDArray[np.bool_]
+    ) -> tuple[tuple[Masks, Masks], tuple[Masks, Masks]]:
+        """Features kept and allowed where a node uses its heaviest one of some, and does not."""
+        weight = np.abs(self.bank.vector[node, : len(chosen)]) + 1e-12
+        feature = int(np.argmax(weight * chosen))
+        inside, among, outside = kept.copy(), allowed.copy(), allowed.copy()
+        inside[node, feature], outside[node, feature] = True, False
+        if self.price == np.inf and inside[node].sum() >= self.budgets[node]:
+            among[node] = inside[node]
+        return (inside, among), (kept, outside)
+
     # -- bounds -------------------------------------------------------------------------------
 
     def value(self) -> float:
@@ -192,7 +248,7 @@ class RoutingFrame:
             sides = node_membership(routing, node)
             here = sides < 2
             if not here.any():
-                biases[node] = -1.0 if node % 2 == 1 else 1.0
+                biases[node] = own_side(node)
                 continue
             vector = self.complete.vector[node]
             x, y, upper = problem.x[here], problem.y[here], self.penalties[node, here]
@@ -207,8 +263,12 @@ class RoutingFrame:
                 if misses(plane, x, routed, problem.epsilon):
                     return False
             weights[node], biases[node] = plane.weights, plane.bias
-        planes = Planes(weights, biases)
-        return self.tracker.offer(self.objective(planes, routing), planes, routing, source)
+        return self.offer(Planes(weights, biases), routing, source)
+
+    def offer(self, planes: Planes, routing: NDArray[np.int64], source: str) -> bool:
+        """Keep a tree if it is better."""
+        objective = tree_objective(self.problem, planes, routing)
+        return self.tracker.offer(objective, planes, routing, source)
 
     def solve_node(self, sides: NDArray[np.int8], node: int) -> NodeSolution:
         """Solve the QP of a node from scratch; ``sides`` as in `node_membership`.
@@ -218,7 +278,7 @@ class RoutingFrame:
         here = np.flatnonzero(sides < 2)
         if not len(here):
             zero, none = np.zeros(self.problem.x.shape[1]), np.zeros(0)
-            plane = NodePlane(zero, -1.0 if node % 2 == 1 else 1.0, 0.0)
+            plane = NodePlane(zero, own_side(node), 0.0)
             return NodeSolution(plane, 0.0, zero, none)
         routed = sides[here] if node < self.problem.n_upper and sides[here].any() else None
         return solve_node_plane(
@@ -258,23 +318,13 @@ class RoutingFrame:
             plane = solve_node_plane(x, y, upper, routed, problem.epsilon, self.tracker.stop).plane
             if not misses(plane, x, routed, problem.epsilon):
                 weights[node, columns], biases[node] = plane.weights, plane.bias
-        planes = Planes(weights, biases)
-        self.tracker.offer(self.objective(planes, routing), planes, routing, "polish")
+        self.offer(Planes(weights, biases), routing, "polish")
 
     def columns(self, node: int) -> NDArray[np.int64]:
         """Features that the incumbent's plane at a node may use without another price."""
         p = self.problem.x.shape[1]
         used = np.flatnonzero(self.tracker.planes.weights[node])
         return np.arange(p) if self.problem.variant == "margot" else used
-
-    def objective(self, planes: Planes, routing: NDArray[np.int64]) -> float:
-        """True objective, feature prices included (infinite beyond a hard budget)."""
-        problem = self.problem
-        used = np.count_nonzero(planes.weights, axis=1)
-        beyond = np.maximum(0, used - problem.budgets())
-        price = problem.alpha if problem.variant == "sfs" else np.inf
-        charge = float(price * beyond.sum()) if beyond.any() else 0.0
-        return charge + tree_objective(problem.x, problem.y, self.penalties, planes, routing)
 
     def improve(self) -> None:
         """Alternate re-routing and re-solving while the incumbent falls."""

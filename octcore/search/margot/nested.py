@@ -33,7 +33,6 @@ from octcore.search.margot.below import (
 )
 from octcore.search.margot.branching import AGAIN, COMPLETE, new_desk
 from octcore.search.margot.core import EAGER_STATES, EVERY, RoutingSearch
-from octcore.search.margot.frame import SHARE
 from octcore.search.margot.incumbent import Tracker
 from octcore.search.margot.neighbourhood import Neighbourhoods
 from octcore.search.margot.open_states import SideStates
@@ -47,7 +46,6 @@ from octcore.search.margot.root_rows import (
 from octcore.search.margot.start import is_above, node_membership, strip_shift
 from octcore.search.margot.state import (
     clear_bank,
-    pack,
     solve_all_chunks,
     solve_bank,
 )
@@ -175,12 +173,7 @@ class NestedSearch(RoutingSearch):
 
     def _leave(self) -> None:
         """Put the current state back among the open ones."""
-        self.states.push(self.value(), self.prefix, self._packed_root(self.root), self.heaps)
-
-    def _packed_root(self, root: Any) -> NDArray[np.uint8]:
-        packed = np.zeros((1, (2 * len(self.prefix) + 3) // 4), np.uint8)
-        pack(root, packed)
-        return packed
+        self.states.push(self.value(), self.prefix, self.packed(self.root), self.heaps)
 
     def _expand(self) -> bool:
         """Work on both sides, then send a sample to a side of the root."""
@@ -191,7 +184,7 @@ class NestedSearch(RoutingSearch):
             return False
         room = self._root_cutoff() - float(self.root.value[0, 0])
         arguments = (self.root, *self.below, self.data, self.below_data)
-        found = rate_root(*arguments, self.prefix, self.desk, room, self._ignored())
+        found = rate_root(*arguments, self.prefix, self.desk, room, self.ignored())
         if found == -1:
             return False
         if found == -2:
@@ -206,9 +199,6 @@ class NestedSearch(RoutingSearch):
     def _root_cutoff(self) -> float:
         return self.cutoff() - self._lows()
 
-    def _ignored(self) -> float:
-        return SHARE * self.problem.gap * self.tracker.objective / len(self.prefix)
-
     def _split(self) -> bool:
         sample, side = int(self.desk.choice[0]), int(self.desk.choice[1])
         limit, before = self._root_cutoff(), self.value()
@@ -217,7 +207,7 @@ class NestedSearch(RoutingSearch):
         send(self.root_pair, self.data, far, sample, -side)
         if solve_bank(self.root_pair, self.data, limit):
             bound = max(before, float(self.root_pair.value[0, 0]) + self._lows())
-            self.states.push(bound, far, self._packed_root(self.root_pair), self.heaps)
+            self.states.push(bound, far, self.packed(self.root_pair), self.heaps)
         send(self.root, self.data, self.prefix, sample, side)
         return bool(solve_bank(self.root, self.data, limit)) and self._dive(self.value())
 
@@ -263,7 +253,7 @@ class NestedSearch(RoutingSearch):
         if len(best) > 1:
             heaps = (first.at(best[1:]), second)
             bound = float(self.root.value[0, 0]) + heaps[0].low + second.low
-            self.states.push(bound, self.prefix, self._packed_root(self.root), heaps)
+            self.states.push(bound, self.prefix, self.packed(self.root), heaps)
         self.heaps = (first.at(best[:1]), second.at(other[1:]))
         return len(other) > 1
 
@@ -292,7 +282,7 @@ class NestedSearch(RoutingSearch):
         while code in (AGAIN, FULL) and not self.tracker.stop():
             desk = self.side_desk = larger(self.side_desk) if code == FULL else self.side_desk
             desk.count[N_SOLVES] = self.solves
-            given = (desk, len(order), self.below_desk, room, self._ignored(), self.rounds)
+            given = (desk, len(order), self.below_desk, room, self.ignored(), self.rounds)
             code = raise_side(*arguments, *given)
         self.nodes += splits - int(self.side_desk.count[N_SPLITS])
         self._collect(side, order)

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+Masks = NDArray[np.bool_]
+
 
 class SideStates(NamedTuple):
     """Open states of the search for a tree below the root (`below`), never changed.
@@ -43,6 +45,15 @@ class OpenState(NamedTuple):
     prefix: NDArray[np.int8]
     packed: NDArray[np.uint8]
     below: tuple[SideStates, ...] = ()
+
+
+class MaskedState(NamedTuple):
+    """Prefixes, packed row statuses and feature masks (n_nodes, n_features) of an open state."""
+
+    prefix: NDArray[np.int8]
+    packed: NDArray[np.uint8]
+    kept: Masks
+    allowed: Masks
 
 
 @dataclass(eq=False)

@@ -19,20 +19,18 @@ from numpy.typing import NDArray
 from octcore.numerics.node_qp.factor import copy_node, node_of
 from octcore.numerics.node_qp.plane import balanced_dual, solve_node_plane
 from octcore.numerics.node_qp.rows import load_rows
-from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED, branch, process
-from octcore.search.margot.frame import SHARE, RoutingFrame
+from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED, branch
+from octcore.search.margot.frame import RoutingFrame
 from octcore.search.margot.incumbent import Tracker, merged_rows
+from octcore.search.margot.open_states import MaskedState, Masks
 from octcore.search.margot.records import Planes, RoutingProblem
-from octcore.search.margot.start import node_membership
+from octcore.search.margot.start import node_membership, own_side, tree_objective
 from octcore.search.margot.state import (
     extend_path,
     lower_bound,
-    pack,
     solve_bank,
-    unpack,
 )
 
-Masks = NDArray[np.bool_]
 # Decide a feature where the budget costs a lower node this share of the room to the bound.
 _FEATURE_SHARE = 0.2
 # Where no plane routes the rows of a node its dual value grows along a ray; so many bounds to be
@@ -57,13 +55,6 @@ class ClosedState(NamedTuple):
 
     prefix: NDArray[np.int64]
     multipliers: NDArray[np.float64]
-    kept: Masks
-    allowed: Masks
-
-
-class _OpenState(NamedTuple):
-    prefix: NDArray[np.int64]
-    packed: NDArray[np.uint8]
     kept: Masks
     allowed: Masks
 
@@ -102,10 +93,8 @@ class _Prover(RoutingFrame):
         has_budgets = problem.variant != "margot"
         super().__init__(problem, tracker, np.ones(shape, bool) if has_budgets else None)
         self.target = target
-        self.budgets = problem.budgets()
-        self.price = problem.alpha if problem.variant == "sfs" else np.inf
         self.kept, self.allowed = np.zeros(shape, bool), np.ones(shape, bool)
-        self.open: list[_OpenState] = []
+        self.open: list[MaskedState] = []
         self.closed: list[ClosedState] = []
         self.better: Planes | None = None
         self.is_proven = True
@@ -126,7 +115,10 @@ class _Prover(RoutingFrame):
         is_open = True
         while (is_open or self.open) and not self.tracker.stop():
             if not is_open:
-                self._restore(self.open.pop())
+                state = self.open.pop()
+                self.kept, self.allowed = state.kept, state.allowed
+                self.restore(state)
+                self._solve(self.bank)
             is_open = self._advance()
             yield from self.closed
             self.closed.clear()
@@ -138,20 +130,8 @@ class _Prover(RoutingFrame):
         """Solve the QPs that have new rows."""
         solve_bank(bank, self.data, _FAR * self.cutoff())
 
-    def _restore(self, state: _OpenState) -> None:
-        self.prefix, self.kept, self.allowed = state.prefix, state.kept, state.allowed
-        p = self.problem.x.shape[1]
-        if self.masks is not None:
-            for node in np.flatnonzero((self.masks != state.allowed).any(axis=1)):
-                self.data.x[node, :, :p] = self.rows[:, :p] * state.allowed[node]
-                self.masks[node] = state.allowed[node]
-        unpack(self.bank, self.data, self.prefix, state.packed)
-        self._solve(self.bank)
-
     def _keep_open(self, bank: Any, prefix: NDArray[np.int64], kept: Masks, allowed: Masks) -> None:
-        packed = np.zeros((self.problem.n_nodes, (2 * len(prefix) + 3) // 4), np.uint8)
-        pack(bank, packed)
-        self.open.append(_OpenState(prefix.copy(), packed, kept, allowed))
+        self.open.append(MaskedState(prefix.astype(np.int8), self.packed(bank), kept, allowed))
 
     # -- bounds and closing ---------------------------------------------------------------------
 
@@ -239,9 +219,7 @@ class _Prover(RoutingFrame):
         for node in range(self.problem.n_nodes):
             copy_node(node_of(self.bank, node), node_of(self.pair, node))
         trail[0], trail[-1] = 0, -1
-        ignored = SHARE * self.problem.gap * self.tracker.objective / len(self.prefix)
-        arguments = (self.bank, self.data, self.prefix, self.desk, self.problem.n_upper)
-        code = process(*arguments, self.cutoff(), ignored, 1)
+        code = self.process(1)
         stuck = int(trail[-1])
         self._close_other_sides(before, trail[1 : 1 + trail[0]].tolist())
         if code == AGAIN:
@@ -286,7 +264,7 @@ class _Prover(RoutingFrame):
         if costs[node] > share * room:
             self._split_feature(node)
             return False
-        if not has_choice and not self._choose_nearest():
+        if not has_choice and not self.choose_nearest():
             self._end()
             return False
         far = np.empty_like(self.prefix)
@@ -299,24 +277,8 @@ class _Prover(RoutingFrame):
     def _split_feature(self, node: int) -> None:
         """Leave open the states in which a node uses its heaviest free feature, and does not."""
         free = self.allowed[node] & ~self.kept[node]
-        weight = np.abs(self.bank.vector[node, : len(free)]) + 1e-12
-        feature = int(np.argmax(weight * free))
-        kept, allowed, others = self.kept.copy(), self.allowed.copy(), self.allowed.copy()
-        kept[node, feature], others[node, feature] = True, False
-        if self.price == np.inf and kept[node].sum() >= self.budgets[node]:
-            allowed[node] = kept[node]
-        self._keep_open(self.bank, self.prefix, kept, allowed)
-        self._keep_open(self.bank, self.prefix, self.kept, others)
-
-    def _choose_nearest(self) -> bool:
-        """Choose the free sample nearest to its plane; for states that rounding left open."""
-        free = np.flatnonzero(self.prefix < self.problem.n_upper)
-        if len(free) == 0:
-            return False
-        score = self.bank.score[self.prefix[free], free]
-        nearest = int(np.argmin(np.abs(score)))
-        self.desk.choice[:] = free[nearest], 1 if score[nearest] >= 0.0 else -1
-        return True
+        for masks in self.feature_sides(node, self.kept, self.allowed, free):
+            self._keep_open(self.bank, self.prefix, *masks)
 
     def _end(self) -> None:
         """Nothing is left to decide: either the tree of the state is better than the target."""
@@ -325,10 +287,10 @@ class _Prover(RoutingFrame):
         for node in nodes:
             here, found = self._solved(node, self.prefix)
             weights[node, self.allowed[node]] = found.plane.weights
-            biases[node] = found.plane.bias if len(here) else -1.0 if node % 2 == 1 else 1.0
+            biases[node] = found.plane.bias if len(here) else own_side(node)
         planes = Planes(weights, biases)
         routes = self.keeps_routing(planes, self.prefix)
-        if routes and self.objective(planes, self.prefix) < self.target:
+        if routes and tree_objective(self.problem, planes, self.prefix) < self.target:
             self.better = planes
         self._close(self.bank, self.prefix, is_due=True)
 

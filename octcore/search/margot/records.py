@@ -106,8 +106,14 @@ class RoutingProblem:
         """Number of branch nodes above the last level."""
         return 2 ** (self.depth - 1) - 1
 
-    def penalties(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    @property
+    def price(self) -> float:
+        """Price of each feature beyond the budget."""
+        return self.alpha if self.variant == "sfs" else np.inf
+
+    def penalties(self) -> NDArray[np.float64]:
         """Penalty of each sample at each node, shape (n_nodes, n_samples)."""
+        weights = np.ones(len(self.y)) if self.weights is None else np.asarray(self.weights, float)
         c = np.where(np.arange(self.n_nodes) < self.n_upper, self.c_upper, self.c_last)
         return c[:, None] * weights[None, :]
 

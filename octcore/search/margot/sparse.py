@@ -9,7 +9,7 @@ the search branches on "feature in / out at this node", else on a sample. Best b
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,12 +19,13 @@ from octcore.numerics.node_qp.factor import N_PIVOTS, N_ROWS, NodeData, copy_nod
 from octcore.numerics.node_qp.rows import load_rows
 from octcore.numerics.node_qp.sparse import sparse_bound
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
-from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED, process
+from octcore.search.margot.branching import AGAIN, BRANCH, PRUNED
 from octcore.search.margot.core import RoutingSearch
+from octcore.search.margot.frame import RoutingFrame
 from octcore.search.margot.incumbent import Tracker
+from octcore.search.margot.open_states import MaskedState, Masks
 from octcore.search.margot.records import Planes, RoutingProblem, Status
-from octcore.search.margot.start import node_membership, node_solver, svm_planes
-from octcore.search.margot.state import pack, unpack
+from octcore.search.margot.start import local_svm, node_membership, own_side
 
 # Branch on a feature when the budget costs a lower node this share of the room to the cutoff.
 _FEATURE_SHARE = 0.2
@@ -39,21 +40,11 @@ _EAGER_STATES, _EVERY = 100, 10
 _TREE_SHARE = 0.3
 
 
-@dataclass(frozen=True)
-class SparseState:
-    """Prefixes, packed row statuses and feature masks (n_nodes, n_features) of an open state."""
-
-    prefix: NDArray[np.int8]
-    packed: NDArray[np.uint8]
-    kept: NDArray[np.bool_]
-    allowed: NDArray[np.bool_]
-
-
 class SparseBound(NamedTuple):
     """Bound of a node problem under its budget, and the features of the best choice found."""
 
     bound: float
-    chosen: NDArray[np.bool_]
+    chosen: Masks
 
 
 class SparseRoutingSearch(RoutingSearch):
@@ -62,10 +53,8 @@ class SparseRoutingSearch(RoutingSearch):
     def __init__(self, problem: RoutingProblem, tracker: Tracker) -> None:
         shape = (problem.n_nodes, problem.x.shape[1])
         super().__init__(problem, tracker, np.ones(shape, bool))
-        self.budgets = problem.budgets()
-        self.price = problem.alpha if problem.variant == "sfs" else np.inf
         self.cache: dict[tuple[int, bytes, bytes, bytes], SparseBound] = {}
-        self.open: list[tuple[float, int, SparseState]] = []
+        self.open: list[tuple[float, int, MaskedState]] = []
         self.serial = 0
         self.tree_pivots = 0
         self.one_root_feature = (
@@ -75,13 +64,9 @@ class SparseRoutingSearch(RoutingSearch):
     def start(self) -> None:
         """Local SVM tree under the budget, and the tree that splits nothing below the root."""
         problem, stop = self.problem, self.tracker.stop
-        solve = node_solver(problem, problem.x, problem.y, self.penalties, stop)
-        planes, routing = svm_planes(problem.x, problem.y, problem.depth, problem.epsilon, solve)
-        self.tracker.offer(self.objective(planes, routing), planes, routing, "warm start")
-        plain = node_solver(
-            replace(problem, variant="margot"), problem.x, problem.y, self.penalties, stop
-        )
-        _, other = svm_planes(problem.x, problem.y, problem.depth, problem.epsilon, plain)
+        planes, routing = local_svm(problem, stop)
+        self.offer(planes, routing, "warm start")
+        _, other = local_svm(replace(problem, variant="margot"), stop)
         self.allocate()
         self.masked = self.rows.copy()
         self.scratch = node_of(self.desk.trial, 0)
@@ -94,8 +79,8 @@ class SparseRoutingSearch(RoutingSearch):
         self,
         node: int,
         cutoff: float,
-        kept: NDArray[np.bool_],
-        allowed: NDArray[np.bool_],
+        kept: Masks,
+        allowed: Masks,
         steps: int,
     ) -> SparseBound:
         """Bound of the node problem whose rows the scratch QP holds, after so many solves."""
@@ -126,7 +111,7 @@ class SparseRoutingSearch(RoutingSearch):
             sides = node_membership(routing, node)
             labels = problem.y[sides < 2]
             if len(labels) == 0:
-                biases[node] = -1.0 if node % 2 == 1 else 1.0
+                biases[node] = own_side(node)
                 continue
             if node >= problem.n_upper and labels.max() == labels.min():
                 biases[node] = labels[0]
@@ -141,8 +126,7 @@ class SparseRoutingSearch(RoutingSearch):
                 return False
             total += plane.value
             weights[node], biases[node] = plane.weights, plane.bias
-        planes = Planes(weights, biases)
-        return self.tracker.offer(self.objective(planes, routing), planes, routing, source)
+        return self.offer(Planes(weights, biases), routing, source)
 
     def _sparse_node(self, node: int, sides: NDArray[np.int8]) -> SparseNode:
         here = np.flatnonzero(sides < 2)
@@ -161,10 +145,7 @@ class SparseRoutingSearch(RoutingSearch):
         shape = (self.problem.n_nodes, self.problem.x.shape[1])
         self.prefix = np.zeros(len(self.problem.y), np.int64)
         load_rows(node_of(self.bank, 0), np.zeros(len(self.prefix), np.int8))
-        nothing = np.zeros(0, np.int8)
-        root = SparseState(
-            nothing, nothing.astype(np.uint8), np.zeros(shape, bool), np.ones(shape, bool)
-        )
+        root = self._state(self.prefix, np.zeros(shape, bool), np.ones(shape, bool))
         if not self.settle():
             return self._stopped(0.0)
         bound, _ = self._bound(0.0, root)
@@ -182,38 +163,23 @@ class SparseRoutingSearch(RoutingSearch):
                 return "node_limit"
             self._step()
 
-    def _open(
-        self,
-        bound: float,
-        prefix: NDArray[np.int64],
-        kept: NDArray[np.bool_],
-        allowed: NDArray[np.bool_],
-    ) -> None:
-        packed = np.zeros((self.problem.n_nodes, (2 * len(prefix) + 3) // 4), np.uint8)
-        pack(self.bank, packed)
-        state = SparseState(prefix.astype(np.int8), packed, kept, allowed)
-        self.serial += 1
-        heapq.heappush(self.open, (bound, -self.serial, state))
+    def _state(self, prefix: NDArray[np.int64], kept: Masks, allowed: Masks) -> MaskedState:
+        return MaskedState(prefix.astype(np.int8), self.packed(self.bank), kept, allowed)
 
-    def _restore(self, state: SparseState) -> None:
-        self.prefix = state.prefix.astype(np.int64)
-        p = self.problem.x.shape[1]
-        assert self.masks is not None
-        for node in range(self.problem.n_nodes):
-            if not np.array_equal(self.masks[node], state.allowed[node]):
-                self.data.x[node, :, :p] = self.rows[:, :p] * state.allowed[node]
-                self.masks[node] = state.allowed[node]
-        unpack(self.bank, self.data, self.prefix, state.packed)
+    def _open(self, bound: float, prefix: NDArray[np.int64], kept: Masks, allowed: Masks) -> None:
+        self.serial += 1
+        state = self._state(prefix, kept, allowed)
+        heapq.heappush(self.open, (bound, -self.serial, state))
 
     def _step(self) -> None:
         """Take the state of least bound, tighten it, and split it."""
         bound, _, state = heapq.heappop(self.open)
-        self._restore(state)
+        self.restore(state)
         if not self.settle():
             self._open(bound, self.prefix, state.kept, state.allowed)
             return
-        if self.check is not None:
-            self.check.look(self)
+        if RoutingFrame.check is not None:
+            RoutingFrame.check(self)
         self.nodes += 1
         bound, costs = self._bound(bound, state)
         if bound >= self.cutoff():
@@ -245,14 +211,12 @@ class SparseRoutingSearch(RoutingSearch):
         return self.tree_pivots <= _TREE_SHARE * self.pivots()
 
     def _process(self) -> int:
-        ignored = 0.1 * self.problem.gap * self.tracker.objective / len(self.prefix)
-        arguments = (self.bank, self.data, self.prefix, self.desk, self.problem.n_upper)
         code = AGAIN
         while code == AGAIN and not self.tracker.stop():
-            code = process(*arguments, self.cutoff(), ignored, self.rounds)
+            code = self.process(self.rounds)
         return code
 
-    def _bound(self, inherited: float, state: SparseState) -> tuple[float, NDArray[np.float64]]:
+    def _bound(self, inherited: float, state: MaskedState) -> tuple[float, NDArray[np.float64]]:
         """Bound of the current state, and what the budget costs each node above its plain QP."""
         values = self.bank.value[:, 0].copy()
         costs, known = np.zeros(len(values)), values.copy()
@@ -267,7 +231,7 @@ class SparseRoutingSearch(RoutingSearch):
                 break
         return max(inherited, float(known.sum())), costs
 
-    def _budgeted(self, node: int, state: SparseState, room: float) -> SparseBound:
+    def _budgeted(self, node: int, state: MaskedState, room: float) -> SparseBound:
         """Bound of one node under its budget; exact only as far as ``room`` asks for."""
         kept, allowed = state.kept[node], state.allowed[node]
         sides = node_membership(self.prefix, node)
@@ -282,7 +246,7 @@ class SparseRoutingSearch(RoutingSearch):
         return found
 
     def _branch(
-        self, bound: float, costs: NDArray[np.float64], code: int, state: SparseState
+        self, bound: float, costs: NDArray[np.float64], code: int, state: MaskedState
     ) -> None:
         """Branch on a feature where the budget bites, else on the chosen sample."""
         room = self.cutoff() - bound
@@ -295,7 +259,7 @@ class SparseRoutingSearch(RoutingSearch):
         if costs[node] > 0.0 and (bites or code != BRANCH):
             self._split_feature(bound, node, state)
             return
-        if code != BRANCH and not self._choose_nearest():
+        if code != BRANCH and not self.choose_nearest():
             exact = self._accurate_bound(state)
             if max(bound, exact + self.correction()) < self.cutoff():
                 self.abandoned = min(self.abandoned, max(bound, exact + self.correction()))
@@ -308,7 +272,7 @@ class SparseRoutingSearch(RoutingSearch):
                 prefix[self.data.twin[sample]] = child
             self._open(bound, prefix, state.kept, state.allowed)
 
-    def _accurate_bound(self, state: SparseState) -> float:
+    def _accurate_bound(self, state: MaskedState) -> float:
         """Bound of a state without free samples by cold solves, where rounding spoils warm ones.
 
         Its tree is offered: the plane of a node is the best one that keeps to the state.
@@ -318,7 +282,7 @@ class SparseRoutingSearch(RoutingSearch):
         for node in range(problem.n_nodes):
             sides = node_membership(self.prefix, node)
             if not (sides < 2).any():
-                biases[node] = -1.0 if node % 2 == 1 else 1.0
+                biases[node] = own_side(node)
                 continue
             masks = (state.kept[node], state.allowed[node])
             room = self.tracker.objective - total
@@ -327,18 +291,17 @@ class SparseRoutingSearch(RoutingSearch):
             if found.plane.value == np.inf or total >= self.tracker.objective:
                 return total
             weights[node], biases[node] = found.plane.weights, found.plane.bias
-        planes = Planes(weights, biases)
-        self.tracker.offer(self.objective(planes, self.prefix), planes, self.prefix, "search")
+        self.offer(Planes(weights, biases), self.prefix, "search")
         return total
 
-    def _root_axis(self, state: SparseState) -> NDArray[np.float64] | None:
+    def _root_axis(self, state: MaskedState) -> NDArray[np.float64] | None:
         """Values of the only feature of the root plane (depth 2), or None."""
         used = np.flatnonzero(state.allowed[0])
         if self.problem.depth != 2 or len(used) != 1:
             return None
         return self.problem.x[:, used[0]]
 
-    def _split_interval(self, bound: float, axis: NDArray[np.float64], state: SparseState) -> None:
+    def _split_interval(self, bound: float, axis: NDArray[np.float64], state: MaskedState) -> None:
         """Halve the free samples along the root's feature; both sides are half-lines."""
         free = np.flatnonzero(self.prefix == 0)
         if (self.prefix == 0).all():
@@ -351,21 +314,13 @@ class SparseRoutingSearch(RoutingSearch):
             if half_lines(axis, prefix):
                 self._open(bound, prefix, state.kept, state.allowed)
 
-    def _split_feature(self, bound: float, node: int, state: SparseState) -> None:
+    def _split_feature(self, bound: float, node: int, state: MaskedState) -> None:
         """Feature in / out at a node that has features to decide."""
         found = self._budgeted(node, state, np.inf)
         free = state.allowed[node] & ~state.kept[node]
         chosen = free & found.chosen if (free & found.chosen).any() else free
-        weight = np.abs(self.bank.vector[node, : len(free)]) + 1e-12
-        feature = int(np.argmax(weight * chosen))
-        kept, allowed = state.kept.copy(), state.allowed.copy()
-        kept[node, feature] = True
-        if self.price == np.inf and kept[node].sum() >= self.budgets[node]:
-            allowed[node] = kept[node]
-        self._open(bound, self.prefix, kept, allowed)
-        allowed = state.allowed.copy()
-        allowed[node, feature] = False
-        self._open(bound, self.prefix, state.kept, allowed)
+        for masks in self.feature_sides(node, state.kept, state.allowed, chosen):
+            self._open(bound, self.prefix, *masks)
 
 
 def half_lines(axis: NDArray[np.float64], prefix: NDArray[np.int64]) -> bool:

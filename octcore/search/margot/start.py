@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from octcore.numerics.node_qp.plane import solve_node_plane
-from octcore.numerics.node_qp.reference import NodePlane
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
 from octcore.search.margot.records import Planes, RoutingProblem
 
-NodeSolver = Callable[[int, NDArray[np.int64]], NodePlane]
 # Score distances within which re-routing may move samples against an upper plane.
 _REACH = (1e9, 0.5, 0.2, 0.05, 0.01)
 
@@ -39,14 +37,18 @@ def strip_shift(scores: NDArray[np.float64], epsilon: float) -> float:
     return float(shift[np.argmin(np.abs(shift))])
 
 
-def svm_planes(
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    depth: int,
-    epsilon: float,
-    solve: NodeSolver,
+def local_svm(
+    problem: RoutingProblem, stop: Callable[[], bool] | None = None
 ) -> tuple[Planes, NDArray[np.int64]]:
-    """Top-down tree of node planes; ``solve(node, samples)`` gives the plane of one node.
+    """Level by level, solve the problem of every single node on the samples that it receives.
+
+    The published first tree of MARGOT, HFS-MARGOT and SFS-MARGOT, whose nodes are a plain
+    soft-margin SVM, or one with a hard or soft feature budget.
+
+    Parameters
+    ----------
+    stop : callable, optional
+        Asked during the node solves; the best plane so far is used when it says so.
 
     Returns
     -------
@@ -55,45 +57,33 @@ def svm_planes(
     routing : ndarray of shape (n_samples,)
         Last-level node of each sample (0-based heap).
     """
-    n_nodes, n_upper = 2**depth - 1, 2 ** (depth - 1) - 1
-    weights, biases = np.zeros((n_nodes, x.shape[1])), np.zeros(n_nodes)
+    x, y = np.ascontiguousarray(problem.x, float), problem.y.astype(float)
+    penalties, budgets = problem.penalties(), problem.budgets()
+    weights, biases = np.zeros((problem.n_nodes, x.shape[1])), np.zeros(problem.n_nodes)
     routing = np.zeros(len(y), np.int64)
-    for node in range(n_nodes):
+    for node in range(problem.n_nodes):
         samples = np.flatnonzero(routing == node)
         if len(samples) == 0:
-            biases[node] = -1.0 if node % 2 == 1 else 1.0
+            biases[node] = own_side(node)
             continue
-        plane = solve(node, samples)
+        rows = (x[samples], y[samples], penalties[node, samples], None, problem.epsilon)
+        if problem.variant == "margot" or np.ptp(y[samples]) == 0:
+            plane = solve_node_plane(*rows, stop).plane
+        else:
+            sparse = SparseNode(*rows, int(budgets[node]), problem.price, stop)
+            plane = solve_sparse_node(sparse).plane
         weights[node], biases[node] = plane.weights, plane.bias
-        if node < n_upper:
+        if node < problem.n_upper:
             scores = x[samples] @ plane.weights + plane.bias
-            shift = strip_shift(scores, epsilon)
+            shift = strip_shift(scores, problem.epsilon)
             biases[node] += shift
-            right = scores + shift > -0.5 * epsilon
-            routing[samples] = 2 * node + 1 + right
+            routing[samples] = 2 * node + 1 + (scores + shift > -0.5 * problem.epsilon)
     return Planes(weights, biases), routing
 
 
-def node_solver(
-    problem: RoutingProblem,
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    penalties: NDArray[np.float64],
-    stop: Callable[[], bool] | None = None,
-) -> NodeSolver:
-    """Solver of single nodes: a plain SVM, or one under the problem's feature budget."""
-    budgets = problem.budgets()
-    price = problem.alpha if problem.variant == "sfs" else np.inf
-
-    def solve(node: int, samples: NDArray[np.int64]) -> NodePlane:
-        here, labels, upper = x[samples], y[samples], penalties[node, samples]
-        if problem.variant == "margot" or labels.max() == labels.min():
-            return solve_node_plane(here, labels, upper, None, problem.epsilon, stop).plane
-        budget = int(budgets[node])
-        sparse = SparseNode(here, labels, upper, None, problem.epsilon, budget, price, stop)
-        return solve_sparse_node(sparse).plane
-
-    return solve
+def own_side(node: int) -> float:
+    """Bias of a node without rows, which sends them to its own side."""
+    return -1.0 if node % 2 == 1 else 1.0
 
 
 def class_routing(y: NDArray[np.float64], depth: int) -> NDArray[np.int64]:
@@ -127,19 +117,19 @@ def is_above(prefix: NDArray[np.int64], routing: NDArray[np.int64]) -> NDArray[n
     return inside
 
 
-def tree_objective(
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    penalties: NDArray[np.float64],
-    planes: Planes,
-    routing: NDArray[np.int64],
-) -> float:
-    """True quadratic objective of planes and routing (0-based last-level nodes)."""
-    total = 0.5 * float((planes.weights**2).sum())
-    for node in range(len(planes.biases)):
+def tree_objective(problem: RoutingProblem, planes: Planes, routing: NDArray[np.int64]) -> float:
+    """True objective of planes and routing (0-based last-level nodes), feature prices included.
+
+    Infinite beyond a hard budget.
+    """
+    beyond = np.maximum(0, np.count_nonzero(planes.weights, axis=1) - problem.budgets())
+    total = float(problem.price * beyond.sum()) if beyond.any() else 0.0
+    total += 0.5 * float((planes.weights**2).sum())
+    penalties = problem.penalties()
+    for node in range(problem.n_nodes):
         here = node_membership(routing, node) < 2
-        score = x[here] @ planes.weights[node] + planes.biases[node]
-        total += float(penalties[node, here] @ np.maximum(0.0, 1.0 - y[here] * score))
+        score = problem.x[here] @ planes.weights[node] + planes.biases[node]
+        total += float(penalties[node, here] @ np.maximum(0.0, 1.0 - problem.y[here] * score))
     return total
 
 

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from octcore.errors import EngineError
-from octcore.numerics.node_qp import reference as qp_reference
 from octcore.numerics.node_qp.factor import NodeData, new_bank, node_of
 from octcore.numerics.node_qp.plane import best_bias, padded_rows, solve_node_plane
-from octcore.numerics.node_qp.reference import solve_node_qp_reference
 from octcore.numerics.node_qp.rows import load_rows, refresh
 from octcore.numerics.node_qp.solver import CUTOFF, OPTIMAL, TOLERANCE, solve_node
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
+from tests.referee.node_qp import solve_node_qp_reference
 
 # Both solvers stop at about 1e-7 relative; the rest is room for bad scaling at C = 1e5.
 VALUE_TOLERANCE = 2e-6
@@ -110,15 +109,6 @@ def test_best_bias_beats_every_kink(seed: int):
     clipped = best_bias(score, y, upper, 0.2, 0.4)
     grid = np.linspace(0.2, 0.4, 201)
     assert loss(clipped) <= min(loss(b) for b in grid) + 1e-12
-
-
-def test_highs_and_clarabel_agree(monkeypatch: pytest.MonkeyPatch):
-    pytest.importorskip("clarabel")
-    x, y, upper, sides = random_node(2, 100.0, routed=True)
-    first = solve_node_qp_reference(x, y, upper, sides)
-    monkeypatch.setattr(qp_reference.importlib.util, "find_spec", lambda name: None)
-    second = solve_node_qp_reference(x, y, upper, sides)
-    assert second.value == pytest.approx(first.value, rel=1e-5)
 
 
 def test_reference_refuses_inseparable_routing():

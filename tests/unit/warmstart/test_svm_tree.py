@@ -7,6 +7,7 @@ import pytest
 
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
+from octcore.warmstart.goal import TreeGoal
 from octcore.warmstart.points import (
     ClassCounts,
     count_classes,
@@ -15,8 +16,9 @@ from octcore.warmstart.points import (
     node_gaps,
     tree_leaves,
 )
-from octcore.warmstart.svm_greedy import GreedySvmTrees, TreeGoal, impurity
-from octcore.warmstart.svm_tree import GAP_SLACK, TreeSearch
+from octcore.warmstart.svm_greedy import GreedySvmTrees, impurity
+from octcore.warmstart.svm_tree import TreeSearch
+from octcore.warmstart.tree_gaps import GAP_SLACK
 
 
 def cloud(seed: int, n: int = 60, p: int = 2, n_classes: int = 2):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from octcore.numerics.node_qp.plane import balanced_dual, solve_node_plane
-from octcore.numerics.node_qp.reference import solve_node_qp_reference
 from octcore.numerics.node_qp.sparse_plane import SparseNode, solve_sparse_node
 from octcore.search.margot.records import RoutingProblem
 from octcore.search.margot.search import routing_search, warm_up
+from tests.referee.node_qp import solve_node_qp_reference
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -14,7 +14,6 @@ from sklearn.svm import SVC
 
 from octcore.data.synthetic import generate
 from octcore.errors import EngineError, SettingsError
-from octcore.numerics.node_qp.reference import solve_node_qp_reference
 from octcore.search.margot.core import RoutingSearch
 from octcore.search.margot.records import (
     Planes,
@@ -25,6 +24,7 @@ from octcore.search.margot.records import (
 )
 from octcore.search.margot.search import routing_search, warm_up
 from octcore.search.margot.start import node_membership, strip_shift, tree_objective
+from tests.referee.node_qp import solve_node_qp_reference
 
 # The search stops at a relative gap of 1e-4.
 GAP = 1e-4
@@ -48,7 +48,7 @@ def tiny(seed: int, n: int = 8, p: int = 2) -> tuple[NDArray[np.float64], NDArra
 def reference_objective(problem: RoutingProblem, routing: NDArray[np.int64]) -> float:
     """Objective of a routing (0-based) by the independent QP solver."""
     total = 0.0
-    penalties = problem.penalties(np.ones(len(problem.y)))
+    penalties = problem.penalties()
     for node in range(problem.n_nodes):
         sides = node_membership(routing, node)
         here = sides < 2
@@ -104,8 +104,7 @@ def check_result(problem: RoutingProblem, result: RoutingResult) -> None:
         assert ((score >= -1e-5) | (score <= -problem.epsilon + 1e-5)).all()
         node = np.where(node < n_upper, 2 * node + 1 + (score > -problem.epsilon / 2), node)
     assert (node == routing).all()
-    weights = np.ones(len(problem.y)) if problem.weights is None else problem.weights
-    again = tree_objective(problem.x, problem.y, problem.penalties(weights), planes, routing)
+    again = tree_objective(problem, planes, routing)
     assert again == pytest.approx(result.objective, rel=1e-9, abs=1e-9)
     assert result.bound <= result.objective
     falling = [e.objective for e in result.events if isinstance(e, RoutingIncumbent)]

@@ -1,33 +1,14 @@
-"""Slow independent solution of a node QP, used to confirm what the fast kernel found.
-
-Clarabel (interior point) when it is installed, else HiGHS' QP solver with the objective divided
-by the largest penalty and a box of 1e3 on the plane, without which it stops early.
-"""
+"""Slow independent solution of a node QP by an interior point method."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from octcore.errors import EngineError
-from octcore.numerics.linear import run
-
-# Box on weights and bias for HiGHS; larger boxes end in "non-convex" on badly scaled nodes.
-HIGHS_BOX = 1e3
-
-
-@dataclass(frozen=True)
-class NodePlane:
-    """Optimal plane of one node and the value of its QP."""
-
-    weights: NDArray[np.float64]
-    bias: float
-    value: float
+from octcore.numerics.node_qp.plane import NodePlane
+from tests.referee.convex import clarabel
 
 
 def solve_node_qp_reference(
@@ -60,13 +41,12 @@ def solve_node_qp_reference(
     Raises
     ------
     EngineError
-        If neither solver reaches an optimum.
+        If the solver reaches no optimum.
     """
     if len(y) == 0:
         return NodePlane(np.zeros(x.shape[1]), 0.0, 0.0)
     side = np.zeros(len(y), np.int8) if sides is None else np.asarray(sides, np.int8)
-    solver = _clarabel if importlib.util.find_spec("clarabel") else _highs
-    weights, bias = solver(np.asarray(x, float), y, upper, side, epsilon)
+    weights, bias = _clarabel(np.asarray(x, float), y, upper, side, epsilon)
     hinge = np.maximum(0.0, 1.0 - y * (x @ weights + bias))
     return NodePlane(weights, bias, float(0.5 * weights @ weights + upper @ hinge))
 
@@ -92,10 +72,6 @@ def _clarabel(
     side: NDArray[np.int8],
     epsilon: float,
 ) -> tuple[NDArray[np.float64], float]:
-    from scipy import sparse
-
-    # Imported by name: an optional package without types.
-    clarabel: Any = importlib.import_module("clarabel")
     n, p = x.shape
     rows, right = _rows(x, y, side, epsilon)
     rows = np.vstack([rows, np.hstack([np.zeros((n, p + 1)), np.eye(n)])])
@@ -117,41 +93,4 @@ def _clarabel(
             "check that the routing is separable.",
         )
     point = np.asarray(solution.x)
-    return point[:p], float(point[p])
-
-
-def _highs(
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    upper: NDArray[np.float64],
-    side: NDArray[np.int8],
-    epsilon: float,
-) -> tuple[NDArray[np.float64], float]:
-    import highspy
-
-    n, p = x.shape
-    rows, right = _rows(x, y, side, epsilon)
-    scale = float(upper.max())
-    size = p + 1 + n
-    model = highspy.Highs()
-    model.setOptionValue("output_flag", False)
-    low = np.r_[np.full(p + 1, -HIGHS_BOX), np.zeros(n)]
-    high = np.r_[np.full(p + 1, HIGHS_BOX), np.full(n, highspy.kHighsInf)]
-    model.addVars(size, low, high)
-    columns = np.arange(size, dtype=np.int32)
-    model.changeColsCost(size, columns, np.r_[np.zeros(p + 1), upper / scale])
-    for row, value in zip(rows, right, strict=True):
-        used = np.flatnonzero(row).astype(np.int32)
-        model.addRow(float(value), highspy.kHighsInf, len(used), used, row[used])
-    starts = np.minimum(np.arange(size), p).astype(np.int32)
-    model.passHessian(size, p, 1, starts, np.arange(p, dtype=np.int32), np.full(p, 1.0 / scale))
-    run(model)
-    status = model.getModelStatus()
-    if status != highspy.HighsModelStatus.kOptimal:
-        raise EngineError(
-            "NODE_QP_FAILED",
-            f"HiGHS ended a node QP with {n} samples as {model.modelStatusToString(status)}; "
-            "install clarabel for a second solver.",
-        )
-    point = np.asarray(model.getSolution().col_value)
     return point[:p], float(point[p])

@@ -1,0 +1,110 @@
+"""What a search for trees of planes maximises, and how it climbs: one node's plane at a time.
+
+The searches differ in the planes that they try at a node: machines and exact steps (`svm_tree`),
+planes that leave a strip (`tree_gaps`), one feature more or less (`sparse_search`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from octcore.warmstart.points import (
+    ClassCounts,
+    FloatArray,
+    IntArray,
+    PlaneTree,
+    leaf_counts,
+    leaf_labels,
+    node_sides,
+)
+
+Plane = tuple[FloatArray, float]
+GAIN = 1e-9
+"""What is better by less is not better."""
+
+
+@dataclass(frozen=True, eq=False)
+class TreeGoal:
+    """Correct weight minus prices, under limits."""
+
+    points: ClassCounts
+    depth: int
+    epsilon: float = 0.0
+    """Smallest admissible node gap for weights of 1-norm 1."""
+    split_price: float = 0.0
+    """Price of a split in weight of correct rows."""
+    max_splits: int | None = None
+    seed: int = 0
+    feature_price: float = 0.0
+    """Price of a feature in a split, in weight of correct rows."""
+    least_leaf: int = 1
+
+    @property
+    def split_limit(self) -> int:
+        """Largest number of splits."""
+        most = 2**self.depth - 1
+        return most if self.max_splits is None else min(most, self.max_splits)
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Number of rows at every point."""
+        return np.bincount(self.points.point_of, minlength=len(self.points))
+
+    def value(self, planes: PlaneTree) -> float:
+        """Value of a tree; ``-inf`` outside the limits."""
+        splits, leaf = int(planes.splitting.sum()), planes.descend(self.points.X)
+        if splits > self.split_limit:
+            return -np.inf
+        if self.least_leaf > 1:
+            held = np.bincount(leaf, self.sizes)
+            if ((held > 0) & (held < self.least_leaf)).any():
+                return -np.inf
+        correct = leaf_counts(self.points, leaf, self.depth).max(axis=1).sum()
+        features = np.count_nonzero(planes.weights) if self.feature_price else 0
+        return float(correct) - self.split_price * splits - self.feature_price * features
+
+    def climb(
+        self,
+        planes: PlaneTree,
+        trials: Callable[[PlaneTree, int], Iterable[PlaneTree]],
+        deadline: float,
+        ceiling: float = np.inf,
+        admits: Callable[[PlaneTree, int], bool] = lambda trial, node: True,
+    ) -> PlaneTree:
+        """Take what is better, node by node, deepest first, until a whole pass changes nothing.
+
+        Parameters
+        ----------
+        trials : callable
+            ``(tree, node) -> trees`` that may be better.
+        ceiling : float
+            Value at which nothing is left to gain.
+        admits : callable
+            Asked of a tree that is better, and of the node that differs.
+        """
+        value, improved = self.value(planes), True
+        while improved and time.perf_counter() < deadline:
+            improved = False
+            for node in range(2**self.depth - 1, 0, -1):
+                for trial in trials(planes, node):
+                    reached = self.value(trial)
+                    if reached > value + GAIN and admits(trial, node):
+                        planes, value, improved = trial, reached, True
+                if time.perf_counter() > deadline or value >= ceiling - GAIN:
+                    return planes
+        return planes
+
+
+def side_gains(points: ClassCounts, planes: PlaneTree, node: int) -> tuple[IntArray, FloatArray]:
+    """Points at a node, and what going right is worth to each with the labels as they are."""
+    depth, leaf = planes.depth, planes.descend(points.X)
+    labels = leaf_labels(leaf_counts(points, leaf, depth), depth)
+    here = np.concatenate(node_sides(leaf, node, depth))
+    X, counts, at = points.X[here], points.counts[here], np.arange(len(here))
+    left = counts[at, labels[planes.descend(X, 2 * node)]]
+    return here, counts[at, labels[planes.descend(X, 2 * node + 1)]] - left
