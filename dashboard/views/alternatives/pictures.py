@@ -103,7 +103,9 @@ def rows(task: str, record: Alternatives, train: Dataset) -> None:
         if len(names) < 2:
             st.caption("A plane needs two columns of numbers or of few categories.")
         else:
-            x, y = chart.axes(names, *names[:2], session.widget_key("alternatives_axis", *names))
+            x, y = chart.axes(
+                names, names[0], names[1], session.widget_key("alternatives_axis", *names)
+            )
             chart.show(
                 disagreement_figure(record, train, x, y, session.palette()),
                 key=session.widget_key("alternatives_plane", task),
