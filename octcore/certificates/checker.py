@@ -10,7 +10,7 @@ Format: https://gitlab.com/MIAOresearch/software/VeriPB, version 1.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from octcore.certificates.proof import HEADER
@@ -177,33 +177,36 @@ class Checker:
                 self.formula.append(least)
                 if is_equation:
                     opposite = {-lit: c for lit, c in least.terms.items()}
-                    self.formula.append(
-                        Constraint(opposite, sum(opposite.values()) - least.degree)
-                    )
+                    self.formula.append(Constraint(opposite, sum(opposite.values()) - least.degree))
         self.n_variables = len(self.numbers)
         self.last_id = 0
         self.best: int | None = None
         """Cost of the best solution that the proof names."""
         self.is_done = False
+        self.at = 0
+        """Line of the proof."""
 
     def check(self, lines: Iterable[str], guard: Callable[[], None] = lambda: None) -> int:
         """Follow a whole proof; returns the optimum that it proves."""
-        source = (line.strip() for line in lines)
-        at = 0
+        source = self._numbered(lines)
         try:
             self._expect(next(source, "") == HEADER, f"the first line is not {HEADER!r}")
-            for at, line in enumerate(source, 2):
+            for line in source:
                 guard()
                 self._expect(not self.is_done, "something follows the end")
                 self._line(line.split(), source)
             self._expect(self.is_done and self.best is not None, "the proof has no end")
         except (ValueError, IndexError, KeyError) as error:
-            raise ProofError("NOT_PROVEN", f"The proof is broken near line {at}.") from error
+            raise ProofError("NOT_PROVEN", f"Line {self.at} of the proof is broken.") from error
         except ProofError as error:
-            words = f"The proof is refused near line {max(1, at)}: {error.message}."
+            words = f"Line {self.at} of the proof is refused: {error.message}."
             raise ProofError("NOT_PROVEN", words) from None
         assert self.best is not None
         return self.best
+
+    def _numbered(self, lines: Iterable[str]) -> Iterator[str]:
+        for self.at, line in enumerate(lines, 1):
+            yield line.strip()
 
     def _expect(self, is_right: bool, otherwise: str) -> None:
         if not is_right:
@@ -225,7 +228,7 @@ class Checker:
             terms[variable] = int(factor)
         return Constraint(terms, int(words[-1]))
 
-    def _line(self, words: list[str], source: Iterable[str]) -> None:
+    def _line(self, words: list[str], source: Iterator[str]) -> None:
         rule, rest = words[0], words[1:]
         if rule == "f":
             self._expect(not self.last_id, "the formula is loaded again")
@@ -260,7 +263,8 @@ class Checker:
         self.database.add(self.last_id, constraint)
 
     def _known(self, word: str) -> int:
-        self._expect(word.isdigit() and int(word) in self.database.constraints, f"there is no {word}")
+        is_there = word.isdigit() and int(word) in self.database.constraints
+        self._expect(is_there, f"there is no constraint {word}")
         return int(word)
 
     def _is_contradiction(self, words: list[str]) -> bool:
@@ -295,7 +299,7 @@ class Checker:
         self.best = cost
         self._add(Constraint(self.goal.terms, cost).negation())
 
-    def _strengthen(self, words: list[str], source: Iterable[str]) -> None:
+    def _strengthen(self, words: list[str], source: Iterator[str]) -> None:
         end = words.index(";")
         constraint, rest = self._constraint(words[:end]), words[end + 1 :]
         if rest == [";", "begin"]:
@@ -319,22 +323,21 @@ class Checker:
             is_kept = goal.degree <= 0 or denied.implies(goal)
             self._expect(is_kept, "a definition breaks what is known")
 
-    def _subproof(self, constraint: Constraint, source: Iterable[str]) -> None:
+    def _subproof(self, constraint: Constraint, source: Iterator[str]) -> None:
         """Follow a proof by contradiction; what it derives is forgotten."""
         before, first = self.database.state, self.last_id
         self._add(constraint.negation())
-        goal = iter(source)
-        self._expect(next(goal, "") == "proofgoal #1", "a subproof has another goal")
+        self._expect(next(source, "") == "proofgoal #1", "a subproof has another goal")
         self.last_id += 1  # the same negation again, as the goal
         self.database.constraints[self.last_id] = self.database.constraints[self.last_id - 1]
         rule, rest = "", [""]
-        for line in goal:
+        for line in source:
             rule, *rest = line.split()
             if rule == "c":
                 break
             self._derive(rule, rest)
         self._expect(self._is_contradiction(rest), "a subproof ends without contradiction")
-        closed = [next(goal, ""), next(goal, "")] == ["end", "end"]
+        closed = [next(source, ""), next(source, "")] == ["end", "end"]
         self._expect(rule == "c" and closed, "a subproof is not closed")
         self.database.back_to(before)
         self.database.remove(range(first + 1, self.last_id + 1))

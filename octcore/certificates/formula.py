@@ -106,9 +106,8 @@ class Formula:
     def variables(self) -> list[str]:
         """All variables."""
         sizes = self.case.n_thresholds
-        splits = [
-            u(n, j, s) for n in self.inner for j, size in enumerate(sizes) for s in range(1, 1 + size)
-        ]
+        places = [(j, s + 1) for j, size in enumerate(sizes) for s in range(size)]
+        splits = [u(n, *place) for n in self.inner for place in places]
         rows = [arrives(x, n) for x in range(len(self.case.size)) for n in self.nodes if n > 1]
         return splits + self.leaves(self.nodes) + rows + [z(x, k) for x, k in self.groups]
 
@@ -171,9 +170,7 @@ class Formula:
                 lower = [(1, u(n, j, q)) for j, q in enumerate(ranks) if q]
                 self._add([(1, arrives(x, 2 * n)), *here, *lower], 1)
                 some = [(1, u(n, j, size)) for j, size in enumerate(sizes) if ranks[j] < size]
-                between = [
-                    (1, "~" + u(n, j, q)) for j, q in enumerate(ranks) if 0 < q < sizes[j]
-                ]
+                between = [(1, "~" + u(n, j, q)) for j, q in enumerate(ranks) if 0 < q < sizes[j]]
                 terms = [(1, arrives(x, 2 * n + 1)), *here, *some, *between]
                 self._add(terms, 1 + len(between))
         for x, k in self.groups:
@@ -206,9 +203,7 @@ class Formula:
                         self._add([(1, left), (1, "~" + u(n, j, q))], 1)
                     if q < case.n_thresholds[j]:
                         below = [(1, u(n, j, q))] if q else []
-                        self._add(
-                            [(1, right), (1, "~" + u(n, j, case.n_thresholds[j])), *below], 1
-                        )
+                        self._add([(1, right), (1, "~" + u(n, j, case.n_thresholds[j])), *below], 1)
         for n in self.nodes:
             rows = [(int(size), arrives(x, n)) for x, size in enumerate(case.size) if size]
             leaves = [(least, "~" + leaf) for leaf in self.leaves([n])]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.certificates.case import Case, Costs, Tree
+from octcore.certificates.case import Costs, Tree
 from octcore.certificates.formula import Formula, Terms, negated, p, u, words, z
 from octcore.errors import ProofError
 
@@ -77,9 +77,13 @@ class Proof:
     def prove(self, tree: Tree) -> None:
         """Write the proof that a tree is optimal, its first and last line included."""
         self.write(f"{HEADER}\nf {self.formula.n_ids}")
-        better = self._line(f"o {self.formula.solution(tree)}")
-        for _ in self._at_root(better, self.root(tree)):
-            pass
+        better, root = self._line(f"o {self.formula.solution(tree)}"), self.root(tree)
+        if root.leaves is not None:
+            self._limit(1, root.leaves)
+        for split in self._splits(root):
+            self._exclude(better, split)
+            self._forget([split])
+        self._exclude_labels(1)
         self._line("u >= 1 ;")
         self.write(f"c {self.last_id}")
 
@@ -94,7 +98,8 @@ class Proof:
     def sampled_bytes(self, tree: Tree) -> float:
         """Estimate the bytes of `prove` from the sweeps of some thresholds of the root."""
         sweeps = self._sweeps(self.root(tree))
-        chosen = sorted({round(at) for at in np.linspace(0, len(sweeps) - 1, SAMPLED)} if sweeps else ())
+        evenly = np.linspace(0, len(sweeps) - 1, SAMPLED) if sweeps else ()
+        chosen = sorted({round(at) for at in evenly})
         n_bytes = 0
 
         def count(line: str) -> None:
@@ -111,17 +116,6 @@ class Proof:
         self.write(text)
         self.last_id += n_ids
         return self.last_id
-
-    def _at_root(self, better: int, state: State) -> Iterator[None]:
-        """Exclude all splits and all labels of the root; what was used goes at once."""
-        if state.leaves is not None:
-            self._limit(1, state.leaves)
-        for split in self._splits(state):
-            self._exclude(better, split)
-            if split.used:
-                self.write(f"del id {' '.join(map(str, split.used))}")
-            yield
-        self._exclude_labels(1)
 
     def _statement(self, state: State) -> int:
         """Prove a statement; returns its number."""
@@ -146,10 +140,14 @@ class Proof:
         self._line("u >= 1 ;")
         self.write("c -1\nend")
         proven = self._line("end")
+        self._forget(splits)
+        return proven
+
+    def _forget(self, splits: list[Split]) -> None:
+        """Delete what is not needed again."""
         used = [number for split in splits for number in split.used]
         if used:
             self.write(f"del id {' '.join(map(str, used))}")
-        return proven
 
     def _exclude(self, denied: int, split: Split) -> None:
         """Exclude a sweep under the negation of a statement."""
@@ -182,9 +180,8 @@ class Proof:
         if not state.depth or not self.costs.pairs(state.depth, state.leaves):
             return []
         found = self.costs.sweeps(state.rows, state.depth, state.leaves, state.cost)
-        roots = self.case.roots
-        is_free = roots is None or state.node > 1
-        return [sweep for sweep in found if is_free or roots is None or sweep[0] in roots]
+        roots = self.case.roots if state.node == 1 else None
+        return [sweep for sweep in found if roots is None or sweep[0] in roots]
 
     def _split(self, state: State, column: int, first: int, last: int) -> Split:
         """Prove what excludes the thresholds of a column from the first to the last."""
@@ -213,9 +210,7 @@ class Proof:
                 elif cost > 0:
                     here = (*state.path, *path)
                     used.append(
-                        self._statement(
-                            State(child, below, limits[side], here, sides[side], cost)
-                        )
+                        self._statement(State(child, below, limits[side], here, sides[side], cost))
                     )
                     tokens.append(f"{used[-1]} +")
             sums.append(" ".join(tokens))
@@ -237,7 +232,7 @@ class Proof:
         self, state: State, clause: str, sides: tuple[np.ndarray, np.ndarray]
     ) -> list[str]:
         """Pairs of labels of two leaves; one label closes all its pairs if it costs enough."""
-        price, n_labels = self.case.price, self.case.n_labels
+        n_labels = self.case.n_labels
         found = []
         for k, cost in enumerate(self.costs.of_labels(sides[0])):
             is_left = f"{clause} 1 {negated(p(2 * state.node, k))}"

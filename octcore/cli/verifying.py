@@ -1,4 +1,4 @@
-"""`octcore verify`: the claim of a stored run, derived again by plain means."""
+"""`octcore verify` and `octcore prove`: a stored run derived again, or written as a proof."""
 
 from __future__ import annotations
 
@@ -34,6 +34,25 @@ def add_commands(commands: Any) -> None:
         epilog="Exit 0: confirmed, 1: refuted, 2: wrong input, 3: not verified (too large, or no "
         "independent check exists).",
     )
+    _add_run(parser)
+    parser.add_argument("--time-limit", metavar="S", type=float, default=60.0)
+    parser.add_argument("--json", metavar="FILE|-", help="write the verification as JSON")
+    parser.set_defaults(run=run_verify)
+    parser = commands.add_parser("prove")
+    _add_run(parser)
+    parser.add_argument(
+        "--output", metavar="FOLDER", required=True, help="gets tree.opb, tree.pbp and README"
+    )
+    parser.add_argument(
+        "--size-limit", metavar="BYTES", type=float, default=200e6, help="of the files (200e6)"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="follow the proof with the checker of the package"
+    )
+    parser.set_defaults(run=run_prove)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "of",
         metavar="RUN",
@@ -45,10 +64,7 @@ def add_commands(commands: Any) -> None:
     )
     add_reading_options(parser)
     parser.set_defaults(target=None)  # the run names it
-    parser.add_argument("--time-limit", metavar="S", type=float, default=60.0)
-    parser.add_argument("--json", metavar="FILE|-", help="write the verification as JSON")
     parser.add_argument("--store", metavar="FILE", help="file of the history")
-    parser.set_defaults(run=run_verify)
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
@@ -70,6 +86,22 @@ def run_verify(arguments: argparse.Namespace) -> int:
         print(found.statement, file=sys.stderr if found.verified is False else sys.stdout)
     exits = {True: EXIT_CONFIRMED, False: EXIT_REFUTED, None: EXIT_NO_VERDICT}
     return exits[found.verified]
+
+
+def run_prove(arguments: argparse.Namespace) -> int:
+    """Write a proof and say how large it is and what followed it."""
+    if Path(arguments.of).is_file() or arguments.of.endswith(".json"):
+        run, _ = _run_of_file(arguments)
+    else:
+        with history(arguments) as store:
+            run = store.load(find_run(store, arguments.of).id)
+    written = run.prove(arguments.output, arguments.size_limit, arguments.check)
+    words = "not checked" if written.accepted_by is None else f"accepted by: {written.accepted_by}"
+    print(
+        f"{written.folder}: no tree has an objective above {written.objective:.9g}; "
+        f"{written.n_bytes:,} bytes; {words}"
+    )
+    return 0
 
 
 def _run_of_file(arguments: argparse.Namespace) -> tuple[Run, Mapping[str, Any]]:

@@ -205,9 +205,7 @@ def _side(
     return cost, best.status in {"optimal", "infeasible"}
 
 
-def univariate_question(
-    run: Run, refusal: str
-) -> tuple[Problem, UnivariateObjective, Question]:
+def univariate_question(run: Run, refusal: str) -> tuple[Problem, UnivariateObjective, Question]:
     """What the exact search is asked for the rows and columns of a run.
 
     Parameters

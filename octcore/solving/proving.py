@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
@@ -38,6 +37,19 @@ LARGEST_COST = 1 << 58
 BYTES_OF_A_LITERAL = 10.0
 DIGITS = 1e-9
 """Relative; what an objective and the whole numbers of its proof may differ by."""
+
+README_TEXT = """\
+tree.opb describes all trees of depth {depth}{limits}; {name} proves: none costs less than {cost}.
+A leaf costs {price}, wrong rows the weights in "min:"; {cost} is the objective {objective!r}.
+Nodes are numbered from 1, the children of n are 2n and 2n + 1; comments name columns and labels.
+u<n>_<j>_<s>: node n splits on column j at one of its first s numbers; rows above it go right.
+p<n>_<k>: node n is a leaf with label k; r<x>_<n>: the rows of pattern x arrive at node n.
+z<x>_<k>: the rows of pattern x and label k are wrong (with costs: every other answer loses this).
+octcore made the formula by these rules, the proof by a search for bounds on parts of the rows.
+Check (VeriPB, proof format 1.1): {unpack}veripb --requireUnsat tree.opb tree.pbp
+It must say "Verification succeeded." without a warning, and no line of the proof may begin with a.
+That the formula is that of the rows "octcore prove RUN --check" says: it makes it again.
+"""
 
 
 @dataclass(frozen=True)
@@ -189,8 +201,9 @@ def case_of(run: Run) -> tuple[Case, Nested]:
     np.add.at(weight, (pattern.ravel(), problem.y), whole * price.denominator)
     size = np.bincount(pattern.ravel(), problem.counts, patterns.shape[1]).astype(np.int64)
     names, answers = run.encoding.names, run.needed.tree.classes or run.classes
+    roots = None if asked.roots is None else set(asked.roots)
     limits = {
-        "roots": None if asked.roots is None else tuple(kept.index(j) for j in asked.roots if j in kept),
+        "roots": None if roots is None else tuple(i for i, j in enumerate(kept) if j in roots),
         "max_leaves": asked.leaf_limit if asked.leaf_limit < 2**asked.depth else None,
         "min_rows": asked.smallest_leaf if asked.smallest_leaf > 1 else None,
     }
@@ -264,14 +277,7 @@ def _readme(run: Run, case: Case, tree: Nested, name: str) -> str:
         "a root that tests one of columns " + ", ".join(map(str, case.roots)) if case.roots else "",
     ]
     unpack = f"gunzip -k {name}; " if name.endswith(".gz") else ""
-    return f"""{FORMULA} describes all trees of depth {case.depth}{"".join(", " + x for x in limits if x)}, and {name} proves that none costs less than {cost}.
-Cost: {case.price} for every leaf, and for wrong rows their weights in "min:"; {cost} is the objective {run.objective!r} of the run.
-Nodes are numbered from 1, the children of n are 2n and 2n + 1; comments ("*") name columns, their thresholds and the labels.
-u<n>_<j>_<s>: node n splits on column j at one of its first s thresholds; a row goes right where its value is above that number.
-p<n>_<k>: node n is a leaf with label k.  r<x>_<n>: the rows of pattern x, equal in all columns, arrive at node n.
-z<x>_<k>: the rows of pattern x and label k get another answer.  Where answers have costs, a row stands once for every answer, with what it saves.
-Made by octcore from rows and settings of the run: the formula by rules, the proof by a search for bounds on parts of the rows.
-Check with VeriPB (https://gitlab.com/MIAOresearch/software/VeriPB, proof format 1.1): {unpack}veripb --requireUnsat {FORMULA} {PROOF}
-It must print "Verification succeeded." and no warning, and {name} must have no line that begins with "a" (an assumption).
-That the formula is that of the rows is not in the proof: read it, or let "octcore prove RUN --check" make it again and compare.
-"""
+    return README_TEXT.format(
+        depth=case.depth, limits="".join(f", {limit}" for limit in limits if limit), cost=cost,
+        price=case.price, objective=run.objective, name=name, unpack=unpack,
+    )  # fmt: skip
