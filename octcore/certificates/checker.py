@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from octcore.certificates.proof import HEADER
 from octcore.errors import ProofError
+
+HEADER = "pseudo-Boolean proof version 1.1"
 
 
 @dataclass(frozen=True)

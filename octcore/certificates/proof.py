@@ -5,8 +5,9 @@ their errors and the leaves under the node cost so much.  It is proven by contra
 negation no split at the node is left, because the statements of both children say too much
 together, and no label.  A child needs to say only what its parent asks for; one that asks for the
 price of a leaf is said by the formula, and two leaves are closed label by label, by propagation.
-Sources: Demirović et al., "Certifying dynamic programming" (CP 2024); Bogaerts, Gocht, McCreesh and
-Nordström, "Certified symmetry and dominance breaking" (JAIR 2023) for the format.
+Sources: Demirović et al., "Pseudo-Boolean reasoning about states and transitions to certify dynamic
+programming and decision diagram algorithms" (CP 2024); for the rules Bogaerts, Gocht, McCreesh and
+Nordström, "Certified dominance and symmetry breaking for combinatorial optimisation" (JAIR 2023).
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from octcore.certificates.case import Costs, Tree
+from octcore.certificates.checker import HEADER
 from octcore.certificates.formula import Formula, Terms, negated, p, u, words, z
 from octcore.errors import ProofError
 
-HEADER = "pseudo-Boolean proof version 1.1"
 SAMPLED = 8
 """Sweeps at the root whose proofs are made to estimate the size of all."""
 

@@ -231,8 +231,8 @@ def _nested(tree: Tree, node: int, kept: list[int], values: list[np.ndarray]) ->
     split = tree.splits[node]
     place = kept.index(split.features[0])
     number = int(np.searchsorted(values[place], split.threshold, "right"))
-    sides = (_nested(tree, child, kept, values) for child in (2 * node, 2 * node + 1))
-    return place, number, *sides
+    left, right = (_nested(tree, child, kept, values) for child in (2 * node, 2 * node + 1))
+    return place, number, left, right
 
 
 def _refuse_large(n_bytes: float, limit: float) -> None:
