@@ -227,12 +227,13 @@ def univariate_question(run: Run, refusal: str) -> tuple[Problem, UnivariateObje
             "formulation",
         )
     refuse_coupled(run.constraints, refusal)
-    known = {p.name for p in info.hyperparameters}
+    # A default may not stand beside what replaces it: leaf_penalty beside split_weight.
+    default = {p.name: p.default for p in info.hyperparameters}
     settings = check_settings(
         formulation=run.formulation,
         encoding=run.encoding.key,
         depth=run.depth,
-        params={name: value for name, value in run.params.items() if name in known},
+        params={k: v for k, v in run.params.items() if v != default.get(k, v)},
         constraints=run.constraints,
         costs=run.asked.costs,
         refer=run.asked.refer,

@@ -106,6 +106,8 @@ def prove(
         if cancel is not None and cancel():
             raise CancelledError("The proof was stopped.")
 
+    if not size_limit > 0:
+        raise SettingsError("BAD_LIMIT", "The size limit needs a positive number.", "size_limit")
     case, tree = case_of(run)
     _refuse_large(BYTES_OF_A_LITERAL * 2 ** (case.depth + 1) * case.rank.size, size_limit)
     formula, costs = Formula(case), Costs(case, guard)
@@ -120,6 +122,7 @@ def prove(
 
             def write(line: str) -> None:
                 nonlocal written
+                guard()
                 written += len(line) + 1
                 _refuse_large(written, size_limit)
                 file.write(line + "\n")
@@ -228,9 +231,17 @@ def _nested(tree: Tree, node: int, kept: list[int], values: list[np.ndarray]) ->
     """The tree by columns and thresholds of the case."""
     if node in tree.labels:
         return int(tree.labels[node])
-    split = tree.splits[node]
-    place = kept.index(split.features[0])
-    number = int(np.searchsorted(values[place], split.threshold, "right"))
+    split, number = tree.splits[node], 0
+    if split.features[0] in kept:
+        place = kept.index(split.features[0])
+        number = int(np.searchsorted(values[place], split.threshold, "right"))
+    if not number or number == len(values[place]):
+        raise SettingsError(
+            "IDLE_SPLIT",
+            f"The split of node {node} parts no training rows, which the formula cannot say; "
+            "solve with threshold-search or path-search.",
+            "formulation",
+        )
     left, right = (_nested(tree, child, kept, values) for child in (2 * node, 2 * node + 1))
     return place, number, left, right
 

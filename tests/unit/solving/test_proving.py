@@ -30,7 +30,7 @@ CASES: dict[str, dict[str, Any]] = {
     "leaf size": {"constraints": {"min_samples_leaf": 6}},
     "root": {"constraints": {"root_feature": "colour"}},
     "forbidden": {"constraints": {"forbidden_features": ["size"]}},
-    "depth 0": {"depth": 0},
+    "one leaf": {"params": {"leaf_penalty": 0.9}},
 }
 
 
