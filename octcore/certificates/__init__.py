@@ -1,1 +1,1 @@
-"""Proofs of optimal trees in a standard format, which checkers of others accept (VeriPB 1.1)."""
+"""Proofs of optimal trees in a standard format: that of the checker VeriPB, version 1.1."""

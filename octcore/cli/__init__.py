@@ -27,7 +27,7 @@ COMMANDS = {
     "compare": ("solving", "train several formulations on the same rows"),
     "predict": ("predicting", "predict the classes of new rows"),
     "verify": ("verifying", "derive the optimum of a run again, independently"),
-    "prove": ("verifying", "write a proof of the optimum that checkers of others accept"),
+    "prove": ("verifying", "write a proof of the optimum in the format of the checker VeriPB"),
     "path": ("paths", "the optimal tree for every number of leaves"),
     "binarization": ("paths", "what coarser thresholds cost, against all thresholds"),
     "near-optimal": ("near_optimal", "all trees that are nearly as good as the optimum"),

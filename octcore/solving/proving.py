@@ -231,7 +231,7 @@ def _nested(tree: Tree, node: int, kept: list[int], values: list[np.ndarray]) ->
     """The tree by columns and thresholds of the case."""
     if node in tree.labels:
         return int(tree.labels[node])
-    split, number = tree.splits[node], 0
+    split, place, number = tree.splits[node], 0, 0
     if split.features[0] in kept:
         place = kept.index(split.features[0])
         number = int(np.searchsorted(values[place], split.threshold, "right"))

@@ -373,7 +373,7 @@ float or None
         check: bool = False,
         cancel: Callable[[], bool] | None = None,
     ) -> WrittenProof:
-        """Write a proof of the optimum that checkers of others accept.
+        """Write a proof of the optimum in the format of the checker VeriPB.
 
         See `octcore.solving.proving.prove`, also for what is raised.
         """
