@@ -9,6 +9,7 @@
     ├── CancelledError          the caller asked to stop
     ├── ModelFileError          a stored model or run cannot be read
     ├── StoreError              the history of runs cannot be read or written
+    ├── ProofError              a written proof does not prove what it should
     └── EngineError             a solver failed in a way that is not a result
 """
 
@@ -109,6 +110,10 @@ class ModelFileError(OctError):
 
 class StoreError(OctError):
     """The history of runs cannot be read or written; solving goes on without it."""
+
+
+class ProofError(OctError):
+    """A written proof does not prove what it should."""
 
 
 class EngineError(OctError):

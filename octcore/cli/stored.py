@@ -1,4 +1,4 @@
-"""`octcore predict`, `verify` and `runs`: stored models and runs, read back without a solver."""
+"""`octcore predict`, `verify`, `prove`, `runs`: stored models and runs, read without a solver."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ def add_commands(commands: Any) -> None:
         epilog="Exit 0: confirmed, 1: refuted, 2: wrong input, 3: not verified (too large, or no "
         "independent check exists).",
     )
-    parser.add_argument(
-        "of",
-        metavar="RUN",
-        help="file of octcore solve --json or --model, of octcore runs export, or the id of a run "
-        "of the history",
-    )
-    parser.add_argument(
-        "--data", metavar="DATA.csv", help="the rows of the solve, where the file has none"
-    )
-    add_reading_options(parser)
-    parser.set_defaults(target=None)  # the run names it
+    _add_run(parser)
     parser.add_argument("--time-limit", metavar="S", type=float, default=60.0)
     add_json(parser, "the verification")
-    parser.add_argument("--store", metavar="FILE", help="file of the history")
+    parser = commands.add("prove", run_prove)
+    _add_run(parser)
+    parser.add_argument(
+        "--output", metavar="FOLDER", required=True, help="gets tree.opb, tree.pbp and README"
+    )
+    parser.add_argument(
+        "--size-limit", metavar="BYTES", type=float, default=200e6, help="of the files (200e6)"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="follow the proof with the checker of the package"
+    )
     parser = commands.add("runs")
     parser.add_argument(
         "--store", metavar="FILE", help="file of the history; by default that of the app"
@@ -85,6 +85,22 @@ def add_commands(commands: Any) -> None:
             action.add_argument("--output", metavar="FILE.json", default="-")
             help_rows = "with the rows it was trained on"
             action.add_argument("--rows", action="store_true", help=help_rows)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    """Add what names a stored run."""
+    parser.add_argument(
+        "of",
+        metavar="RUN",
+        help="file of octcore solve --json or --model, of octcore runs export, or the id of a run "
+        "of the history",
+    )
+    parser.add_argument(
+        "--data", metavar="DATA.csv", help="the rows of the solve, where the file has none"
+    )
+    add_reading_options(parser)
+    parser.set_defaults(target=None)  # the run names it
+    parser.add_argument("--store", metavar="FILE", help="file of the history")
 
 
 def run_predict(arguments: argparse.Namespace) -> int:
@@ -113,6 +129,22 @@ def run_verify(arguments: argparse.Namespace) -> int:
     told = sys.stderr if found.verified is False else sys.stdout
     write_result(arguments.json, found.to_dict, found.statement, told)
     return EXITS[found.verified]
+
+
+def run_prove(arguments: argparse.Namespace) -> int:
+    """Write a proof and say how large it is and what followed it."""
+    if Path(arguments.of).is_file() or arguments.of.endswith(".json"):
+        run, _ = _run_of_file(arguments)
+    else:
+        with history(arguments) as store:
+            run = store.load(find_run(store, arguments.of).id)
+    written = run.prove(arguments.output, arguments.size_limit, arguments.check)
+    words = "not checked" if written.accepted_by is None else f"accepted by: {written.accepted_by}"
+    print(
+        f"{written.folder}: no tree has an objective above {written.objective:.9g}; "
+        f"{written.n_bytes:,} bytes; {words}"
+    )
+    return 0
 
 
 def _run_of_file(arguments: argparse.Namespace) -> tuple[Run, Mapping[str, Any]]:

@@ -70,7 +70,7 @@ def column_values(
     ModelFileError
         If it comes without its training rows.
     """
-    problem, objective, asked = _question(run)
+    problem, objective, asked = univariate_question(run, "Columns have no values")
     train, encoding = run.needed.train, run.encoding
     required = asked.roots
     end = time.perf_counter() - kernels.spent() + time_limit
@@ -137,7 +137,7 @@ def threshold_values(
         As `column_values`; and if the column is unknown or has no order, or the leaves are limited,
         which ties the sides together.
     """
-    problem, objective, asked = _question(run)
+    problem, objective, asked = univariate_question(run, "Columns have no values")
     encoding = run.encoding
     if column not in encoding.raw_features:
         raise SettingsError(
@@ -204,17 +204,28 @@ def _side(
     return cost, best.status in {"optimal", "infeasible"}
 
 
-def _question(run: Run) -> tuple[Problem, UnivariateObjective, Question]:
-    """What the exact search is asked for the rows and columns of a run."""
+def univariate_question(run: Run, refusal: str) -> tuple[Problem, UnivariateObjective, Question]:
+    """What the exact search is asked for the rows and columns of a run.
+
+    Parameters
+    ----------
+    refusal : str
+        How the sentence begins that says what the run is not about.
+
+    Raises
+    ------
+    SettingsError, ModelFileError
+        As `column_values`.
+    """
     info = get_formulation(run.formulation).info
     if not (info.has_common_objective or Capability.THRESHOLD_SEARCH in info.capabilities):
         raise SettingsError(
             "NO_VALUES",
-            f"Values of columns are those of trees with one column per split and a price for a "
-            f"leaf; {info.title} has another objective. Solve with threshold-search.",
+            f"{refusal} but of trees with one column per split and a price for a leaf; "
+            f"{info.title} has another objective. Solve with threshold-search.",
             "formulation",
         )
-    refuse_coupled(run.constraints, "Columns have no values")
+    refuse_coupled(run.constraints, refusal)
     problem = problem_of(run)
     objective = UnivariateObjective(problem)
     return problem, objective, question_of(problem, objective)

@@ -135,8 +135,9 @@ def problem_of(run: Run, **other: Any) -> Problem:
     """Make the problem of a solved run again, with `other` settings in place of its own."""
     # A stored run may have hyperparameters that its formulation does not have any more.
     asked = {name: value for name, value in run.settings.items() if name != "data"} | other
-    known = {p.name for p in run.asked.info.hyperparameters}
-    asked["params"] = {name: value for name, value in run.params.items() if name in known}
+    # A default may not stand beside what replaces it: leaf_penalty beside split_weight.
+    known = {p.name: p.default for p in run.asked.info.hyperparameters}
+    asked["params"] = {k: v for k, v in run.params.items() if v != known.get(k, v)}
     train = run.train or run.needed.train
     return make_problem(check_settings(**asked), train, run.encoding, run.sample_weight)
 

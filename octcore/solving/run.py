@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from octcore.verification import Verification, verify
 
 if TYPE_CHECKING:
     from octcore.solving.column_values import ColumnValue, ThresholdValue
+    from octcore.solving.proving import WrittenProof
 
 COMPILE_SECONDS = 100.0
 """Of kernels, once per installation."""
@@ -370,7 +372,22 @@ float or None
         """
         return verify(self, time_limit, cancel)
 
-    def prove(self, bound: float, stop: Callable[[], Any]) -> Iterator[Any]:
+    def prove(
+        self,
+        folder: str | Path,
+        size_limit: float = 200e6,
+        check: bool = False,
+        cancel: Callable[[], bool] | None = None,
+    ) -> WrittenProof:
+        """Write a proof of the optimum in the format of the checker VeriPB.
+
+        See `octcore.solving.proving.prove`, also for what is raised.
+        """
+        from octcore.solving.proving import prove
+
+        return prove(self, folder, size_limit, check, cancel)
+
+    def steps_of_proof(self, bound: float, stop: Callable[[], Any]) -> Iterator[Any]:
         """Search again for what proves a bound; `octcore.verify` checks it.
 
         Parameters

@@ -52,7 +52,7 @@ class Finished(Protocol):
     @property
     def extras(self) -> Mapping[str, Any]: ...  # noqa: D102
     @property
-    def prove(self) -> Any: ...  # noqa: D102
+    def steps_of_proof(self) -> Any: ...  # noqa: D102
 
 
 def verify(
@@ -294,7 +294,7 @@ def claim_of(run: Finished, guard: Guard) -> Claim:
         }
         | {name: _ranks(train, name) for name in limits.get("monotone") or {}},
         values=run.extras,
-        prove=run.prove,
+        prove=run.steps_of_proof,
     )
 
 

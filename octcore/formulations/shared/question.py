@@ -82,9 +82,7 @@ def instance_of(problem: Problem, objective: UnivariateObjective, tolerance: Fra
     SettingsError
         If the weights have no common unit that is large enough.
     """
-    price = objective.price
-    if objective.split_weight is not None:
-        price = price / (1 - price) / Fraction(objective.total_weight)
+    price = leaf_share(objective)
     counts = None if problem.copies is None else problem.counts
     limits: dict[str, Any] = _limits(problem) | {"forbidden": problem.forbidden_columns}
     return make_instance(
@@ -92,6 +90,13 @@ def instance_of(problem: Problem, objective: UnivariateObjective, tolerance: Fra
         in_copies(problem, price), in_copies(problem, tolerance),
         weights=problem.weights, counts=counts, **limits,
     )  # fmt: skip
+
+
+def leaf_share(objective: UnivariateObjective) -> Fraction:
+    """Price of a leaf as a share of the weight of all rows."""
+    if objective.split_weight is None:
+        return objective.price
+    return objective.price / (1 - objective.price) / Fraction(objective.total_weight)
 
 
 def in_copies(problem: Problem, share: Fraction) -> Fraction:

@@ -1,0 +1,209 @@
+"""What a certificate is about, in whole numbers, and the least cost of trees on some of the rows.
+
+Rows that no threshold tells apart are one *pattern*.  A tree costs the weight of the rows that it
+gets wrong, summed over pairs of pattern and label, and `price` for every leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+IMPOSSIBLE = 1 << 62
+"""Cost of a tree that has a leaf with too few rows."""
+Tree = tuple[int, int, "Tree", "Tree"] | int
+"""``(column, number, left, right)``: rows whose rank is below the number go left; or a label."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Rows, weights and limits.
+
+    Parameters
+    ----------
+    rank : ndarray of shape (n_columns, n_patterns), int64
+        How many thresholds of a column lie below the value of a pattern.
+    weight : ndarray of shape (n_patterns, n_labels), int64
+        Weight that is lost by every leaf with another label.
+    size : ndarray of shape (n_patterns,), int64
+        Rows, as leaf sizes count them.
+    depth, price : int
+        Most splits on a path; what a leaf costs.
+    names : tuple of str
+        Of the columns and the labels, for the reader.
+    thresholds : tuple of ndarray
+        By column, ascending: the largest value on the left.
+    roots : tuple of int or None
+        Columns one of which the root must test.
+    max_leaves, min_rows : int or None
+        Limits on the leaves and on the rows of each.
+    """
+
+    rank: np.ndarray
+    weight: np.ndarray
+    size: np.ndarray
+    depth: int
+    price: int
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    thresholds: tuple[np.ndarray, ...]
+    roots: tuple[int, ...] | None = None
+    max_leaves: int | None = None
+    min_rows: int | None = None
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return self.weight.shape[1]
+
+    @cached_property
+    def n_thresholds(self) -> tuple[int, ...]:
+        """By column."""
+        return tuple(map(len, self.thresholds))
+
+    def cost_of(self, tree: Tree, rows: np.ndarray | None = None) -> int:
+        """Cost of a tree; `IMPOSSIBLE` and more where a leaf has too few rows."""
+        rows = np.ones(len(self.size), bool) if rows is None else rows
+        if isinstance(tree, tuple):
+            column, number, *sides = tree
+            left = self.rank[column] < number
+            return sum(
+                self.cost_of(side, rows & part)
+                for side, part in zip(sides, (left, ~left), strict=True)
+            )
+        if self.size[rows].sum() < (self.min_rows or 0):
+            return IMPOSSIBLE
+        of_labels = self.weight[rows].sum(axis=0)
+        return int(of_labels.sum() - of_labels[tree]) + self.price
+
+
+@dataclass(eq=False)
+class Costs:
+    """Least costs of the trees of a depth on some patterns, found by a plain search.
+
+    Where leaves have no least size, a tree on fewer rows costs no more.  So one bound closes all
+    thresholds of a column from the first to the last for which the rows left of the first and those
+    right of the last cost enough together: a *sweep*.
+    """
+
+    case: Case
+    guard: Callable[[], None]
+    """Called often; raises when the search has to end."""
+    known: dict[tuple[bytes, int, int | None], tuple[int, int]] = field(default_factory=dict)
+    """By rows, depth and leaves: the least cost, or the number below which there is none, and the
+    number up to which it was searched."""
+
+    @cached_property
+    def _sorted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Patterns by rank; of every threshold its column and the patterns left of it."""
+        rank = self.case.rank
+        column = np.repeat(np.arange(len(rank)), self.case.n_thresholds)
+        ends = [np.searchsorted(np.sort(r), np.arange(r.max(initial=0)), "right") for r in rank]
+        return np.argsort(rank, axis=1), column, np.concatenate(ends).astype(int) - 1
+
+    def of_labels(self, rows: np.ndarray) -> list[int]:
+        """Cost of a leaf with every label."""
+        case = self.case
+        if case.min_rows is not None and case.size[rows].sum() < case.min_rows:
+            return [IMPOSSIBLE] * case.n_labels
+        weight = rows @ case.weight
+        return (weight.sum() - weight + case.price).tolist()
+
+    def pairs(self, depth: int, leaves: int | None) -> list[tuple[int | None, int | None]]:
+        """Limits on the leaves of both sides of a split, of which a tree keeps one at least."""
+        if leaves is None:
+            return [(None, None)]
+        full = 2 ** (depth - 1)
+        return [
+            (None if a == full else a, None if leaves - a == full else leaves - a)
+            for a in range(max(1, leaves - full), min(leaves - 1, full) + 1)
+        ]
+
+    def least(self, rows: np.ndarray, depth: int, leaves: int | None, cap: int) -> int:
+        """Least cost, or the cap where that is no more.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_patterns,), bool
+        leaves : int or None
+            Most leaves; None where the depth allows no more.
+        """
+        if cap <= self.case.price:
+            return cap
+        key = np.packbits(rows).tobytes(), depth, leaves
+        found, searched = self.known.get(key, (0, 0))
+        if found < searched or cap <= searched:
+            return min(found, cap)
+        best = min(cap, *self.of_labels(rows))
+        if depth and leaves != 1 and best > 2 * self.case.price:
+            self.guard()
+            if depth == 1:
+                best = min(best, self._stump(rows))
+            else:
+                for j in range(len(self.case.rank)):
+                    best = self._by_column(rows, depth, leaves, j, best)
+        self.known[key] = best, cap
+        return best
+
+    def _stump(self, rows: np.ndarray) -> int:
+        """Least cost of two leaves."""
+        order, column, end = self._sorted
+        values = np.column_stack([self.case.weight, self.case.size]) * rows[:, None]
+        left = np.cumsum(values[order], axis=1)[column, end]
+        cost = np.full(len(end), 2 * self.case.price)
+        for side in (left, values.sum(axis=0) - left):
+            cost += side[:, :-1].sum(axis=1) - side[:, :-1].max(axis=1)
+            cost[side[:, -1] < (self.case.min_rows or 0)] = IMPOSSIBLE
+        return int(cost.min(initial=IMPOSSIBLE))
+
+    def _by_column(self, rows: np.ndarray, depth: int, leaves: int | None, j: int, cap: int) -> int:
+        """Least cost of a tree whose root tests a column, or the cap."""
+        t = 0
+        while t < self.case.n_thresholds[j]:
+            left = rows & (self.case.rank[j] <= t)
+            for a, b in self.pairs(depth, leaves):
+                on_left = self.least(left, depth - 1, a, cap)
+                cap = min(cap, on_left + self.least(rows & ~left, depth - 1, b, cap - on_left))
+            t = self._reach(rows, depth, leaves, (j, t), cap) + 1
+        return cap
+
+    def sweeps(
+        self, rows: np.ndarray, depth: int, leaves: int | None, cost: int
+    ) -> Iterator[tuple[int, int, int]]:
+        """Column, first and last threshold of all sweeps over trees that cost at least so much."""
+        for j, n_thresholds in enumerate(self.case.n_thresholds):
+            t = 0
+            while t < n_thresholds:
+                last = self._reach(rows, depth, leaves, (j, t), cost)
+                yield j, t, last
+                t = last + 1
+
+    def _reach(
+        self, rows: np.ndarray, depth: int, leaves: int | None, at: tuple[int, int], cost: int
+    ) -> int:
+        """Last threshold of the sweep that begins at one: twice as far, then halving."""
+        j, first = at
+        end = self.case.n_thresholds[j]
+        if self.case.min_rows is not None:
+            return first
+        rank, limits = self.case.rank[j], self.pairs(depth, leaves)
+        left = [self.least(rows & (rank <= first), depth - 1, a, cost) for a, _ in limits]
+
+        def is_enough(t: int) -> bool:
+            right = rows & (rank > t)
+            return all(
+                on_left + self.least(right, depth - 1, b, cost - on_left) >= cost
+                for on_left, (_, b) in zip(left, limits, strict=True)
+            )
+
+        low, step = first, 1
+        while low + step < end and is_enough(low + step):
+            low, step = low + step, 2 * step
+        high = min(end, low + step)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if is_enough(middle) else (low, middle)
+        return low

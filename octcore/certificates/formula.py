@@ -1,0 +1,211 @@
+"""The trees of a case as a pseudo-Boolean formula: its solutions are trees, its goal their cost.
+
+Nodes are numbered from 1, the children of n are 2n and 2n + 1, and the variables are
+
+``u{n}_{j}_{s}``
+    node n splits on column j at one of its first s thresholds;
+``p{n}_{k}``
+    node n is a leaf with label k;
+``r{x}_{n}``
+    the rows of pattern x arrive at node n;
+``z{x}_{k}``
+    the rows of pattern x and label k are wrong.
+
+Every node splits, is a leaf or lies below one.  Of the T thresholds of a column, q lie below the
+value of a row: it goes right where the split is at one of the first q, and left where it is at one
+of the others.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+
+from octcore.certificates.case import Case, Tree
+
+Terms = list[tuple[int, str]]
+"""Coefficients and literals; ``~`` negates."""
+
+
+def p(node: int, label: int) -> str:
+    """A leaf with a label."""
+    return f"p{node}_{label}"
+
+
+def u(node: int, column: int, number: int) -> str:
+    """A split at one of the first thresholds of a column."""
+    return f"u{node}_{column}_{number}"
+
+
+def z(pattern: int, label: int) -> str:
+    """Wrong rows."""
+    return f"z{pattern}_{label}"
+
+
+def arrives(pattern: int, node: int) -> str:
+    """Rows at a node."""
+    return f"r{pattern}_{node}"
+
+
+def negated(literal: str) -> str:
+    """The opposite literal."""
+    return literal[1:] if literal[0] == "~" else "~" + literal
+
+
+def words(terms: Iterable[tuple[int, str]]) -> str:
+    """Terms as both file formats write them."""
+    return " ".join(f"{factor} {literal}" for factor, literal in terms)
+
+
+class Formula:
+    """Constraints of a case, with the numbers by which a proof names them."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.lines: list[str] = []
+        self.n_ids = 0
+        """Constraints as proofs count them: an equation is two."""
+        self.one: dict[int, int] = {}
+        """By node: the constraint that it splits, is a leaf or lies below one."""
+        self.n_leaves_id = 0
+        """The constraint on the number of leaves, where there is one."""
+        self.groups = [(int(x), int(k)) for x, k in np.argwhere(case.weight > 0)]
+        self._write_nodes()
+        self._write_rows()
+        self._write_limits()
+
+    @cached_property
+    def inner(self) -> range:
+        """Nodes that may split."""
+        return range(1, 2**self.case.depth)
+
+    @cached_property
+    def nodes(self) -> range:
+        """All nodes."""
+        return range(1, 2 ** (self.case.depth + 1))
+
+    def below(self, node: int) -> list[int]:
+        """A node and all under it."""
+        return [m for m in self.nodes if m >> max(0, m.bit_length() - node.bit_length()) == node]
+
+    def leaves(self, nodes: Iterable[int]) -> list[str]:
+        """Variables of the leaves at some nodes."""
+        return [p(n, k) for n in nodes for k in range(self.case.n_labels)]
+
+    @cached_property
+    def cost(self) -> Terms:
+        """What is minimised."""
+        of_rows = [(int(self.case.weight[x, k]), z(x, k)) for x, k in self.groups]
+        price = self.case.price
+        return of_rows + ([(price, leaf) for leaf in self.leaves(self.nodes)] if price else [])
+
+    @cached_property
+    def variables(self) -> list[str]:
+        """All variables."""
+        sizes = self.case.n_thresholds
+        places = [(j, s + 1) for j, size in enumerate(sizes) for s in range(size)]
+        splits = [u(n, *place) for n in self.inner for place in places]
+        rows = [arrives(x, n) for x in range(len(self.case.size)) for n in self.nodes if n > 1]
+        return splits + self.leaves(self.nodes) + rows + [z(x, k) for x, k in self.groups]
+
+    def text(self) -> str:
+        """The formula in the format OPB; comments say what columns and labels are."""
+        case = self.case
+        columns = [
+            f"* column {j} = {json.dumps(name)}, right above {' '.join(map(repr, at.tolist()))}"
+            for j, (name, at) in enumerate(zip(case.names, case.thresholds, strict=True))
+        ]
+        labels = [f"* label {k} = {json.dumps(name)}" for k, name in enumerate(case.labels)]
+        head = f"* #variable= {len(self.variables)} #constraint= {len(self.lines)}"
+        goal = f"min: {words(self.cost)} ;"
+        return "\n".join([head, *columns, *labels, goal, *self.lines]) + "\n"
+
+    def solution(self, tree: Tree) -> str:
+        """The tree as literals of all variables."""
+        true: set[str] = set()
+        self._add_solution(true, 1, tree, np.ones(len(self.case.size), bool))
+        return " ".join(name if name in true else "~" + name for name in self.variables)
+
+    def _add_solution(self, true: set[str], node: int, tree: Tree | None, rows: np.ndarray) -> None:
+        true |= {arrives(x, node) for x in np.flatnonzero(rows).tolist()}
+        if isinstance(tree, tuple):
+            j, number, left, right = tree
+            true |= {u(node, j, s) for s in range(number, self.case.n_thresholds[j] + 1)}
+            goes_left = self.case.rank[j] < number
+            self._add_solution(true, 2 * node, left, rows & goes_left)
+            self._add_solution(true, 2 * node + 1, right, rows & ~goes_left)
+            return
+        if tree is not None:
+            true.add(p(node, tree))
+            true |= {z(x, k) for x, k in self.groups if rows[x] and k != tree}
+        if node in self.inner:  # without a split rows arrive on both sides
+            self._add_solution(true, 2 * node, None, rows)
+            self._add_solution(true, 2 * node + 1, None, rows)
+
+    def _add(self, terms: Terms, least: int, relation: str = ">=") -> int:
+        self.lines.append(f"{words(terms)} {relation} {least} ;")
+        self.n_ids += 2 if relation == "=" else 1
+        return self.n_ids
+
+    def _write_nodes(self) -> None:
+        sizes = self.case.n_thresholds
+        for n in self.nodes:
+            splits = [u(n, j, size) for j, size in enumerate(sizes) if n in self.inner]
+            above = [n >> k for k in range(n.bit_length())]
+            terms = [(1, name) for name in splits + self.leaves(above)]
+            self.one[n] = self._add(terms, 1, "=") - 1
+        for n in self.inner:
+            for j, size in enumerate(sizes):
+                for s in range(1, size):
+                    self._add([(1, "~" + u(n, j, s)), (1, u(n, j, s + 1))], 1)
+
+    def _write_rows(self) -> None:
+        sizes = self.case.n_thresholds
+        for n in self.inner:
+            for x, ranks in enumerate(self.case.rank.T.tolist()):
+                here = [(1, "~" + arrives(x, n))] if n > 1 else []
+                lower = [(1, u(n, j, q)) for j, q in enumerate(ranks) if q]
+                self._add([(1, arrives(x, 2 * n)), *here, *lower], 1)
+                some = [(1, u(n, j, size)) for j, size in enumerate(sizes) if ranks[j] < size]
+                between = [(1, "~" + u(n, j, q)) for j, q in enumerate(ranks) if 0 < q < sizes[j]]
+                terms = [(1, arrives(x, 2 * n + 1)), *here, *some, *between]
+                self._add(terms, 1 + len(between))
+        for x, k in self.groups:
+            for n in self.nodes:
+                here = [(1, "~" + arrives(x, n))] if n > 1 else []
+                others = [(1, "~" + p(n, h)) for h in range(self.case.n_labels) if h != k]
+                self._add([(1, z(x, k)), *here, *others], len(others))
+
+    def _write_limits(self) -> None:
+        case = self.case
+        if case.roots is not None:
+            self._add([(1, u(1, j, case.n_thresholds[j])) for j in case.roots], 1)
+        if case.max_leaves is not None:
+            leaves = self.leaves(self.nodes)
+            least = len(leaves) - case.max_leaves
+            self.n_leaves_id = self._add([(1, "~" + leaf) for leaf in leaves], least)
+        if case.min_rows is not None:
+            self._write_sizes(case.min_rows)
+
+    def _write_sizes(self, least: int) -> None:
+        """Rows arrive only where they come down to, and every leaf has enough of them."""
+        case = self.case
+        for n in self.inner:
+            for x, ranks in enumerate(case.rank.T.tolist()):
+                left, right = "~" + arrives(x, 2 * n), "~" + arrives(x, 2 * n + 1)
+                for child in (left, right) if n > 1 else ():
+                    self._add([(1, child), (1, arrives(x, n))], 1)
+                for j, q in enumerate(ranks):
+                    if q:
+                        self._add([(1, left), (1, "~" + u(n, j, q))], 1)
+                    if q < case.n_thresholds[j]:
+                        below = [(1, u(n, j, q))] if q else []
+                        self._add([(1, right), (1, "~" + u(n, j, case.n_thresholds[j])), *below], 1)
+        for n in self.nodes:
+            rows = [(int(size), arrives(x, n)) for x, size in enumerate(case.size) if size]
+            leaves = [(least, "~" + leaf) for leaf in self.leaves([n])]
+            if n > 1:
+                self._add(rows + leaves, least * case.n_labels)

@@ -1,0 +1,284 @@
+"""A proof, line by line, that no tree of a case costs less than a given one.
+
+A *statement* says of a node, the splits above it and the rows that come down there for certain:
+their errors and the leaves under the node cost so much.  It is proven by contradiction: under its
+negation no split at the node is left, because the statements of both children say too much
+together, and no label.  A child needs to say only what its parent asks for; one that asks for the
+price of a leaf is said by the formula, and two leaves are closed label by label, by propagation.
+Sources: Demirović et al., "Pseudo-Boolean reasoning about states and transitions to certify dynamic
+programming and decision diagram algorithms" (CP 2024); for the rules Bogaerts, Gocht, McCreesh and
+Nordström, "Certified dominance and symmetry breaking for combinatorial optimisation" (JAIR 2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from octcore.certificates.case import Costs, Tree
+from octcore.certificates.checker import HEADER
+from octcore.certificates.formula import Formula, Terms, negated, p, u, words, z
+from octcore.errors import ProofError
+
+SAMPLED = 8
+"""Sweeps at the root whose proofs are made to estimate the size of all."""
+
+
+@dataclass(frozen=True)
+class State:
+    """A node and what is known there."""
+
+    node: int
+    depth: int
+    """Splits that may follow on a path."""
+    leaves: int | None
+    """Most leaves under the node; None where the depth allows no more."""
+    path: tuple[str, ...]
+    """Literals of the splits above."""
+    rows: np.ndarray
+    """Patterns that come down here for certain."""
+    cost: int
+    """Which the leaves under the node are proven to cost at least."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """A sweep at a node: the literals that are false elsewhere, and lines that exclude it."""
+
+    excluded: str
+    """The clause that it is elsewhere, without its degree."""
+    sums: list[str]
+    """What added to the negated statement excludes it, by limits on the leaves of its sides."""
+    clauses: list[str]
+    """Excluded pairs of labels of its children, where these are leaves."""
+    used: list[int]
+    """Statements that are not needed again."""
+
+
+class Proof:
+    """Writes a proof.
+
+    Parameters
+    ----------
+    formula : Formula
+    costs : Costs
+        Of its case.
+    write : callable
+        Takes every line.
+    """
+
+    def __init__(self, formula: Formula, costs: Costs, write: Callable[[str], None]) -> None:
+        self.formula, self.costs, self.case = formula, costs, formula.case
+        self.write = write
+        self.last_id = formula.n_ids
+        self._limits: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def prove(self, tree: Tree) -> None:
+        """Write the proof that a tree is optimal, its first and last line included."""
+        self.write(f"{HEADER}\nf {self.formula.n_ids}")
+        better, root = self._line(f"o {self.formula.solution(tree)}"), self.root(tree)
+        if root.leaves is not None:
+            self._limit(1, root.leaves)
+        for split in self._splits(root):
+            self._exclude(better, split)
+            self._forget([split])
+        self._exclude_labels(1)
+        self._line("u >= 1 ;")
+        self.write(f"c {self.last_id}")
+
+    def root(self, tree: Tree) -> State:
+        """State of the root, where everything better than a tree is excluded."""
+        case = self.case
+        leaves = case.max_leaves
+        leaves = None if leaves is None or leaves >= 2**case.depth else leaves
+        everything = np.ones(len(case.size), bool)
+        return State(1, case.depth, leaves, (), everything, case.cost_of(tree))
+
+    def sampled_bytes(self, tree: Tree) -> float:
+        """Estimate the bytes of `prove` from the sweeps of some thresholds of the root."""
+        sweeps = self._sweeps(self.root(tree))
+        evenly = np.linspace(0, len(sweeps) - 1, SAMPLED) if sweeps else ()
+        chosen = sorted({round(at) for at in evenly})
+        n_bytes = 0
+
+        def count(line: str) -> None:
+            nonlocal n_bytes
+            n_bytes += len(line) + 1
+
+        trial = Proof(self.formula, self.costs, count)
+        for at in chosen:
+            trial._split(trial.root(tree), *sweeps[at])
+        own = len(self.formula.solution(tree))
+        return own + n_bytes * len(sweeps) / max(1, len(chosen))
+
+    def _line(self, text: str, n_ids: int = 1) -> int:
+        self.write(text)
+        self.last_id += n_ids
+        return self.last_id
+
+    def _statement(self, state: State) -> int:
+        """Prove a statement; returns its number."""
+        case, formula = self.case, self.formula
+        # With too few rows, propagation alone excludes every leaf.
+        is_dead = case.size[state.rows].sum() < (case.min_rows or 0)
+        splits = [] if is_dead else list(self._splits(state))
+        terms: Terms = [] if is_dead else [
+            (int(case.weight[x, k]), z(x, k)) for x, k in formula.groups if state.rows[x]
+        ]  # fmt: skip
+        if case.price:
+            terms += [(case.price, leaf) for leaf in formula.leaves(formula.below(state.node))]
+        terms += [(state.cost, negated(literal)) for literal in state.path]
+        if state.leaves is not None:
+            self._limit(state.node, state.leaves)
+            terms.append((state.cost, _more(state.node, state.leaves)))
+        self._line(f"red {words(terms)} >= {state.cost} ; ; begin")
+        denied = self._line("proofgoal #1")
+        for split in splits:
+            self._exclude(denied, split)
+        self._exclude_labels(state.node)
+        self._line("u >= 1 ;")
+        self.write("c -1\nend")
+        proven = self._line("end")
+        self._forget(splits)
+        return proven
+
+    def _forget(self, splits: list[Split]) -> None:
+        """Delete what is not needed again."""
+        used = [number for split in splits for number in split.used]
+        if used:
+            self.write(f"del id {' '.join(map(str, used))}")
+
+    def _exclude(self, denied: int, split: Split) -> None:
+        """Exclude a sweep under the negation of a statement."""
+        for line in split.sums:
+            self._line(f"p {denied} {line}")
+        for clause in (*split.clauses, split.excluded):
+            if clause:
+                self._line(f"u {clause} >= 1 ;")
+
+    def _exclude_labels(self, node: int) -> None:
+        """Exclude every label but the last, which the final contradiction excludes."""
+        for k in range(self.case.n_labels - 1):
+            self._line(f"u 1 {negated(p(node, k))} >= 1 ;")
+
+    def _splits(self, state: State) -> Iterator[Split]:
+        """All splits of a node, their statements proven."""
+        node, price = state.node, self.case.price
+        if not state.depth:
+            return
+        if 2 * price >= state.cost:
+            if not price:  # no cost is below 0
+                return
+            both = f"{self._a_leaf(2 * node, price)} {self._a_leaf(2 * node + 1, price)}"
+            yield Split("", [both], [], [])
+            return
+        for sweep in self._sweeps(state):
+            yield self._split(state, *sweep)
+
+    def _sweeps(self, state: State) -> list[tuple[int, int, int]]:
+        if not state.depth or not self.costs.pairs(state.depth, state.leaves):
+            return []
+        found = self.costs.sweeps(state.rows, state.depth, state.leaves, state.cost)
+        roots = self.case.roots if state.node == 1 else None
+        return [sweep for sweep in found if roots is None or sweep[0] in roots]
+
+    def _split(self, state: State, column: int, first: int, last: int) -> Split:
+        """Prove what excludes the thresholds of a column from the first to the last."""
+        costs, node, below = self.costs, state.node, state.depth - 1
+        path = (u(node, column, last + 1), *([negated(u(node, column, first))] if first else ()))
+        clause = words((1, negated(literal)) for literal in path)
+        sides = (
+            state.rows & (self.case.rank[column] <= first),
+            state.rows & (self.case.rank[column] > last),
+        )
+        if not below:
+            return Split(clause, [], self._label_pairs(state, clause, sides), [])
+        sums, used = [], []
+        for limits in costs.pairs(state.depth, state.leaves):
+            least = [
+                costs.least(rows, below, leaves, state.cost)
+                for rows, leaves in zip(sides, limits, strict=True)
+            ]
+            if sum(least) < state.cost:
+                raise ProofError("NOT_OPTIMAL", "There is a tree that costs less than claimed.")
+            tokens = []
+            for side, cost in enumerate(self._shares(state.cost, least, sides)):
+                child = 2 * node + side
+                if 0 < cost <= self.case.price:
+                    tokens.append(self._a_leaf(child, cost))
+                elif cost > 0:
+                    here = (*state.path, *path)
+                    used.append(
+                        self._statement(State(child, below, limits[side], here, sides[side], cost))
+                    )
+                    tokens.append(f"{used[-1]} +")
+            sums.append(" ".join(tokens))
+        return Split(clause, sums, [], used)
+
+    def _shares(
+        self, cost: int, least: list[int], sides: tuple[np.ndarray, np.ndarray]
+    ) -> tuple[int, int]:
+        """What each side has to say: one alone, or the larger one no more than it must."""
+        price, left_is_larger = self.case.price, sides[0].sum() > sides[1].sum()
+        alone = cost - price
+        if least[0] >= alone and (least[1] < alone or not left_is_larger):
+            return alone, price
+        if least[1] >= alone:
+            return price, alone
+        return (cost - least[1], least[1]) if left_is_larger else (least[0], cost - least[0])
+
+    def _label_pairs(
+        self, state: State, clause: str, sides: tuple[np.ndarray, np.ndarray]
+    ) -> list[str]:
+        """Pairs of labels of two leaves; one label closes all its pairs if it costs enough."""
+        n_labels = self.case.n_labels
+        found = []
+        for k, cost in enumerate(self.costs.of_labels(sides[0])):
+            is_left = f"{clause} 1 {negated(p(2 * state.node, k))}"
+            if cost < state.cost:
+                found += [
+                    f"{is_left} 1 {negated(p(2 * state.node + 1, h))}" for h in range(n_labels - 1)
+                ]
+            if k < n_labels - 1:
+                found.append(is_left)
+        return found
+
+    def _a_leaf(self, node: int, cost: int) -> str:
+        """There is a leaf under a node, or above it; times a cost."""
+        lowest = node << (self.case.depth + 1 - node.bit_length())
+        return f"{self.formula.one[lowest]} {cost} * +"
+
+    def _limit(self, node: int, leaves: int) -> tuple[int, int]:
+        """Define "more leaves under a node than so many"; returns the two lines that say it.
+
+        With it go the lines that more on the left and more on the right are more together.
+        """
+        if (node, leaves) in self._limits:
+            return self._limits[node, leaves]
+        more, own = _more(node, leaves), self.formula.leaves(self.formula.below(node))
+        some = 0
+        if node == 1:
+            at_most = self.formula.n_leaves_id
+        else:
+            few = words([(len(own) - leaves, more), *((1, "~" + leaf) for leaf in own)])
+            at_most = self._line(f"red {few} >= {len(own) - leaves} ; {more} -> 1")
+            many = words([(leaves + 1, "~" + more), *((1, leaf) for leaf in own)])
+            some = self._line(f"red {many} >= {leaves + 1} ; {more} -> 0")
+        self._limits[node, leaves] = at_most, some
+        full = 2 ** (self.case.depth - node.bit_length())
+        for left in range(leaves):
+            sides = left, leaves - 1 - left
+            if max(sides) < full:
+                lines = [
+                    f"{self._limit(2 * node + side, count)[1]} +" if count
+                    else self._a_leaf(2 * node + side, 1)
+                    for side, count in enumerate(sides)
+                ]  # fmt: skip
+                self._line(f"p {at_most} {' '.join(lines)}")
+        return at_most, some
+
+
+def _more(node: int, leaves: int) -> str:
+    return f"g{node}_{leaves}"

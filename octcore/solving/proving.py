@@ -1,0 +1,294 @@
+"""A run as a proof in a standard format, for checkers that know nothing of trees."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
+
+import numpy as np
+
+from octcore.certificates.case import Case, Costs
+from octcore.certificates.case import Tree as Nested
+from octcore.certificates.checker import Checker
+from octcore.certificates.formula import Formula
+from octcore.certificates.proof import Proof
+from octcore.errors import CancelledError, ProofError, SettingsError, TooLargeError
+from octcore.formulations.shared.question import in_copies, leaf_share
+from octcore.search.near_optimal.instance import common_unit
+from octcore.solving.column_values import univariate_question
+from octcore.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from octcore.solving.run import Run
+
+FORMULA, PROOF, README = "tree.opb", "tree.pbp", "README"
+OWN_CHECKER = "checker of the package"
+PLAIN_BYTES = 10e6
+"""Estimated bytes from which the proof is compressed."""
+LARGEST_COST = 1 << 58
+"""Of all rows together: sums of a few stay inside 63 bits."""
+BYTES_OF_A_LITERAL = 10.0
+DIGITS = 1e-9
+"""Relative; what an objective and the whole numbers of its proof may differ by."""
+
+README_TEXT = """\
+tree.opb describes all trees of depth {depth}{limits}; {name} proves: none costs less than {cost}.
+A leaf costs {price}, wrong rows the weights in "min:"; {cost} is the objective {objective!r}.
+Nodes are numbered from 1, the children of n are 2n and 2n + 1; comments name columns and labels.
+u<n>_<j>_<s>: node n splits on column j at one of its first s numbers; rows above it go right.
+p<n>_<k>: node n is a leaf with label k; r<x>_<n>: the rows of pattern x arrive at node n.
+z<x>_<k>: the rows of pattern x and label k are wrong (with costs: every other answer loses this).
+octcore made the formula by these rules, the proof by a search for bounds on parts of the rows.
+Check (VeriPB, proof format 1.1): {unpack}veripb --requireUnsat tree.opb tree.pbp
+It must say "Verification succeeded." without a warning, and no line of the proof may begin with a.
+That the formula is that of the rows "octcore prove RUN --check" says: it makes it again.
+"""
+
+
+@dataclass(frozen=True)
+class WrittenProof:
+    """A proof on disk."""
+
+    folder: Path
+    objective: float
+    """Which no tree exceeds, in the run's own sense."""
+    n_bytes: int
+    """Of formula and proof as written."""
+    accepted_by: str | None
+    """`OWN_CHECKER` if that followed it to its end; None if nothing did yet."""
+
+
+def prove(
+    run: Run,
+    folder: str | Path,
+    size_limit: float = 200e6,
+    check: bool = False,
+    cancel: Callable[[], bool] | None = None,
+) -> WrittenProof:
+    """Write a formula and a proof that no tree is better than that of a run.
+
+    Parameters
+    ----------
+    folder : path
+        Gets ``tree.opb``, ``tree.pbp`` (or ``tree.pbp.gz``) and ``README``; it is made if need be.
+    size_limit : float
+        Bytes of formula and proof, before compression.
+    check : bool
+        Whether the small checker of the package follows the proof to its end.
+    cancel : callable or None
+        Asked often; a true answer ends it, and nothing is left.
+
+    Returns
+    -------
+    WrittenProof
+
+    Raises
+    ------
+    SettingsError
+        If the run is not proven optimal or asks for something that the formula cannot say, or the
+        folder cannot be written.
+    TooLargeError
+        If the files are estimated to be larger than the limit.
+    ProofError
+        If the claim of the run is false, or the check refuses the proof.
+    CancelledError
+        If it was stopped.
+    """
+
+    def guard() -> None:
+        if cancel is not None and cancel():
+            raise CancelledError("The proof was stopped.")
+
+    if not size_limit > 0:
+        raise SettingsError("BAD_LIMIT", "The size limit needs a positive number.", "size_limit")
+    case, tree = case_of(run)
+    _refuse_large(BYTES_OF_A_LITERAL * 2 ** (case.depth + 1) * case.rank.size, size_limit)
+    formula, costs = Formula(case), Costs(case, guard)
+    text = formula.text()
+    estimate = len(text) + Proof(formula, costs, lambda _: None).sampled_bytes(tree)
+    _refuse_large(estimate, size_limit)
+    name = PROOF + (".gz" if estimate > PLAIN_BYTES else "")
+    with _replaced(Path(folder)) as place:
+        (place / FORMULA).write_text(text, encoding="utf-8", newline="\n")
+        with _opened(place / name, "wt") as file:
+            written = len(text)
+
+            def write(line: str) -> None:
+                nonlocal written
+                guard()
+                written += len(line) + 1
+                _refuse_large(written, size_limit)
+                file.write(line + "\n")
+
+            Proof(formula, costs, write).prove(tree)
+        (place / README).write_text(_readme(run, case, tree, name), encoding="utf-8")
+        if check:
+            check_proof(run, place, guard)
+        n_bytes = sum((place / part).stat().st_size for part in (FORMULA, name))
+    assert run.objective is not None
+    return WrittenProof(Path(folder), run.objective, n_bytes, OWN_CHECKER if check else None)
+
+
+def check_proof(run: Run, folder: str | Path, guard: Callable[[], None] = lambda: None) -> None:
+    """Follow a written proof with the checker of the package; the formula is made again.
+
+    Parameters
+    ----------
+    run : Run
+        Which the proof is about, with its rows.
+    guard : callable
+        Asked for every line; raises to stop.
+
+    Raises
+    ------
+    ProofError
+        If the formula is not that of the run, or the proof does not prove its optimum.
+    """
+    case, tree = case_of(run)
+    text, place = Formula(case).text(), Path(folder)
+    path = next((place / n for n in (PROOF, PROOF + ".gz") if (place / n).is_file()), place / PROOF)
+    try:
+        if (place / FORMULA).read_bytes() != text.encode():
+            raise ProofError("OTHER_FORMULA", f"{place / FORMULA} is not the formula of this run.")
+        with _opened(path, "rt") as lines:
+            found = Checker(text).check(lines, guard)
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise ProofError("NOT_PROVEN", f"{path} cannot be read: {error}.") from error
+    if found != case.cost_of(tree):
+        raise ProofError("NOT_PROVEN", f"{path} proves a cost of {found}, not that of the run.")
+
+
+def case_of(run: Run) -> tuple[Case, Nested]:
+    """Write rows, weights and limits of a run in whole numbers, and its tree beside them.
+
+    Raises
+    ------
+    SettingsError
+        If the run is not proven optimal, or the formula cannot say what it asks for.
+    ProofError
+        If its tree has another objective than it claims.
+    """
+    if not (run.is_optimal and run.certificate.proven and run.tree is not None):
+        raise SettingsError(
+            "NOT_OPTIMAL", f"A proof needs a run that is proven optimal; this one is {run.badge}."
+        )
+    problem, objective, asked = univariate_question(run, "No proof can be written")
+    kept = [
+        j
+        for j in range(problem.n_features)
+        if len(np.unique(problem.X[:, j])) > 1
+        and (asked.forbidden is None or not asked.forbidden[j])
+    ]
+    values = [np.unique(problem.X[:, j]) for j in kept]
+    rank = np.array(
+        [np.searchsorted(of, problem.X[:, j]) for j, of in zip(kept, values, strict=True)], int
+    ).reshape(len(kept), problem.n_samples)
+    patterns, pattern = np.unique(rank, axis=1, return_inverse=True)
+    whole, _ = common_unit(problem.weights)
+    price = in_copies(problem, leaf_share(objective)) * int(whole.sum())
+    if price.denominator * (int(whole.sum()) + price * 2**problem.depth) > LARGEST_COST:
+        raise SettingsError(
+            "TOO_MANY_DIGITS",
+            f"The price of a leaf, {price}, has too many digits for a proof in whole numbers; "
+            "round it to a few digits.",
+            "leaf_penalty",
+        )
+    weight = np.zeros((patterns.shape[1], problem.n_classes), np.int64)
+    np.add.at(weight, (pattern.ravel(), problem.y), whole * price.denominator)
+    size = np.bincount(pattern.ravel(), problem.counts, patterns.shape[1]).astype(np.int64)
+    names, answers = run.encoding.names, run.needed.tree.classes or run.classes
+    roots = None if asked.roots is None else set(asked.roots)
+    limits = {
+        "roots": None if roots is None else tuple(i for i, j in enumerate(kept) if j in roots),
+        "max_leaves": asked.leaf_limit if asked.leaf_limit < 2**asked.depth else None,
+        "min_rows": asked.smallest_leaf if asked.smallest_leaf > 1 else None,
+    }
+    case = Case(
+        rank=patterns, weight=weight, size=size, depth=problem.depth if kept else 0,
+        price=price.numerator, names=tuple(names[j] for j in kept),
+        labels=tuple(map(str, answers)), thresholds=tuple(of[:-1] for of in values), **limits,
+    )  # fmt: skip
+    tree = _nested(run.tree, 1, kept, values)
+    missed = Fraction(case.cost_of(tree), price.denominator * int(whole.sum()))
+    worth = objective.from_count(float(1 - missed) * objective.weight_right)
+    assert run.objective is not None
+    if abs(worth - run.objective) > DIGITS * max(1.0, abs(worth)):
+        raise ProofError(
+            "NOT_OPTIMAL",
+            f"The run claims an objective of {run.objective:.9g}; its tree is worth {worth:.9g}.",
+        )
+    return case, tree
+
+
+def _nested(tree: Tree, node: int, kept: list[int], values: list[np.ndarray]) -> Nested:
+    """The tree by columns and thresholds of the case."""
+    if node in tree.labels:
+        return int(tree.labels[node])
+    split, place, number = tree.splits[node], 0, 0
+    if split.features[0] in kept:
+        place = kept.index(split.features[0])
+        number = int(np.searchsorted(values[place], split.threshold, "right"))
+    if not number or number == len(values[place]):
+        raise SettingsError(
+            "IDLE_SPLIT",
+            f"The split of node {node} parts no training rows, which the formula cannot say; "
+            "solve with threshold-search or path-search.",
+            "formulation",
+        )
+    left, right = (_nested(tree, child, kept, values) for child in (2 * node, 2 * node + 1))
+    return place, number, left, right
+
+
+def _refuse_large(n_bytes: float, limit: float) -> None:
+    if n_bytes > limit:
+        raise TooLargeError(
+            "PROOF_TOO_LARGE",
+            f"The proof would take about {n_bytes / 1e6:,.0f} MB, more than the "
+            f"{limit / 1e6:,.0f} MB allowed; raise the size limit, or take a smaller depth.",
+            {"bytes": float(n_bytes)},
+        )
+
+
+def _opened(path: Path, mode: str) -> IO[str]:
+    if path.suffix == ".gz":
+        return cast(IO[str], gzip.open(path, mode, encoding="utf-8", newline="\n"))
+    return open(path, mode, encoding="utf-8", newline="\n")
+
+
+@contextmanager
+def _replaced(folder: Path) -> Iterator[Path]:
+    """A folder beside, whose files replace those of the folder once all are written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".proof-") as beside:
+            yield Path(beside)
+            for name in (FORMULA, PROOF, PROOF + ".gz", README):
+                (folder / name).unlink(missing_ok=True)
+            for path in Path(beside).iterdir():
+                os.replace(path, folder / path.name)
+    except OSError as error:
+        raise SettingsError(
+            "CANNOT_WRITE", f"{folder} cannot be written: {error.strerror}; choose another place."
+        ) from error
+
+
+def _readme(run: Run, case: Case, tree: Nested, name: str) -> str:
+    """What the files state, in ten lines."""
+    cost = case.cost_of(tree)
+    limits = [
+        f"at most {case.max_leaves} leaves" if case.max_leaves else "",
+        f"at least {case.min_rows} rows in every leaf" if case.min_rows else "",
+        "a root that tests one of columns " + ", ".join(map(str, case.roots)) if case.roots else "",
+    ]
+    unpack = f"gunzip -k {name}; " if name.endswith(".gz") else ""
+    return README_TEXT.format(
+        depth=case.depth, limits="".join(f", {limit}" for limit in limits if limit), cost=cost,
+        price=case.price, objective=run.objective, name=name, unpack=unpack,
+    )  # fmt: skip

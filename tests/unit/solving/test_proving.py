@@ -1,0 +1,125 @@
+"""Proofs of whole runs: what a run asks for is in the formula, or refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import octcore
+from octcore.cli import main
+from octcore.data.dataset import Dataset
+from octcore.errors import CancelledError, ProofError, SettingsError, TooLargeError
+from octcore.solving.proving import check_proof
+
+CASES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "binary columns": {"formulation": "path-search"},
+    "no price": {"params": {"leaf_penalty": 0.0}},
+    "a long price": {"params": {"leaf_penalty": 1 / 70}},
+    "split weight": {"formulation": "path-search", "params": {"split_weight": 0.1}},
+    "costs": {"costs": {"a": {"b": 2.5}, "b": {"c": 0.5}}},
+    "a person": {"refer": 0.2},
+    "class weights": {"constraints": {"class_weight": "balanced"}},
+    "leaves": {"constraints": {"max_leaves": 3}},
+    "splits": {"constraints": {"max_splits": 1}},
+    "leaf size": {"constraints": {"min_samples_leaf": 6}},
+    "root": {"constraints": {"root_feature": "colour"}},
+    "forbidden": {"constraints": {"forbidden_features": ["size"]}},
+    "one leaf": {"params": {"leaf_penalty": 0.9}},
+}
+
+
+@pytest.fixture(scope="module")
+def table() -> Dataset:
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "size": rng.integers(0, 6, 40).astype(float),
+            "width": rng.integers(0, 9, 40) / 8,
+            "colour": rng.choice(["red", "green", "blue"], 40),
+        }
+    )
+    noise = rng.random(40) < 0.2
+    y = np.where(frame["size"] > 2, "a", np.where((frame["width"] > 0.5) ^ noise, "b", "c"))
+    return Dataset.from_arrays(frame, list(y))
+
+
+def solved(table: Dataset, **settings: Any) -> octcore.Run:
+    asked = {"depth": 2, "verify": False, **settings}
+    return octcore.solve(table, **asked)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_run_is_proven(case: str, table: Dataset, tmp_path: Path) -> None:
+    run = solved(table, **CASES[case])
+    written = run.prove(tmp_path / "proof", check=True)
+    assert written.objective == run.objective
+    assert written.accepted_by == "checker of the package"
+    files = {path.name: path.stat().st_size for path in (tmp_path / "proof").iterdir()}
+    assert set(files) == {"tree.opb", "tree.pbp", "README"}
+    assert written.n_bytes == files["tree.opb"] + files["tree.pbp"]
+    assert len((tmp_path / "proof" / "README").read_text().splitlines()) == 10
+
+
+def test_sample_weights_count(table: Dataset, tmp_path: Path) -> None:
+    weights = np.linspace(0.0, 2.0, table.n_samples).round(2)
+    run = solved(table, sample_weight=weights)
+    assert run.prove(tmp_path, check=True).objective == run.objective
+
+
+def test_other_rows_and_other_settings_are_another_formula(table: Dataset, tmp_path: Path) -> None:
+    run = solved(table)
+    run.prove(tmp_path)
+    for other in (
+        solved(table, params={"leaf_penalty": 0.02}),
+        solved(table.subset(np.arange(39))),
+        solved(table, constraints={"max_leaves": 2}),
+    ):
+        with pytest.raises(ProofError) as refused:
+            check_proof(other, tmp_path)
+        assert refused.value.code == "OTHER_FORMULA"
+    check_proof(run, tmp_path)
+
+
+def test_what_cannot_be_proven_is_refused(table: Dataset, tmp_path: Path) -> None:
+    folder = tmp_path / "proof"
+    refused = {
+        "CONSTRAINT_NOT_EXPRESSIBLE": solved(table, constraints={"min_recall": {"b": 0.5}}),
+        "NO_VALUES": solved(table, formulation="oct-h", depth=1),
+        "NOT_OPTIMAL": solved(table, formulation="cart"),
+    }
+    for code, run in refused.items():
+        with pytest.raises(SettingsError) as error:
+            run.prove(folder)
+        assert error.value.code == code
+    run = solved(table)
+    with pytest.raises(TooLargeError) as large:
+        run.prove(folder, size_limit=20_000)
+    assert large.value.size["bytes"] > 20_000
+    with pytest.raises(CancelledError):
+        run.prove(folder, cancel=lambda: True)
+    assert not folder.exists()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SettingsError) as place:
+        run.prove(tmp_path / "file")
+    assert place.value.code == "CANNOT_WRITE"
+
+
+def test_the_command_writes_and_checks(
+    table: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    rows, file, folder = tmp_path / "rows.csv", tmp_path / "run.json", tmp_path / "proof"
+    table.frame.assign(target=[table.classes[k] for k in table.codes]).to_csv(rows, index=False)
+    run = solved(octcore.read_csv(rows, target="target"))
+    file.write_text(json.dumps(run.to_dict()))
+    asked = ["prove", str(file), "--data", str(rows), "--output", str(folder)]
+    assert main([*asked, "--check"]) == 0
+    assert "accepted by: checker of the package" in capsys.readouterr().out
+    assert main([*asked, "--size-limit", "1000"]) == 2
+    assert "raise the size limit" in capsys.readouterr().err
+    check_proof(run, folder)
