@@ -21,8 +21,8 @@ from sklearn.tree import export_graphviz, export_text, plot_tree
 from sklearn.utils.estimator_checks import check_estimator
 
 import octcore
-from octcore import estimator
 from octcore.errors import SettingsError
+from octcore.estimator import classifier, named
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.tree.export.to_sklearn import SinglePrecisionWarning
 from tests.estimator_cases import CASES, Case
@@ -79,8 +79,8 @@ def test_every_formulation_has_a_class_with_its_own_parameters() -> None:
         assert own.items() <= model.get_params().items()
         assert "formulation" not in model.get_params()
         assert type(clone(model)) is type(model)
-    assert octcore.FlowOCTClassifier is estimator.FlowOCTClassifier
-    assert octcore.OptimalTreeClassifier is estimator.OptimalTreeClassifier
+    assert octcore.FlowOCTClassifier is named.FlowOCTClassifier
+    assert octcore.OptimalTreeClassifier is classifier.OptimalTreeClassifier
     with pytest.raises(AttributeError, match="NoSuchClassifier"):
         _ = octcore.NoSuchClassifier
     with pytest.raises(TypeError):
