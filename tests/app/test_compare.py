@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import uuid
 
+import pytest
+
 from octcore.data.samples import load_sample
 from tests.app.history_case import button, open_page, shown
 
@@ -67,6 +69,7 @@ def test_runs_on_other_data_are_named_by_their_data(server):
     assert "What differs" in shown(app)
 
 
+@pytest.mark.long
 def test_every_tab_draws(server):
     data = load_sample("4-partitions")
     ids = [server.submit("me", data, {"formulation": "cart", "depth": d}) for d in (1, 2)]
@@ -77,6 +80,7 @@ def test_every_tab_draws(server):
         assert not app.exception, tab
 
 
+@pytest.mark.long
 def test_repeats_use_the_same_settings_on_other_splits(server):
     data = load_sample("iris")
     ids = [server.submit("me", data, {"formulation": "cart", "depth": d}) for d in (1, 2)]

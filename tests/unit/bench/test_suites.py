@@ -112,6 +112,7 @@ def test_a_cluster_writes_the_same_lines_and_resumes(tmp_path):
     assert worth == {line.key: (line.status, line.objective, line.accuracy) for line in here}
 
 
+@pytest.mark.long
 def test_half_a_line_is_solved_again_and_other_files_are_left_alone(tmp_path):
     output = tmp_path / "bench.csv"
     output.write_text(",".join(COLUMNS) + "\nunit,xor,none,path-search,2,leaf")

@@ -42,6 +42,7 @@ def test_description_agrees_with_the_file(sample):
     assert warnings <= known.get(sample.name, set())
 
 
+@pytest.mark.long
 def test_the_script_writes_the_shipped_bytes(tmp_path):
     write_samples(tmp_path)
     for name in SAMPLES:

@@ -62,6 +62,7 @@ def server(tmp_path_factory):
     server.close()
 
 
+@pytest.mark.long
 def test_child_process_gives_the_same_path_and_says_errors_in_words(paths, server):
     data = load_sample("iris")
     settings = {"encoding": "QT-3", "depth": 2, "test_size": 0.3}

@@ -127,7 +127,7 @@ def draw(rng: np.random.Generator) -> Asked:
     )
 
 
-@pytest.mark.parametrize("seed", [*range(3), *later(*range(3, 8))])
+@pytest.mark.parametrize("seed", [0, *later(*range(1, 8))])
 def test_costs_are_those_of_enumeration_and_shifted_ones_are_not_proven(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -39,6 +39,7 @@ def unproven(run: Run, stop: str = "time_limit") -> Run:
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_proven_tree_leads_to_looking_closer_and_to_the_same_proof_by_a_program():
     run = run_of()
     found = labels(advice.after(run, None))

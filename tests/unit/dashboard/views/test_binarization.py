@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 import octcore
 from dashboard.server.supervisor import Supervisor
 from dashboard.views.data.binarization import histogram_data, path_of
@@ -11,6 +13,7 @@ from dashboard.views.data.binarization import histogram_data, path_of
 SETTINGS = {"depth": 4, "leaf_penalty": 0.0, "time_limit": 20.0, "test_size": 0.25, "seed": 0}
 
 
+@pytest.mark.long
 def test_stop_keeps_the_points_that_are_done(tmp_path):
     data = octcore.load_sample("wine")
     supervisor = Supervisor(cores=1, store=tmp_path / "runs.db")
