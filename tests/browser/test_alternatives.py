@@ -104,7 +104,7 @@ def test_two_pinned_trees_differ_where_it_is_marked(visit, solved):
     page.get_by_text("Tree 1", exact=True).wait_for()
     mark_rows(page, watched, 1)
     page.get_by_text("Tree 2", exact=True).wait_for()
-    page.get_by_text(re.compile("another class")).wait_for()
+    page.get_by_text(re.compile("another prediction")).wait_for()
     assert page.locator("g.node text", has_text="≠").count() >= 2
     watched.assert_clean()
 
