@@ -43,7 +43,6 @@ DRAIN_SECONDS = 2.0
 VERIFY_TASK = "verify"
 NICENESS = 5
 """How far solves stand back behind the server: pages stay quick while all cores work."""
-"""Task whose result goes to the run that its settings name."""
 
 STORE_STATES = {
     JobState.DONE: StoreState.DONE,

@@ -89,7 +89,8 @@ def column_values(
         interval = None
         if best.tree is not None:
             root = best.tree.splits[1]
-            interval = _interval(encoding, train, root.features[0], root.threshold)
+            j = root.features[0]
+            interval = _interval(encoding, train, j, problem.X[:, j] > root.threshold)
         threshold = None if interval is None else midpoint(*interval)
         exact = best.status in {"optimal", "infeasible"}
         answers = run.needed.tree.classes
@@ -161,7 +162,7 @@ def threshold_values(
         values = np.unique(problem.X[:, j])
         for low in values[:-1].tolist():
             right = problem.X[:, j] > low
-            span = _interval(encoding, run.needed.train, int(j), low)
+            span = _interval(encoding, run.needed.train, int(j), right)
             if span is None:
                 raise SettingsError(
                     "NO_CURVE", f"{column!r} has no order; there are no thresholds.", "column"
@@ -232,12 +233,17 @@ def univariate_question(run: Run, refusal: str) -> tuple[Problem, UnivariateObje
 
 
 def _interval(
-    encoding: Encoding, train: Dataset, j: int, threshold: float
+    encoding: Encoding, train: Dataset, j: int, right: np.ndarray
 ) -> tuple[float, float] | None:
-    """Raw values between which a threshold of a column lies; None where it tests no order."""
+    """Raw values between which the threshold of a split lies; None where it tests no order.
+
+    Parameters
+    ----------
+    right : ndarray of bool of shape (n_samples,)
+        Rows that the split on column `j` sends to the right.
+    """
     column = encoding.columns[j]
     if column.kind not in {"above", "value", "scaled"} or column.levels:
         return None
-    right = encoding.transform(train.frame)[:, j] > threshold
     values = train.frame[column.raw].to_numpy(float)
     return float(values[~right].max()), float(values[right].min())

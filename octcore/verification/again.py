@@ -21,9 +21,14 @@ SHARE = 1e-6
 
 
 def found_again(
-    claim: Claim, guard: Guard, worth: Callable[[Claim, Routed], float]
+    claim: Claim, guard: Guard, worth: Callable[[Claim, Routed], float], slack: float = 0.0
 ) -> Iterator[Any]:
     """Yield the steps of the search.
+
+    Parameters
+    ----------
+    slack : float
+        By how much two objectives that count as one may differ, if that is more than `SHARE`.
 
     Raises
     ------
@@ -33,18 +38,17 @@ def found_again(
         If it meets a tree that is better than the bound.
     """
     try:
-        yield from _checked(claim, guard, worth)
+        yield from _checked(claim, guard, worth, slack)
     except OctError as error:
         raise NotProvenError(f"its search cannot be repeated: {error}") from error
 
 
-def _checked(claim: Claim, guard: Guard, worth: Callable[[Claim, Routed], float]) -> Iterator[Any]:
+def _checked(
+    claim: Claim, guard: Guard, worth: Callable[[Claim, Routed], float], slack: float
+) -> Iterator[Any]:
     assert claim.bound is not None
-    steps = (
-        iter(())
-        if claim.prove is None
-        else claim.prove(claim.bound - 0.5 * SHARE * abs(claim.bound), guard)
-    )
+    slack = max(slack, SHARE * abs(claim.bound))
+    steps = iter(()) if claim.prove is None else claim.prove(claim.bound - 0.5 * slack, guard)
     estimate = next(steps, None)
     if estimate is None:
         raise NotProvenError("the search that proves it again is not at hand")
@@ -58,7 +62,7 @@ def _checked(claim: Claim, guard: Guard, worth: Callable[[Claim, Routed], float]
                 raise NotProvenError(f"its search meets a tree that is none: {error}") from error
             if broken := broken_rules(other, routed, guard):
                 raise NotProvenError(f"its search meets a tree that is none: {broken[0]}")
-            if value < claim.bound - SHARE * abs(claim.bound):
+            if value < claim.bound - slack:
                 raise WrongError(
                     f"the bound {claim.bound:.9g} is claimed, a tree of objective {value:.9g} "
                     "exists"

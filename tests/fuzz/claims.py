@@ -15,8 +15,9 @@ from tests.fuzz.failure import must
 
 MAY_BE_OPEN = ("(estimated", "bin-oct counts idle splits", "values lie closer", "not done in")
 """Why a univariate optimum may not be verified."""
-STEP = 1e-6
-"""By how much a forged number differs, of the total weight or of a share."""
+STEP = 1.5e-6
+"""By how much a forged number differs, of the total weight or of a share: numbers within a
+millionth are equal to a gap that is closed."""
 SHARE = 4
 """One case of so many is verified under limits, and forged."""
 

@@ -741,5 +741,24 @@ CASES = {
         settings={"sorted": True, "tolerance": 0.21602787456445993},
         kind="numbers",
     ),
+    "margins-missed-by-rounding-at-a-price-of-a-million": Case(
+        key="svm1-odt",
+        columns={"f1": (-0.57, 1.47, 0.5, 0.92)},
+        y=(0, 1, 2, 0),
+        depth=2,
+        encoding="scaled",
+        params={
+            "alpha1": 1000000.0,
+            "alpha2": 0.0,
+            "big_m": 10.0,
+            "categorical": "subsets",
+            "cuts": True,
+            "epsilon": 0.01,
+            "labels": "published",
+            "start_seconds": 0.2,
+            "strict": True,
+        },
+        weights=(1.0, 5.0, 1.0, 1.0),
+    ),
 }
 """By a name of its subject."""

@@ -18,31 +18,7 @@ def solve_node_qp_reference(
     sides: NDArray[np.int8] | None = None,
     epsilon: float = 1e-3,
 ) -> NodePlane:
-    """Solve one node QP (soft-margin rows for all samples, routing rows where a side is given).
-
-    Parameters
-    ----------
-    x : ndarray of shape (n_samples, n_features)
-        Samples that pass through the node.
-    y : ndarray of shape (n_samples,)
-        Labels -1 and +1.
-    upper : ndarray of shape (n_samples,)
-        Penalty of each sample (C times its weight).
-    sides : ndarray of shape (n_samples,), optional
-        -1 (score at most -epsilon), +1 (score at least 0) or 0 (not routed).
-    epsilon : float
-        Width of the forbidden strip on the left of the plane.
-
-    Returns
-    -------
-    NodePlane
-        The value is recomputed from the plane.
-
-    Raises
-    ------
-    EngineError
-        If the solver reaches no optimum.
-    """
+    """Solve the problem of `octcore.numerics.node_qp.solve_node_plane` with Clarabel."""
     if len(y) == 0:
         return NodePlane(np.zeros(x.shape[1]), 0.0, 0.0)
     side = np.zeros(len(y), np.int8) if sides is None else np.asarray(sides, np.int8)
