@@ -20,10 +20,13 @@ KINDS = {
     ".md": "text/markdown",
     ".svg": "image/svg+xml",
     ".txt": "text/plain",
+    ".zip": "application/zip",
 }
 
 
-def download(label: str, file_name: str, make: Callable[[], str], key: str, **options: Any) -> None:
+def download(
+    label: str, file_name: str, make: Callable[[], str | bytes], key: str, **options: Any
+) -> None:
     """Draw the button of a file, which is made when it is asked for; the page stays as it is."""
     look: dict[str, Any] = {"icon": ":material/download:", "width": "stretch", **options}
     kind = KINDS[PurePath(file_name).suffix]

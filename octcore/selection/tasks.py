@@ -143,12 +143,35 @@ def run_curve(
     return {"points": [vars(point) for point in points]}
 
 
+def run_prove(
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+) -> dict[str, Any]:
+    """Write the proof of a run, follow it, and pack its files; the data are its training rows."""
+    import base64
+    import io
+    import tempfile
+    import zipfile
+    from pathlib import Path
+
+    from octcore.solving.run import Run
+
+    run, packed = Run.from_dict(settings["run"], train=data), io.BytesIO()
+    with tempfile.TemporaryDirectory() as folder:
+        written = run.prove(folder, size_limit=settings["size_limit"], check=True, cancel=cancel)
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as files:
+            for path in sorted(Path(folder).iterdir()):
+                files.write(path, f"proof/{path.name}")
+    zipped = base64.b64encode(packed.getvalue()).decode()
+    return {"zip": zipped, "objective": written.objective, "accepted_by": written.accepted_by}
+
+
 TASKS: dict[str, Task] = {
     "alternatives": run_alternatives,
     "binarization": run_binarization,
     "curve": run_curve,
     "meeting": run_meeting,
     "path": run_path,
+    "prove": run_prove,
     "refer": run_refer,
     "select": run_select,
     "shapes": run_shapes,

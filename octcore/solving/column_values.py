@@ -218,6 +218,14 @@ def univariate_question(run: Run, refusal: str) -> tuple[Problem, UnivariateObje
     SettingsError, ModelFileError
         As `column_values`.
     """
+    refuse_other_questions(run, refusal)
+    problem = problem_of(run)
+    objective = UnivariateObjective(problem)
+    return problem, objective, question_of(problem, objective)
+
+
+def refuse_other_questions(run: Run, refusal: str) -> None:
+    """Raise `SettingsError` where the exact search cannot be asked what a run asked."""
     info = get_formulation(run.formulation).info
     if not (info.has_common_objective or Capability.THRESHOLD_SEARCH in info.capabilities):
         raise SettingsError(
@@ -227,9 +235,6 @@ def univariate_question(run: Run, refusal: str) -> tuple[Problem, UnivariateObje
             "formulation",
         )
     refuse_coupled(run.constraints, refusal)
-    problem = problem_of(run)
-    objective = UnivariateObjective(problem)
-    return problem, objective, question_of(problem, objective)
 
 
 def _interval(

@@ -22,7 +22,7 @@ from octcore.certificates.proof import Proof
 from octcore.errors import CancelledError, ProofError, SettingsError, TooLargeError
 from octcore.formulations.shared.question import in_copies, leaf_share
 from octcore.search.near_optimal.instance import common_unit
-from octcore.solving.column_values import univariate_question
+from octcore.solving.column_values import refuse_other_questions, univariate_question
 from octcore.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ FORMULA, PROOF, README = "tree.opb", "tree.pbp", "README"
 OWN_CHECKER = "checker of the package"
 PLAIN_BYTES = 10e6
 """Estimated bytes from which the proof is compressed."""
+REFUSAL = "No proof can be written"
 LARGEST_COST = 1 << 58
 """Of all rows together: sums of a few stay inside 63 bits."""
 BYTES_OF_A_LITERAL = 10.0
@@ -175,11 +176,8 @@ def case_of(run: Run) -> tuple[Case, Nested]:
     ProofError
         If its tree has another objective than it claims.
     """
-    if not (run.is_optimal and run.certificate.proven and run.tree is not None):
-        raise SettingsError(
-            "NOT_OPTIMAL", f"A proof needs a run that is proven optimal; this one is {run.badge}."
-        )
-    problem, objective, asked = univariate_question(run, "No proof can be written")
+    refuse_unproven(run)
+    problem, objective, asked = univariate_question(run, REFUSAL)
     kept = [
         j
         for j in range(problem.n_features)
@@ -225,6 +223,15 @@ def case_of(run: Run) -> tuple[Case, Nested]:
             f"The run claims an objective of {run.objective:.9g}; its tree is worth {worth:.9g}.",
         )
     return case, tree
+
+
+def refuse_unproven(run: Run) -> None:
+    """Raise `SettingsError` where there is no optimum to be proven, or no formula for it."""
+    if not (run.is_optimal and run.certificate.proven and run.tree is not None):
+        raise SettingsError(
+            "NOT_OPTIMAL", f"A proof needs a run that is proven optimal; this one is {run.badge}."
+        )
+    refuse_other_questions(run, REFUSAL)
 
 
 def _nested(tree: Tree, node: int, kept: list[int], values: list[np.ndarray]) -> Nested:

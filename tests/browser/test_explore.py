@@ -5,9 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
+import zipfile
 
 import pytest
 
+import octcore
+from octcore.solving.proving import check_proof
 from tests.browser.conftest import SOLVE_MILLISECONDS
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -130,4 +133,19 @@ def test_size_and_formulations_fit_a_phone(visit, path):
         "() => document.querySelector('[data-testid=stMain]').scrollWidth - innerWidth"
     )
     assert over <= 1
+    watched.assert_clean()
+
+
+def test_the_proof_of_a_run_is_made_and_can_be_followed(explore, tmp_path):
+    watched, page = explore("Download")
+    page.get_by_role("button", name="Make a proof file").click()
+    download = page.get_by_role("button", name="Download proof")
+    download.wait_for(timeout=SOLVE_MILLISECONDS)
+    with page.expect_download() as waiting:
+        download.click()
+    waiting.value.save_as(tmp_path / "proof.zip")
+    with zipfile.ZipFile(tmp_path / "proof.zip") as files:
+        files.extractall(tmp_path)
+    asked = {"formulation": "flow-oct", "encoding": "QT-5", "depth": 2}
+    check_proof(octcore.solve(octcore.load_sample("iris"), **asked), tmp_path / "proof")
     watched.assert_clean()

@@ -10,7 +10,7 @@ from dashboard.reports.run_report import report_html
 from dashboard.server import jobs
 from dashboard.views.explore.node_panel import node_rows
 from dashboard.views.solve.result import ON_NUMBERS
-from dashboard.widgets import inputs
+from dashboard.widgets import inputs, proof_file
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
 from octcore.solving.report import export_tree
@@ -38,6 +38,7 @@ def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
         "questionnaire, and the proof folded below. The CSV has every training row with its "
         "prediction; cells that a spreadsheet would run as a formula get an apostrophe in front."
     )
+    proof_file.draw(run_id, run, "no tree of the same question is better than this one")
 
 
 def report_button(run_id: str, name: str, run: SolvedRun) -> None:

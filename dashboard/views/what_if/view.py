@@ -13,7 +13,7 @@ from dashboard.server.job_view import JobView
 from dashboard.server.naming import HELPER
 from dashboard.views.what_if import form as what_if_form
 from dashboard.views.what_if import questions as what_if
-from dashboard.widgets import chart, inputs, live, run_summary
+from dashboard.widgets import chart, inputs, live, proof_file, run_summary
 from octcore.data.dataset import Dataset
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
@@ -317,6 +317,7 @@ def _trees(run_id: str, before: SolvedRun, after: SolvedRun, answer_id: str) -> 
         st.markdown("**With the condition**")
         key = session.widget_key("whatif_after", answer_id)
         run_summary.still_tree(views[1], key, marked=difference.after, others=views)
+    proof_file.draw(answer_id, after, "no tree under the condition is better than the second one")
     with st.expander("Both trees in numbers", icon=":material/table_chart:"):
         _table(before, after)
 
