@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 import octcore
+from octcore.errors import CancelledError, ProofError, SettingsError, TooLargeError
 from octcore.solving.run import Run
 from tests.fuzz.case import Case
 from tests.fuzz.failure import must
@@ -20,6 +23,8 @@ STEP = 1.5e-6
 millionth are equal to a gap that is closed."""
 SHARE = 4
 """One case of so many is verified under limits, and forged."""
+PROOF_BYTES, PROOF_SECONDS = 2e6, 3.0
+"""A proof that takes more is left out."""
 
 
 def check_verification(case: Case, run: Run, is_derived: bool) -> None:
@@ -51,6 +56,35 @@ def check_verification(case: Case, run: Run, is_derived: bool) -> None:
         for asked in ({}, {"time_limit": limit, "memory_limit": memory}):
             said = octcore.verify(forged, **asked)
             must(said.verified is not True, f"{words} is believed: {said.statement}")
+    check_proof(run)
+
+
+def check_proof(run: Run) -> None:
+    """See that the proof of a right run is followed to its end, and that worse trees have none.
+
+    Raises
+    ------
+    Failure
+        If the proof is refused, or a tree that is not optimal is proven.
+    """
+    claims = [run]
+    for event in run.trace.events:
+        if event.tree is not None and event.incumbent is not None and run.objective is not None:
+            if abs(event.incumbent - run.objective) > STEP * max(1.0, abs(run.objective)):
+                claims.append(replace(run, tree=event.tree, objective=event.incumbent))
+    end = time.perf_counter() + PROOF_SECONDS
+    for claim in claims[:2]:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                claim.prove(
+                    folder, PROOF_BYTES, check=True, cancel=lambda: time.perf_counter() > end
+                )
+            except (SettingsError, TooLargeError, CancelledError):
+                continue
+            except ProofError as error:
+                must(claim is not run, f"its proof is refused: {error}")
+            else:
+                must(claim is run, f"{claim.objective} is proven, {run.objective} is reached")
 
 
 def forgeries(case: Case, run: Run) -> Iterator[tuple[str, Run]]:
