@@ -62,6 +62,9 @@ def add_commands(commands: Any) -> None:
     parser.add_argument(
         "--check", action="store_true", help="follow the proof with the checker of the package"
     )
+    parser.add_argument(
+        "--checker", metavar="PROGRAM", help="follow it with this one instead, such as veripb"
+    )
     parser = commands.add("runs")
     parser.add_argument(
         "--store", metavar="FILE", help="file of the history; by default that of the app"
@@ -138,7 +141,9 @@ def run_prove(arguments: argparse.Namespace) -> int:
     else:
         with history(arguments) as store:
             run = store.load(find_run(store, arguments.of).id)
-    written = run.prove(arguments.output, arguments.size_limit, arguments.check)
+    written = run.prove(
+        arguments.output, arguments.size_limit, arguments.checker or arguments.check
+    )
     words = "not checked" if written.accepted_by is None else f"accepted by: {written.accepted_by}"
     print(
         f"{written.folder}: no tree has an objective above {written.objective:.9g}; "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 FORMULA, PROOF, README = "tree.opb", "tree.pbp", "README"
 OWN_CHECKER = "checker of the package"
+ACCEPTED = "Verification succeeded."
 PLAIN_BYTES = 10e6
 """Estimated bytes from which the proof is compressed."""
 REFUSAL = "No proof can be written"
@@ -63,14 +66,14 @@ class WrittenProof:
     n_bytes: int
     """Of formula and proof as written."""
     accepted_by: str | None
-    """`OWN_CHECKER` if that followed it to its end; None if nothing did yet."""
+    """`OWN_CHECKER`, or the program that followed it to its end; None if nothing did yet."""
 
 
 def prove(
     run: Run,
     folder: str | Path,
     size_limit: float = 200e6,
-    check: bool = False,
+    check: bool | str = False,
     cancel: Callable[[], bool] | None = None,
 ) -> WrittenProof:
     """Write a formula and a proof that no tree is better than that of a run.
@@ -81,8 +84,9 @@ def prove(
         Gets ``tree.opb``, ``tree.pbp`` (or ``tree.pbp.gz``) and ``README``; it is made if need be.
     size_limit : float
         Bytes of formula and proof, before compression.
-    check : bool
-        Whether the small checker of the package follows the proof to its end.
+    check : bool or str
+        Whether the small checker of the package follows the proof to its end; or the name or path
+        of a program that does, called as VeriPB is.
     cancel : callable or None
         Asked often; a true answer ends it, and nothing is left.
 
@@ -93,8 +97,8 @@ def prove(
     Raises
     ------
     SettingsError
-        If the run is not proven optimal or asks for something that the formula cannot say, or the
-        folder cannot be written.
+        If the run is not proven optimal or asks for something that the formula cannot say, the
+        folder cannot be written, or there is no such program.
     TooLargeError
         If the files are estimated to be larger than the limit.
     ProofError
@@ -109,6 +113,8 @@ def prove(
 
     if not size_limit > 0:
         raise SettingsError("BAD_LIMIT", "The size limit needs a positive number.", "size_limit")
+    checker = check if isinstance(check, str) else None
+    _refuse_missing(checker)
     case, tree = case_of(run)
     _refuse_large(BYTES_OF_A_LITERAL * 2 ** (case.depth + 1) * case.rank.size, size_limit)
     formula, costs = Formula(case), Costs(case, guard)
@@ -131,39 +137,105 @@ def prove(
             Proof(formula, costs, write).prove(tree)
         (place / README).write_text(_readme(run, case, tree, name), encoding="utf-8")
         if check:
-            check_proof(run, place, guard)
+            check_proof(run, place, guard, checker)
         n_bytes = sum((place / part).stat().st_size for part in (FORMULA, name))
     assert run.objective is not None
-    return WrittenProof(Path(folder), run.objective, n_bytes, OWN_CHECKER if check else None)
+    accepted_by = (checker or OWN_CHECKER) if check else None
+    return WrittenProof(Path(folder), run.objective, n_bytes, accepted_by)
 
 
-def check_proof(run: Run, folder: str | Path, guard: Callable[[], None] = lambda: None) -> None:
-    """Follow a written proof with the checker of the package; the formula is made again.
+def check_proof(
+    run: Run,
+    folder: str | Path,
+    guard: Callable[[], None] = lambda: None,
+    checker: str | None = None,
+) -> None:
+    """Have a written proof followed to its end; the formula is made again.
 
     Parameters
     ----------
     run : Run
         Which the proof is about, with its rows.
     guard : callable
-        Asked for every line; raises to stop.
+        Asked often; raises to stop.
+    checker : str or None
+        A program that is called as VeriPB is; None for the checker of the package.
 
     Raises
     ------
+    SettingsError
+        If there is no such program.
     ProofError
-        If the formula is not that of the run, or the proof does not prove its optimum.
+        If the formula is not that of the run, or the proof does not prove its optimum; of a program
+        also if it warns or the proof has an assumption.
     """
+    _refuse_missing(checker)
     case, tree = case_of(run)
-    text, place = Formula(case).text(), Path(folder)
+    formula, place = Formula(case), Path(folder)
+    text = formula.text()
     path = next((place / n for n in (PROOF, PROOF + ".gz") if (place / n).is_file()), place / PROOF)
     try:
         if (place / FORMULA).read_bytes() != text.encode():
             raise ProofError("OTHER_FORMULA", f"{place / FORMULA} is not the formula of this run.")
+        if checker is not None:
+            with tempfile.TemporaryDirectory() as apart:
+                plain = Path(apart) / PROOF
+                _copy_proof(path, plain, f"o {formula.solution(tree)}\n", guard)
+                follow_with(checker, place / FORMULA, plain, guard)
+            return
         with _opened(path, "rt") as lines:
             found = Checker(text).check(lines, guard)
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise ProofError("NOT_PROVEN", f"{path} cannot be read: {error}.") from error
     if found != case.cost_of(tree):
         raise ProofError("NOT_PROVEN", f"{path} proves a cost of {found}, not that of the run.")
+
+
+def _copy_proof(path: Path, plain: Path, tree: str, guard: Callable[[], None]) -> None:
+    """Unpack a proof that assumes nothing and is about the tree of the run.
+
+    Checkers take an assumption with no more than a warning, and do not say what tree they read.
+    """
+    n_trees = 0
+    with _opened(path, "rt") as lines, plain.open("w", encoding="utf-8", newline="\n") as copy:
+        for number, line in enumerate(lines, start=1):
+            guard()
+            words = line.split(maxsplit=1)
+            if words and words[0] == "a":
+                raise ProofError("NOT_PROVEN", f"Line {number} of {path} is an assumption.")
+            if words and words[0] == "o":
+                n_trees += 1
+                if line != tree:
+                    raise ProofError(
+                        "NOT_PROVEN", f"Line {number} of {path} has another tree than the run."
+                    )
+            copy.write(line)
+    if not n_trees:
+        raise ProofError("NOT_PROVEN", f"{path} has no tree.")
+
+
+def follow_with(checker: str, formula: Path, proof: Path, guard: Callable[[], None]) -> None:
+    """Raise `ProofError` unless a program says that it follows a proof, without a warning.
+
+    Its exit status says nothing.
+    """
+    command = [checker, "--requireUnsat", str(formula), str(proof)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as process:
+        try:
+            while True:
+                guard()
+                try:
+                    said = process.communicate(timeout=0.2)[0]
+                    break
+                except subprocess.TimeoutExpired:
+                    continue
+        finally:
+            process.kill()
+    if ACCEPTED not in said or "warning" in said.lower():
+        last = (said.strip().splitlines() or ["nothing"])[-1]
+        raise ProofError("NOT_PROVEN", f"{checker} does not accept {proof.name}; it says: {last}")
 
 
 def case_of(run: Run) -> tuple[Case, Nested]:
@@ -251,6 +323,13 @@ def _nested(tree: Tree, node: int, kept: list[int], values: list[np.ndarray]) ->
         )
     left, right = (_nested(tree, child, kept, values) for child in (2 * node, 2 * node + 1))
     return place, number, left, right
+
+
+def _refuse_missing(checker: str | None) -> None:
+    if checker is not None and shutil.which(checker) is None:
+        raise SettingsError(
+            "NO_CHECKER", f"There is no program {checker}; install it, or name its path.", "checker"
+        )
 
 
 def _refuse_large(n_bytes: float, limit: float) -> None:

@@ -376,7 +376,7 @@ float or None
         self,
         folder: str | Path,
         size_limit: float = 200e6,
-        check: bool = False,
+        check: bool | str = False,
         cancel: Callable[[], bool] | None = None,
     ) -> WrittenProof:
         """Write a proof of the optimum in the format of the checker VeriPB.

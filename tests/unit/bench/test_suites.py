@@ -156,7 +156,8 @@ def test_cart_as_a_peer_is_judged_by_our_objective():
 
 def test_every_suite_and_study_makes_settings_that_are_accepted(tmp_path):
     assert set(list_suites()) == {
-        "accelerated", "flow-oct", "margot", "s-oct", "strength", "svm1-odt", "thresholds",
+        "accelerated", "certificates", "flow-oct", "margot", "s-oct", "strength", "svm1-odt",
+        "thresholds",
     }  # fmt: skip
     for study in get_suite("accelerated").studies:
         made = accelerated(tmp_path, study, ("path-search",))

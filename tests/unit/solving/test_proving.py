@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,60 @@ def test_what_cannot_be_proven_is_refused(table: Dataset, tmp_path: Path) -> Non
     with pytest.raises(SettingsError) as place:
         run.prove(tmp_path / "file")
     assert place.value.code == "CANNOT_WRITE"
+
+
+CHECKERS = {
+    "accepts": ("echo Verification succeeded.", ""),
+    "warns": ("echo 'Warning: unchecked assumption'; echo Verification succeeded.", "it says"),
+    "refuses": ("echo Verification failed.", "it says: Verification failed."),
+    "is mute": ("true", "it says: nothing"),
+}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts")
+@pytest.mark.parametrize("kind", CHECKERS)
+def test_what_a_program_says_counts(kind: str, table: Dataset, tmp_path: Path) -> None:
+    command, words = CHECKERS[kind]
+    program = tmp_path / "checker"
+    program.write_text(f'#!/bin/sh\n[ "$1" = --requireUnsat ] && [ -s "$2" ] && {command}\n')
+    program.chmod(0o755)
+    run = solved(table)
+    if not words:
+        assert run.prove(tmp_path / "proof", check=str(program)).accepted_by == str(program)
+        return
+    with pytest.raises(ProofError, match=words):
+        run.prove(tmp_path / "proof", check=str(program))
+    assert not (tmp_path / "proof" / "tree.pbp").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts")
+def test_what_a_program_would_let_pass_is_refused(table: Dataset, tmp_path: Path) -> None:
+    program, folder, run = tmp_path / "checker", tmp_path / "proof", solved(table)
+    program.write_text("#!/bin/sh\necho Verification succeeded.\n")
+    program.chmod(0o755)
+    run.prove(folder)
+    lines = (folder / "tree.pbp").read_text().splitlines(keepends=True)
+    tree = next(n for n, line in enumerate(lines) if line.startswith("o "))
+    forged = {
+        "an assumption": [*lines[: tree + 1], "a 1 p1_0 >= 1 ;\n", *lines[tree + 1 :]],
+        "another tree": [*lines[:tree], lines[tree].replace("~", "", 1), *lines[tree + 1 :]],
+        "no tree": [*lines[:tree], *lines[tree + 1 :]],
+    }
+    for text in forged.values():
+        (folder / "tree.pbp").write_text("".join(text))
+        with pytest.raises(ProofError):
+            check_proof(run, folder, checker=str(program))
+    (folder / "tree.pbp").write_text("".join(lines))
+    check_proof(run, folder, checker=str(program))
+    with pytest.raises(SettingsError, match="no program"):
+        run.prove(folder, check="no-such-checker")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("veripb") is None, reason="veripb is not installed")
+@pytest.mark.parametrize("case", CASES)
+def test_veripb_accepts_a_run(case: str, table: Dataset, tmp_path: Path) -> None:
+    assert solved(table, **CASES[case]).prove(tmp_path, check="veripb").accepted_by == "veripb"
 
 
 def test_the_command_writes_and_checks(
