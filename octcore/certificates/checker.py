@@ -96,9 +96,7 @@ class Database:
         """Forget constraints, and what they made true."""
         gone = set(numbers)
         for number in gone:
-            for literal in self.constraints.pop(number).terms:
-                self._in[literal].pop(number, None)
-            self._slack.pop(number, None)
+            self._detach(number)
         first = next((at for at, lit in enumerate(self.trail) if self._reasons[lit] in gone), None)
         if first is not None:
             self.back_to((first, False))
@@ -126,9 +124,13 @@ class Database:
         self.add(0, constraint.negation())
         found = self.in_conflict
         self.back_to(before)
-        for literal in self.constraints.pop(0).terms:
-            del self._in[literal][0]
+        self._detach(0)
         return found
+
+    def _detach(self, number: int) -> None:
+        for literal in self.constraints.pop(number).terms:
+            self._in[literal].pop(number, None)
+        self._slack.pop(number, None)  # a copy has none
 
     def _propagate(self, waiting: list[int]) -> None:
         while waiting and not self.in_conflict:

@@ -78,14 +78,9 @@ class Proof:
     def prove(self, tree: Tree) -> None:
         """Write the proof that a tree is optimal, its first and last line included."""
         self.write(f"{HEADER}\nf {self.formula.n_ids}")
-        better, root = self._line(f"o {self.formula.solution(tree)}"), self.root(tree)
-        if root.leaves is not None:
-            self._limit(1, root.leaves)
-        for split in self._splits(root):
-            self._exclude(better, split)
-            self._forget([split])
-        self._exclude_labels(1)
-        self._line("u >= 1 ;")
+        least = self._statement(self.root(tree))
+        better = self._line(f"o {self.formula.solution(tree)}")
+        self._line(f"p {least} {better} +")
         self.write(f"c {self.last_id}")
 
     def root(self, tree: Tree) -> State:
@@ -132,7 +127,8 @@ class Proof:
         terms += [(state.cost, negated(literal)) for literal in state.path]
         if state.leaves is not None:
             self._limit(state.node, state.leaves)
-            terms.append((state.cost, _more(state.node, state.leaves)))
+            if state.node > 1:  # the formula itself limits all leaves
+                terms.append((state.cost, _more(state.node, state.leaves)))
         self._line(f"red {words(terms)} >= {state.cost} ; ; begin")
         denied = self._line("proofgoal #1")
         for split in splits:

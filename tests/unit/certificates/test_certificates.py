@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from octcore.certificates.case import IMPOSSIBLE, Case, Costs, Tree
-from octcore.certificates.checker import Checker
+from octcore.certificates.checker import Checker, Constraint, Database
 from octcore.certificates.formula import Formula
 from octcore.certificates.proof import Proof
 from octcore.errors import CancelledError, ProofError
@@ -195,7 +195,7 @@ FORGERIES: dict[str, Callable[[Lines], Lines]] = {
     "a line without end": inserted("u 1 p1_0 >= 1"),
     "a negative coefficient": inserted("u -1 p1_0 >= -1 ;"),
     "a clause that does not follow": lambda s: [*s[:3], "u 1 z0_0 >= 1 ;", *s[3:]],
-    "the better tree deleted": lambda s: [*s[:3], "del id " + str(int(s[1][2:]) + 1), *s[3:]],
+    "the better tree deleted": lambda s: [*s[:-2], f"del id {s[-2].split()[2]}", *s[-2:]],
     "an empty line": inserted(""),
 }  # fmt: skip
 
@@ -216,6 +216,17 @@ def test_a_proof_of_another_formula_is_refused(proven: tuple[str, Lines]) -> Non
     dearer = goal.replace("min: ", "min: 1")
     with pytest.raises(ProofError):
         Checker(formula.replace(goal, dearer)).check(lines)
+
+
+@pytest.mark.parametrize("shown", [{1: 1}, {-1: 1}])
+def test_what_was_only_tried_is_forgotten(shown: dict[int, int]) -> None:
+    database = Database()
+    database.add(1, Constraint({1: 1, 2: 1}, 1))
+    database.add(2, Constraint({-2: 1}, 1))
+    assert database.shows(Constraint(shown, 1)) == (1 in shown)
+    database.remove([2])
+    assert (database.true, database.in_conflict) == (set(), False)
+    assert not database.shows(Constraint({1: 1}, 1))
 
 
 @pytest.mark.slow
