@@ -1,7 +1,7 @@
 """The points of a lesson: what the drawing board shows, and their truth where it is known."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,11 @@ import plotly.graph_objects as go
 
 from dashboard.reports.charts import marker
 from dashboard.teaching.lessons import CLASSES, GRID
+from octcore.certificates.proof import ExcludedCuts
 from octcore.data.dataset import Dataset
 from octcore.data.synthetic import SyntheticSet
 from octcore.encoding.base import Encoding
+from octcore.plotting.layout import base_layout
 from octcore.plotting.palette import Palette
 from octcore.plotting.plane_axes import Axis, Places
 from octcore.plotting.plane_plot import PlaneRecord, plane_data
@@ -135,6 +137,41 @@ def lesson_plane(tree: Tree, encoding: Encoding, data: Dataset) -> PlaneRecord:
     """Return the plane of a tree on the whole unit square, whatever part the points fill."""
     places = Places(Axis("x", BOX), Axis("y", BOX))
     return plane_data(tree, encoding, data, "x", "y", places=places)
+
+
+def proof_figure(
+    data: Dataset, cuts: Sequence[ExcludedCuts], is_open: bool, palette: Palette
+) -> go.Figure:
+    """Draw the points with the bands of excluded cuts.
+
+    `cuts`: in the order of the columns x and y; the last one is looked at if `is_open`, and the
+    points in its band are faint, as they may come down on either side.
+    """
+    figure = go.Figure(layout=base_layout(palette, height=460))
+    points = data.frame[["x", "y"]].to_numpy(float)
+    faint = np.zeros(len(points), bool)
+    for number, cut in enumerate(cuts, start=1):
+        is_last = is_open and number == len(cuts)
+        ends = {"xy"[cut.column] + end: at for end, at in (("0", cut.low), ("1", cut.high))}
+        add = figure.add_vrect if cut.column == 0 else figure.add_hrect
+        add(**ends, line_width=0, layer="below",
+            fillcolor=palette.accent if is_last else palette.muted,
+            opacity=0.35 if is_last else 0.12)  # fmt: skip
+        if is_last:
+            at = points[:, cut.column]
+            faint = (at > cut.low) & (at < cut.high)
+    for code, name in enumerate(data.classes):
+        for part, opacity in ((~faint, 1.0), (faint, 0.25)):
+            chosen = part & (data.codes == code)
+            figure.add_scatter(
+                x=points[chosen, 0], y=points[chosen, 1], mode="markers", name=str(name),
+                opacity=opacity, hoverinfo="skip",
+                marker={"color": palette.class_colour(code), "size": 10,
+                        "symbol": palette.class_marker(code)},
+            )  # fmt: skip
+    figure.update_xaxes(range=BOX, title_text="x")
+    figure.update_yaxes(range=BOX, title_text="y")
+    return figure
 
 
 def add_truth(figure: go.Figure, truth: Truth, palette: Palette) -> go.Figure:

@@ -57,6 +57,21 @@ class Split:
     """Statements that are not needed again."""
 
 
+@dataclass(frozen=True)
+class ExcludedCuts:
+    """Cuts of one column at the root that one argument of the proof excludes."""
+
+    column: int
+    """Of the encoding."""
+    low: float
+    high: float
+    """`low`, `high`: any threshold from the first number up to, but without, the second."""
+    left: float
+    right: float
+    """`left`, `right`: what the rows at or below `low`, and those at or above `high`, cost at
+    least in a tree of one level less: the share of all weight that is wrong, and the leaves."""
+
+
 class Proof:
     """Writes a proof.
 
@@ -93,7 +108,7 @@ class Proof:
 
     def sampled_bytes(self, tree: Tree) -> float:
         """Estimate the bytes of `prove` from the sweeps of some thresholds of the root."""
-        sweeps = self._sweeps(self.root(tree))
+        sweeps = self.sweeps(self.root(tree))
         evenly = np.linspace(0, len(sweeps) - 1, SAMPLED) if sweeps else ()
         chosen = sorted({round(at) for at in evenly})
         n_bytes = 0
@@ -170,10 +185,11 @@ class Proof:
             both = f"{self._a_leaf(2 * node, price)} {self._a_leaf(2 * node + 1, price)}"
             yield Split("", [both], [], [])
             return
-        for sweep in self._sweeps(state):
+        for sweep in self.sweeps(state):
             yield self._split(state, *sweep)
 
-    def _sweeps(self, state: State) -> list[tuple[int, int, int]]:
+    def sweeps(self, state: State) -> list[tuple[int, int, int]]:
+        """Column, first and last threshold of what is excluded together at a node."""
         if not state.depth or not self.costs.pairs(state.depth, state.leaves):
             return []
         found = self.costs.sweeps(state.rows, state.depth, state.leaves, state.cost)

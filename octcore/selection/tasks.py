@@ -165,10 +165,23 @@ def run_prove(
     return {"zip": zipped, "objective": written.objective, "accepted_by": written.accepted_by}
 
 
+def run_excluded(
+    data: Dataset, settings: Mapping[str, Any], tell: Tell, cancel: Cancelled
+) -> dict[str, Any]:
+    """Solve, and tell the proof by the cuts at the root."""
+    from octcore.solving.proving import excluded_cuts
+    from octcore.solving.solve import solve
+
+    run = solve(data, cancel=cancel, **settings)
+    cost, cuts = excluded_cuts(run, cancel)
+    return {"run": run.to_dict(), "cost": cost, "cuts": [vars(cut) for cut in cuts]}
+
+
 TASKS: dict[str, Task] = {
     "alternatives": run_alternatives,
     "binarization": run_binarization,
     "curve": run_curve,
+    "excluded": run_excluded,
     "meeting": run_meeting,
     "path": run_path,
     "prove": run_prove,

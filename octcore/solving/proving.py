@@ -20,7 +20,7 @@ from octcore.certificates.case import Case, Costs
 from octcore.certificates.case import Tree as Nested
 from octcore.certificates.checker import Checker
 from octcore.certificates.formula import Formula
-from octcore.certificates.proof import Proof
+from octcore.certificates.proof import ExcludedCuts, Proof
 from octcore.errors import CancelledError, ProofError, SettingsError, TooLargeError
 from octcore.formulations.shared.question import in_copies, leaf_share
 from octcore.search.near_optimal.instance import common_unit
@@ -106,11 +106,7 @@ def prove(
     CancelledError
         If it was stopped.
     """
-
-    def guard() -> None:
-        if cancel is not None and cancel():
-            raise CancelledError("The proof was stopped.")
-
+    guard = _guard(cancel)
     if not size_limit > 0:
         raise SettingsError("BAD_LIMIT", "The size limit needs a positive number.", "size_limit")
     checker = check if isinstance(check, str) else None
@@ -238,6 +234,47 @@ def follow_with(checker: str, formula: Path, proof: Path, guard: Callable[[], No
         raise ProofError("NOT_PROVEN", f"{checker} does not accept {proof.name}; it says: {last}")
 
 
+def excluded_cuts(
+    run: Run, cancel: Callable[[], bool] | None = None
+) -> tuple[float, tuple[ExcludedCuts, ...]]:
+    """Tell the proof of a run by the cuts at its root.
+
+    Returns
+    -------
+    float
+        What the tree costs, as a share of all weight.
+    tuple of ExcludedCuts
+        Every cut is in one of them, and the sides of each cost together as much at least.
+
+    Raises
+    ------
+    SettingsError, ProofError, CancelledError
+        As `prove`.
+    """
+    case, tree = case_of(run)
+    costs = Costs(case, _guard(cancel))
+    proof, found = Proof(Formula(case), costs, lambda _: None), []
+    root, total = proof.root(tree), float(case.weight.sum())
+    columns = [run.encoding.names.index(name) for name in case.names]
+    X = run.encoding.transform(run.needed.train.frame)
+    for j, first, last in proof.sweeps(root):
+        low, high = case.thresholds[j][first], case.thresholds[j][last]
+        rank, values = case.rank[j], X[:, columns[j]]
+        sides = root.rows & (rank <= first), root.rows & (rank > last)
+        least = min(
+            (
+                [costs.least(rows, root.depth - 1, leaves, root.cost) / total
+                 for rows, leaves in zip(sides, limits, strict=True)]
+                for limits in costs.pairs(root.depth, root.leaves)
+            ),
+            key=sum,
+        )  # fmt: skip
+        found.append(
+            ExcludedCuts(columns[j], float(low), float(values[values > high].min()), *least)
+        )
+    return root.cost / total, tuple(found)
+
+
 def case_of(run: Run) -> tuple[Case, Nested]:
     """Write rows, weights and limits of a run in whole numbers, and its tree beside them.
 
@@ -323,6 +360,14 @@ def _nested(tree: Tree, node: int, kept: list[int], values: list[np.ndarray]) ->
         )
     left, right = (_nested(tree, child, kept, values) for child in (2 * node, 2 * node + 1))
     return place, number, left, right
+
+
+def _guard(cancel: Callable[[], bool] | None) -> Callable[[], None]:
+    def guard() -> None:
+        if cancel is not None and cancel():
+            raise CancelledError("The proof was stopped.")
+
+    return guard
 
 
 def _refuse_missing(checker: str | None) -> None:

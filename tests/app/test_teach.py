@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ import dashboard
 from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.teaching import lessons
+from dashboard.views.teach import bar as lesson_bar
 from octcore import kernels
 from octcore.search.univariate.warm_up import lane_sets
+from octcore.selection.tasks import TASKS
 from octcore.solving.solve import solve
 
 APP = str(Path(dashboard.__file__).parent / "app.py")
@@ -168,3 +171,30 @@ def test_trees_grow_on_the_points_of_now_when_the_page_still_shows_older_ones(so
     assert current(app) == moved
     assert len(solver) == 1
     assert "no trees yet" not in shown(app)
+
+
+def test_every_cut_is_excluded_by_an_argument(solver, monkeypatch):
+    done = {}
+
+    def once(key, owner, data, what, settings, seconds):
+        result = TASKS[what](data, settings, lambda part: None, lambda: False)
+        done[key] = JobView("task", what, settings, "done", data=data, task=what, result=result)
+        return key
+
+    monkeypatch.setattr(jobs, "once", once)
+    monkeypatch.setattr(jobs, "task", lambda key: done[key])
+    app = open_lesson()
+    app.session_state[lesson_bar.step_key(current(app))] = lesson_bar.PROOF
+    app.run()
+    assert not app.exception
+    (job,) = done.values()
+    cuts = job.result["cuts"]
+    points = lessons.lesson_data(lessons.default_lesson()).frame
+    for column, name in enumerate(points):
+        values = sorted(set(points[name]))
+        own = [cut for cut in cuts if cut["column"] == column]
+        for low, high in itertools.pairwise(values):
+            assert any(cut["low"] <= low and high <= cut["high"] for cut in own)
+    assert all(cut["left"] + cut["right"] >= job.result["cost"] - 1e-12 for cut in cuts)
+    next(s for s in app.slider if s.label == "Argument").set_value(len(cuts) + 1).run()
+    assert any("the optimum is proven" in m.value for m in app.markdown)

@@ -15,7 +15,7 @@ from octcore.errors import OctError
 from octcore.formulations.base import get_formulation
 from octcore.plotting import text
 
-POINTS, GUESS, ALL, GOOD = "points", "guess", "all", "good"
+POINTS, GUESS, ALL, GOOD, PROOF = "points", "guess", "all", "good", "proof"
 PRESENT = "present"
 MOST_SHOWN = 6
 
@@ -136,12 +136,13 @@ def step_key(lesson: Lesson) -> str:
 
 
 def steps(lesson: Lesson) -> str:
-    """Draw the steps; returns `POINTS`, `GUESS`, `ALL`, `GOOD` or the key of a formulation."""
+    """Draw the steps; returns one of those above, or the key of a formulation."""
     names = {POINTS: "The points", GUESS: "Your guess"}
     for key in lesson.formulations:
         names[key] = get_formulation(key).info.teaching_text.name
     names[ALL] = "Side by side"
     names[GOOD] = "All good trees"
+    names[PROOF] = "Why no better?"
     picked = st.segmented_control(
         "Step",
         list(names),
@@ -163,7 +164,7 @@ def go_to(lesson: Lesson, step: str) -> None:
 
 def turn_pages(lesson: Lesson, step: str) -> None:
     """Draw back and next; in a presentation also the way out."""
-    order = [POINTS, GUESS, *lesson.formulations, ALL, GOOD]
+    order = [POINTS, GUESS, *lesson.formulations, ALL, GOOD, PROOF]
     at = order.index(step)
     places = st.columns([3, 3, 3, 2, 2] if is_presenting() else [1, 1, 3])
     ways = (("Back", "arrow_back", -1, "PageUp"), ("Next", "arrow_forward", 1, "PageDown"))
