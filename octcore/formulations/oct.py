@@ -126,7 +126,7 @@ def build(problem: Problem) -> Program:
         granularity=smallest_step(unit, steps),
         starts=lambda: greedy_starts(problem, model.split_price),
         bound=fewest_errors(problem) / model.majority_errors,
-        feasibility=weight_tolerance(problem),
+        feasibility=weight_tolerance(problem, model.split_price),
         claims=(
             f"Thresholds lie between values of a scaled column that differ by {SMALLEST_GAP:g} "
             "at least; closer rows count as inseparable.",

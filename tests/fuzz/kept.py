@@ -760,5 +760,15 @@ CASES = {
         },
         weights=(1.0, 5.0, 1.0, 1.0),
     ),
+    "a-price-below-the-tolerance-of-the-solver": Case(
+        key="oct",
+        columns={"f2": (0, 1)},
+        y=(2, 0),
+        depth=2,
+        encoding="scaled",
+        params={"alpha": 7.911554160770377e-05},
+        settings={"warm_start": "none"},
+        weights=(0.00032352551605006327, 2.0443159313827723),
+    ),
 }
 """By a name of its subject."""
