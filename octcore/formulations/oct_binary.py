@@ -97,7 +97,7 @@ def build(problem: Problem) -> Program:
         shift=objective.from_count(objective.weight_right - objective.penalty),
         starts=lambda: greedy_starts(problem, objective.penalty),
         bound=objective.ceiling,
-        feasibility=weight_tolerance(problem),
+        feasibility=weight_tolerance(problem, objective.penalty),
     )
 
 
