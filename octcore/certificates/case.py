@@ -6,6 +6,7 @@ gets wrong, summed over pairs of pattern and label, and `price` for every leaf.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,8 +15,20 @@ import numpy as np
 
 IMPOSSIBLE = 1 << 62
 """Cost of a tree that has a leaf with too few rows."""
+Sides = tuple[np.ndarray, np.ndarray]
+"""Patterns on the left and on the right."""
 Tree = tuple[int, int, "Tree", "Tree"] | int
 """``(column, number, left, right)``: rows whose rank is below the number go left; or a label."""
+
+
+@dataclass(frozen=True, eq=False)
+class Floor:
+    """Least recall of a class: at most so many of its rows may be wrong."""
+
+    label: int
+    rows: np.ndarray
+    """Of the class, by pattern; shape (n_patterns,), int64."""
+    most_wrong: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +53,8 @@ class Case:
         Columns one of which the root must test.
     max_leaves, min_rows : int or None
         Limits on the leaves and on the rows of each.
+    floor : Floor or None
+        There is none beside a limit on the leaves.
     """
 
     rank: np.ndarray
@@ -53,6 +68,7 @@ class Case:
     roots: tuple[int, ...] | None = None
     max_leaves: int | None = None
     min_rows: int | None = None
+    floor: Floor | None = None
 
     @property
     def n_labels(self) -> int:
@@ -93,7 +109,7 @@ class Costs:
     guard: Callable[[], None]
     """Called often; raises when the search has to end."""
     known: dict[tuple[bytes, int, int | None], tuple[int, int]] = field(default_factory=dict)
-    """By rows, depth and leaves: the least cost, or the number below which there is none, and the
+    """By rows, depth and limit: the least cost, or the number below which there is none, and the
     number up to which it was searched."""
 
     @cached_property
@@ -104,100 +120,165 @@ class Costs:
         ends = [np.searchsorted(np.sort(r), np.arange(r.max(initial=0)), "right") for r in rank]
         return np.argsort(rank, axis=1), column, np.concatenate(ends).astype(int) - 1
 
-    def of_labels(self, rows: np.ndarray) -> list[int]:
+    def of_labels(self, rows: np.ndarray, limit: int | None = None) -> list[int]:
         """Cost of a leaf with every label."""
         case = self.case
         if case.min_rows is not None and case.size[rows].sum() < case.min_rows:
             return [IMPOSSIBLE] * case.n_labels
         weight = rows @ case.weight
-        return (weight.sum() - weight + case.price).tolist()
+        costs = (weight.sum() - weight + case.price).tolist()
+        if case.floor is None or self.limit_of(rows, limit) is None:
+            return costs
+        return [cost if k == case.floor.label else IMPOSSIBLE for k, cost in enumerate(costs)]
 
-    def pairs(self, depth: int, leaves: int | None) -> list[tuple[int | None, int | None]]:
-        """Limits on the leaves of both sides of a split, of which a tree keeps one at least."""
-        if leaves is None:
+    def limit_of(self, rows: np.ndarray, limit: int | None) -> int | None:
+        """The limit, or None where the rows themselves keep it."""
+        floor = self.case.floor
+        if floor is not None and limit is not None and floor.rows[rows].sum() <= limit:
+            return None
+        return limit
+
+    def pairs(
+        self, sides: Sides, depth: int, limit: int | None
+    ) -> list[tuple[int | None, int | None]]:
+        """Limits of both sides of a split, of which a tree keeps one at least."""
+        if limit is None:
             return [(None, None)]
+        if self.case.floor is not None:
+            left, right = (int(self.case.floor.rows[rows].sum()) for rows in sides)
+            return [(a, limit - a) for a in range(max(0, limit - right), min(limit, left) + 1)]
         full = 2 ** (depth - 1)
         return [
-            (None if a == full else a, None if leaves - a == full else leaves - a)
-            for a in range(max(1, leaves - full), min(leaves - 1, full) + 1)
+            (None if a == full else a, None if limit - a == full else limit - a)
+            for a in range(max(1, limit - full), min(limit - 1, full) + 1)
         ]
 
-    def least(self, rows: np.ndarray, depth: int, leaves: int | None, cap: int) -> int:
+    def cover(
+        self, sides: Sides, depth: int, limit: int | None, cost: int
+    ) -> list[tuple[int | None, int | None]] | None:
+        """Limits of both sides, of which a tree keeps one, and that cost enough together.
+
+        Under a floor neighbours are one: if the left side gets at least a rows of the class wrong
+        and at most b, the right side has the limit without a.  None if some do not cost enough.
+        """
+
+        def is_enough(a: int | None, b: int | None) -> bool:
+            on_left = self.least(sides[0], depth - 1, a, cost)
+            return on_left + self.least(sides[1], depth - 1, b, cost - on_left) >= cost
+
+        if self.case.floor is None or limit is None:
+            pairs = self.pairs(sides, depth, limit)
+            return pairs if all(is_enough(*pair) for pair in pairs) else None
+        found: list[tuple[int | None, int | None]] = []
+        first = 0
+        while first <= limit:
+            if not is_enough(first, limit - first):
+                return None
+            low, high = first, limit + 1
+            if is_enough(limit, limit - first):
+                low = limit
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if is_enough(middle, limit - first) else (low, middle)
+            found.append((low, limit - first))
+            first = low + 1
+        return found
+
+    def least(self, rows: np.ndarray, depth: int, limit: int | None, cap: int) -> int:
         """Least cost, or the cap where that is no more.
 
         Parameters
         ----------
         rows : ndarray of shape (n_patterns,), bool
-        leaves : int or None
-            Most leaves; None where the depth allows no more.
+        limit : int or None
+            Most leaves, None where the depth allows no more; or most wrong rows of the class that
+            has a floor.
         """
         if cap <= self.case.price:
             return cap
-        key = np.packbits(rows).tobytes(), depth, leaves
+        limit = self.limit_of(rows, limit)
+        key = np.packbits(rows).tobytes(), depth, limit
         found, searched = self.known.get(key, (0, 0))
         if found < searched or cap <= searched:
             return min(found, cap)
-        best = min(cap, *self.of_labels(rows))
-        if depth and leaves != 1 and best > 2 * self.case.price:
+        best = min(cap, *self.of_labels(rows, limit))
+        if depth and (limit != 1 or self.case.floor) and best > 2 * self.case.price:
             self.guard()
             if depth == 1:
-                best = min(best, self._stump(rows))
+                best = min(best, self._stump(rows, limit))
             else:
                 for j in range(len(self.case.rank)):
-                    best = self._by_column(rows, depth, leaves, j, best)
+                    best = self._by_column(rows, depth, limit, j, best)
         self.known[key] = best, cap
         return best
 
-    def _stump(self, rows: np.ndarray) -> int:
+    def _stump(self, rows: np.ndarray, limit: int | None) -> int:
         """Least cost of two leaves."""
         order, column, end = self._sorted
-        values = np.column_stack([self.case.weight, self.case.size]) * rows[:, None]
+        case, floor = self.case, self.case.floor
+        of_class = np.zeros_like(case.size) if floor is None else floor.rows
+        values = np.column_stack([case.weight, case.size, of_class]) * rows[:, None]
         left = np.cumsum(values[order], axis=1)[column, end]
-        cost = np.full(len(end), 2 * self.case.price)
-        for side in (left, values.sum(axis=0) - left):
-            cost += side[:, :-1].sum(axis=1) - side[:, :-1].max(axis=1)
-            cost[side[:, -1] < (self.case.min_rows or 0)] = IMPOSSIBLE
-        return int(cost.min(initial=IMPOSSIBLE))
+        sides = left, values.sum(axis=0) - left
+        best = IMPOSSIBLE
+        for labels in self._label_sets(limit):
+            cost, wrong = np.full(len(end), 2 * case.price), np.zeros(len(end), np.int64)
+            for side, allowed in zip(sides, labels, strict=True):
+                weight = side[:, : case.n_labels]
+                cost += weight.sum(axis=1) - weight[:, allowed].max(axis=1)
+                cost[side[:, -2] < (case.min_rows or 0)] = IMPOSSIBLE
+                if floor is not None and floor.label not in allowed:
+                    wrong += side[:, -1]
+            if limit is not None and floor is not None:
+                cost[wrong > limit] = IMPOSSIBLE
+            best = min(best, int(cost.min(initial=IMPOSSIBLE)))
+        return best
 
-    def _by_column(self, rows: np.ndarray, depth: int, leaves: int | None, j: int, cap: int) -> int:
+    def _label_sets(self, limit: int | None) -> list[tuple[list[int], list[int]]]:
+        """Labels of two leaves between which the limit makes no difference."""
+        every, floor = list(range(self.case.n_labels)), self.case.floor
+        if limit is None or floor is None:
+            return [(every, every)]
+        parts = [[floor.label], [k for k in every if k != floor.label]]
+        return list(itertools.product(filter(None, parts), repeat=2))
+
+    def _by_column(self, rows: np.ndarray, depth: int, limit: int | None, j: int, cap: int) -> int:
         """Least cost of a tree whose root tests a column, or the cap."""
         t = 0
         while t < self.case.n_thresholds[j]:
             left = rows & (self.case.rank[j] <= t)
-            for a, b in self.pairs(depth, leaves):
-                on_left = self.least(left, depth - 1, a, cap)
-                cap = min(cap, on_left + self.least(rows & ~left, depth - 1, b, cap - on_left))
-            t = self._reach(rows, depth, leaves, (j, t), cap) + 1
+            sides = left, rows & ~left
+            if self.case.floor is None or self.cover(sides, depth, limit, cap) is None:
+                for a, b in self.pairs(sides, depth, limit):
+                    on_left = self.least(left, depth - 1, a, cap)
+                    cap = min(cap, on_left + self.least(sides[1], depth - 1, b, cap - on_left))
+            t = self._reach(rows, depth, limit, (j, t), cap) + 1
         return cap
 
     def sweeps(
-        self, rows: np.ndarray, depth: int, leaves: int | None, cost: int
+        self, rows: np.ndarray, depth: int, limit: int | None, cost: int
     ) -> Iterator[tuple[int, int, int]]:
         """Column, first and last threshold of all sweeps over trees that cost at least so much."""
         for j, n_thresholds in enumerate(self.case.n_thresholds):
             t = 0
             while t < n_thresholds:
-                last = self._reach(rows, depth, leaves, (j, t), cost)
+                last = self._reach(rows, depth, limit, (j, t), cost)
                 yield j, t, last
                 t = last + 1
 
     def _reach(
-        self, rows: np.ndarray, depth: int, leaves: int | None, at: tuple[int, int], cost: int
+        self, rows: np.ndarray, depth: int, limit: int | None, at: tuple[int, int], cost: int
     ) -> int:
         """Last threshold of the sweep that begins at one: twice as far, then halving."""
         j, first = at
         end = self.case.n_thresholds[j]
         if self.case.min_rows is not None:
             return first
-        rank, limits = self.case.rank[j], self.pairs(depth, leaves)
-        left = [self.least(rows & (rank <= first), depth - 1, a, cost) for a, _ in limits]
+        rank = self.case.rank[j]
+        left = rows & (rank <= first)
 
         def is_enough(t: int) -> bool:
-            right = rows & (rank > t)
-            return all(
-                on_left + self.least(right, depth - 1, b, cost - on_left) >= cost
-                for on_left, (_, b) in zip(left, limits, strict=True)
-            )
+            return self.cover((left, rows & (rank > t)), depth, limit, cost) is not None
 
         low, step = first, 1
         while low + step < end and is_enough(low + step):

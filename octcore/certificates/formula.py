@@ -19,7 +19,7 @@ of the others.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -70,9 +70,12 @@ class Formula:
         """Constraints as proofs count them: an equation is two."""
         self.one: dict[int, int] = {}
         """By node: the constraint that it splits, is a leaf or lies below one."""
-        self.n_leaves_id = 0
-        """The constraint on the number of leaves, where there is one."""
-        self.groups = [(int(x), int(k)) for x, k in np.argwhere(case.weight > 0)]
+        self.limit_id = 0
+        """The constraint on the leaves, or on the wrong rows of a class, where there is one."""
+        counted = case.weight > 0
+        if case.floor is not None:
+            counted[:, case.floor.label] |= case.floor.rows > 0
+        self.groups = [(int(x), int(k)) for x, k in np.argwhere(counted)]
         self._write_nodes()
         self._write_rows()
         self._write_limits()
@@ -98,9 +101,20 @@ class Formula:
     @cached_property
     def cost(self) -> Terms:
         """What is minimised."""
-        of_rows = [(int(self.case.weight[x, k]), z(x, k)) for x, k in self.groups]
-        price = self.case.price
+        price, of_rows = self.case.price, self.lost(np.ones(len(self.case.size), bool))
         return of_rows + ([(price, leaf) for leaf in self.leaves(self.nodes)] if price else [])
+
+    def lost(self, rows: np.ndarray) -> Terms:
+        """Weight of the wrong rows of some patterns."""
+        weight = self.case.weight
+        return [(int(weight[x, k]), z(x, k)) for x, k in self.groups if rows[x] and weight[x, k]]
+
+    def wrong(self, rows: np.ndarray) -> Terms:
+        """Wrong rows of the class that has a floor, of some patterns."""
+        floor = self.case.floor
+        assert floor is not None
+        at = np.flatnonzero(rows & (floor.rows > 0)).tolist()
+        return [(int(floor.rows[x]), z(x, floor.label)) for x in at]
 
     @cached_property
     def variables(self) -> list[str]:
@@ -123,11 +137,21 @@ class Formula:
         goal = f"min: {words(self.cost)} ;"
         return "\n".join([head, *columns, *labels, goal, *self.lines]) + "\n"
 
-    def solution(self, tree: Tree) -> str:
-        """The tree as literals of all variables."""
+    def solution(self, tree: Tree, defined: Mapping[str, tuple[Terms, int]] | None = None) -> str:
+        """The tree as literals of all variables.
+
+        `defined`: further ones, each true where a sum is more than a number.
+        """
         true: set[str] = set()
         self._add_solution(true, 1, tree, np.ones(len(self.case.size), bool))
-        return " ".join(name if name in true else "~" + name for name in self.variables)
+        defined = defined or {}
+        more = {
+            name
+            for name, (terms, limit) in defined.items()
+            if sum(factor for factor, literal in terms if literal in true) > limit
+        }
+        names = [*self.variables, *defined]
+        return " ".join(name if name in true | more else "~" + name for name in names)
 
     def _add_solution(self, true: set[str], node: int, tree: Tree | None, rows: np.ndarray) -> None:
         true |= {arrives(x, node) for x in np.flatnonzero(rows).tolist()}
@@ -186,7 +210,11 @@ class Formula:
         if case.max_leaves is not None:
             leaves = self.leaves(self.nodes)
             least = len(leaves) - case.max_leaves
-            self.n_leaves_id = self._add([(1, "~" + leaf) for leaf in leaves], least)
+            self.limit_id = self._add([(1, "~" + leaf) for leaf in leaves], least)
+        if case.floor is not None:
+            wrong = self.wrong(np.ones(len(case.size), bool))
+            least = sum(factor for factor, _ in wrong) - case.floor.most_wrong
+            self.limit_id = self._add([(factor, "~" + name) for factor, name in wrong], least)
         if case.min_rows is not None:
             self._write_sizes(case.min_rows)
 

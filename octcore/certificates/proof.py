@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from octcore.certificates.case import Costs, Tree
+from octcore.certificates.case import Costs, Sides, Tree
 from octcore.certificates.checker import HEADER
-from octcore.certificates.formula import Formula, Terms, negated, p, u, words, z
+from octcore.certificates.formula import Formula, Terms, negated, p, u, words
 from octcore.errors import ProofError
 
 SAMPLED = 8
@@ -33,8 +33,9 @@ class State:
     node: int
     depth: int
     """Splits that may follow on a path."""
-    leaves: int | None
-    """Most leaves under the node; None where the depth allows no more."""
+    limit: int | None
+    """Most leaves under the node, or most wrong rows of the class that has a floor; None where no
+    tree has more."""
     path: tuple[str, ...]
     """Literals of the splits above."""
     rows: np.ndarray
@@ -50,7 +51,7 @@ class Split:
     excluded: str
     """The clause that it is elsewhere, without its degree."""
     sums: list[str]
-    """What added to the negated statement excludes it, by limits on the leaves of its sides."""
+    """What added to the negated statement excludes it, by limits of its sides."""
     clauses: list[str]
     """Excluded pairs of labels of its children, where these are leaves."""
     used: list[int]
@@ -89,22 +90,26 @@ class Proof:
         self.write = write
         self.last_id = formula.n_ids
         self._limits: dict[tuple[int, int], tuple[int, int]] = {}
+        self._defined: dict[str, tuple[Terms, int]] = {}
+        """Literals of more than a limit: the sum and the limit."""
+        self._floors: dict[tuple[bytes, int], tuple[int, int, str]] = {}
 
     def prove(self, tree: Tree) -> None:
         """Write the proof that a tree is optimal, its first and last line included."""
         self.write(f"{HEADER}\nf {self.formula.n_ids}")
         least = self._statement(self.root(tree))
-        better = self._line(f"o {self.formula.solution(tree)}")
+        better = self._line(f"o {self.formula.solution(tree, self._defined)}")
         self._line(f"p {least} {better} +")
         self.write(f"c {self.last_id}")
 
     def root(self, tree: Tree) -> State:
         """State of the root, where everything better than a tree is excluded."""
         case = self.case
-        leaves = case.max_leaves
-        leaves = None if leaves is None or leaves >= 2**case.depth else leaves
-        everything = np.ones(len(case.size), bool)
-        return State(1, case.depth, leaves, (), everything, case.cost_of(tree))
+        leaves, everything = case.max_leaves, np.ones(len(case.size), bool)
+        limit = None if leaves is None or leaves >= 2**case.depth else leaves
+        if case.floor is not None:
+            limit = self.costs.limit_of(everything, case.floor.most_wrong)
+        return State(1, case.depth, limit, (), everything, case.cost_of(tree))
 
     def sampled_bytes(self, tree: Tree) -> float:
         """Estimate the bytes of `prove` from the sweeps of some thresholds of the root."""
@@ -134,16 +139,12 @@ class Proof:
         # With too few rows, propagation alone excludes every leaf.
         is_dead = case.size[state.rows].sum() < (case.min_rows or 0)
         splits = [] if is_dead else list(self._splits(state))
-        terms: Terms = [] if is_dead else [
-            (int(case.weight[x, k]), z(x, k)) for x, k in formula.groups if state.rows[x]
-        ]  # fmt: skip
+        terms: Terms = [] if is_dead else formula.lost(state.rows)
         if case.price:
             terms += [(case.price, leaf) for leaf in formula.leaves(formula.below(state.node))]
         terms += [(state.cost, negated(literal)) for literal in state.path]
-        if state.leaves is not None:
-            self._limit(state.node, state.leaves)
-            if state.node > 1:  # the formula itself limits all leaves
-                terms.append((state.cost, _more(state.node, state.leaves)))
+        if more := self._more(state.node, state.rows, state.limit):
+            terms.append((state.cost, more))
         self._line(f"red {words(terms)} >= {state.cost} ; ; begin")
         denied = self._line("proofgoal #1")
         for split in splits:
@@ -190,9 +191,9 @@ class Proof:
 
     def sweeps(self, state: State) -> list[tuple[int, int, int]]:
         """Column, first and last threshold of what is excluded together at a node."""
-        if not state.depth or not self.costs.pairs(state.depth, state.leaves):
+        if not state.depth or (state.limit == 1 and self.case.floor is None):
             return []
-        found = self.costs.sweeps(state.rows, state.depth, state.leaves, state.cost)
+        found = self.costs.sweeps(state.rows, state.depth, state.limit, state.cost)
         roots = self.case.roots if state.node == 1 else None
         return [sweep for sweep in found if roots is None or sweep[0] in roots]
 
@@ -207,27 +208,49 @@ class Proof:
         )
         if not below:
             return Split(clause, [], self._label_pairs(state, clause, sides), [])
+        pairs = costs.cover(sides, state.depth, state.limit, state.cost)
+        if pairs is None:
+            raise ProofError("NOT_OPTIMAL", "There is a tree that costs less than claimed.")
         sums, used = [], []
-        for limits in costs.pairs(state.depth, state.leaves):
+        for limits in pairs:
             least = [
-                costs.least(rows, below, leaves, state.cost)
-                for rows, leaves in zip(sides, limits, strict=True)
+                costs.least(rows, below, limit, state.cost)
+                for rows, limit in zip(sides, limits, strict=True)
             ]
-            if sum(least) < state.cost:
-                raise ProofError("NOT_OPTIMAL", "There is a tree that costs less than claimed.")
             tokens = []
             for side, cost in enumerate(self._shares(state.cost, least, sides)):
                 child = 2 * node + side
                 if 0 < cost <= self.case.price:
                     tokens.append(self._a_leaf(child, cost))
                 elif cost > 0:
+                    rows, limit = sides[side], costs.limit_of(sides[side], limits[side])
                     here = (*state.path, *path)
-                    used.append(
-                        self._statement(State(child, below, limits[side], here, sides[side], cost))
-                    )
+                    used.append(self._statement(State(child, below, limit, here, rows, cost)))
                     tokens.append(f"{used[-1]} +")
             sums.append(" ".join(tokens))
+        if self.case.floor is not None and state.limit is not None:
+            used += self._shared_floor(state, sides, pairs)
         return Split(clause, sums, [], used)
+
+    def _shared_floor(
+        self, state: State, sides: Sides, pairs: list[tuple[int | None, int | None]]
+    ) -> list[int]:
+        """Lines that both sides together get no more rows of the class wrong than their parent.
+
+        If the left side gets more wrong than one pair says, the right side has what the next says.
+        """
+        at_most, _, _ = self._floor(state.rows, state.limit)
+        found = []
+        for at in range(len(pairs) + 1):
+            limits = pairs[at - 1][0] if at else None, pairs[at][1] if at < len(pairs) else None
+            more = [
+                f"{self._floor(rows, limit)[1]} +"
+                for rows, limit in zip(sides, limits, strict=True)
+                if self.costs.limit_of(rows, limit) is not None
+            ]
+            if more:
+                found.append(self._line(f"p {at_most} {' '.join(more)}"))
+        return found
 
     def _shares(
         self, cost: int, least: list[int], sides: tuple[np.ndarray, np.ndarray]
@@ -247,7 +270,7 @@ class Proof:
         """Pairs of labels of two leaves; one label closes all its pairs if it costs enough."""
         n_labels = self.case.n_labels
         found = []
-        for k, cost in enumerate(self.costs.of_labels(sides[0])):
+        for k, cost in enumerate(self.costs.of_labels(sides[0], state.limit)):
             is_left = f"{clause} 1 {negated(p(2 * state.node, k))}"
             if cost < state.cost:
                 found += [
@@ -262,6 +285,36 @@ class Proof:
         lowest = node << (self.case.depth + 1 - node.bit_length())
         return f"{self.formula.one[lowest]} {cost} * +"
 
+    def _more(self, node: int, rows: np.ndarray, limit: int | None) -> str:
+        """The literal of more than a limit, defined; empty where the formula itself keeps it."""
+        limit = self.costs.limit_of(rows, limit)
+        if limit is None:
+            return ""
+        if self.case.floor is not None:
+            return self._floor(rows, limit)[2]
+        self._limit(node, limit)
+        return "" if node == 1 else _more(node, limit)
+
+    def _floor(self, rows: np.ndarray, limit: int | None) -> tuple[int, int, str]:
+        """Define "more wrong rows of the class than so many"; the two lines and the literal."""
+        assert limit is not None
+        if rows.all():
+            return self.formula.limit_id, 0, ""
+        key = np.packbits(rows).tobytes(), limit
+        if key not in self._floors:
+            more = f"g{len(self._floors)}_{limit}"
+            self._floors[key] = *self._define(more, self.formula.wrong(rows), limit), more
+        return self._floors[key]
+
+    def _define(self, more: str, own: Terms, limit: int) -> tuple[int, int]:
+        """Define a literal that is true where a sum is more than a limit; the two lines."""
+        self._defined[more] = own, limit
+        least = sum(factor for factor, _ in own) - limit
+        few = words([(least, more), *((factor, "~" + name) for factor, name in own)])
+        at_most = self._line(f"red {few} >= {least} ; {more} -> 1")
+        many = words([(limit + 1, "~" + more), *own])
+        return at_most, self._line(f"red {many} >= {limit + 1} ; {more} -> 0")
+
     def _limit(self, node: int, leaves: int) -> tuple[int, int]:
         """Define "more leaves under a node than so many"; returns the two lines that say it.
 
@@ -269,15 +322,10 @@ class Proof:
         """
         if (node, leaves) in self._limits:
             return self._limits[node, leaves]
-        more, own = _more(node, leaves), self.formula.leaves(self.formula.below(node))
-        some = 0
-        if node == 1:
-            at_most = self.formula.n_leaves_id
-        else:
-            few = words([(len(own) - leaves, more), *((1, "~" + leaf) for leaf in own)])
-            at_most = self._line(f"red {few} >= {len(own) - leaves} ; {more} -> 1")
-            many = words([(leaves + 1, "~" + more), *((1, leaf) for leaf in own)])
-            some = self._line(f"red {many} >= {leaves + 1} ; {more} -> 0")
+        at_most, some = self.formula.limit_id, 0
+        if node > 1:
+            own: Terms = [(1, leaf) for leaf in self.formula.leaves(self.formula.below(node))]
+            at_most, some = self._define(_more(node, leaves), own, leaves)
         self._limits[node, leaves] = at_most, some
         full = 2 ** (self.case.depth - node.bit_length())
         for left in range(leaves):

@@ -205,27 +205,34 @@ def _side(
     return cost, best.status in {"optimal", "infeasible"}
 
 
-def univariate_question(run: Run, refusal: str) -> tuple[Problem, UnivariateObjective, Question]:
+def univariate_question(
+    run: Run, refusal: str, beside: frozenset[str] = frozenset()
+) -> tuple[Problem, UnivariateObjective, Question]:
     """What the exact search is asked for the rows and columns of a run.
 
     Parameters
     ----------
     refusal : str
         How the sentence begins that says what the run is not about.
+    beside : frozenset of str
+        Side constraints that the question leaves out.
 
     Raises
     ------
     SettingsError, ModelFileError
         As `column_values`.
     """
-    refuse_other_questions(run, refusal)
+    refuse_other_questions(run, refusal, beside)
     problem = problem_of(run)
     objective = UnivariateObjective(problem)
     return problem, objective, question_of(problem, objective)
 
 
-def refuse_other_questions(run: Run, refusal: str) -> None:
-    """Raise `SettingsError` where the exact search cannot be asked what a run asked."""
+def refuse_other_questions(run: Run, refusal: str, beside: frozenset[str] = frozenset()) -> None:
+    """Raise `SettingsError` where the exact search cannot be asked what a run asked.
+
+    `beside`: side constraints that need not be expressed.
+    """
     info = get_formulation(run.formulation).info
     if not (info.has_common_objective or Capability.THRESHOLD_SEARCH in info.capabilities):
         raise SettingsError(
@@ -234,7 +241,7 @@ def refuse_other_questions(run: Run, refusal: str) -> None:
             f"{info.title} has another objective. Solve with threshold-search.",
             "formulation",
         )
-    refuse_coupled(run.constraints, refusal)
+    refuse_coupled(set(run.constraints) - beside, refusal)
 
 
 def _interval(

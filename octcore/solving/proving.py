@@ -16,13 +16,15 @@ from typing import IO, TYPE_CHECKING, cast
 
 import numpy as np
 
-from octcore.certificates.case import Case, Costs
+from octcore.certificates.case import Case, Costs, Floor
 from octcore.certificates.case import Tree as Nested
 from octcore.certificates.checker import Checker
 from octcore.certificates.formula import Formula
 from octcore.certificates.proof import ExcludedCuts, Proof
+from octcore.constraints import TOLERANCE
 from octcore.errors import CancelledError, ProofError, SettingsError, TooLargeError
 from octcore.formulations.shared.question import in_copies, leaf_share
+from octcore.program import Problem
 from octcore.search.near_optimal.instance import common_unit
 from octcore.solving.column_values import refuse_other_questions, univariate_question
 from octcore.tree.tree import Tree
@@ -36,6 +38,7 @@ ACCEPTED = "Verification succeeded."
 PLAIN_BYTES = 10e6
 """Estimated bytes from which the proof is compressed."""
 REFUSAL = "No proof can be written"
+RECALL, LEAVES = frozenset({"min_recall"}), frozenset({"max_leaves", "max_splits"})
 LARGEST_COST = 1 << 58
 """Of all rows together: sums of a few stay inside 63 bits."""
 BYTES_OF_A_LITERAL = 10.0
@@ -176,7 +179,7 @@ def check_proof(
         if checker is not None:
             with tempfile.TemporaryDirectory() as apart:
                 plain = Path(apart) / PROOF
-                _copy_proof(path, plain, f"o {formula.solution(tree)}\n", guard)
+                _copy_proof(path, plain, f"o {formula.solution(tree)}", guard)
                 follow_with(checker, place / FORMULA, plain, guard)
             return
         with _opened(path, "rt") as lines:
@@ -201,7 +204,7 @@ def _copy_proof(path: Path, plain: Path, tree: str, guard: Callable[[], None]) -
                 raise ProofError("NOT_PROVEN", f"Line {number} of {path} is an assumption.")
             if words and words[0] == "o":
                 n_trees += 1
-                if line != tree:
+                if line.rstrip() != tree and not line.startswith(tree + " "):
                     raise ProofError(
                         "NOT_PROVEN", f"Line {number} of {path} has another tree than the run."
                     )
@@ -263,9 +266,9 @@ def excluded_cuts(
         sides = root.rows & (rank <= first), root.rows & (rank > last)
         least = min(
             (
-                [costs.least(rows, root.depth - 1, leaves, root.cost) / total
-                 for rows, leaves in zip(sides, limits, strict=True)]
-                for limits in costs.pairs(root.depth, root.leaves)
+                [costs.least(rows, root.depth - 1, limit, root.cost) / total
+                 for rows, limit in zip(sides, limits, strict=True)]
+                for limits in costs.pairs(sides, root.depth, root.limit)
             ),
             key=sum,
         )  # fmt: skip
@@ -286,7 +289,7 @@ def case_of(run: Run) -> tuple[Case, Nested]:
         If its tree has another objective than it claims.
     """
     refuse_unproven(run)
-    problem, objective, asked = univariate_question(run, REFUSAL)
+    problem, objective, asked = univariate_question(run, REFUSAL, RECALL)
     kept = [
         j
         for j in range(problem.n_features)
@@ -316,6 +319,7 @@ def case_of(run: Run) -> tuple[Case, Nested]:
         "roots": None if roots is None else tuple(i for i, j in enumerate(kept) if j in roots),
         "max_leaves": asked.leaf_limit if asked.leaf_limit < 2**asked.depth else None,
         "min_rows": asked.smallest_leaf if asked.smallest_leaf > 1 else None,
+        "floor": _floor(problem, pattern.ravel(), patterns.shape[1]),
     }
     case = Case(
         rank=patterns, weight=weight, size=size, depth=problem.depth if kept else 0,
@@ -334,13 +338,33 @@ def case_of(run: Run) -> tuple[Case, Nested]:
     return case, tree
 
 
+def _floor(problem: Problem, pattern: np.ndarray, n_patterns: int) -> Floor | None:
+    """How many rows of the class whose recall has a floor may be wrong, as `violations` counts."""
+    for label, least in (problem.constraints.min_recall or {}).items():
+        k = problem.context.class_index(label)
+        counts = np.where(problem.y == k, problem.counts, 0)
+        rows = np.bincount(pattern, counts, n_patterns).astype(np.int64)
+        n_rows = int(rows.sum())
+        wrong = range(n_rows + 1) if n_rows else ()
+        allowed = [w for w in wrong if (n_rows - w) / n_rows >= least - TOLERANCE]
+        return Floor(k, rows, max(allowed)) if allowed else None
+    return None
+
+
 def refuse_unproven(run: Run) -> None:
     """Raise `SettingsError` where there is no optimum to be proven, or no formula for it."""
     if not (run.is_optimal and run.certificate.proven and run.tree is not None):
         raise SettingsError(
             "NOT_OPTIMAL", f"A proof needs a run that is proven optimal; this one is {run.badge}."
         )
-    refuse_other_questions(run, REFUSAL)
+    refuse_other_questions(run, REFUSAL, RECALL)
+    asked, floors = set(run.constraints), run.constraints.get("min_recall") or {}
+    if len(floors) > 1 or (floors and asked & LEAVES):
+        raise SettingsError(
+            "CONSTRAINT_NOT_EXPRESSIBLE",
+            f"{REFUSAL} for the recall of several classes, or for recall and a limit on leaves.",
+            "min_recall",
+        )
 
 
 def _nested(tree: Tree, node: int, kept: list[int], values: list[np.ndarray]) -> Nested:
@@ -416,6 +440,9 @@ def _readme(run: Run, case: Case, tree: Nested, name: str) -> str:
     limits = [
         f"at most {case.max_leaves} leaves" if case.max_leaves else "",
         f"at least {case.min_rows} rows in every leaf" if case.min_rows else "",
+        f"at most {case.floor.most_wrong} wrong rows of label {case.floor.label}"
+        if case.floor
+        else "",
         "a root that tests one of columns " + ", ".join(map(str, case.roots)) if case.roots else "",
     ]
     unpack = f"gunzip -k {name}; " if name.endswith(".gz") else ""

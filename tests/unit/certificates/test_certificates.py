@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from octcore.certificates.case import IMPOSSIBLE, Case, Costs, Tree
+from octcore.certificates.case import IMPOSSIBLE, Case, Costs, Floor, Tree
 from octcore.certificates.checker import Checker, Constraint, Database
 from octcore.certificates.formula import Formula
 from octcore.certificates.proof import Proof
@@ -99,6 +100,41 @@ def test_a_tree_that_is_not_optimal_is_not_proven(seed: int) -> None:
         Checker(Formula(case).text()).check(prove(case, worst[1])[1])
 
 
+def all_trees(case: Case, rows: np.ndarray, depth: int) -> Iterator[tuple[Tree, int, int]]:
+    """Every tree, its cost, and how many rows of the class with a floor it gets wrong."""
+    assert case.floor is not None
+    for k in range(case.n_labels):
+        wrong = int(case.floor.rows[rows].sum()) * (k != case.floor.label)
+        yield k, case.cost_of(k, rows), wrong
+    for j, size in enumerate(case.n_thresholds if depth else ()):
+        for t in range(1, size + 1):
+            left = case.rank[j] < t
+            sides = [list(all_trees(case, rows & part, depth - 1)) for part in (left, ~left)]
+            for a, b in itertools.product(*sides):
+                yield (j, t, a[0], b[0]), a[1] + b[1], a[2] + b[2]
+
+
+@pytest.mark.parametrize("most_wrong", range(4))
+@pytest.mark.parametrize("seed", range(12))
+def test_the_optimum_under_a_floor_is_proven(seed: int, most_wrong: int) -> None:
+    case = random_case(seed)
+    rows = np.random.default_rng(seed).integers(0, 3, case.weight.shape[0])
+    floor = Floor(
+        seed % case.n_labels, rows * (case.weight[:, seed % case.n_labels] > 0), most_wrong
+    )
+    case = dataclasses.replace(case, depth=min(2, case.depth), floor=floor)
+    everything = np.ones(len(case.size), bool)
+    kept = [t for t in all_trees(case, everything, case.depth) if t[2] <= most_wrong]
+    tree, cost, _ = min(kept, key=lambda entry: entry[1])
+    formula, lines = prove(case, tree)
+    assert Checker(formula).check(lines) == cost
+    for other, worse, _ in kept:
+        if worse > cost:
+            with pytest.raises(ProofError):
+                Checker(formula).check(prove(case, other)[1])
+            break
+
+
 def test_a_search_can_be_stopped() -> None:
     def stop() -> None:
         raise CancelledError
@@ -154,7 +190,7 @@ def raised(line: str) -> str:
 
 def flipped(line: str) -> str:
     words = line.split()
-    words[-1] = words[-1][1:] if words[-1][0] == "~" else "~" + words[-1]
+    words[1] = words[1][1:] if words[1][0] == "~" else "~" + words[1]
     return " ".join(words)
 
 
@@ -168,8 +204,8 @@ FORGERIES: dict[str, Callable[[Lines], Lines]] = {
     "an assumption of the contradiction": lambda s: [*s[:3], "a >= 1 ;", "c -1"],
     "no solution": lambda lines: [*lines[:2], *lines[3:]],
     "a solution that breaks the formula": replaced("o ", flipped),
-    "a solution with a hole": replaced("o ", lambda s: s.rsplit(" ", 1)[0]),
-    "a solution twice": lambda lines: [*lines[:3], lines[2], *lines[3:]],
+    "a solution with a hole": replaced("o ", lambda s: "o " + s.split(" ", 2)[2]),
+    "a solution twice": lambda lines: [*lines[:-2], lines[-3], *lines[-2:]],
     "a contradiction out of nothing": lambda s: [*s[:3], "u >= 1 ;", "c -1"],
     "no end": lambda lines: lines[:-1],
     "an end at a constraint that can be": lambda lines: [*lines[:-1], "c 1"],

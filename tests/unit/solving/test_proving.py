@@ -32,6 +32,7 @@ CASES: dict[str, dict[str, Any]] = {
     "leaf size": {"constraints": {"min_samples_leaf": 6}},
     "root": {"constraints": {"root_feature": "colour"}},
     "forbidden": {"constraints": {"forbidden_features": ["size"]}},
+    "recall": {"constraints": {"min_recall": {"b": 0.9}}, "formulation": "path-columns"},
     "one leaf": {"params": {"leaf_penalty": 0.9}},
 }
 
@@ -91,7 +92,9 @@ def test_other_rows_and_other_settings_are_another_formula(table: Dataset, tmp_p
 def test_what_cannot_be_proven_is_refused(table: Dataset, tmp_path: Path) -> None:
     folder = tmp_path / "proof"
     refused = {
-        "CONSTRAINT_NOT_EXPRESSIBLE": solved(table, constraints={"min_recall": {"b": 0.5}}),
+        "CONSTRAINT_NOT_EXPRESSIBLE": solved(
+            table, constraints={"min_recall": {"a": 0.5, "b": 0.5}}
+        ),
         "NO_VALUES": solved(table, formulation="oct-h", depth=1),
         "NOT_OPTIMAL": solved(table, formulation="cart"),
     }
