@@ -27,6 +27,7 @@ COMMANDS = {
     "compare": ("solving", "train several formulations on the same rows"),
     "predict": ("stored", "predict the classes of new rows"),
     "verify": ("stored", "derive the optimum of a run again, independently"),
+    "model": ("stored", "write the mixed-integer model of a run for other solvers"),
     "prove": ("stored", "write a proof of the optimum in the format of the checker VeriPB"),
     "runs": ("stored", "list, show, export or delete the runs of the app"),
     "path": ("paths", "the optimal tree for every number of leaves"),

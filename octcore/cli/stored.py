@@ -65,6 +65,11 @@ def add_commands(commands: Any) -> None:
     parser.add_argument(
         "--checker", metavar="PROGRAM", help="follow it with this one instead, such as veripb"
     )
+    parser = commands.add("model", run_model)
+    _add_run(parser)
+    parser.add_argument(
+        "--output", metavar="FILE.lp|.mps", required=True, help="beside it goes the tree, as .mst"
+    )
     parser = commands.add("runs")
     parser.add_argument(
         "--store", metavar="FILE", help="file of the history; by default that of the app"
@@ -134,13 +139,24 @@ def run_verify(arguments: argparse.Namespace) -> int:
     return EXITS[found.verified]
 
 
+def _whole_run(arguments: argparse.Namespace) -> Run:
+    """A run with its rows, of a file or of the history."""
+    if Path(arguments.of).is_file() or arguments.of.endswith(".json"):
+        return _run_of_file(arguments)[0]
+    with history(arguments) as store:
+        return store.load(find_run(store, arguments.of).id)
+
+
+def run_model(arguments: argparse.Namespace) -> int:
+    """Write the model of a run and say where."""
+    for path in _whole_run(arguments).write_model(arguments.output):
+        print(path)
+    return 0
+
+
 def run_prove(arguments: argparse.Namespace) -> int:
     """Write a proof and say how large it is and what followed it."""
-    if Path(arguments.of).is_file() or arguments.of.endswith(".json"):
-        run, _ = _run_of_file(arguments)
-    else:
-        with history(arguments) as store:
-            run = store.load(find_run(store, arguments.of).id)
+    run = _whole_run(arguments)
     written = run.prove(
         arguments.output, arguments.size_limit, arguments.checker or arguments.check
     )

@@ -387,6 +387,15 @@ float or None
 
         return prove(self, folder, size_limit, check, cancel)
 
+    def write_model(self, path: str | Path) -> tuple[Path, ...]:
+        """Write the mixed-integer model as LP or MPS, and the tree as its start.
+
+        See `octcore.solving.model_file.write_model`, also for what is raised.
+        """
+        from octcore.solving.model_file import write_model
+
+        return write_model(self, path)
+
     def steps_of_proof(self, bound: float, stop: Callable[[], Any]) -> Iterator[Any]:
         """Search again for what proves a bound; `octcore.verify` checks it.
 

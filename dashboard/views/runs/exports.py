@@ -1,7 +1,9 @@
 """A run to take away in every form, the report included."""
 
+import io
 import json
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Mapping
 
 import streamlit as st
 
@@ -13,8 +15,13 @@ from dashboard.views.solve.result import ON_NUMBERS
 from dashboard.widgets import inputs, proof_file
 from octcore.data.export import frame_to_csv
 from octcore.errors import OctError
+from octcore.plotting import text
+from octcore.solving.model_file import model_files, whole_program
 from octcore.solving.report import export_tree
 from octcore.solving.run import Run, SolvedRun
+
+MOST_ENTRIES = 300_000
+"""Of a model that is written while the page waits."""
 
 
 def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
@@ -38,7 +45,36 @@ def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
         "questionnaire, and the proof folded below. The CSV has every training row with its "
         "prediction; cells that a spreadsheet would run as a formula get an apostrophe in front."
     )
+    _model_button(run_id, run)
     proof_file.draw(run_id, run, "no tree of the same question is better than this one")
+
+
+def _model_button(run_id: str, run: SolvedRun) -> None:
+    why_not = ""
+    try:
+        whole_program(run, MOST_ENTRIES)
+    except OctError as error:
+        why_not = error.message
+    inputs.download(
+        "Model for other solvers",
+        "model.zip",
+        lambda: packed(model_files(run)),
+        session.widget_key("export", "model", run_id),
+        width="content",
+        disabled=bool(why_not),
+        help=text.markdown(why_not, 400)
+        or "The mixed-integer model as LP and MPS, named as in its paper, and this tree as its "
+        "start.",
+    )
+
+
+def packed(files: Mapping[str, str]) -> bytes:
+    """A zip of texts by suffix."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for suffix, written in files.items():
+            archive.writestr(f"model{suffix}", written)
+    return content.getvalue()
 
 
 def report_button(run_id: str, name: str, run: SolvedRun) -> None:
