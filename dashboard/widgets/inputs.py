@@ -12,6 +12,10 @@ from octcore.plotting import text
 
 T = TypeVar("T")
 KINDS = {
+    ".c": "text/plain",
+    ".js": "text/plain",
+    ".py": "text/plain",
+    ".sql": "text/plain",
     ".csv": "text/csv",
     ".dot": "text/vnd.graphviz",
     ".html": "text/html",

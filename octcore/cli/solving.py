@@ -54,7 +54,7 @@ def add_commands(commands: Any) -> None:
     add_json(solve)
     solve.add_argument("--trace", metavar="FILE.jsonl", help="write every event, one JSON a line")
     solve.add_argument("--model", metavar="FILE.json", help="write a model for octcore predict")
-    add_many(solve, "--tree", "FILE", "txt, dot, svg or json")
+    add_many(solve, "--tree", "FILE", "in a format of " + ", ".join(EXPORTS))
     compare = commands.add("compare", run_compare)
     add_data_options(compare)
     compare.add_argument("--formulations", metavar="KEY,KEY,...", required=True)

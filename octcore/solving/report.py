@@ -13,6 +13,7 @@ import pandas as pd
 from octcore.errors import DataError, ModelFileError
 from octcore.parameters import unknown_name
 from octcore.serial import jsonable
+from octcore.tree.export.code import DIALECTS, to_code
 from octcore.tree.export.dot import to_graphviz
 from octcore.tree.export.svg import to_svg
 from octcore.tree.export.text import to_text
@@ -67,7 +68,7 @@ def _right(share: float | None, rows: int) -> str:
     return f"{_percent(share)}, errors: {round((1 - share) * rows):,} of {rows:,}"
 
 
-EXPORTS = ("txt", "dot", "svg", "json")
+EXPORTS = ("txt", "dot", "svg", "json", *DIALECTS)
 """Formats of `export_tree`."""
 SHOWN_CLASSES = 8
 """Classes that a notebook names under a tree, as the counts in its boxes follow each other."""
@@ -82,6 +83,8 @@ def export_tree(run: Run, kind: str) -> str:
         return json.dumps(jsonable(run.tree.to_dict()), indent=1, allow_nan=False) + "\n"
     if kind == "dot":
         return to_graphviz(run.tree, run.encoding, X, y).source
+    if kind in DIALECTS:
+        return to_code(run.tree, run.encoding, kind)
     draw = {"txt": to_text, "svg": to_svg}
     if kind not in draw:
         raise unknown_name("UNKNOWN_FORMAT", "tree format", kind, EXPORTS, "octcore")

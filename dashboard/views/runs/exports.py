@@ -33,6 +33,10 @@ def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
         ("Tree (SVG)", "tree.svg", lambda: export_tree(run, "svg")),
         ("Tree (DOT)", "tree.dot", lambda: export_tree(run, "dot")),
         ("Tree (text)", "tree.txt", lambda: export_tree(run, "txt")),
+        ("Code (Python)", "tree.py", lambda: export_tree(run, "py")),
+        ("Code (JavaScript)", "tree.js", lambda: export_tree(run, "js")),
+        ("Code (SQL)", "tree.sql", lambda: export_tree(run, "sql")),
+        ("Code (C)", "tree.c", lambda: export_tree(run, "c")),
         ("Trace (JSON lines)", "trace.jsonl", run.trace.to_json_lines),
     )
     places = st.columns(across)
