@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from dashboard.reports.run_report import report_html
+from dashboard.reports.scorer import scorer_html
 from octcore.data.dataset import Dataset
 from octcore.solving.solve import solve
 from octcore.tree import topology
@@ -91,3 +92,23 @@ def test_explore_offers_the_report(visit, solved):
     assert "rows correctly" in content
     assert 'id="questionnaire"' in content
     watched.assert_clean()
+
+
+def test_a_colleague_scores_rows_from_one_file(reader, tmp_path):
+    run = solve(points(), depth=2, test_size=0.0, time_limit=30)
+    page = reader(scorer_html(run, HOSTILE))
+    assert run.train is not None
+    rows = run.train.frame.iloc[:20].assign(note="=1+1")
+    rows.to_csv(tmp_path / "rows.csv", index=False, sep=";", decimal=",")
+    page.locator("#rows").set_input_files(tmp_path / "rows.csv")
+    page.get_by_text("20 rows scored.").wait_for()
+    with page.expect_download() as waiting:
+        page.get_by_text("Save the scored rows").click()
+    waiting.value.save_as(tmp_path / "scored.csv")
+    scored = pd.read_csv(tmp_path / "scored.csv", sep=";", decimal=",")
+    assert list(scored["prediction"]) == [str(label) for label in run.predict(rows)]
+    assert set(scored["note"]) == {"'=1+1"}
+    for content, said in (("height\n1\n", "has no column"), ("height", "has no column")):
+        (tmp_path / "other.csv").write_text(content)
+        page.locator("#rows").set_input_files(tmp_path / "other.csv")
+        page.get_by_text(said).wait_for()

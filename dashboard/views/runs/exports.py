@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard import cached, session
 from dashboard.reports.run_report import report_html
+from dashboard.reports.scorer import scorer_html
 from dashboard.server import jobs
 from dashboard.views.explore.node_panel import node_rows
 from dashboard.views.solve.result import ON_NUMBERS
@@ -28,6 +29,7 @@ def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
     """Draw one button for every form, so many in a row; files are made when they are asked for."""
     forms: tuple[tuple[str, str, Callable[[], str]], ...] = (
         ("Report (HTML)", "report.html", lambda: _report(run_id, name, run)),
+        ("Scorer (HTML)", "scorer.html", lambda: scorer_html(run, name)),
         ("Rows (CSV)", "rows.csv", lambda: frame_to_csv(node_rows(run, run.train, 1))),
         ("Everything (JSON)", "run.json", lambda: _json(run_id, run)),
         ("Tree (SVG)", "tree.svg", lambda: export_tree(run, "svg")),
@@ -46,8 +48,10 @@ def draw(run_id: str, name: str, run: SolvedRun, across: int = 1) -> None:
             inputs.download(label, file_name, make, key)
     st.caption(
         "The report is one file that needs no network: what the tree does in words, the tree, a "
-        "questionnaire, and the proof folded below. The CSV has every training row with its "
-        "prediction; cells that a spreadsheet would run as a formula get an apostrophe in front."
+        "questionnaire, and the proof folded below. The scorer is one file, too: it gives the "
+        "rows of a CSV their classes in any browser, and nothing leaves that computer. The CSV "
+        "has every training row with its prediction; cells that a spreadsheet would run as a "
+        "formula get an apostrophe in front."
     )
     _model_button(run_id, run)
     proof_file.draw(run_id, run, "no tree of the same question is better than this one")

@@ -129,11 +129,17 @@ def to_code(tree: Tree, encoding: Encoding, language: str) -> str:
     return _Writer(tree, encoding, DIALECTS[language]).text()
 
 
+def asked_columns(tree: Tree, encoding: Encoding) -> list[tuple[str, bool]]:
+    """Columns that a tree asks for, and whether they hold text."""
+    used = [encoding.columns[j] for split in tree.splits.values() for j in split.features]
+    is_text = {c.raw: bool(c.levels) or isinstance(c.level, str) for c in used}
+    return [(name, is_text[name]) for name in encoding.raw_features if name in is_text]
+
+
 class _Writer:
     def __init__(self, tree: Tree, encoding: Encoding, dialect: Dialect) -> None:
         self.tree, self.encoding, self.dialect = tree, encoding, dialect
-        used = {encoding.columns[j].raw for s in tree.splits.values() for j in s.features}
-        self.columns = [name for name in encoding.raw_features if name in used]
+        self.columns = dict(asked_columns(tree, encoding))
 
     def text(self) -> str:
         expression = self._node(1)
@@ -141,25 +147,20 @@ class _Writer:
         if gaps:
             some = self._joined(self.dialect.either, gaps)
             expression = self.dialect.choose.format(some, self.dialect.none, expression)
-        kinds = [(name, self._is_text(name)) for name in self.columns]
-        return self.dialect.frame(expression, kinds)
+        return self.dialect.frame(expression, list(self.columns.items()))
 
     def _of(self, name: str) -> list[EncodedColumn]:
         return [column for column in self.encoding.columns if column.raw == name]
-
-    def _is_text(self, name: str) -> bool:
-        column = self._of(name)[0]
-        return bool(column.levels) or isinstance(column.level, str)
 
     def _has_gap_level(self, name: str) -> bool:
         return any(MISSING_LEVEL in (column.level, column.other) for column in self._of(name))
 
     def _gap(self, name: str) -> str:
-        form = self.dialect.gap_text if self._is_text(name) else self.dialect.gap
+        form = self.dialect.gap_text if self.columns[name] else self.dialect.gap
         return form.format(self._value(name))
 
     def _value(self, name: str) -> str:
-        return self.dialect.column(self.columns.index(name), name)
+        return self.dialect.column(list(self.columns).index(name), name)
 
     def _joined(self, form: str, parts: Sequence[str]) -> str:
         found = parts[0]

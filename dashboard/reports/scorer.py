@@ -1,0 +1,34 @@
+"""One file that scores new rows in a browser: the tree as a script, without a server or network."""
+
+import json
+from pathlib import Path
+
+from dashboard.reports.page import escaped, page
+from octcore.plotting import text
+from octcore.solving.run import SolvedRun
+from octcore.tree.export.code import asked_columns, to_code
+
+SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+
+
+def scorer_html(run: SolvedRun, name: str) -> str:
+    """Make the page: choose a CSV, see the class of every row, save it."""
+    columns = asked_columns(run.tree, run.encoding)
+    code = to_code(run.tree, run.encoding, "js") + f"const COLUMNS = {json.dumps(columns)};\n"
+    script = code.replace("</", "<\\/") + SCRIPT
+    names = ", ".join(f"<b>{escaped(column, 100)}</b>" for column, _ in columns)
+    asks = f"It asks for {names}; other columns are kept." if columns else "It asks for nothing."
+    parts = (
+        f"<h1>{escaped(name)}</h1>",
+        f"<p>This page gives every row of a CSV file its class. {asks} Nothing leaves this "
+        "computer.</p>",
+        '<noscript><p class="weak">Scoring needs scripts.</p></noscript>'
+        '<p><label>Rows (CSV) <input id="rows" type="file" accept=".csv,text/csv"></label></p>'
+        '<p id="said" aria-live="polite"></p>'
+        '<p><a id="save" download="scored.csv" hidden>Save the scored rows</a></p>'
+        '<table id="scored"></table>',
+        f'<p class="weak">{escaped(text.printable(run.badge))}; right for '
+        f"{text.percent(run.accuracy)} of {run.n_train:,} training rows.</p>",
+        f"<script>{script}</script>",
+    )
+    return page(name, parts, script)
