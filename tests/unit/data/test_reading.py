@@ -387,6 +387,30 @@ def test_what_repeats_or_decides_alone_is_said():
     )
 
 
+@pytest.mark.parametrize(
+    ("other", "are_alike"),
+    [
+        ([3, 1, 4, 0, 5, 9, 2, 6, 8, 7, 11, 10], False),  # distinct values in another order
+        ([7 * i + 2 for i in range(12)], True),
+        ([-i / 4 for i in range(12)], True),  # the reverse parts the rows alike
+        (["u", "v"] * 6, False),
+    ],
+)
+def test_columns_part_rows_alike_by_their_order_not_by_being_distinct(other, are_alike):
+    lines = [f"{i},{value},{'ab'[i // 3 % 2]}" for i, value in enumerate(other)]
+    data = read_csv(table(lines, "x,twin,y"), target="y")
+    assert data.n_features == 2
+    assert ("IDENTICAL_COLUMNS" in codes(data, "info")) is are_alike
+
+
+@pytest.mark.parametrize("kind", ["categorical", "ordinal"])
+def test_columns_of_the_same_levels_part_rows_alike_where_questions_are_alike(kind):
+    lines = [f"{i % 3},{'hml'[i % 3]},{'ab'[i // 3 % 2]}" for i in range(12)]
+    kinds = {"x": kind, "twin": "ordinal:h<l<m" if kind == "ordinal" else kind}
+    data = read_csv(table(lines, "x,twin,y"), target="y", kinds=kinds)
+    assert ("IDENTICAL_COLUMNS" in codes(data, "info")) is (kind == "categorical")
+
+
 def test_marks_of_missing_values_are_named():
     lines = [f"{'?' if i == 3 else i}.5,{'ab'[i % 2]}".replace("?.5", "?") for i in range(30)]
     data = read_csv(table(lines, "x,y"), target="y")
