@@ -144,11 +144,12 @@ def choose_upload(content: bytes, file_name: str) -> bool:
     except OctError as error:
         state().problem = error.message
         return False
-    if _load(DataChoice(file_name=file_name, target=likely_target(read)), read):
+    chosen = DataChoice(file_name=file_name, target=likely_target(read), missing="auto")
+    if _load(chosen, read):
         return True
     # The guessed target may be what does not work: load the table so that another can be chosen.
     reason = state().problem
-    loaded = _load(DataChoice(file_name=file_name), read)
+    loaded = _load(replace(chosen, target=None), read)
     state().problem = reason
     return loaded
 

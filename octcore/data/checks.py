@@ -298,7 +298,7 @@ def _copies(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
 
 def _ranks(column: Column, data: Dataset) -> Codes:
     """Places of the values in the order of a column; equal for a column and its reverse."""
-    values = data.frame[column.name]
+    values = data.frame[column.name].to_numpy()
     order = np.array(column.levels) if column.levels else np.unique(values)
     ranks = pd.Index(order).get_indexer(values).astype(np.int64)
     ranks = np.unique(ranks, return_inverse=True)[1]

@@ -226,16 +226,35 @@ def test_a_sample_of_categories_has_a_plane(fake):
     assert next(s for s in app.selectbox if s.label == "Across").options
 
 
-def test_gaps_can_be_kept_beside_the_sentence_about_them(fake):
-    rows = "".join(f"{'' if i % 5 == 0 else 'ab'[i % 2]},{i},{'xy'[i % 2]}\n" for i in range(40))
-    app = upload(open_app(), b"kind,size,label\n" + rows.encode())
+def test_gaps_cost_as_little_as_possible_and_each_way_says_its_price(fake):
+    rows = "".join(
+        f"{'' if i % 5 == 0 else 'ab'[i % 2]},{i if i % 3 else ''},{i * 7 % 11},"
+        f"{'' if i == 7 else i},{'z' if i == 15 else 'xy'[i % 2]}\n"
+        for i in range(40)
+    )
+    app = upload(open_app(), b"kind,note,size,extra,label\n" + rows.encode())
+    assert {m.label: m.value for m in app.metric}["Rows in use"] == "39"
+    ways = next(r for r in app.radio if r.label.startswith("Values are missing"))
+    assert ways.value == "auto"
+    assert [words.replace("\\", "") for words in ways.proto.captions] == [
+        "costs 1 row of 40 and 1 column (note)",
+        "costs 15 rows of 40 and 1 class (z)",
+        "costs 20 rows of 40 and 1 class (z)",
+        "costs 0 rows of 40 and 3 columns (kind, note, extra)",
+    ]
     app.session_state["data_tabs"] = "Findings"
     app.run()
-    assert "8 rows of 40 left out" in shown(app)
-    button(app, "Treat missing as its own value").click().run()
+    words = shown(app).replace("\\", "")
+    assert "1 row of 40 left out (first in line 2); 1 column left out, whose gaps" in words
+    ways = next(r for r in app.radio if r.label.startswith("Values are missing"))
+    ways.set_value("category").run()
     assert not app.exception
-    assert "0 rows of 40 left out" in shown(app)
-    assert button(app, "Leave out the rows with gaps")
+    assert "no row is left of 1 class (“z”)" in shown(app).replace("\\", "")
+    assert {m.label: m.value for m in app.metric}["Rows in use"] == "25"
+
+
+def test_a_table_without_gaps_is_not_asked_about_them(fake):
+    assert not open_app().radio
 
 
 def test_few_whole_numbers_are_read_as_categories_at_a_press(fake):

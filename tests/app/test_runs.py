@@ -69,8 +69,8 @@ def test_a_run_goes_on_with_the_kinds_it_was_solved_with(server):
     app.switch_page("pages/data.py").run()
     app.session_state["data_tabs"] = "Columns"
     app.run()
-    missing = next(s for s in app.selectbox if s.label == "Missing values")
-    missing.set_value("drop-columns").run()  # the table is read anew
+    target = next(s for s in app.selectbox if s.label == "Column to predict")
+    target.set_value(table.names[0]).run()  # the table is read anew
     assert {c.kind for c in app.session_state["state"].data.columns} == {"categorical"}
 
 

@@ -411,6 +411,36 @@ def test_columns_of_the_same_levels_part_rows_alike_where_questions_are_alike(ki
     assert ("IDENTICAL_COLUMNS" in codes(data, "info")) is (kind == "categorical")
 
 
+def test_auto_gives_up_a_tenth_of_the_rows_at_most_and_then_columns():
+    def line(i):
+        cells = ["" if i in gone else str(i * 7 % 23) for gone in ((1, 2), (3,), (4, 5, 6))]
+        return ",".join([*cells, "" if i % 2 else f"n{i % 4}", "ab"[i % 3 == 0]])
+
+    lines = [line(i) for i in range(40)]
+    data = read_csv(table(lines, "u,v,w,note,y"), target="y", missing="auto")
+    assert data.feature_names == ("u", "v", "note")  # 3 rows are lost; with w they were 6 of 40
+    assert data.n_samples == 37
+    assert dict(data.source.columns_dropped) == {"w": "MISSING_VALUES"}
+    assert "(missing)" in data.column("note").levels
+
+
+def test_auto_keeps_a_column_even_if_it_costs_more():
+    lines = [f"{'' if i % 3 else i},{'ab'[i // 3 % 2]}" for i in range(40)]
+    data = read_csv(table(lines, "x,y"), target="y", missing="auto")
+    assert (data.feature_names, data.n_samples) == (("x",), 14)
+
+
+def test_classes_that_lose_all_rows_are_named():
+    lines = [
+        f"{'' if i < 2 else i},{i % 5}.5,{'rare' if i < 2 else 'ab'[i % 2]}" for i in range(40)
+    ]
+    data = read_csv(table(lines, "x,z,y"), target="y")
+    (finding,) = (f for f in data.findings if f.code == "MISSING_VALUES")
+    assert "2 rows of 40 left out (first in line 2); no row is left of 1 class (“rare”)." in (
+        finding.message
+    )
+
+
 def test_marks_of_missing_values_are_named():
     lines = [f"{'?' if i == 3 else i}.5,{'ab'[i % 2]}".replace("?.5", "?") for i in range(30)]
     data = read_csv(table(lines, "x,y"), target="y")
