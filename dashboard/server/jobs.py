@@ -65,8 +65,22 @@ def view(run_id: str | None) -> JobView | None:
         return None
     job = supervisor().get(run_id)
     if job is None:
-        return _from_history(run_id)
-    return None if job.task else job
+        job = _from_history(run_id)
+    return None if job is None or job.task else _bounded(job)
+
+
+def _bounded(view: JobView) -> JobView:
+    """A run that is not proven, with what the proof of another run says about it."""
+    if view.run is None or view.run.is_optimal or view.run.certificate.method == "heuristic":
+        return view
+    try:
+        found = history.proof(supervisor(), view.id)
+    except OctError:
+        return view  # a run that is not in the history has no other beside it
+    if found is None:
+        return view
+    bound = float(found.summary["bound"])
+    return replace(view, run=view.run.bounded_by(bound, f"“{found.name}”"))
 
 
 def _from_history(run_id: str) -> JobView | None:
