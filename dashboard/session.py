@@ -27,7 +27,7 @@ FIRST_SAMPLE = "iris"
 """Opens by itself: small enough that plain FlowOCT proves depth 2 within seconds."""
 
 RUN_PARAMETER, COMPARE_PARAMETER, TUNING_PARAMETER = "run", "runs", "tuning"
-NODE_PARAMETER = "node"
+NODE_PARAMETER, DATA_PARAMETER = "node", "data"
 NODE, ROW, REPLAY = "node", "row", "replay"
 SOLVE, TUNE, COMPARE = "solve", "tune", "compare"
 TOKEN_COOKIE = "octcore_browser"
@@ -122,9 +122,18 @@ def _take(chosen: DataChoice, read: RawTable, data: Dataset) -> None:
 def choose_sample(name: str) -> None:
     """Load a sample with its own target and kinds."""
     known = [sample.name for sample in list_samples()]
-    info = sample_info(name if name in known else known[0])
-    chosen = DataChoice(sample=info.name, target=info.target, kinds=dict(info.kinds))
-    _load(chosen, read_sample_table(info.name))
+    chosen = _of_sample(name if name in known else known[0])
+    _load(chosen, read_sample_table(chosen.sample))
+
+
+def first_choice() -> DataChoice:
+    """What a new session starts with."""
+    return _of_sample(FIRST_SAMPLE)
+
+
+def _of_sample(name: str) -> DataChoice:
+    info = sample_info(name)
+    return DataChoice(sample=info.name, target=info.target, kinds=dict(info.kinds))
 
 
 def adopt(data: Dataset, token: Callable[[Dataset], str]) -> None:
@@ -152,6 +161,20 @@ def choose_upload(content: bytes, file_name: str) -> bool:
     loaded = _load(replace(chosen, target=None), read)
     state().problem = reason
     return loaded
+
+
+def reopen(content: bytes, chosen: DataChoice) -> bool:
+    """Read a table again as it was meant; returns whether it could be."""
+    try:
+        read = (
+            read_sample_table(chosen.sample)
+            if chosen.sample
+            else read_table(content, file_name=chosen.file_name)
+        )
+    except OctError as error:
+        state().problem = error.message
+        return False
+    return _load(chosen, read)
 
 
 def change_choice(**changes: Any) -> bool:

@@ -16,6 +16,7 @@ from dashboard.server.families import Family
 from dashboard.server.job_view import JobView
 from dashboard.server.naming import title_of
 from dashboard.server.supervisor import VERIFY_TASK, Supervisor
+from dashboard.server.tables import Tables
 from dashboard.server.tunings import START_SECONDS, TASK, Plan, Standing, standing_of, work_of
 from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
@@ -31,6 +32,13 @@ KEEP = 32
 def supervisor() -> Supervisor:
     """Return the one supervisor of this server."""
     return Supervisor()
+
+
+@st.cache_resource(show_spinner=False)
+def tables() -> Tables:
+    """Return the tables that were read on this server."""
+    store = supervisor().store
+    return Tables(None if store is None else store.path.with_name("tables"))
 
 
 def _load_libraries() -> None:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from dashboard import session
+from dashboard.server import jobs
 from dashboard.widgets import chart
 from octcore.data.findings import Finding
 from octcore.data.samples import list_samples, sample_info
@@ -40,7 +41,9 @@ def draw() -> None:
             "The rows stay on this machine.",
         )
     if upload is not None:
-        session.choose_upload(upload.getvalue(), upload.name)
+        content = upload.getvalue()
+        if session.choose_upload(content, upload.name):
+            jobs.tables().keep(session.table().sha256, content)
         session.state().uploads += 1  # a new uploader, which is empty
         st.rerun()
 
