@@ -48,6 +48,8 @@ class State:
     problem: str = ""
     """Why the last change of the data was refused, in one sentence; empty if it was not."""
     uploads: int = 0
+    forms: int = 0
+    """Part of the keys of the inputs of the Solve form, see `renew_form`."""
     token: str = ""
     run: str | None = None
     """The run that is looked at."""
@@ -387,3 +389,20 @@ def remember_side_run(run: str, *key: object) -> None:
 def widget_key(*parts: object) -> str:
     """Key of a widget from its parts; the one place that forms such keys."""
     return ":".join(str(part) for part in parts)
+
+
+def form_key(*parts: object) -> str:
+    """Key of an input of the Solve form."""
+    return widget_key("form", state().forms, *parts)
+
+
+def renew_form() -> None:
+    """Go on with the values of the Solve form under new keys, before it is filled in.
+
+    A browser that asks for a redraw at that moment still sends the old values of its inputs; they
+    would be taken for what was chosen, while it shows the new ones.
+    """
+    old = form_key("")
+    kept = {str(k): v for k, v in st.session_state.items() if str(k).startswith(old)}
+    state().forms += 1
+    st.session_state.update({form_key(k.removeprefix(old)): v for k, v in kept.items()})

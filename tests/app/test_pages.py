@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
 from octcore.data.samples import load_sample
+from octcore.engines.events import Event
 from octcore.formulations.base import list_formulations
+from octcore.solving.recover import run_from_incumbent
 from octcore.solving.settings import FORMULATION
 from octcore.solving.solve import solve
 
@@ -174,6 +177,43 @@ def test_settings_survive_a_change_of_page_and_reach_the_solve(fake):
     settings = fake.views["run-1"].settings
     assert settings["depth"] == 3
     assert settings["params"]["leaf_penalty"] == 0.05
+
+
+def test_what_a_browser_says_late_does_not_turn_the_form_back(fake, monkeypatch):
+    def submit(owner, data, settings):
+        run = solve(data, **{**settings, "formulation": "cart", "engine": "auto"})
+        if settings["formulation"] == "flow-oct":
+            event = Event(0.1, "incumbent", 0.5, 0.99, "start", tree=run.tree)
+            run = run_from_incumbent(
+                data,
+                {**settings, "encoding": "raw", "formulation": "threshold-search"},
+                (event,),
+                "time_limit",
+                5.0,
+            )
+            run = replace(
+                run, settings={**run.settings, "formulation": "flow-oct", "encoding": "QT-5"}
+            )
+        key = f"run-{len(fake.views) + 1}"
+        fake.views[key] = JobView(key, "", settings, "done", data=data, run=run, trace=run.trace)
+        return key
+
+    monkeypatch.setattr(jobs, "submit", submit)
+    app = open_app("solve")
+    next(s for s in app.selectbox if s.label == "Formulation").set_value("flow-oct").run()
+    next(n for n in app.number_input if n.label.startswith("Time limit")).set_value(300.0).run()
+    next(n for n in app.number_input if n.label == "Most leaves").set_value(5).run()
+    button(app, "Find the optimal tree").click().run()
+    late = app._tree.get_widget_states()
+    button(app, "Prove it with exact search, about 1 s").click().run()
+    app._run(late)  # a part of the page that redraws itself sends what the browser still has
+    assert not app.exception
+    chosen = next(s for s in app.selectbox if s.label == "Formulation").value
+    code = "\n".join(block.value for block in app.code)
+    assert chosen == fake.views["run-2"].settings["formulation"] != "flow-oct"
+    assert f"formulation='{chosen}'" in code
+    assert "time_limit=60.0" in code
+    assert "'max_leaves': 5" in code
 
 
 def test_settings_that_do_not_fit_are_refused_before_the_start(fake):
