@@ -52,6 +52,7 @@ def proof(supervisor: Supervisor, run_id: str) -> RunInfo | None:
             for info in store.list(own.session)
             if info.rows_hash == own.rows_hash
             and info.summary.get("status") == "optimal"
+            and info.summary.get("bound") is not None
             and question(info.settings) == asked
         ),
         None,
