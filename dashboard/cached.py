@@ -9,7 +9,10 @@ import numpy as np
 import streamlit as st
 from pandas.core.util.hashing import hash_pandas_object
 
+from octcore.data.assembly import GapPrice, Missing
 from octcore.data.dataset import Dataset
+from octcore.data.reading import prices_of_gaps
+from octcore.data.table import RawTable
 from octcore.encoding.base import Encoding
 from octcore.encoding.fit import fit_encoding
 from octcore.errors import OctError
@@ -17,6 +20,7 @@ from octcore.formulations.base import baseline, get_formulation
 from octcore.program import ModelSize
 from octcore.serial import digest
 from octcore.solving.prepare import prepare, split_rows
+from octcore.solving.recipe import DataChoice
 from octcore.solving.run import SolvedRun
 from octcore.solving.settings import check_settings
 from octcore.solving.solve import solve
@@ -38,6 +42,14 @@ _kept = st.cache_resource(
     max_entries=KEEP, show_spinner=False, hash_funcs={Dataset: data_token, MappingProxyType: dict}
 )
 """Keeps what a function returns by the content of data and settings."""
+
+
+@st.cache_resource(max_entries=KEEP, show_spinner=False, hash_funcs={RawTable: lambda t: t.sha256})
+def gap_prices(table: RawTable, choice: DataChoice) -> dict[Missing, GapPrice]:
+    """What every way to treat missing values costs; empty where none is missing."""
+    return prices_of_gaps(
+        table, choice.target, choice.drop, choice.kinds, choice.merge, choice.target_bins
+    )
 
 
 @_kept

@@ -27,7 +27,7 @@ FIRST_SAMPLE = "iris"
 """Opens by itself: small enough that plain FlowOCT proves depth 2 within seconds."""
 
 RUN_PARAMETER, COMPARE_PARAMETER, TUNING_PARAMETER = "run", "runs", "tuning"
-NODE_PARAMETER = "node"
+NODE_PARAMETER, DATA_PARAMETER = "node", "data"
 NODE, ROW, REPLAY = "node", "row", "replay"
 SOLVE, TUNE, COMPARE = "solve", "tune", "compare"
 TOKEN_COOKIE = "octcore_browser"
@@ -48,6 +48,8 @@ class State:
     problem: str = ""
     """Why the last change of the data was refused, in one sentence; empty if it was not."""
     uploads: int = 0
+    forms: int = 0
+    """Part of the keys of the inputs of the Solve form, see `renew_form`."""
     token: str = ""
     run: str | None = None
     """The run that is looked at."""
@@ -122,9 +124,18 @@ def _take(chosen: DataChoice, read: RawTable, data: Dataset) -> None:
 def choose_sample(name: str) -> None:
     """Load a sample with its own target and kinds."""
     known = [sample.name for sample in list_samples()]
-    info = sample_info(name if name in known else known[0])
-    chosen = DataChoice(sample=info.name, target=info.target, kinds=dict(info.kinds))
-    _load(chosen, read_sample_table(info.name))
+    chosen = _of_sample(name if name in known else known[0])
+    _load(chosen, read_sample_table(chosen.sample))
+
+
+def first_choice() -> DataChoice:
+    """What a new session starts with."""
+    return _of_sample(FIRST_SAMPLE)
+
+
+def _of_sample(name: str) -> DataChoice:
+    info = sample_info(name)
+    return DataChoice(sample=info.name, target=info.target, kinds=dict(info.kinds))
 
 
 def adopt(data: Dataset, token: Callable[[Dataset], str]) -> None:
@@ -144,13 +155,28 @@ def choose_upload(content: bytes, file_name: str) -> bool:
     except OctError as error:
         state().problem = error.message
         return False
-    if _load(DataChoice(file_name=file_name, target=likely_target(read)), read):
+    chosen = DataChoice(file_name=file_name, target=likely_target(read), missing="auto")
+    if _load(chosen, read):
         return True
     # The guessed target may be what does not work: load the table so that another can be chosen.
     reason = state().problem
-    loaded = _load(DataChoice(file_name=file_name), read)
+    loaded = _load(replace(chosen, target=None), read)
     state().problem = reason
     return loaded
+
+
+def reopen(content: bytes, chosen: DataChoice) -> bool:
+    """Read a table again as it was meant; returns whether it could be."""
+    try:
+        read = (
+            read_sample_table(chosen.sample)
+            if chosen.sample
+            else read_table(content, file_name=chosen.file_name)
+        )
+    except OctError as error:
+        state().problem = error.message
+        return False
+    return _load(chosen, read)
 
 
 def change_choice(**changes: Any) -> bool:
@@ -363,3 +389,20 @@ def remember_side_run(run: str, *key: object) -> None:
 def widget_key(*parts: object) -> str:
     """Key of a widget from its parts; the one place that forms such keys."""
     return ":".join(str(part) for part in parts)
+
+
+def form_key(*parts: object) -> str:
+    """Key of an input of the Solve form."""
+    return widget_key("form", state().forms, *parts)
+
+
+def renew_form() -> None:
+    """Go on with the values of the Solve form under new keys, before it is filled in.
+
+    A browser that asks for a redraw at that moment still sends the old values of its inputs; they
+    would be taken for what was chosen, while it shows the new ones.
+    """
+    old = form_key("")
+    kept = {str(k): v for k, v in st.session_state.items() if str(k).startswith(old)}
+    state().forms += 1
+    st.session_state.update({form_key(k.removeprefix(old)): v for k, v in kept.items()})

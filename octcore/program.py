@@ -360,6 +360,8 @@ class Program:
     accepted."""
     bound: float | None = None
     """A bound on the objective known before any search, with the reason in `claims`."""
+    reach: float | None = None
+    """What the number of leaves and of classes lets any tree reach; limits a bound left open."""
     claims: tuple[str, ...] = field(default=())
     """What a proof covers, in words: epsilon, big-M, subset, binarization."""
     describe: Callable[[Tree], tuple[Mapping[str, Any], tuple[str, ...]]] | None = None

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard import session
-from dashboard.views.data import column_editor, dataset_input, encoding_preview, target_choice
+from dashboard.views.data import column_editor, dataset_input, encoding_preview, gaps, target_choice
 from dashboard.widgets import chart, inputs
 from dashboard.widgets.frame import draw_title
 from dashboard.widgets.lazy_tabs import lazy_tabs
@@ -20,6 +20,7 @@ with left:
 data = session.dataset()
 with right:
     target_choice.draw()
+    gaps.draw()
     ready = target_choice.is_ready()
     start_button("Find an optimal tree", key="start_from_data", is_ready=ready)
     if ready and suits_margins(data):

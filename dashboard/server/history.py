@@ -6,6 +6,7 @@ from dashboard.server.job_view import JobView
 from dashboard.server.naming import HELPER, title_of
 from dashboard.server.supervisor import Supervisor
 from octcore.errors import OctError, StoreError
+from octcore.solving.settings import question
 from octcore.store.records import RunInfo, run_summary
 
 
@@ -33,6 +34,29 @@ def entry(supervisor: Supervisor, run_id: str) -> JobView | None:
     if info is not None:
         return _stored(info, job)
     return None if job is None else _live(job)
+
+
+def proof(supervisor: Supervisor, run_id: str) -> RunInfo | None:
+    """A run of the same browser, rows and question that is proven optimal; None if there is none.
+
+    Raises `OctError` if the history cannot be read.
+    """
+    store = supervisor.store
+    if store is None:
+        return None
+    own = store.info(run_id)
+    asked = question(own.settings)
+    return next(
+        (
+            info
+            for info in store.list(own.session)
+            if info.rows_hash == own.rows_hash
+            and info.summary.get("status") == "optimal"
+            and info.summary.get("bound") is not None
+            and question(info.settings) == asked
+        ),
+        None,
+    )
 
 
 def _stored(info: RunInfo, job: JobView | None) -> JobView:

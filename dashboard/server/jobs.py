@@ -16,6 +16,7 @@ from dashboard.server.families import Family
 from dashboard.server.job_view import JobView
 from dashboard.server.naming import title_of
 from dashboard.server.supervisor import VERIFY_TASK, Supervisor
+from dashboard.server.tables import Tables
 from dashboard.server.tunings import START_SECONDS, TASK, Plan, Standing, standing_of, work_of
 from octcore.data.dataset import Dataset
 from octcore.engines.trace import Trace
@@ -31,6 +32,13 @@ KEEP = 32
 def supervisor() -> Supervisor:
     """Return the one supervisor of this server."""
     return Supervisor()
+
+
+@st.cache_resource(show_spinner=False)
+def tables() -> Tables:
+    """Return the tables that were read on this server."""
+    store = supervisor().store
+    return Tables(None if store is None else store.path.with_name("tables"))
 
 
 def _load_libraries() -> None:
@@ -65,8 +73,22 @@ def view(run_id: str | None) -> JobView | None:
         return None
     job = supervisor().get(run_id)
     if job is None:
-        return _from_history(run_id)
-    return None if job.task else job
+        job = _from_history(run_id)
+    return None if job is None or job.task else _bounded(job)
+
+
+def _bounded(view: JobView) -> JobView:
+    """A run that is not proven, with what the proof of another run says about it."""
+    if view.run is None or view.run.is_optimal or view.run.certificate.method == "heuristic":
+        return view
+    try:
+        found = history.proof(supervisor(), view.id)
+    except OctError:
+        return view  # a run that is not in the history has no other beside it
+    if found is None:
+        return view
+    bound = float(found.summary["bound"])
+    return replace(view, run=view.run.bounded_by(bound, f"“{found.name}”"))
 
 
 def _from_history(run_id: str) -> JobView | None:

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ from octcore.tree.tree import Tree
 
 BOX = (-0.02, 1.02)
 """Visible part of both axes: points on the border stay whole."""
+WIDEST = 0.2
+"""A margin wider than this share of the picture covers it, and nearly all points lie inside."""
 ROUNDING = 1e-9
 """A line nearer to a point than this goes through it."""
 
@@ -134,9 +136,23 @@ def _line_data(tree: PlaneRecord | None) -> list[list[list[float]]]:
 
 
 def lesson_plane(tree: Tree, encoding: Encoding, data: Dataset) -> PlaneRecord:
-    """Return the plane of a tree on the whole unit square, whatever part the points fill."""
+    """Return the plane of a tree on the whole unit square, whatever part the points fill.
+
+    Bands too wide to be seen as bands are left out, with the rings of nearly all points.
+    """
     places = Places(Axis("x", BOX), Axis("y", BOX))
-    return plane_data(tree, encoding, data, "x", "y", places=places)
+    record = plane_data(tree, encoding, data, "x", "y", places=places)
+    wide = wide_bands(tree, encoding, data)
+    bare: dict[str, Any] = {"low": (), "high": (), "band": ()}
+    lines = {n: replace(found, **bare) if n in wide else found for n, found in record.lines.items()}
+    support = {n: rows for n, rows in record.dots.support.items() if n not in wide}
+    return replace(record, lines=lines, dots=replace(record.dots, support=support))
+
+
+def wide_bands(tree: Tree, encoding: Encoding, data: Dataset) -> tuple[int, ...]:
+    """Nodes whose margin is wider than `WIDEST` of the points' extent."""
+    margins = node_margins(tree, encoding.transform(data.frame), data.y)
+    return tuple(n for n, m in margins.items() if m.kind == "unit" and m.width > WIDEST)
 
 
 def proof_figure(

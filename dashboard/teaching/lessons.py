@@ -77,7 +77,7 @@ SETTINGS: tuple[Parameter, ...] = (
     ),
 )
 PARAMETERS = {parameter.name: parameter for parameter in SETTINGS}
-IGNORED = frozenset({"run", "present"})
+IGNORED = frozenset({"run", "data", "present"})
 """Query parameters of the page that are no part of a lesson."""
 HEAD = frozenset({"format", "version"})
 """What stands in a file besides the lesson; `read_lesson` checks it."""

@@ -70,7 +70,7 @@ def asked_for(values: dict[str, Any]) -> dict[str, Any]:
 
 def input_key(*parts: object) -> str:
     """Key of an input of the Solve form."""
-    return session.widget_key("constraint", *parts)
+    return session.form_key("constraint", *parts)
 
 
 def _columns_stamp(data: Dataset) -> int:

@@ -79,7 +79,7 @@ def _table(data: Dataset) -> dict[str, dict[str, float]]:
 
 def input_key(*parts: object) -> str:
     """Key of an input."""
-    return session.widget_key("costs", *parts)
+    return session.form_key("costs", *parts)
 
 
 def cell_key(data: Dataset, true: object, answer: object) -> str:

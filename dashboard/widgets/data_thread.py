@@ -13,7 +13,7 @@ from octcore.plotting import text
 
 
 def restore() -> None:
-    """Load data and settings of a linked run or tuning into a session that has none yet."""
+    """Load linked data, or those of a linked run or tuning, into a session that has none yet."""
     if session.state().choice is not None:
         return
     tuning = st.query_params.get(session.TUNING_PARAMETER)
@@ -22,9 +22,32 @@ def restore() -> None:
         session.offer(session.TUNE, job.settings)
         return
     view = jobs.view(session.linked_run())
+    if name := st.query_params.get(session.DATA_PARAMETER):
+        kept = jobs.tables().read(name)
+        if kept is not None and session.reopen(*kept):
+            if view is not None:
+                session.offer(session.SOLVE, view.settings)
+            return
+        session.state().problem = GONE
+        st.warning(GONE)
     data = None if view is None else jobs.rows(view)
     if data is not None and view is not None:
         _continue(data, view.settings)
+
+
+GONE = "The table of this link is not on this server any more; load its file again."
+
+
+def link() -> None:
+    """Put the data into the URL, so that a reload finds them; the first sample needs no link."""
+    now = session.state()
+    name = ""
+    if now.choice is not None and now.choice != session.first_choice():
+        name = jobs.tables().link(now.table.sha256, now.choice)
+    if name:
+        st.query_params[session.DATA_PARAMETER] = name
+    else:
+        st.query_params.pop(session.DATA_PARAMETER, None)
 
 
 def _continue(data: Dataset, settings: Mapping[str, Any]) -> None:

@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
 from dashboard import session
+from dashboard.widgets import data_thread
 from octcore.data.dataset import Dataset
 from octcore.plotting import text
 
@@ -25,6 +26,8 @@ def draw_style() -> None:
 def stay_in_app() -> None:
     """Start again through the app if Streamlit runs the page on its own; call it first of all.
 
+    The address then names the data, whatever page is reloaded.
+
     Until some session has opened the app itself, Streamlit takes the folder named ``pages`` for
     its older kind of app: a link to a page, the first thing a new server is asked for, would get
     the page without navigation, style and warm-up.
@@ -32,6 +35,7 @@ def stay_in_app() -> None:
     if PagesManager.uses_pages_directory and not session.state().has_frame:
         PagesManager.uses_pages_directory = False
         st.rerun()
+    data_thread.link()
 
 
 def draw_title(title: str, data: Dataset | None = None, n_rows: int | None = None) -> None:

@@ -63,7 +63,7 @@ def changed_only(declared: Iterable[Parameter], values: Mapping[str, Any]) -> di
 
 def input_key(owner: str, name: str) -> str:
     """Key of the input of one setting."""
-    return session.widget_key("param", owner, name)
+    return session.widget_key(owner, "param", name)
 
 
 def label_of(parameter: Parameter) -> str:

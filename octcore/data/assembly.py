@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,11 @@ from octcore.data.typed import (
 )
 from octcore.errors import DataError, SettingsError
 
-Missing = Literal["drop-rows", "drop-columns", "category"]
+Missing = Literal["drop-rows", "drop-columns", "category", "auto"]
+MISSING_POLICIES: tuple[Missing, ...] = get_args(Missing)
+
+MOST_LOST = 0.1
+"""Share of the rows that ``auto`` gives up for gaps before it leaves out columns instead."""
 
 _ID_NAMES = frozenset({"id", "no", "nr", "no.", "nr.", "number", "index", "row", "uid", "uuid"})
 
@@ -53,9 +57,30 @@ class Choices:
     merge: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True)
+class GapPrice:
+    """What a policy for missing values costs."""
+
+    n_rows: int
+    """Rows whose class is known."""
+    n_rows_lost: int
+    columns: tuple[str, ...]
+    """Columns that are left out."""
+    classes: tuple[Label, ...]
+    """Classes of which no row stays."""
+
+
 def assemble(table: RawTable, chosen: Choices) -> Dataset:
     """Type, filter and check a table (see `octcore.data.reading.make_dataset`)."""
-    return _Assembly(table, chosen).data
+    return _Assembly(table, chosen).finished()
+
+
+def gap_prices(table: RawTable, chosen: Choices) -> dict[Missing, GapPrice]:
+    """Price of every policy for missing feature values; empty where none is missing."""
+    assembly = _Assembly(table, chosen)
+    if not assembly.gaps():
+        return {}
+    return {policy: assembly.price(*assembly.plan(policy)) for policy in MISSING_POLICIES}
 
 
 class _Assembly:
@@ -73,12 +98,15 @@ class _Assembly:
         if not self.keep.all():
             self.rows_dropped.append(("MISSING_TARGET", int((~self.keep).sum())))
         self.columns = self.typed_columns()
+
+    def finished(self) -> Dataset:
+        """Apply the policy for missing values, check rows and columns, and make the data set."""
         self.handle_missing()
         self.rows = np.flatnonzero(self.keep)
         self.check_rows()
         data = self.data_set(self.finished_columns())
-        self.findings += check_table(data, self.known_numbers(), chosen.kinds)
-        self.data = replace(data, findings=compact(self.findings))
+        self.findings += check_table(data, self.known_numbers(), self.chosen.kinds)
+        return replace(data, findings=compact(self.findings))
 
     def refuse(self, code: str, message: str, line: int | None = None) -> UnusableTableError:
         """Error that carries all that was found."""
@@ -174,32 +202,69 @@ class _Assembly:
             )
         return None
 
+    def gaps(self) -> dict[str, npt.NDArray[np.bool_]]:
+        """Rows without a value by column, of the columns and rows that are kept so far."""
+        found = {c.name: c.missing_rows() & self.keep for c in self.columns if c.missing.any()}
+        return {name: rows for name, rows in found.items() if rows.any()}
+
+    def plan(self, policy: Missing) -> tuple[list[str], npt.NDArray[np.bool_]]:
+        """Columns that a policy leaves out for their gaps, and rows, shape ``(n_rows,)``."""
+        gaps, lost, left = self.gaps(), np.zeros_like(self.keep), list[str]()
+        if policy == "drop-columns":
+            return list(gaps), lost
+        costly = [
+            c.name
+            for c in self.columns
+            if c.name in gaps and (policy == "drop-rows" or self.needs_number(c))
+        ]
+        for name in sorted(costly, key=lambda name: int(gaps[name].sum())):
+            together = lost | gaps[name]
+            is_dear = together.sum() > MOST_LOST * self.keep.sum()
+            if policy == "auto" and is_dear and len(left) + 1 < len(self.columns):
+                left.append(name)
+            else:
+                lost = together
+        return left, lost
+
+    def price(self, left: Sequence[str], lost: npt.NDArray[np.bool_]) -> GapPrice:
+        """What it costs to leave out these columns and rows."""
+        classes: tuple[Label, ...] = ()
+        if self.target is not None:
+            codes = self.target.codes
+            gone = np.setdiff1d(codes[self.keep], codes[self.keep & ~lost])
+            classes = tuple(self.target.classes[int(k)] for k in gone)
+        return GapPrice(int(self.keep.sum()), int((self.keep & lost).sum()), tuple(left), classes)
+
     def handle_missing(self) -> None:
         """Apply the policy for missing feature values and say what it did."""
-        gaps = {c.name: c.missing_rows() & self.keep for c in self.columns if c.missing.any()}
-        gaps = {name: rows for name, rows in gaps.items() if rows.any()}
+        gaps, policy = self.gaps(), self.chosen.missing
         if not gaps:
             return
+        left, lost = self.plan(policy)
+        price = self.price(left, lost)
+        n_lost, n_rows = price.n_rows_lost, price.n_rows
         with_gaps = [column for column in self.columns if column.name in gaps]
         cells = sum(int(rows.sum()) for rows in gaps.values())
-        lost = np.logical_or.reduce(list(gaps.values()))
-        where = f"{count(cells, 'value')} missing in {listing(gaps)}{_marks(with_gaps)}"
-        line = int(self.table.lines[np.flatnonzero(lost)[0]])
-        if self.chosen.missing == "drop-columns":
-            self.columns_dropped += [(name, "MISSING_VALUES") for name in gaps]
-            message = f"{where}: {count(len(gaps), 'column')} left out."
-            self.findings.append(warning("MISSING_VALUES", message, line=line))
-            self.columns = [column for column in self.columns if column.name not in gaps]
-            return
-        if self.chosen.missing == "category":
-            numeric = [c.name for c in with_gaps if self.needs_number(c)]
-            lost = np.logical_or.reduce([np.zeros_like(self.keep), *(gaps[n] for n in numeric)])
-            where += f", a category of their own in {count(len(gaps) - len(numeric), 'column')}"
-        n_lost, n_rows = int(lost.sum()), int(self.keep.sum())
+        line = int(self.table.lines[np.flatnonzero(np.logical_or.reduce(list(gaps.values())))[0]])
+        words = f"{count(cells, 'value')} missing in {listing(gaps)}{_marks(with_gaps)}"
+        if policy in ("category", "auto"):
+            own = sum(not self.needs_number(column) for column in with_gaps)
+            words += f", a category of their own in {count(own, 'column')}"
+        did = [f"{count(n_lost, 'row')} of {n_rows:,} left out (first in line {line})"]
+        if policy == "drop-columns":
+            did = [f"{count(len(left), 'column')} left out"]
+        elif left:
+            did.append(
+                f"{count(len(left), 'column')} left out, whose gaps would cost more than "
+                f"{MOST_LOST:.0%} of the rows ({listing(left)})"
+            )
+        if price.classes:
+            did.append(
+                f"no row is left of {count(len(price.classes), 'class')} ({listing(price.classes)})"
+            )
+        self.findings.append(warning("MISSING_VALUES", f"{words}: {'; '.join(did)}.", line=line))
         if n_lost:
             self.rows_dropped.append(("MISSING_VALUES", n_lost))
-        message = f"{where}: {count(n_lost, 'row')} of {n_rows:,} left out (first in line {line})."
-        self.findings.append(warning("MISSING_VALUES", message, line=line))
         if n_lost == n_rows:
             raise self.refuse(
                 "NO_ROWS",
@@ -207,6 +272,8 @@ class _Assembly:
                 "(missing = drop-columns) instead.",
                 line,
             )
+        self.columns_dropped += [(name, "MISSING_VALUES") for name in left]
+        self.columns = [column for column in self.columns if column.name not in left]
         self.keep = self.keep & ~lost
 
     def needs_number(self, column: TypedColumn) -> bool:

@@ -279,16 +279,30 @@ def _copies(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:
             "earlier row in every column; all are kept. If they were exported twice, a "
             "held-out part shows them again.",
         )
-    first: dict[bytes, str] = {}
-    for name, part in coded.items():
-        twin = first.setdefault(part.tobytes(), name)
-        if twin != name:
+    first: dict[tuple[bool, bytes], str] = {}
+    for column in data.columns:
+        part = coded[column.name]
+        # Two levels part rows in one way; of more, those compared by size part them by their order.
+        is_ordered = column.kind != "categorical" and part.max() > 1
+        if is_ordered:
+            part = _ranks(column, data)
+        twin = first.setdefault((is_ordered, part.tobytes()), column.name)
+        if twin != column.name:
             yield info(
                 "IDENTICAL_COLUMNS",
-                f"Columns {quote(twin)} and {quote(name)} part the rows alike; a tree needs one of "
-                "them.",
-                column=name,
+                f"Columns {quote(twin)} and {quote(column.name)} part the rows alike; a tree needs "
+                "one of them.",
+                column=column.name,
             )
+
+
+def _ranks(column: Column, data: Dataset) -> Codes:
+    """Places of the values in the order of a column; equal for a column and its reverse."""
+    values = data.frame[column.name].to_numpy()
+    order = np.array(column.levels) if column.levels else np.unique(values)
+    ranks = pd.Index(order).get_indexer(values).astype(np.int64)
+    ranks = np.unique(ranks, return_inverse=True)[1]
+    return min(ranks, ranks.max() - ranks, key=lambda found: found.tobytes())
 
 
 def _conflicts(data: Dataset, coded: Mapping[str, Codes]) -> Iterator[Finding]:

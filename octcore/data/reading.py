@@ -10,9 +10,16 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, cast, get_args
+from typing import IO, cast
 
-from octcore.data.assembly import Choices, Missing, assemble
+from octcore.data.assembly import (
+    MISSING_POLICIES,
+    Choices,
+    GapPrice,
+    Missing,
+    assemble,
+    gap_prices,
+)
 from octcore.data.columns import Column, Label
 from octcore.data.dataset import Dataset
 from octcore.data.findings import UnusableTableError, error, quote, refused
@@ -23,8 +30,6 @@ from octcore.data.typed import split_kind
 from octcore.errors import SettingsError
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | IO[str]
-
-MISSING_POLICIES: tuple[Missing, ...] = get_args(Missing)
 
 
 def read_csv(
@@ -53,9 +58,11 @@ def read_csv(
         ``categorical``, ``binary``, or ``ordinal:small<medium<large`` to state an order. By
         default two values are binary, other numbers are numeric however few they are, and text is
         categorical.
-    missing : {"drop-rows", "drop-columns", "category"}
+    missing : {"drop-rows", "drop-columns", "category", "auto"}
         What happens to missing feature values. ``category`` makes them a level of their own in
         columns of text, categories or two values; rows with another missing *number* are left out.
+        ``auto`` does the same, but leaves out the columns with most missing numbers where more
+        than a tenth of the rows would be lost.
     positive_class : label or None
         Class that two-class formulations code as +1.
     name : str or None
@@ -107,6 +114,38 @@ def make_dataset(
     target_bins: int | None = None,
 ) -> Dataset:
     """Type and check a table that was read; parameters and errors as in `read_csv`."""
+    return assemble(
+        *_chosen(table, target, drop, kinds, missing, positive_class, name, merge, target_bins)
+    )
+
+
+def prices_of_gaps(
+    table: RawTable,
+    target: str | None = None,
+    drop: Iterable[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    merge: Iterable[str] = (),
+    target_bins: int | None = None,
+) -> dict[Missing, GapPrice]:
+    """What every policy for missing values costs; parameters and errors as in `read_csv`.
+
+    Empty where no value is missing.
+    """
+    return gap_prices(*_chosen(table, target, drop, kinds, merge=merge, target_bins=target_bins))
+
+
+def _chosen(
+    table: RawTable,
+    target: str | None,
+    drop: Iterable[str],
+    kinds: Mapping[str, str] | None,
+    missing: str = "drop-rows",
+    positive_class: Label | None = None,
+    name: str | None = None,
+    merge: Iterable[str] = (),
+    target_bins: int | None = None,
+) -> tuple[RawTable, Choices]:
+    """Check what was chosen against the table, whose target may have to be cut into classes."""
     if missing not in MISSING_POLICIES:
         raise SettingsError(
             "UNKNOWN_CHOICE",
@@ -135,7 +174,7 @@ def make_dataset(
     _refuse_contradiction(chosen)
     if chosen.target is not None and target_bins is not None:
         table = with_binned_target(table, chosen.target, target_bins)
-    return assemble(table, chosen)
+    return table, chosen
 
 
 def _refuse_contradiction(chosen: Choices) -> None:

@@ -27,38 +27,37 @@ class RootValue:
 
     feature: str
     value: float
-    """Best objective over its columns, or a bound on it."""
-    is_exact: bool
-    """False when no tree that starts with it can be better than `value`, but none is known that is
-    as good."""
+    """Best objective over its columns."""
     split: str
     """The best split on it, in words."""
-    loss: float | None
-    """What starting with it costs against the best feature; None when that is not known exactly."""
+    loss: float
+    """What starting with it costs against the best of these features."""
 
 
 def root_values_data(values: Mapping[str, Any], encoding: Encoding) -> tuple[RootValue, ...]:
-    """Best value over the columns of every raw feature, best first.
+    """Best value over the columns of every raw feature of which it is known exactly, best first.
+
+    A feature with a bound alone is left out: a bound that nobody tightened says nothing of it.
 
     `values`: `Run.values` of an exact search: ``root_values`` and ``root_values_exact`` by column.
     """
-    by_feature: dict[str, tuple[float, bool, int]] = {}
+    by_raw: dict[str, tuple[float, bool, int]] = {}
     columns = zip(values.get("root_values", ()), values.get("root_values_exact", ()), strict=True)
     for j, (value, is_exact) in enumerate(columns):
         raw = encoding.columns[j].raw
         # Of equal values an exact one says more than a bound.
-        if value is not None and (value, is_exact) > by_feature.get(raw, (-1e300, False, 0))[:2]:
-            by_feature[raw] = (float(value), bool(is_exact), j)
-    best = max((v for v, is_exact, _ in by_feature.values() if is_exact), default=None)
+        if value is not None and (value, is_exact) > by_raw.get(raw, (-1e300, False, 0))[:2]:
+            by_raw[raw] = (float(value), bool(is_exact), j)
+    exact = {raw: (value, j) for raw, (value, is_exact, j) in by_raw.items() if is_exact}
+    best = max((value for value, _ in exact.values()), default=0.0)
     found = [
         RootValue(
             raw,
             value,
-            is_exact,
             text.words(split_words(Split.on_feature(j), encoding, digits=4, max_name=28).left),
-            None if best is None or not is_exact else max(0.0, best - value),
+            best - value,
         )
-        for raw, (value, is_exact, j) in by_feature.items()
+        for raw, (value, j) in exact.items()
     ]
     return tuple(sorted(found, key=lambda entry: (-entry.value, entry.feature)))
 
@@ -66,7 +65,7 @@ def root_values_data(values: Mapping[str, Any], encoding: Encoding) -> tuple[Roo
 def root_values_figure(
     record: tuple[RootValue, ...], palette: Palette, chosen: str | None = None
 ) -> go.Figure:
-    """Draw one dot per feature and the way to the best one; upper bounds are open triangles.
+    """Draw one dot per feature and the way to the best one.
 
     `chosen`: feature that the current tree starts with.
     """
@@ -79,7 +78,7 @@ def root_values_figure(
             x=[entry.value, best],
             y=[label, label],
             mode="lines",
-            line={"color": palette.muted, "width": 3 if entry.is_exact else 1.2},
+            line={"color": palette.muted, "width": 3},
             hoverinfo="skip",
             showlegend=False,
         )
@@ -88,7 +87,6 @@ def root_values_figure(
         y=labels,
         mode="markers+text",
         marker={
-            "symbol": ["circle" if entry.is_exact else "triangle-left-open" for entry in shown],
             "size": 15,
             "color": [
                 palette.optimum if entry.feature == chosen else palette.incumbent for entry in shown
@@ -144,6 +142,4 @@ def curve_figure(
 
 
 def _words(entry: RootValue) -> str:
-    if not entry.is_exact:
-        return f"at most {entry.value:.4g}"
     return f"{entry.value:.4g}" + (f" (−{entry.loss:.2g})" if entry.loss else " (best)")

@@ -135,8 +135,16 @@ def _described(program: Program, outcome: Outcome, tree: Tree | None) -> Outcome
 
 
 def _final_bound(program: Program, bound: float | None, objective: float | None) -> float | None:
-    """Snap a bound that the objective's granularity proves to be the objective itself."""
-    if bound is None or objective is None:
+    """Snap a bound that the objective's granularity proves to be the objective itself.
+
+    No bound is looser than what the number of leaves allows.
+    """
+    if objective is None:
+        return bound
+    if program.reach is not None and program.method != "heuristic":
+        tighter = min if program.sense is Sense.MAXIMISE else max
+        bound = program.reach if bound is None else tighter(bound, program.reach)
+    if bound is None:
         return bound
     distance = bound - objective if program.sense is Sense.MAXIMISE else objective - bound
     slack = closing_slack(objective, program.span)

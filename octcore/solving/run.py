@@ -14,9 +14,11 @@ import pandas as pd
 from octcore import kernels
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
+from octcore.engines.events import CLOSED, relative_gap
 from octcore.engines.trace import Trace
 from octcore.errors import ModelFileError
 from octcore.formulations.base import COMMON_OBJECTIVE, get_formulation
+from octcore.program import Sense
 from octcore.serial import jsonable, versions
 from octcore.solving import report
 from octcore.solving.prepare import problem_of
@@ -281,10 +283,43 @@ float or None
             return f"Within {points:.2g} points of the proven optimum"
         return f"Best found, {self._room_words()}"
 
+    def bounded_by(self, bound: float, source: str) -> Run:
+        """Return the run with a bound that another run of the same question has proven.
+
+        The run stays as it is where the bound is no tighter, or contradicts its tree.
+
+        Parameters
+        ----------
+        bound : float
+            In the formulation's own sense.
+        source : str
+            Name of the other run.
+        """
+        if self.objective is None or self.is_optimal or self.certificate.verified is False:
+            return self
+        info = get_formulation(self.formulation).info
+        sense = info.sense if info.objective_with is None else info.objective_with(self.params)[0]
+        room = bound - self.objective if sense is Sense.MAXIMISE else self.objective - bound
+        slack = CLOSED * max(1.0, abs(self.objective))
+        is_looser = self.bound is not None and room >= abs(self.bound - self.objective)
+        if room < -slack or is_looser:
+            return self
+        bound = self.objective if room <= slack else bound
+        words = f"bounded by the proof of another run of the same question, {source}"
+        certificate = self.certificate
+        return replace(
+            self,
+            bound=bound,
+            gap=relative_gap(self.objective, bound),
+            certificate=replace(certificate, statements=(*certificate.statements, words)),
+        )
+
     def _room_words(self) -> str:
         """How much better the optimum may be: in points where the objective counts rows."""
         if self.objective is None or self.bound is None or self.gap is None:
             return "nothing proven yet"
+        if self.bound == self.objective:
+            return "none is better"
         info = get_formulation(self.formulation).info
         by_weight = self.params.get("split_weight") is not None
         if info.objective != COMMON_OBJECTIVE or by_weight:

@@ -14,7 +14,12 @@ from octcore.data.dataset import Dataset
 from octcore.data.numbers import FEW_NUMBERS
 from octcore.encoding.keys import parse_encoding_key
 from octcore.errors import SettingsError
-from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
+from octcore.formulations.base import (
+    COMMON_OBJECTIVE,
+    FormulationInfo,
+    get_formulation,
+    list_formulations,
+)
 from octcore.parameters import Choice, FloatRange, IntRange, Key, Parameter, check_all
 from octcore.tasks import COSTS, REFER, TASK
 
@@ -214,6 +219,26 @@ def check_settings(
     _check_engine(checked["engine"], info)
     own = check_all(info.hyperparameters, params, info.key)
     return Settings(params=own, constraints=parsed, **checked)
+
+
+def question(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What is asked, whoever answers it: on the same rows, equal questions have one optimum.
+
+    `settings` are keywords of `octcore.solve`, or what is stored of them with a run.
+    """
+    checked = check_settings(**{k: v for k, v in settings.items() if k != "data"})
+    info, record = get_formulation(checked.formulation).info, checked.to_dict()
+    kept = {
+        n: record[n] for n in ("encoding", "depth", *_NAMES_OF_TASK, "constraints", "test_size")
+    }
+    kept["seed"] = checked.seed if checked.test_size else None
+    if info.objective == COMMON_OBJECTIVE and info.objective_with is None:
+        prices = {n: record["params"].get(n) for n in ("leaf_penalty", "split_weight")}
+        return kept | {"objective": COMMON_OBJECTIVE, **prices}
+    return kept | {"formulation": info.key, **record["params"]}
+
+
+_NAMES_OF_TASK = tuple(parameter.name for parameter in TASK)
 
 
 def _check_constraints(constraints: Constraints, info: FormulationInfo) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from dashboard.server import jobs
 from dashboard.server.job_view import JobView
 from dashboard.server.supervisor import Supervisor
 from octcore.data.samples import load_sample
+from octcore.engines.events import Event
 from octcore.formulations.base import list_formulations
+from octcore.solving.recover import run_from_incumbent
 from octcore.solving.settings import FORMULATION
 from octcore.solving.solve import solve
 
@@ -176,6 +179,43 @@ def test_settings_survive_a_change_of_page_and_reach_the_solve(fake):
     assert settings["params"]["leaf_penalty"] == 0.05
 
 
+def test_what_a_browser_says_late_does_not_turn_the_form_back(fake, monkeypatch):
+    def submit(owner, data, settings):
+        run = solve(data, **{**settings, "formulation": "cart", "engine": "auto"})
+        if settings["formulation"] == "flow-oct":
+            event = Event(0.1, "incumbent", 0.5, 0.99, "start", tree=run.tree)
+            run = run_from_incumbent(
+                data,
+                {**settings, "encoding": "raw", "formulation": "threshold-search"},
+                (event,),
+                "time_limit",
+                5.0,
+            )
+            run = replace(
+                run, settings={**run.settings, "formulation": "flow-oct", "encoding": "QT-5"}
+            )
+        key = f"run-{len(fake.views) + 1}"
+        fake.views[key] = JobView(key, "", settings, "done", data=data, run=run, trace=run.trace)
+        return key
+
+    monkeypatch.setattr(jobs, "submit", submit)
+    app = open_app("solve")
+    next(s for s in app.selectbox if s.label == "Formulation").set_value("flow-oct").run()
+    next(n for n in app.number_input if n.label.startswith("Time limit")).set_value(300.0).run()
+    next(n for n in app.number_input if n.label == "Most leaves").set_value(5).run()
+    button(app, "Find the optimal tree").click().run()
+    late = app._tree.get_widget_states()
+    button(app, "Prove it with exact search, about 1 s").click().run()
+    app._run(late)  # a part of the page that redraws itself sends what the browser still has
+    assert not app.exception
+    chosen = next(s for s in app.selectbox if s.label == "Formulation").value
+    code = "\n".join(block.value for block in app.code)
+    assert chosen == fake.views["run-2"].settings["formulation"] != "flow-oct"
+    assert f"formulation='{chosen}'" in code
+    assert "time_limit=60.0" in code
+    assert "'max_leaves': 5" in code
+
+
 def test_settings_that_do_not_fit_are_refused_before_the_start(fake):
     app = open_app("solve")
     next(s for s in app.selectbox if s.label == "Encoding").set_value("one-hot").run()
@@ -226,16 +266,35 @@ def test_a_sample_of_categories_has_a_plane(fake):
     assert next(s for s in app.selectbox if s.label == "Across").options
 
 
-def test_gaps_can_be_kept_beside_the_sentence_about_them(fake):
-    rows = "".join(f"{'' if i % 5 == 0 else 'ab'[i % 2]},{i},{'xy'[i % 2]}\n" for i in range(40))
-    app = upload(open_app(), b"kind,size,label\n" + rows.encode())
+def test_gaps_cost_as_little_as_possible_and_each_way_says_its_price(fake):
+    rows = "".join(
+        f"{'' if i % 5 == 0 else 'ab'[i % 2]},{i if i % 3 else ''},{i * 7 % 11},"
+        f"{'' if i == 7 else i},{'z' if i == 15 else 'xy'[i % 2]}\n"
+        for i in range(40)
+    )
+    app = upload(open_app(), b"kind,note,size,extra,label\n" + rows.encode())
+    assert {m.label: m.value for m in app.metric}["Rows in use"] == "39"
+    ways = next(r for r in app.radio if r.label.startswith("Values are missing"))
+    assert ways.value == "auto"
+    assert [words.replace("\\", "") for words in ways.proto.captions] == [
+        "costs 1 row of 40 and 1 column (note)",
+        "costs 15 rows of 40 and 1 class (z)",
+        "costs 20 rows of 40 and 1 class (z)",
+        "costs 0 rows of 40 and 3 columns (kind, note, extra)",
+    ]
     app.session_state["data_tabs"] = "Findings"
     app.run()
-    assert "8 rows of 40 left out" in shown(app)
-    button(app, "Treat missing as its own value").click().run()
+    words = shown(app).replace("\\", "")
+    assert "1 row of 40 left out (first in line 2); 1 column left out, whose gaps" in words
+    ways = next(r for r in app.radio if r.label.startswith("Values are missing"))
+    ways.set_value("category").run()
     assert not app.exception
-    assert "0 rows of 40 left out" in shown(app)
-    assert button(app, "Leave out the rows with gaps")
+    assert "no row is left of 1 class (“z”)" in shown(app).replace("\\", "")
+    assert {m.label: m.value for m in app.metric}["Rows in use"] == "25"
+
+
+def test_a_table_without_gaps_is_not_asked_about_them(fake):
+    assert not open_app().radio
 
 
 def test_few_whole_numbers_are_read_as_categories_at_a_press(fake):

@@ -11,6 +11,10 @@ from dashboard.server import history
 from dashboard.server.supervisor import Supervisor
 from octcore.data.reading import make_dataset
 from octcore.data.samples import load_sample, read_sample_table
+from octcore.engines.events import Event
+from octcore.solving.recover import run_from_incumbent
+from octcore.solving.solve import solve
+from octcore.store.records import StoreState
 from octcore.store.runs import RunStore
 from octcore.worker.client import WorkerPool
 from tests.app.history_case import APP, PATIENCE, button, open_page, shown
@@ -69,9 +73,26 @@ def test_a_run_goes_on_with_the_kinds_it_was_solved_with(server):
     app.switch_page("pages/data.py").run()
     app.session_state["data_tabs"] = "Columns"
     app.run()
-    missing = next(s for s in app.selectbox if s.label == "Missing values")
-    missing.set_value("drop-columns").run()  # the table is read anew
+    target = next(s for s in app.selectbox if s.label == "Column to predict")
+    target.set_value(table.names[0]).run()  # the table is read anew
     assert {c.kind for c in app.session_state["state"].data.columns} == {"categorical"}
+
+
+def test_a_proof_of_one_run_bounds_every_run_of_the_question(server, iris):
+    settings = {"formulation": "path-search", "encoding": "QT-5", "depth": 2, "test_size": 0.0}
+    proven = solve(iris, **settings)
+    stopped = {**settings, "formulation": "flow-oct", "time_limit": 5.0}
+    event = Event(0.1, "incumbent", 0.5, 0.95, "start", tree=proven.tree)
+    open_run = run_from_incumbent(iris, stopped, (event,), "time_limit", 5.0)
+    assert "points better possible" in open_run.badge
+    run_id = server.store.begin(iris, stopped, "a model", "me")
+    server.store.finish(run_id, StoreState.DONE, open_run)
+    assert "a better tree may exist" in shown(open_page("solve", run=run_id))
+    other = server.store.begin(iris, settings, "a search", "me")
+    server.store.finish(other, StoreState.DONE, proven)
+    app = open_page("solve", run=run_id)
+    assert "it is proven that no tree is better" in shown(app)
+    assert "another run of the same question, “a search”" in shown(app)
 
 
 def test_rename_is_kept_in_the_history(server, iris):

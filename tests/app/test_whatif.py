@@ -99,7 +99,7 @@ def test_values_that_leave_out_constraints_say_so_and_the_price_counts_them(view
     views["limited"] = JobView("limited", "y", limited.settings, "done", data=data,
                                     run=limited)  # fmt: skip
     app = open_page("whatif", run="proven")
-    assert "These values leave out" in shown(app)
+    assert "There are none for your run" in shown(app)
     assert "using at most 1 feature" in shown(app)
     app = open_page("whatif", run="limited")
     base = views[jobs.followers()["base", "limited"]]

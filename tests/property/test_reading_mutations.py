@@ -15,7 +15,7 @@ from octcore.data.export import frame_to_csv
 from octcore.data.reading import make_dataset, read_csv, read_table
 from octcore.errors import DataError
 
-POLICIES = ("drop-rows", "drop-columns", "category")
+POLICIES = ("drop-rows", "drop-columns", "category", "auto")
 SEEDS = (
     b"x1,x2,y\n" + b"".join(b"%d.5,%d,%c\n" % (i, i % 13, b"ab"[i % 2]) for i in range(15)),
     b"sep=;\nx;t;y\n" + b"".join(b"0,%d;t%d;%d\n" % (i, i % 3, i % 2) for i in range(15)),
@@ -26,7 +26,7 @@ SEEDS = (
     ),
     "größe|preis|y\n".encode("latin-1")
     + b"".join(b"%d|$%d.5|NA\n-999|$1|x\n" % (i, i) for i in range(9)),
-    "a\tb\ty\n1e3\tinf\t?\n".encode("utf-16"),
+    "a\tb\ty\n1e3\tinf\t?\n2\t3\tu\n4\t5\tv\n".encode("utf-16"),
 )
 TOKENS = b",;\t|\"'\n\r\0 \xff\xfe\xef\xbb\xbf=-+.eE0123456789abcNA?inf%$/#"
 

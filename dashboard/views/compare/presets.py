@@ -68,8 +68,8 @@ PRESETS = (
     ),
     Preset(
         "Axis-parallel against oblique",
-        "One threshold on one feature, or a weighted sum of several in every split.",
-        ({"formulation": "path-search", "depth": 2}, {"formulation": "s-oct", "depth": 2}),
+        "Any threshold on one feature, or a weighted sum of several, in every split.",
+        _same(("threshold-search", "s-oct"), depth=2),
     ),
     Preset(
         "MARGOT and its feature selection",
@@ -109,7 +109,7 @@ def fits(settings: Settings, data: Dataset) -> bool:
 
 def start_order(entrants: Sequence[Settings]) -> list[int]:
     """Order of starting: exact search and CART first, so that they are no queue for the rest."""
-    quick = {Capability.GREEDY, Capability.PATH_SEARCH}
+    quick = {Capability.GREEDY, Capability.PATH_SEARCH, Capability.THRESHOLD_SEARCH}
     needs = [Asked.of(settings).info.capabilities[0] for settings in entrants]
     return sorted(range(len(entrants)), key=lambda i: needs[i] not in quick)
 

@@ -1,4 +1,4 @@
-"""Say how the columns are meant: target, kinds, columns left out, missing values."""
+"""Say how the columns are meant: target, kinds, columns left out."""
 
 from typing import Any
 
@@ -11,19 +11,14 @@ from octcore.data.columns import KINDS
 from octcore.data.table import RawTable
 from octcore.plotting import text
 
-MISSING_WORDS = {
-    "drop-rows": "leave out rows with gaps",
-    "drop-columns": "leave out columns with gaps",
-    "category": "make gaps a category of their own",
-}
 MOST_TARGETS = 500
 MOST_ORDERS = 20
 
 
 def draw() -> None:
-    """Draw target, policy for missing values, positive class and the table of columns."""
+    """Draw target, positive class and the table of columns."""
     choice, data, table = session.choice(), session.dataset(), session.table()
-    first, second, third = st.columns(3)
+    first, second = st.columns(2)
     names = [name for name in table.names if name != table.index_column][:MOST_TARGETS]
     stamp = (choice.sample, choice.file_name, choice.target, choice.missing)
     target = first.selectbox(
@@ -33,20 +28,10 @@ def draw() -> None:
         placeholder="choose a column",
         key=session.widget_key("target", *stamp),
     )
-    missing = second.selectbox(
-        "Missing values",
-        list(MISSING_WORDS),
-        index=list(MISSING_WORDS).index(choice.missing),
-        format_func=lambda policy: MISSING_WORDS[policy],
-        key=session.widget_key("missing", *stamp),
-        help="Rows with a missing number are left out even when gaps become a category.",
-    )
-    positive = _positive_class(third, stamp)
+    positive = _positive_class(second, stamp)
     changes: dict[str, Any] = {}
     if target != choice.target:
         changes = {"target": target, "positive_class": None, "target_bins": None}
-    elif missing != choice.missing:
-        changes = {"missing": missing}
     elif positive != choice.positive_class:
         changes = {"positive_class": positive}
     else:

@@ -3,7 +3,8 @@
 import streamlit as st
 
 from dashboard import session
-from dashboard.widgets import chart, inputs
+from dashboard.server import jobs
+from dashboard.widgets import chart
 from octcore.data.findings import Finding
 from octcore.data.samples import list_samples, sample_info
 from octcore.plotting import text
@@ -40,7 +41,9 @@ def draw() -> None:
             "The rows stay on this machine.",
         )
     if upload is not None:
-        session.choose_upload(upload.getvalue(), upload.name)
+        content = upload.getvalue()
+        if session.choose_upload(content, upload.name):
+            jobs.tables().keep(session.table().sha256, content)
         session.state().uploads += 1  # a new uploader, which is empty
         st.rerun()
 
@@ -116,8 +119,6 @@ def _finding(finding: Finding, mark: str) -> None:
     st.markdown(f"{mark} {text.markdown(finding.message, 600)}{place}")
     if finding.column is not None:
         _other_reading(finding.code, finding.column)
-    if finding.code == "MISSING_VALUES":
-        _other_ways()
 
 
 def _other_reading(code: str, column: str) -> None:
@@ -134,20 +135,3 @@ def _other_reading(code: str, column: str) -> None:
         label, change = readings[code]
         if st.button(label, key=f"{code}_{column}") and session.change_choice(**change):
             st.rerun()
-
-
-def _other_ways() -> None:
-    """Offer what else can be done with the gaps, beside the sentence that says what was done."""
-    with st.container(horizontal=True, gap="small"):
-        for policy, words in GAP_WORDS.items():
-            if policy != session.choice().missing and st.button(words, key=f"gaps_{policy}"):
-                if session.change_choice(missing=policy):
-                    st.rerun()
-                inputs.say(session.state().problem)
-
-
-GAP_WORDS = {
-    "drop-rows": "Leave out the rows with gaps",
-    "category": "Treat missing as its own value",
-    "drop-columns": "Leave out the columns with gaps",
-}

@@ -126,6 +126,12 @@ def after(run: Run, greedy: Run | None) -> Advice:
                 "limit.",
                 (Step("Solve on all thresholds", ":material/all_inclusive:", settings=finer), LOOK),
             )
+    if _overfits(run) and run.tree is not None and run.tree.n_leaves <= 2:
+        return Advice(
+            "The tree is clearly worse on held-out rows than on those it was made from, and asks "
+            "one question at most: more rows would help, a smaller tree does not.",
+            _reading(),
+        )
     if _overfits(run):
         return Advice(
             "The tree is clearly worse on held-out rows than on those it was made from: a smaller "
@@ -161,7 +167,20 @@ def _after_heuristic(run: Run) -> Advice:
     )
 
 
+ENDED = {
+    "cancelled": "It was stopped",
+    "error": "Its program ended",
+    "gap_limit": "It ended at the gap that was asked for or that rounding leaves,",
+}
+"""Why a run has no proof, where no limit ended it."""
+
+
 def _after_open(run: Run, info: FormulationInfo) -> Advice:
+    if run.objective is not None and run.bound == run.objective:
+        return Advice(
+            "This run ended before a proof of its own, but it is proven that no tree is better.",
+            _reading(),
+        )
     settings = dict(run.settings)
     steps: list[Step] = []
     if not is_search(info) and info.objective == COMMON_OBJECTIVE:
@@ -174,7 +193,7 @@ def _after_open(run: Run, info: FormulationInfo) -> Advice:
     steps.append(Step("2 minutes more", ":material/more_time:", settings=longer))
     steps += [*_coarser(settings), *_shallower(settings)]
     steps.append(LOOK)
-    why = "It was stopped" if run.stop_reason == "cancelled" else "The limit ended it"
+    why = ENDED.get(run.stop_reason, "The limit ended it")
     return Advice(f"{why} before a proof: a better tree may exist.", tuple(steps))
 
 
@@ -252,8 +271,18 @@ def _overfits(run: Run) -> bool:
     return run.accuracy - run.test_accuracy > max(0.05, chance)
 
 
+def held_out_words(own: float, greedy: float) -> str:
+    """Say first what counts: which tree is right more often on rows that it has not seen."""
+    gain = 100 * (own - greedy)
+    if abs(gain) <= NOTICED:
+        return f"On held-out rows both are right equally often ({text.percent(own)})."
+    first, shares = ("This tree", (own, greedy)) if gain > 0 else ("CART", (greedy, own))
+    against = " against ".join(map(text.percent, shares))
+    return f"{first} is right on {abs(gain):.1f} points more of the held-out rows ({against})."
+
+
 def gain_words(run: Run, numbers: Run) -> str:
-    """Compare a run with CART on the numbers in one sentence, and say why where CART wins."""
+    """Compare a run with CART on the numbers it was made from, and say why where CART wins."""
     if run.asked.has_task and run.mean_cost is not None and numbers.mean_cost is not None:
         gain = numbers.mean_cost - run.mean_cost
         if abs(gain) < NOTICED / 100:

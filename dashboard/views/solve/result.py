@@ -77,7 +77,11 @@ def beside_greedy(run_id: str, run: SolvedRun) -> None:
         same = cached.greedy_baseline(run_id, run)
         if not isinstance(same, str):
             columns["CART on the same 0/1 features"] = facts(same, run)
-    st.markdown(f"**CART beside it** {text.markdown(advice.gain_words(run, numbers), 300)}")
+    words = advice.gain_words(run, numbers)
+    unseen = [held_out(tree, run) for tree in (run, numbers)]
+    if unseen[0] is not None and unseen[1] is not None and not run.asked.has_task:
+        words = f"{advice.held_out_words(unseen[0], unseen[1])} {words}"
+    st.markdown(f"**CART beside it** {text.markdown(words, 400)}")
     chart.table(columns, session.widget_key("greedy", run_id), "This tree beside CART")
     st.caption(
         "CART grows its tree split by split on the numbers themselves, to the same depth and at "
@@ -91,10 +95,14 @@ FACTS = ("accuracy, held out", "accuracy, training", "errors, training", "leaves
 
 def facts(run: SolvedRun, rows_of: SolvedRun) -> list[str]:
     """Held-out and training accuracy, errors and leaves, on the rows of another run."""
-    held_out = None
-    if rows_of.test is not None and rows_of.test.y is not None:
-        X = run.encoding.transform(rows_of.test.frame)
-        held_out = metrics.accuracy(run.tree, X, rows_of.test.y)
     errors = "–" if run.accuracy is None else f"{round((1 - run.accuracy) * run.n_answered):,}"
-    known = [text.percent(held_out), text.percent(run.accuracy), errors, str(run.tree.n_leaves)]
+    unseen = held_out(run, rows_of)
+    known = [text.percent(unseen), text.percent(run.accuracy), errors, str(run.tree.n_leaves)]
     return [*known, text.number(run.mean_cost)] if rows_of.asked.has_task else known
+
+
+def held_out(run: SolvedRun, rows_of: SolvedRun) -> float | None:
+    """Accuracy on the held-out rows of another run; None where it has none."""
+    if rows_of.test is None or rows_of.test.y is None:
+        return None
+    return metrics.accuracy(run.tree, run.encoding.transform(rows_of.test.frame), rows_of.test.y)

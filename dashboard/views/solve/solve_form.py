@@ -32,21 +32,23 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
     Between them: the place for the button, near the top so that it is seen without scrolling.
     """
     _fill_in(session.take_offer(session.SOLVE), data)
-    info = settings_form.formulation_input(FORMULATION)
+    info = settings_form.formulation_input(session.form_key(FORMULATION))
     st.caption(f"{text.markdown(info.summary, 600)}")
     first, second = st.columns(2)
     with first:
-        depth = settings_form.depth_input(info, DEPTH, first_settings(data)["depth"])
+        depth = settings_form.depth_input(
+            info, session.form_key(DEPTH), first_settings(data)["depth"]
+        )
     with second:
         encoding = settings_form.encoding_input(info, _encoding_key(info.key))
     settings: dict[str, Any] = {"formulation": info.key, "encoding": encoding, "depth": depth}
     first, second = st.columns(2)
     with first:
-        settings["time_limit"] = settings_form.limit_input(LIMIT)
+        settings["time_limit"] = settings_form.limit_input(session.form_key(LIMIT))
     with second:
-        settings |= settings_form.share_input(SHARE, round(100 * HELD_OUT))
+        settings |= settings_form.share_input(session.form_key(SHARE), round(100 * HELD_OUT))
     place, place_of_rows = st.container(), st.container()
-    params = parameter_form(info.hyperparameters, info.key, str(info.reference))
+    params = parameter_form(info.hyperparameters, _owner(info.key), str(info.reference))
     if params:
         settings["params"] = params
     place_of_costs, place_of_constraints = st.container(), st.container()
@@ -65,24 +67,33 @@ def draw(data: Dataset) -> tuple[dict[str, Any], Any, Rows]:
 
 
 def _encoding_key(formulation: str) -> str:
-    return session.widget_key("encoding", formulation)
+    return session.form_key("encoding", formulation)
+
+
+def _owner(name: str) -> str:
+    """Whose settings some inputs are: those of a formulation, or of the solver."""
+    return session.form_key(name)
 
 
 def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
     """Put the settings that another page offers into the inputs, before they are drawn."""
     if not offered:
         return
+    session.renew_form()
     formulation = str(offered["formulation"])
-    values: dict[str, Any] = {FORMULATION: formulation, DEPTH: int(offered.get("depth", 2))}
+    values: dict[str, Any] = {
+        session.form_key(FORMULATION): formulation,
+        session.form_key(DEPTH): int(offered.get("depth", 2)),
+    }
     values[_encoding_key(formulation)] = offered.get("encoding", settings_form.AUTO)
-    values[SHARE] = round(100 * float(offered.get("test_size", 0.0)) / 5) * 5
-    values[LIMIT] = float(offered.get("time_limit", 60.0))
+    values[session.form_key(SHARE)] = round(100 * float(offered.get("test_size", 0.0)) / 5) * 5
+    values[session.form_key(LIMIT)] = float(offered.get("time_limit", 60.0))
     for parameter in SOLVER:
-        key = input_key(SOLVER_OWNER, parameter.name)
+        key = input_key(_owner(SOLVER_OWNER), parameter.name)
         values[key] = offered.get(parameter.name, parameter.default)
     given = dict(offered.get("params", {}))
     for parameter in get_formulation(formulation).info.hyperparameters:
-        key = input_key(formulation, parameter.name)
+        key = input_key(_owner(formulation), parameter.name)
         values[key] = given.get(parameter.name, parameter.default)
     limits = dict(offered.get("constraints", {}))
     for parameter in WHOLE_NUMBERS:
@@ -93,8 +104,8 @@ def _fill_in(offered: Mapping[str, Any] | None, data: Dataset) -> None:
 
 def _solver(info: FormulationInfo) -> dict[str, Any]:
     with st.expander("Solver", icon=":material/tune:"):
-        engine = settings_form.engine_input(info, session.widget_key("engine", info.key))
-        settings = parameter_form(SOLVER, SOLVER_OWNER)
+        engine = settings_form.engine_input(info, session.form_key("engine", info.key))
+        settings = parameter_form(SOLVER, _owner(SOLVER_OWNER))
     return settings if engine == AUTO else {"engine": engine} | settings
 
 

@@ -17,6 +17,7 @@ from dashboard.teaching.drawing import (
     lesson_numbers,
     lesson_plane,
     truth_data,
+    wide_bands,
 )
 from dashboard.teaching.lessons import Lesson
 from dashboard.views.teach import bar as lesson_bar
@@ -197,6 +198,11 @@ def _picture(lesson: Lesson, key: str, view: JobView, height: int) -> None:
         add_truth(figure, truth_of(lesson), palette)
     enlarge(figure, height)
     chart.show(figure, key=session.widget_key("lesson_plane", key, height), alt=_words(key, record))
+    if wide := wide_bands(run.tree, run.encoding, run.train):
+        st.caption(
+            f"Without a band: {text.count(len(wide), 'line')}, as the margin is wider than a fifth "
+            "of the picture. The prices of slack can be changed at the points."
+        )
 
 
 def enlarge(figure: go.Figure, height: int) -> None:

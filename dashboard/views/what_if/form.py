@@ -82,8 +82,7 @@ def _feature_words(name: str, entry: RootValue | None) -> str:
     shown = text.printable(name, 40)
     if entry is None:
         return shown
-    sign = "=" if entry.is_exact else "≤"
-    return f"{shown} (V {sign} {entry.value:.4g})"
+    return f"{shown} (V = {entry.value:.4g})"
 
 
 TASK, TASK_SECONDS = "meeting", 400.0

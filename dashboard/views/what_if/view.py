@@ -1,7 +1,6 @@
 """The answer of a what-if: root values, price, and both trees with their differences."""
 
 import json
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -113,15 +112,12 @@ def _run_of(run_id: str) -> tuple[SolvedRun, Dataset]:
 
 
 def _known_values(run_id: str, run: Run) -> tuple[RootValue, ...]:
-    """Root values of the search; only bounds where it leaves out constraints of the run."""
+    """Root values of the search; none where it leaves out constraints of the run."""
     reference = _follower("reference", run_id)
     searched = reference.run if reference is not None and reference.is_final else None
-    if searched is None:
+    if searched is None or what_if.left_out(run):
         return ()
-    values = root_values_data(searched.extras, searched.encoding)
-    if what_if.left_out(run):
-        return tuple(replace(entry, is_exact=False, loss=None) for entry in values)
-    return values
+    return root_values_data(searched.extras, searched.encoding)
 
 
 def _question(run_id: str) -> None:
@@ -189,35 +185,40 @@ def _values(run_id: str) -> None:
             icon=":material/hourglass_top:",
         )
         return
-    if not values:
-        message = reference.error.message if reference.error else "The search ended without values."
+    missing = what_if.left_out(run)
+    if missing:
+        st.info(
+            "There are none for your run: the search of these values cannot express "
+            f"{text.markdown(condition_words(missing), 300)}. Prices below do count it.",
+            icon=":material/filter_alt_off:",
+        )
+    elif not values:
+        message = reference.error.message if reference.error else "No value was proven in the time."
         st.warning(text.markdown(message, 400))
         if st.button("Search again", icon=":material/refresh:", key=f"again:{reference.id}"):
             jobs.followers().pop(("reference", run_id), None)
             st.rerun()
         return
+    else:
+        _root_values(reference.id, run, values)
+    if what_if.has_values(run):
+        _curve(run_id, run)
+
+
+def _root_values(reference_id: str, run: SolvedRun, values: tuple[RootValue, ...]) -> None:
     root = run.tree.splits.get(1) if run.tree is not None else None
     chosen = None if root is None else run.encoding.columns[root.features[0]].raw
     best = values[0]
     chart.show(
         root_values_figure(values, session.palette(), chosen),
-        key=session.widget_key("root_values", reference.id),
+        key=session.widget_key("root_values", reference_id),
         alt=f"Best objective by root feature; the best is {best.feature} with {best.value:.4g}",
     )
     words = "The feature at the root of your tree is green."
-    if any(not entry.is_exact for entry in values):
-        words += " Open triangles are upper bounds: no tree that starts there is better."
+    without = len(set(run.encoding.raw_features) - {entry.feature for entry in values})
+    if without:
+        words += f" Of {text.count(without, 'further column')} no value was proven in the time."
     st.caption(words)
-    missing = what_if.left_out(run)
-    if missing:
-        st.warning(
-            "These values leave out what your run asked for and this search cannot express: "
-            f"{text.markdown(condition_words(missing), 300)}. Trees that keep to it are "
-            "at most as good; prices below do count it.",
-            icon=":material/filter_alt_off:",
-        )
-    if what_if.has_values(run):
-        _curve(run_id, run)
 
 
 def _curve(run_id: str, run: SolvedRun) -> None:

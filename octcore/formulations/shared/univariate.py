@@ -144,6 +144,7 @@ class UnivariateObjective:
             "granularity": self.granularity,
             "claims": self.reading,
             "span": self.scale * self.weight_right,
+            "reach": self.reach,
         }
         return Program(**{**common, **own})
 
@@ -178,6 +179,15 @@ class UnivariateObjective:
     def granularity(self) -> float:
         """Smallest positive difference of two objective values; 0 when there is none."""
         return self.scale * self.count_granularity
+
+    @cached_property
+    def reach(self) -> float:
+        """Objective that no tree exceeds, since every leaf names one class only."""
+        problem = self.problem
+        leaves = min(2**problem.depth, problem.constraints.leaf_limit or 2**problem.depth)
+        rows = np.bincount(problem.y, problem.weights, problem.n_classes)
+        named = np.cumsum(np.sort(rows)[::-1])[:leaves]
+        return self.from_count(float((named - self.penalty * np.arange(1, len(named) + 1)).max()))
 
     @cached_property
     def ceiling(self) -> float:

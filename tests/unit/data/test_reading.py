@@ -387,6 +387,60 @@ def test_what_repeats_or_decides_alone_is_said():
     )
 
 
+@pytest.mark.parametrize(
+    ("other", "are_alike"),
+    [
+        ([3, 1, 4, 0, 5, 9, 2, 6, 8, 7, 11, 10], False),  # distinct values in another order
+        ([7 * i + 2 for i in range(12)], True),
+        ([-i / 4 for i in range(12)], True),  # the reverse parts the rows alike
+        (["u", "v"] * 6, False),
+    ],
+)
+def test_columns_part_rows_alike_by_their_order_not_by_being_distinct(other, are_alike):
+    lines = [f"{i},{value},{'ab'[i // 3 % 2]}" for i, value in enumerate(other)]
+    data = read_csv(table(lines, "x,twin,y"), target="y")
+    assert data.n_features == 2
+    assert ("IDENTICAL_COLUMNS" in codes(data, "info")) is are_alike
+
+
+@pytest.mark.parametrize("kind", ["categorical", "ordinal"])
+def test_columns_of_the_same_levels_part_rows_alike_where_questions_are_alike(kind):
+    lines = [f"{i % 3},{'hml'[i % 3]},{'ab'[i // 3 % 2]}" for i in range(12)]
+    kinds = {"x": kind, "twin": "ordinal:h<l<m" if kind == "ordinal" else kind}
+    data = read_csv(table(lines, "x,twin,y"), target="y", kinds=kinds)
+    assert ("IDENTICAL_COLUMNS" in codes(data, "info")) is (kind == "categorical")
+
+
+def test_auto_gives_up_a_tenth_of_the_rows_at_most_and_then_columns():
+    def line(i):
+        cells = ["" if i in gone else str(i * 7 % 23) for gone in ((1, 2), (3,), (4, 5, 6))]
+        return ",".join([*cells, "" if i % 2 else f"n{i % 4}", "ab"[i % 3 == 0]])
+
+    lines = [line(i) for i in range(40)]
+    data = read_csv(table(lines, "u,v,w,note,y"), target="y", missing="auto")
+    assert data.feature_names == ("u", "v", "note")  # 3 rows are lost; with w they were 6 of 40
+    assert data.n_samples == 37
+    assert dict(data.source.columns_dropped) == {"w": "MISSING_VALUES"}
+    assert "(missing)" in data.column("note").levels
+
+
+def test_auto_keeps_a_column_even_if_it_costs_more():
+    lines = [f"{'' if i % 3 else i},{'ab'[i // 3 % 2]}" for i in range(40)]
+    data = read_csv(table(lines, "x,y"), target="y", missing="auto")
+    assert (data.feature_names, data.n_samples) == (("x",), 14)
+
+
+def test_classes_that_lose_all_rows_are_named():
+    lines = [
+        f"{'' if i < 2 else i},{i % 5}.5,{'rare' if i < 2 else 'ab'[i % 2]}" for i in range(40)
+    ]
+    data = read_csv(table(lines, "x,z,y"), target="y")
+    (finding,) = (f for f in data.findings if f.code == "MISSING_VALUES")
+    assert "2 rows of 40 left out (first in line 2); no row is left of 1 class (“rare”)." in (
+        finding.message
+    )
+
+
 def test_marks_of_missing_values_are_named():
     lines = [f"{'?' if i == 3 else i}.5,{'ab'[i % 2]}".replace("?.5", "?") for i in range(30)]
     data = read_csv(table(lines, "x,y"), target="y")

@@ -23,6 +23,7 @@ from octcore.plotting.race import (
     ran_together,
 )
 from octcore.solving.settings import check_settings
+from octcore.solving.solve import solve
 from tests.unit.hostile import HOSTILE
 
 
@@ -146,6 +147,14 @@ def test_every_preset_is_offered_where_it_fits():
     assert "FlowOCT against accelerated BendOCT" in iris
 
 
+def test_hyperplanes_are_held_against_all_thresholds():
+    preset = next(p for p in presets() if p.title == "Axis-parallel against oblique")
+    iris = load_sample("iris")
+    runs = [solve(iris, **settings, time_limit=30) for settings in preset.entrants]
+    assert not any(run.encoding.is_binary for run in runs)
+
+
 def test_exact_search_starts_first():
+    assert start_order([{"formulation": "s-oct"}, {"formulation": "threshold-search"}]) == [1, 0]
     entrants = [{"formulation": key} for key in ("flow-oct", "bend-oct", "path-search")]
     assert start_order(entrants) == [2, 0, 1]

@@ -16,6 +16,7 @@ from dashboard.teaching.drawing import (
     lesson_numbers,
     lesson_plane,
     truth_data,
+    wide_bands,
 )
 from octcore.data.synthetic import list_generators
 from octcore.errors import SettingsError
@@ -145,6 +146,19 @@ def test_board_shows_every_point_on_its_place():
     assert data["points"] == [list(point) for point in DRAWN]
     assert data["serial"] == 3
     json.dumps(data, allow_nan=False)
+
+
+def test_only_bands_that_can_be_seen_are_drawn_and_ring_points():
+    lesson = lessons.default_lesson()
+    data = lessons.lesson_data(lesson)
+    run = solve(data, **lessons.solve_settings(lesson, "margot"))
+    assert wide_bands(run.tree, run.encoding, data) == (1,)
+    record = lesson_plane(run.tree, run.encoding, data)
+    assert record.lines[1].line
+    assert not record.lines[1].band
+    assert all(record.lines[node].band for node in (2, 3))
+    rings = next(t for t in plane_figure(record, LIGHT).data if t.name == "support vector")
+    assert len(rings.x) == 6
 
 
 def test_plane_of_a_lesson_is_the_whole_square():

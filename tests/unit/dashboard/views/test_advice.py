@@ -91,6 +91,42 @@ def test_a_tree_that_does_not_hold_on_new_rows_is_said_to_be_too_large():
     assert labels(advice.after(run, None))[:2] == ["Find the right size", "Depth 1"]
 
 
+def test_a_tree_of_one_question_is_not_told_to_be_smaller():
+    run = replace(run_of(depth=1), accuracy=0.99, test_accuracy=0.7)
+    assert run.final_tree.n_leaves == 2
+    found = advice.after(run, None)
+    assert "more rows" in found.sentence
+    assert labels(found) == ["Explore this tree", "Alternatives", "What if"]
+
+
+@pytest.mark.parametrize(
+    ("stop", "words"),
+    [
+        ("time_limit", "The limit ended it"),
+        ("cancelled", "It was stopped"),
+        ("error", "Its program ended"),
+    ],
+)
+def test_what_ended_a_run_is_named(stop, words):
+    assert advice.after(unproven(run_of(), stop), None).sentence.startswith(words)
+
+
+def test_where_another_run_proves_the_tree_nothing_better_is_searched_for():
+    run = unproven(run_of())
+    assert run.objective is not None
+    known = run.bounded_by(run.objective, "the other")
+    assert known.badge == "Best found, none is better"
+    assert labels(advice.after(known, None))[0] == "Explore this tree"
+
+
+def test_the_comparison_with_cart_begins_with_rows_that_neither_has_seen():
+    assert advice.held_out_words(0.768, 0.782) == (
+        "CART is right on 1.4 points more of the held-out rows (78.2 % against 76.8 %)."
+    )
+    assert advice.held_out_words(0.8, 0.75).startswith("This tree is right on 5.0 points more")
+    assert "equally often" in advice.held_out_words(0.8, 0.8)
+
+
 def test_a_greedy_tree_leads_to_the_optimal_one():
     assert labels(advice.after(run_of(formulation="cart"), None))[0] == "Find the optimal tree"
 

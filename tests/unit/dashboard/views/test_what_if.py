@@ -97,19 +97,28 @@ def test_root_values_are_the_best_over_the_columns(base):
     assert record[0].value == pytest.approx(base.objective)
     assert record[0].loss == 0.0
     assert len(record) == 4
-    assert all(entry.is_exact for entry in record)
     figure = root_values_figure(record, LIGHT, "petal width (cm)")
     dots = next(t for t in figure.data if t.mode == "markers+text")
     assert list(dots.y)[-1] == "petal width (cm)"
     assert "best objective" in figure.layout.xaxis.title.text
 
 
-def test_an_upper_bound_is_never_called_exact(base):
-    flags = [False] * len(base.extras["root_values"])
-    record = root_values_data({**base.extras, "root_values_exact": flags}, base.encoding)
-    assert all(not entry.is_exact and entry.loss is None for entry in record)
-    dots = next(t for t in root_values_figure(record, LIGHT).data if t.mode == "markers+text")
-    assert all("at most" in words for words in dots.text)
+def test_a_bound_is_no_value(base):
+    best = root_values_data(base.extras, base.encoding)[0]
+    flags = [column.raw == best.feature for column in base.encoding.columns]
+    assert root_values_data({**base.extras, "root_values_exact": flags}, base.encoding) == (best,)
+    nothing = {**base.extras, "root_values_exact": [False] * len(flags)}
+    assert root_values_data(nothing, base.encoding) == ()
+
+
+def test_a_column_whose_other_threshold_may_be_better_has_no_value(base):
+    best = root_values_data(base.extras, base.encoding)[0]
+    own = [j for j, column in enumerate(base.encoding.columns) if column.raw == best.feature]
+    values, flags = list(base.extras["root_values"]), [True] * len(base.encoding.columns)
+    other = next(j for j in own if values[j] < best.value)
+    values[other], flags[other] = best.value + 0.01, False
+    record = root_values_data({"root_values": values, "root_values_exact": flags}, base.encoding)
+    assert best.feature not in {entry.feature for entry in record}
 
 
 def test_differences_are_found_by_node_and_row(univariate):

@@ -1,0 +1,81 @@
+"""Tables as they were read, kept by content, so that a link finds them and how they are meant."""
+
+import contextlib
+import json
+import os
+import re
+import tempfile
+import zlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from octcore.serial import digest, jsonable
+from octcore.solving.recipe import DataChoice
+
+KEPT = 100
+"""Tables, and for each of them ways to read it; those that were used last stay."""
+TABLE, MEANT = ".table", ".json"
+_NAME = re.compile("[0-9a-f]{32,64}")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of one server."""
+
+    folder: Path | None
+    """Beside the history; None where there is none, and nothing is kept."""
+
+    def keep(self, sha256: str, content: bytes) -> None:
+        """Keep the bytes of a table; a disk that does not take them makes it no worse."""
+        self._write(f"{sha256}{TABLE}", zlib.compress(content))
+
+    def link(self, sha256: str, choice: DataChoice) -> str:
+        """Name of a table and of how its columns are meant; empty where it is not kept."""
+        if self.folder is None or not (
+            choice.sample or (self.folder / f"{sha256}{TABLE}").exists()
+        ):
+            return ""
+        meant = jsonable({"sha256": "" if choice.sample else sha256, **asdict(choice)})
+        written = json.dumps(meant, sort_keys=True).encode()
+        name = digest(written)
+        if not (self.folder / f"{name}{MEANT}").exists():
+            self._write(f"{name}{MEANT}", written)
+        return name
+
+    def read(self, name: str) -> tuple[bytes, DataChoice] | None:
+        """The bytes of a table, none for a sample, and its choice; None where they are not kept."""
+        if self.folder is None or not _NAME.fullmatch(name):
+            return None
+        try:
+            meant: dict[str, Any] = json.loads(self._read(f"{name}{MEANT}"))
+            sha256 = meant.pop("sha256")
+            content = zlib.decompress(self._read(f"{sha256}{TABLE}")) if sha256 else b""
+            lists = {n: tuple(v) for n, v in meant.items() if isinstance(v, list)}
+            return content, DataChoice(**{**meant, **lists})
+        except (OSError, ValueError, TypeError, KeyError, zlib.error):
+            return None
+
+    def _read(self, name: str) -> bytes:
+        assert self.folder is not None
+        os.utime(self.folder / name)
+        return (self.folder / name).read_bytes()
+
+    def _write(self, name: str, content: bytes) -> None:
+        """Write a file that only this user can read, whole or not at all."""
+        if self.folder is None:
+            return
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle, aside = tempfile.mkstemp(dir=self.folder)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(content)
+                os.replace(aside, self.folder / name)
+            except OSError:
+                os.unlink(aside)
+                raise
+            suffix = Path(name).suffix
+            used = sorted(self.folder.glob(f"*{suffix}"), key=lambda p: p.stat().st_mtime)
+            for old in used[: -(KEPT if suffix == TABLE else KEPT * KEPT)]:
+                old.unlink(missing_ok=True)

@@ -1,0 +1,61 @@
+"""A reload of any page finds the table that was loaded, and how its columns are meant."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+from tests.app.history_case import APP, PATIENCE, open_page, shown
+
+ROWS = "".join(f"{i % 7},{i}.5,{'' if i % 9 == 0 else 'uv'[i % 2]},{'pq'[i % 3 == 0]}\n"
+               for i in range(40))  # fmt: skip
+
+
+def reloaded(app: AppTest, page: str = "data") -> AppTest:
+    """The page as another session opens it by its link."""
+    link = {name: app.query_params[name] for name in app.query_params}
+    fresh = AppTest.from_file(APP, default_timeout=PATIENCE)
+    fresh.query_params.update({k: v[0] if isinstance(v, list) else v for k, v in link.items()})
+    fresh.run()
+    fresh.switch_page(f"pages/{page}.py").run()
+    assert not fresh.exception
+    return fresh
+
+
+def test_an_upload_and_its_preparations_survive_a_reload(server):
+    app = open_page("data")
+    assert "data" not in app.query_params
+    app.file_uploader[0].upload("own.csv", b"a,b,c,label\n" + ROWS.encode(), "text/csv").run()
+    app.session_state["data_tabs"] = "Columns"
+    app.run()
+    next(r for r in app.radio if r.label.startswith("Values are missing")).set_value(
+        "drop-columns"
+    ).run()
+    before = app.session_state["state"]
+    after = reloaded(app, "solve").session_state["state"]
+    assert after.choice == before.choice
+    assert after.choice.missing == "drop-columns"
+    assert after.data.frame.equals(before.data.frame)
+    assert after.table.sha256 == before.table.sha256
+
+
+def test_another_sample_survives_a_reload(server):
+    app = open_page("data")
+    next(s for s in app.selectbox if s.label == "Sample data").set_value("wine").run()
+    assert reloaded(app).session_state["state"].choice.sample == "wine"
+
+
+def test_a_table_that_is_gone_is_said(server):
+    app = open_page("data")
+    next(s for s in app.selectbox if s.label == "Sample data").set_value("wine").run()
+    folder = server.store.path.with_name("tables")
+    for file in folder.iterdir():
+        file.unlink()
+    fresh = AppTest.from_file(APP, default_timeout=PATIENCE)
+    fresh.query_params["data"] = app.query_params["data"][0]
+    fresh.run()
+    assert "not on this server any more" in shown(fresh)
+
+
+def test_a_lesson_takes_the_link_of_the_data_for_none_of_its_settings(server):
+    app = open_page("teach", data="0" * 32)
+    assert "not a lesson" not in shown(app)

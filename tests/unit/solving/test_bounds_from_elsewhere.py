@@ -1,0 +1,100 @@
+"""Bounds that a run has not proven itself: by leaves and classes, and by another run's proof."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from octcore.data.dataset import Dataset
+from octcore.engines.events import Event
+from octcore.formulations.base import get_formulation
+from octcore.solving.prepare import prepare
+from octcore.solving.recover import run_from_incumbent
+from octcore.solving.settings import check_settings, question
+from octcore.solving.solve import solve
+from octcore.tree.tree import Tree
+
+MANY = Dataset.from_arrays(np.arange(40.0)[:, None], np.arange(40) // 2)
+"""Twenty classes of two rows beside each other: a tree of four leaves is right for eight rows."""
+
+
+def random_data(seed: int) -> Dataset:
+    rng = np.random.default_rng(seed)
+    rows, classes = int(rng.integers(6, 30)), int(rng.integers(2, 8))
+    return Dataset.from_arrays(
+        rng.integers(0, 5, (rows, 3)).astype(float), rng.integers(0, classes, rows) // 2
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    ("params", "constraints"),
+    [
+        ({"leaf_penalty": 0.0}, {}),
+        ({"leaf_penalty": 0.04}, {"max_leaves": 3}),
+        ({"split_weight": 0.3}, {}),
+        ({"leaf_penalty": 0.01}, {"class_weight": "balanced", "max_splits": 1}),
+    ],
+)
+def test_no_tree_exceeds_what_its_leaves_can_name(seed, params, constraints):
+    data = random_data(seed)
+    asked: dict[str, Any] = {"depth": 2, "params": params, "constraints": constraints}
+    for key in ("threshold-search", "path-search"):
+        prepared = prepare(data, check_settings(key, **asked))
+        program = get_formulation(key).build(prepared.problem)
+        run = solve(data, key, **asked)
+        assert run.is_optimal
+        assert program.reach >= run.objective - 1e-9
+
+
+def test_a_run_that_ended_early_is_bounded_by_classes_and_leaves():
+    settings = {"formulation": "threshold-search", "depth": 2, "params": {"leaf_penalty": 0.01}}
+    leaf = Tree({}, {1: 0}, 1, 20)
+    events = (Event(0.1, "incumbent", 0.04, 0.99, "start", tree=leaf),)
+    run = run_from_incumbent(MANY, settings, events, "error", 1.0)
+    assert run.bound == pytest.approx(0.2 - 0.04)
+    assert run.badge == "Best found, up to 12.0 points better possible"
+    assert solve(MANY, **settings).objective == pytest.approx(run.bound)
+    greedy = solve(MANY, "cart", depth=2)
+    assert greedy.bound is None
+
+
+def unproven() -> Any:
+    events = (Event(0.1, "incumbent", 0.04, 0.99, "start", tree=Tree({}, {1: 0}, 1, 20)),)
+    settings = {"formulation": "threshold-search", "depth": 2}
+    return run_from_incumbent(MANY, settings, events, "time_limit", 1.0)
+
+
+def test_a_proof_of_another_run_tightens_a_bound_and_is_named():
+    run = unproven()
+    known = run.bounded_by(run.objective + 0.02, "“long one”")
+    assert known.badge == "Best found, up to 2.0 points better possible"
+    assert not known.is_optimal
+    assert known.certificate.sentences[-1] == (
+        "bounded by the proof of another run of the same question, “long one”"
+    )
+    assert run.bounded_by(run.objective, "x").badge == "Best found, none is better"
+
+
+def test_a_bound_that_says_less_or_contradicts_the_tree_is_not_taken():
+    run = unproven()
+    assert run.bounded_by(run.bound + 0.1, "x") is run
+    assert run.bounded_by(run.objective - 0.01, "x") is run
+    proven = solve(MANY, depth=2)
+    assert proven.bounded_by(proven.objective, "x") is proven
+
+
+def test_the_same_question_is_known_whoever_answers_it():
+    plain = {"formulation": "flow-oct", "depth": 2, "seed": 3, "time_limit": 5.0}
+    search = {"formulation": "path-search", "encoding": "QT-5", "params": {"leaf_penalty": 0.01}}
+    assert question(plain) == question(search)
+    assert question(plain) == question(check_settings(**plain).to_dict() | {"data": {}})
+    others = ({"depth": 3}, {"encoding": "QB-5"}, {"params": {"leaf_penalty": 0.02}},
+              {"constraints": {"max_leaves": 3}}, {"test_size": 0.25}, {"formulation": "oct"},
+              {"costs": "ordinal"})  # fmt: skip
+    for other in others:
+        assert question(plain | other) != question(plain)
+    held = plain | {"test_size": 0.25}
+    assert question(held) != question(held | {"seed": 4})
