@@ -77,6 +77,17 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_solve(
     assert not other.exists()
 
 
+@pytest.mark.parametrize("first", ["--json", "--trace"])
+def test_two_outputs_of_one_file_are_refused_before_the_solve(
+    first: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("octcore.cli.solving.solve_in_child", lambda *_, **__: pytest.fail("ran"))
+    words = ["solve", str(folder / "iris.csv"), *SOLVE, first, str(folder / "x.json")]
+    assert main([*words, "--model", f"{folder}/./x.json"]) == 2
+    assert "two outputs" in capsys.readouterr().err
+    assert not (folder / "x.json").exists()
+
+
 def test_what_cannot_be_written_after_all_goes_to_standard_output(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
