@@ -19,6 +19,8 @@ import numpy as np
 from octcore.errors import ModelFileError
 
 PACKAGES = ("octcore", "highspy", "pyomo", "numpy", "scikit-learn", "pandas", "numba")
+MAX_BYTES = 500_000_000
+"""Largest JSON file to read; a run with all its rows has less."""
 
 
 def versions() -> dict[str, str]:
@@ -63,13 +65,19 @@ def read_json(path: str | Path) -> Any:
     Raises
     ------
     ModelFileError
-        If the file cannot be read or is not JSON.
+        If the file cannot be read, is too large or is not JSON.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        with open(path, "rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise ModelFileError("TOO_LARGE", f"{path} has more than {MAX_BYTES / 1e6:,.0f} MB.")
+        return json.loads(content)
     except OSError as error:
         raise ModelFileError("CANNOT_READ", f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, ModelFileError):
+            raise
         raise ModelFileError("NOT_JSON", f"{path} is not a JSON file: {error}.") from error
 
 

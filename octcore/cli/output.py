@@ -85,10 +85,11 @@ class _OnlyTried(Exception):
 
 
 def write_text(path: str, text: str) -> None:
-    """Write text to a file, or to standard output for ``-``."""
+    """Write text to a file, or to standard output for ``-``; both as UTF-8."""
     if path == STANDARD_OUTPUT:
-        sys.stdout.write(text)
         sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
         return
     with in_words(path):
         write_file(path, text)

@@ -215,8 +215,10 @@ def _rows(arguments: argparse.Namespace, record: Mapping[str, Any]) -> Dataset:
 
 def run_list(arguments: argparse.Namespace) -> int:
     """Print the history."""
-    with history(arguments) as store:
-        infos = store.list()
+    infos: tuple[RunInfo, ...] = ()
+    if arguments.store or default_path().exists():
+        with history(arguments) as store:
+            infos = store.list()
     lines = "\n".join(_line(info) for info in infos) or "There are no runs yet."
     write_result(arguments.json, lambda: jsonable([vars(info) for info in infos]), lines)
     return 0

@@ -1,4 +1,4 @@
-"""Files are written whole, or not at all."""
+"""Files are written whole, or not at all; none is read without end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from octcore.serial import write_file
+from octcore import serial
+from octcore.errors import ModelFileError
+from octcore.serial import read_json, write_file
 
 
 @pytest.fixture
@@ -64,3 +66,17 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     write_file(pipe, "text")
     assert os.read(reader, 100) == b"text"
     os.close(reader)
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"a":' * 200_000, "{", "\udcff"])
+def test_what_is_no_json_is_said_in_a_sentence(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(ModelFileError, match="is not a JSON file"):
+        read_json(path)
+
+
+def test_a_device_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serial, "MAX_BYTES", 1000)
+    with pytest.raises(ModelFileError, match="more than"):
+        read_json("/dev/zero")
