@@ -86,7 +86,8 @@ def solve(
     node_limit : int or None
         Largest number of branch-and-bound nodes.
     threads, seed : int
-        Handed to the solver; one thread is reproducible.
+        Handed to the solver; one thread is reproducible.  `Run.findings` say where a method uses
+        one thread only.
     warm_start : str
         ``"auto"`` or ``"none"``.
     test_size : float
