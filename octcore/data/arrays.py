@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -245,6 +246,8 @@ def as_text(value: object) -> str:
         return str(int(value))
     if isinstance(value, float | np.floating):
         return format_number(float(value))
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.replace(tzinfo=None)  # the day where it was written down
     return clean_text(str(value))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -181,7 +181,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
     def _hyperparameters(self) -> Mapping[str, Any] | None:
         return self.params
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OptimalTreeClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the tree.
 
         Parameters

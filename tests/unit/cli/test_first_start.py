@@ -286,3 +286,11 @@ def test_a_table_without_end_is_refused(
     words = {"solve": ["/dev/zero", "--target", "y"], "predict": [str(model), "/dev/zero"]}
     assert main([command, *words[command]]) == 2
     assert "more than 1 MB" in capsys.readouterr().err
+
+
+def test_a_dash_is_the_standard_input(folder: Path) -> None:
+    rows, model = sample_bytes("iris"), str(folder / "model.json")
+    for words in (["solve", "-", *SOLVE, "--model", model], ["predict", model, "-"]):
+        done = subprocess.run([*COMMAND, *words], input=rows, cwd=folder, capture_output=True)
+        assert done.returncode == 0, done.stderr
+    assert done.stdout.count(b"\n") == rows.count(b"\n")

@@ -230,6 +230,15 @@ def test_a_row_without_label_is_named(labels: list[Any]) -> None:
             octcore.OptimalTreeClassifier().fit(X, np.array(["a", 1, "b", 2], dtype=object))
 
 
+def test_dates_with_a_time_zone_are_days() -> None:
+    days = pd.date_range("2024-03-20", periods=20, tz="Europe/Berlin")  # summer time begins
+    late = np.arange(20) > 9
+    with pytest.warns(UserWarning, match="days since 2024-03-20"):
+        model = octcore.OptimalTreeClassifier(max_depth=1).fit(pd.DataFrame({"day": days}), late)
+    assert model.score(pd.DataFrame({"day": days}), late) == 1.0
+    assert model.score(pd.DataFrame({"day": days.tz_localize(None)}), late) == 1.0
+
+
 def test_a_method_for_two_classes_names_those_for_more() -> None:
     X, y = sklearn.datasets.load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="Only binary classification") as caught:
