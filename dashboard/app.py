@@ -1,6 +1,15 @@
-"""Entry point of the app: page list and frame.  Run with ``streamlit run dashboard/app.py``."""
+"""Entry point of the app: page list and frame.  Run with ``streamlit run dashboard/app.py``.
+
+The server reads its settings from ``.streamlit`` beside this file, wherever it was started.
+"""
+
+import sys
+from pathlib import Path
 
 import streamlit as st
+
+if sys.path[0] != (folder := str(Path(__file__).resolve().parents[1])):
+    sys.path.insert(0, folder)  # before a folder "dashboard" of anyone else
 
 from dashboard.server import jobs
 from dashboard.widgets import data_thread

@@ -42,6 +42,8 @@ PREPARING_AGAIN = (
 )
 PREPARED = "prepared"
 POLL_SECONDS = 0.05
+LOCK_SECONDS = 120.0
+"""Several times what compiling one set takes; whoever is not done by then may be frozen."""
 CACHE_VARIABLE = "NUMBA_CACHE_DIR"
 KEPT_SECONDS = 30 * 24 * 3600.0
 KEPT_ENTRIES = 300
@@ -313,24 +315,23 @@ def _file(module: str) -> Path | None:
 
 @contextlib.contextmanager
 def _alone(marker: Path) -> Iterator[None]:
-    """Wait until no other process compiles the same set."""
-    import psutil
+    """Wait until no other process compiles the same set, but not for one that never ends.
 
-    lock = marker.with_suffix(".lock")
-    while True:
-        try:
-            with open(lock, "x") as file:
-                file.write(str(os.getpid()))
-            break
-        except FileExistsError:
-            with contextlib.suppress(OSError, ValueError):
-                if not psutil.pid_exists(int(lock.read_text())):
-                    lock.unlink()  # left by a process that was killed
-            time.sleep(POLL_SECONDS)
-    try:
+    The lock is one of the operating system, which ends with its owner; what its file holds says
+    nothing.  Two that compile the same do the work twice, and no harm.
+    """
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError, ImportError):  # no such locks: no waiting
+            import fcntl
+
+            file = held.enter_context(open(marker.with_suffix(".lock"), "a"))
+            end = time.monotonic() + LOCK_SECONDS
+            while time.monotonic() < end:
+                with contextlib.suppress(BlockingIOError):
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                time.sleep(POLL_SECONDS)
         yield
-    finally:
-        lock.unlink(missing_ok=True)
 
 
 def delete_unused(folder: Path) -> None:

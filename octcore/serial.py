@@ -1,20 +1,26 @@
-"""Plain values for JSON and back, content hashes, and the versions that stand beside a result."""
+"""Plain values for JSON and back, files written whole, hashes, versions beside a result."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 import platform
-from collections.abc import Mapping
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from octcore.errors import ModelFileError
 
 PACKAGES = ("octcore", "highspy", "pyomo", "numpy", "scikit-learn", "pandas", "numba")
+MAX_BYTES = 500_000_000
+"""Largest JSON file to read; a run with all its rows has less."""
 
 
 def versions() -> dict[str, str]:
@@ -59,11 +65,59 @@ def read_json(path: str | Path) -> Any:
     Raises
     ------
     ModelFileError
-        If the file cannot be read or is not JSON.
+        If the file cannot be read, is too large or is not JSON.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        with open(path, "rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise ModelFileError("TOO_LARGE", f"{path} has more than {MAX_BYTES / 1e6:,.0f} MB.")
+        return json.loads(content)
     except OSError as error:
         raise ModelFileError("CANNOT_READ", f"{path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, ModelFileError):
+            raise
         raise ModelFileError("NOT_JSON", f"{path} is not a JSON file: {error}.") from error
+
+
+@contextlib.contextmanager
+def replacing(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a file beside another, which it replaces once all is written and on the disk.
+
+    Whatever happens before that, a full disk or a kill, leaves the other as it was.  A device or
+    pipe has nothing to lose and is written to as it is.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        A link means the file that it names.
+
+    Raises
+    ------
+    OSError
+        If the place cannot be written.
+    """
+    place = Path(os.path.realpath(path))
+    if place.exists() or Path(path).exists():
+        with open(path, "ab") as file:  # whether this very file may be written
+            if not place.is_file() or str(path).startswith("/dev/"):
+                yield file
+                return
+    beside = place.with_name(f".octcore-{uuid.uuid4().hex}")
+    try:
+        with open(beside, "xb") as file:
+            if place.exists():
+                shutil.copymode(place, beside)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, place)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_file(path: str | Path, text: str) -> None:
+    """Write a whole text as UTF-8, or leave what was there; `OSError` as from `replacing`."""
+    with replacing(path) as file:
+        file.write(text.encode())

@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from octcore.bench.instance import COLUMNS, SELECTION_TEST_SIZE, Instance, Line
 from octcore.bench.machine import cpu_seconds, load, machine_words
 from octcore.data.dataset import Dataset
+from octcore.engines.base import Cancel
 from octcore.errors import OctError, SettingsError
 from octcore.selection.fits import Fit, in_parallel, judged
 from octcore.selection.selected_training import solve_selected
@@ -200,7 +201,8 @@ def in_child(on_phase: Callable[[Instance, Snapshot], None] | None = None) -> So
 def in_this_process(instance: Instance, data: Dataset, limit: float) -> Run:
     """Solve here: no start of a process per line, but also no hard deadline."""
     before = cpu_seconds()
-    return _timed(solve(data, **_settings(instance, limit)), before)
+    # An interrupt ends the suite, not this line.
+    return _timed(solve(data, **_settings(instance, limit), cancel=Cancel()), before)
 
 
 def _timed(run: Run, before: float) -> Run:

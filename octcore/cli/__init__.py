@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import signal
 import sys
 import time
@@ -104,12 +105,20 @@ def _stop_politely() -> None:
             signal.signal(getattr(signal, name), signal.default_int_handler)
 
 
+def _print_anything() -> None:
+    """Spell characters that the terminal does not know, as Python does in its error messages."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
     0 with a tree (or a list), 2 for wrong input, 3 when no tree can exist, 1 for a defect.
     """
     words = sys.argv[1:] if argv is None else list(argv)
+    _print_anything()
     try:
         arguments = make_parser(next(iter(words), "")).parse_args(words)
         # The limit of a command counts from the shell: starting and importing take seconds.

@@ -18,7 +18,14 @@ from octcore.cli.options import (
     pairs_of,
     read_data,
 )
-from octcore.cli.output import NO_TREE, ProgressLine, json_line, write_result, write_text
+from octcore.cli.output import (
+    NO_TREE,
+    ProgressLine,
+    check_outputs,
+    json_line,
+    write_result,
+    write_text,
+)
 from octcore.data.export import frame_to_csv
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
@@ -61,6 +68,7 @@ def run_near_optimal(arguments: argparse.Namespace) -> int:
     info = get_formulation(FORMULATION).info
     params = pairs_of(arguments.param, "--param", "NAME=VALUE")
     settings = given(arguments, SETTINGS)
+    check_outputs(arguments.json, arguments.timbertrek, arguments.rules)
     shown = given(arguments, (TREES,)).get("trees", TREES.default)
     try:
         with ProgressLine() as line:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 from octcore.constraints import side_constraint
 from octcore.data.dataset import Dataset
@@ -19,7 +20,7 @@ from octcore.tasks import COSTS, ORDINAL
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
     """Add the file and how to read it."""
-    parser.add_argument("data", metavar="DATA.csv")
+    parser.add_argument("data", metavar="DATA.csv", help="- for the standard input")
     parser.add_argument("--target", metavar="COL", required=True, help="column with the classes")
     add_reading_options(parser)
 
@@ -120,7 +121,12 @@ def read_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def read_data(arguments: argparse.Namespace) -> Dataset:
     """Read the file of a command."""
-    return read_csv(arguments.data, **read_options(arguments))
+    return read_csv(source_of(arguments.data), **read_options(arguments))
+
+
+def source_of(path: str) -> str | BinaryIO:
+    """Where to read a table: a file, or the standard input for ``-``."""
+    return sys.stdin.buffer if path == "-" else path
 
 
 def solve_settings(arguments: argparse.Namespace, formulation: str | None = None) -> dict[str, Any]:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from octcore.errors import SettingsError
+from octcore.serial import replacing, write_file
 
 if TYPE_CHECKING:
     from octcore.worker.job import Snapshot
@@ -63,36 +65,35 @@ def progress_text(snapshot: Snapshot) -> str:
     return "  ".join([f"{snapshot.elapsed:6.1f} s", snapshot.phase, *parts])
 
 
-@contextlib.contextmanager
-def reserved(*paths: str | None) -> Iterator[None]:
-    """Make sure that files can be written before time is spent on what they will hold.
+def check_outputs(*paths: str | None) -> None:
+    """Refuse places where nothing can be written before time is spent on what belongs there.
 
-    What stands in them stays until the results replace it; a file that this made is removed again
-    when there are no results.
+    What stands in the files stays until the results replace it.
     """
-    made: list[Path] = []
-    try:
-        for path in paths:
-            if path and path != STANDARD_OUTPUT:
-                is_new = not Path(path).exists()
-                with in_words(path), open(path, "ab"):
-                    made += [Path(path)] if is_new else []
-        yield
-    except BaseException:
-        for path in made:
-            if path.stat().st_size == 0:
-                path.unlink()
-        raise
+    named = [path for path in paths if path]
+    places = [path if path == STANDARD_OUTPUT else os.path.realpath(path) for path in named]
+    for path, place in zip(named, places, strict=True):
+        is_device = os.path.exists(place) and not os.path.isfile(place)
+        if places.count(place) > 1 and not is_device:
+            raise SettingsError("SAME_FILE", f"{path} is named for two outputs; name another file.")
+        if path != STANDARD_OUTPUT:
+            with in_words(path), contextlib.suppress(_OnlyTried), replacing(path):
+                raise _OnlyTried
+
+
+class _OnlyTried(Exception):
+    """Ends the writing of a file that is not meant to be replaced yet."""
 
 
 def write_text(path: str, text: str) -> None:
-    """Write text to a file, or to standard output for ``-``."""
+    """Write text to a file, or to standard output for ``-``; both as UTF-8."""
     if path == STANDARD_OUTPUT:
-        sys.stdout.write(text)
         sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
         return
     with in_words(path):
-        Path(path).write_text(text, encoding="utf-8")
+        write_file(path, text)
 
 
 def write_result(

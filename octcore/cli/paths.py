@@ -17,7 +17,7 @@ from octcore.cli.options import (
     given,
     read_data,
 )
-from octcore.cli.output import reserved, write_result
+from octcore.cli.output import check_outputs, write_result
 from octcore.errors import SettingsError
 from octcore.selection.binarization import binarization_path
 from octcore.selection.penalty_path import penalty_path
@@ -46,30 +46,30 @@ def add_commands(commands: Any) -> None:
 
 def run_path(arguments: argparse.Namespace) -> int:
     """Print accuracy against size."""
-    with reserved(arguments.json):
-        path = penalty_path(
-            read_data(arguments),
-            constraints=constraint_values(arguments.constraint),
-            **given(arguments, SETTINGS),
-        )
-        words = f"each step proven optimal on {path.encoding.key} columns; {path.seconds:.2f} s"
-        write_result(arguments.json, path.to_dict, _table(path.table(), words))
+    check_outputs(arguments.json)
+    path = penalty_path(
+        read_data(arguments),
+        constraints=constraint_values(arguments.constraint),
+        **given(arguments, SETTINGS),
+    )
+    words = f"each step proven optimal on {path.encoding.key} columns; {path.seconds:.2f} s"
+    write_result(arguments.json, path.to_dict, _table(path.table(), words))
     return 0
 
 
 def run_binarization(arguments: argparse.Namespace) -> int:
     """Print the optimum on every encoding, and what it loses against all thresholds."""
-    with reserved(arguments.json):
-        path = binarization_path(
-            read_data(arguments),
-            leaf_penalty=arguments.leaf_penalty,
-            quantiles=_range(arguments.quantiles),
-            constraints=constraint_values(arguments.constraint),
-            **given(arguments, BINARIZATION),
-        )
-        words = "price: objective lost against all thresholds; said where both are proven"
-        table = path.table().drop(columns="q")
-        write_result(arguments.json, path.to_dict, _table(table, words))
+    check_outputs(arguments.json)
+    path = binarization_path(
+        read_data(arguments),
+        leaf_penalty=arguments.leaf_penalty,
+        quantiles=_range(arguments.quantiles),
+        constraints=constraint_values(arguments.constraint),
+        **given(arguments, BINARIZATION),
+    )
+    words = "price: objective lost against all thresholds; said where both are proven"
+    table = path.table().drop(columns="q")
+    write_result(arguments.json, path.to_dict, _table(table, words))
     return 0
 
 

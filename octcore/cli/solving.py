@@ -23,8 +23,8 @@ from octcore.cli.options import (
 from octcore.cli.output import (
     NO_TREE,
     ProgressLine,
+    check_outputs,
     json_line,
-    reserved,
     write_files,
     write_result,
     write_text,
@@ -75,19 +75,19 @@ def run_solve(arguments: argparse.Namespace) -> int:
             raise unknown_name("UNKNOWN_FORMAT", "tree format", kind, EXPORTS, "octcore")
     rows = _rows_asked(arguments)
     settings = solve_settings(arguments)
-    with reserved(arguments.json, arguments.trace, arguments.model, *arguments.tree):
-        start = time.perf_counter()
-        data = read_data(arguments)
-        read_seconds = time.perf_counter() - start
-        if rows["classes"] == ONE_VS_REST:
-            return _solve_one_vs_rest(arguments, data, settings)
-        if rows["classes"]:
-            data = class_versus_rest(data, rows["classes"])
-        if rows["select_rows"]:
-            return _solve_selected(arguments, data, settings, rows)
-        run = _in_child(data, called=arguments.called, **settings)
-        run = replace(run, timings={"read": read_seconds, **run.timings})
-        return _write(arguments, run, run.to_dict(), "")
+    check_outputs(arguments.json, arguments.trace, arguments.model, *arguments.tree)
+    start = time.perf_counter()
+    data = read_data(arguments)
+    read_seconds = time.perf_counter() - start
+    if rows["classes"] == ONE_VS_REST:
+        return _solve_one_vs_rest(arguments, data, settings)
+    if rows["classes"]:
+        data = class_versus_rest(data, rows["classes"])
+    if rows["select_rows"]:
+        return _solve_selected(arguments, data, settings, rows)
+    run = _in_child(data, called=arguments.called, **settings)
+    run = replace(run, timings={"read": read_seconds, **run.timings})
+    return _write(arguments, run, run.to_dict(), "")
 
 
 def _rows_asked(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -192,10 +192,8 @@ def run_compare(arguments: argparse.Namespace) -> int:
         raise SettingsError("NO_FORMULATIONS", "--formulations names none.", "formulations")
     plans = [solve_settings(arguments, key) for key in dict.fromkeys(keys)]
     data = read_data(arguments)
-    with (
-        reserved(arguments.json),
-        connected(arguments.scheduler, arguments.jobs) as workers,
-    ):
+    check_outputs(arguments.json)
+    with connected(arguments.scheduler, arguments.jobs) as workers:
         groups = _compared(data, plans, arguments.repeats, workers)
         runs = [run for group in groups for run in group]
         if arguments.json:

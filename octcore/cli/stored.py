@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from octcore.cli.options import add_json, add_reading_options, read_options
+from octcore.cli.options import add_json, add_reading_options, read_options, source_of
 from octcore.cli.output import json_line, write_result, write_text
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv
@@ -40,7 +40,7 @@ def add_commands(commands: Any) -> None:
     """Add the commands, and the four actions on the history."""
     parser = commands.add("predict", run_predict)
     parser.add_argument("model", metavar="MODEL.json")
-    parser.add_argument("data", metavar="DATA.csv")
+    parser.add_argument("data", metavar="DATA.csv", help="- for the standard input")
     parser.add_argument("--output", metavar="FILE.csv", default="-")
     parser = commands.add(
         "verify",
@@ -114,7 +114,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 def run_predict(arguments: argparse.Namespace) -> int:
     """Write the rows as they came, with one more column, ``prediction``."""
     model = load_model(arguments.model)
-    scored = score(model, read_table(arguments.data).frame())
+    scored = score(model, read_table(source_of(arguments.data)).frame())
     for finding in scored.unseen:
         print(f"octcore: {finding.message}", file=sys.stderr)
     write_text(arguments.output, frame_to_csv(scored.table(("prediction",))))
@@ -236,8 +236,10 @@ def _rows(arguments: argparse.Namespace, record: Mapping[str, Any]) -> Dataset:
 
 def run_list(arguments: argparse.Namespace) -> int:
     """Print the history."""
-    with history(arguments) as store:
-        infos = store.list()
+    infos: tuple[RunInfo, ...] = ()
+    if arguments.store or default_path().exists():
+        with history(arguments) as store:
+            infos = store.list()
     lines = "\n".join(_line(info) for info in infos) or "There are no runs yet."
     write_result(arguments.json, lambda: jsonable([vars(info) for info in infos]), lines)
     return 0

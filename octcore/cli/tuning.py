@@ -15,7 +15,7 @@ from octcore.cli.options import (
     read_data,
     solve_settings,
 )
-from octcore.cli.output import ProgressLine, write_result
+from octcore.cli.output import ProgressLine, check_outputs, write_result
 from octcore.errors import SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.selection.protocols import PROTOCOLS, get_protocol
@@ -49,6 +49,7 @@ def add_commands(commands: Any) -> None:
 
 def run_tune(arguments: argparse.Namespace) -> int:
     """Run the protocol and print one line per candidate."""
+    check_outputs(arguments.json)
     settings = solve_settings(arguments)
     grid = parse_grid(arguments.grid, settings["formulation"])
     data = read_data(arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -58,16 +59,22 @@ def labels_from_array(
         labels = labels.ravel()
     if labels.ndim != 1:
         raise DataError("INCONSISTENT", f"Labels must be one column, not of shape {labels.shape}.")
-    missing = np.flatnonzero(pd.isna(labels))
-    if len(missing):
-        row = int(missing[0]) + 1
-        raise DataError("MISSING_TARGET", f"Row {row} has no label.", line=row)
+    refuse_missing_labels(labels)
     if labels.dtype.kind == "f" and np.isfinite(labels).all() and (labels == labels.round()).all():
         labels = labels.astype(np.int64)
     if labels.dtype == object and len({type(label) for label in labels}) > 1:
         labels = labels.astype(str)
     values, codes = np.unique(labels, return_inverse=True)
     return name, tuple(values.tolist()), codes.astype(np.int64)
+
+
+def refuse_missing_labels(y: npt.ArrayLike) -> None:
+    """Refuse labels, shape ``(n_samples,)``, of which one is None, NaN or the like."""
+    labels = np.atleast_1d(np.asarray(y))
+    missing = np.flatnonzero(pd.isna(labels).reshape(len(labels), -1).any(axis=1))
+    if len(missing):
+        row = int(missing[0]) + 1
+        raise DataError("MISSING_TARGET", f"Row {row} has no label; leave it out.", line=row)
 
 
 def _frame_of(X: npt.ArrayLike) -> pd.DataFrame:
@@ -239,6 +246,8 @@ def as_text(value: object) -> str:
         return str(int(value))
     if isinstance(value, float | np.floating):
         return format_number(float(value))
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.replace(tzinfo=None)  # the day where it was written down
     return clean_text(str(value))
 
 

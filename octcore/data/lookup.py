@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import count
 
 from octcore.data.findings import listing, quote
 from octcore.errors import DataError
@@ -29,12 +30,14 @@ def normal(name: str) -> str:
     return unicodedata.normalize("NFC", " ".join(str(name).split()))
 
 
-def fresh_name(name: str, taken: Container[str]) -> str:
-    """Return a name that no column has, numbering it where needed."""
-    fresh, number = name, 1
+def fresh_name(name: str, taken: Container[str], numbers: Iterator[int] | None = None) -> str:
+    """Return a name that no column has, numbering it where needed.
+
+    `numbers` go on where an earlier call with the same name has left them; else they start at 2.
+    """
+    fresh, numbers = name, numbers or count(2)
     while fresh in taken:
-        number += 1
-        fresh = f"{name} ({number})"
+        fresh = f"{name} ({next(numbers)})"
     return fresh
 
 

@@ -24,6 +24,7 @@ from octcore.data.columns import Column, Label
 from octcore.data.dataset import Dataset
 from octcore.data.findings import UnusableTableError, error, quote, refused
 from octcore.data.lookup import find_column
+from octcore.data.sniffing import MAX_BYTES
 from octcore.data.table import RawTable, parse_table
 from octcore.data.target import with_binned_target
 from octcore.data.typed import split_kind
@@ -202,7 +203,8 @@ def _bytes_of(source: Source) -> tuple[bytes, str]:
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         try:
-            return path.read_bytes(), path.name
+            with path.open("rb") as file:
+                return _first_bytes(file), path.name
         except (OSError, ValueError) as failure:
             reason = getattr(failure, "strerror", None) or str(failure)
             code = "FILE_NOT_FOUND" if isinstance(failure, FileNotFoundError) else "UNREADABLE"
@@ -214,9 +216,13 @@ def _bytes_of(source: Source) -> tuple[bytes, str]:
             f"A path, bytes or a file object was expected, not {type(source).__name__}.",
             "source",
         )
-    content = source.read()
-    data = content.encode("utf-8") if isinstance(content, str) else bytes(content)
-    return data, os.path.basename(str(getattr(source, "name", "data.csv")))
+    return _first_bytes(source), os.path.basename(str(getattr(source, "name", "data.csv")))
+
+
+def _first_bytes(file: IO[bytes] | IO[str]) -> bytes:
+    """All bytes, or so many that they are seen to be too many: a device has no end."""
+    content = file.read(MAX_BYTES + 1)
+    return content.encode("utf-8") if isinstance(content, str) else bytes(content)
 
 
 def table_of(data: Dataset) -> tuple[RawTable, dict[str, str]]:

@@ -68,8 +68,7 @@ def decode(data: bytes, findings: list[Finding]) -> tuple[str, str]:
     if len(data) > MAX_BYTES:
         raise refused(
             "TOO_LARGE",
-            f"The file has {len(data) / 1e6:,.0f} MB, at most {MAX_BYTES / 1e6:,.0f} MB are read; "
-            "keep fewer rows or columns.",
+            f"The file has more than {MAX_BYTES / 1e6:,.0f} MB; keep fewer rows or columns.",
         )
     if not data.strip(b" \t\r\n\f\v\xef\xbb\xbf"):
         raise refused("EMPTY_FILE", "The file is empty; choose a CSV file with a header and rows.")

@@ -6,8 +6,11 @@ raw column it comes from and what it tests, so that splits can be worded in raw 
 
 from __future__ import annotations
 
+import itertools
+import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -92,7 +95,7 @@ class EncodedColumn:
         """Read a column back from plain data."""
         column = cls(**{**record, "levels": tuple(record.get("levels", ()))})
         numbers = [column.shift, column.scale, *_given(column.lower, column.upper)]
-        if column.kind not in KINDS or not np.isfinite(np.array(numbers, dtype=float)).all():
+        if column.kind not in KINDS or not all(map(math.isfinite, numbers)):
             raise ValueError(f"column {record!r} is none of {', '.join(sorted(KINDS))}")
         if not isinstance(column.level, PLAIN) or not isinstance(column.other, PLAIN):
             raise ValueError(f"column {record!r} has a level that is no plain value")
@@ -117,8 +120,9 @@ class Encoding:
     def names(self) -> tuple[str, ...]:
         """Names of the encoded columns; a name that came before gets a number."""
         names: dict[str, None] = {}
-        for column in self.columns:
-            names[fresh_name(column.name, names)] = None
+        numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(2))
+        for name in (column.name for column in self.columns):
+            names[fresh_name(name, names, numbers[name])] = None
         return tuple(names)
 
     @property

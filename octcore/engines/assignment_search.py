@@ -27,6 +27,7 @@ class AssignmentSearchEngine:
         recorder.phase("compiling")
         compiling = warm_up(cancel)
         recorder.phase("search")
+        limits.say_one_thread(recorder, "The search over assignments")
         begun = time.perf_counter()
         task: AssignmentTask = program.search
         assert recorder.objective is not None  # the single leaf is always offered first

@@ -64,6 +64,11 @@ class SolveLimits:
     seed: int = 0
     """`threads`, `seed`: handed to the solver."""
 
+    def say_one_thread(self, recorder: Recorder, who: str) -> None:
+        """Say that somebody works with one thread where more were asked for."""
+        if self.threads > 1:
+            recorder.note(f"{who} uses 1 thread, not {self.threads}.")
+
 
 @dataclass(frozen=True)
 class Outcome:

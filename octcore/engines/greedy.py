@@ -19,4 +19,5 @@ class GreedyEngine:
         self, program: Program, limits: SolveLimits, recorder: Recorder, cancel: Callable[[], bool]
     ) -> Outcome:
         """Stop with the gap as it is: a heuristic accepts any gap."""
+        limits.say_one_thread(recorder, "A heuristic")
         return Outcome(StopReason.GAP_LIMIT, program.method)

@@ -29,6 +29,8 @@ class RoutingSearchEngine:
         compiling = warm_up()
         recorder.phase("search")
         task = program.search
+        if task.problem.variant != "margot":
+            limits.say_one_thread(recorder, "The search under feature budgets")
         task = replace(
             task,
             problem=replace(

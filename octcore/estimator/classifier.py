@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,11 @@ from sklearn.utils import validation
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from octcore.data.arrays import prepare_rows, refuse_rounded_table
+from octcore.data.arrays import prepare_rows, refuse_missing_labels, refuse_rounded_table
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
 from octcore.engines.trace import Trace
-from octcore.errors import EngineError, SettingsError
+from octcore.errors import DataError, EngineError, SettingsError
 from octcore.estimator.judging import (
     feature_losses,
     leaf_shares,
@@ -181,7 +181,7 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
     def _hyperparameters(self) -> Mapping[str, Any] | None:
         return self.params
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OptimalTreeClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the tree.
 
         Parameters
@@ -262,6 +262,8 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
         return {**(self.constraints or {}), "class_weight": self.class_weight}
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, np.ndarray]:
+        if y is not None:
+            refuse_missing_labels(y)
         if isinstance(X, pd.DataFrame) and not all_numbers(X):
             validate_data(self, X, skip_check_array=True)
             y = np.asarray(y)
@@ -272,8 +274,14 @@ class OptimalTreeClassifier(ClassifierMixin, BaseEstimator):
             refuse_rounded_table(given, X)
             if names is not None:
                 X = pd.DataFrame(X, columns=[str(name) for name in names])
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
+        try:
+            check_classification_targets(y)
+            self.classes_ = np.unique(y)
+        except TypeError as error:
+            raise DataError(
+                "MIXED_LABELS",
+                "Labels of several types have no order; make all of them text or all numbers.",
+            ) from error
         return X, y
 
     @property

@@ -115,8 +115,8 @@ def advised() -> Iterator[None]:
         if "contains NaN" not in first:
             raise
         raise ValueError(
-            f"{first} Fill or drop the missing values, or give them a branch of their own: "
-            f"missing={BRANCH!r}."
+            f"{first} Fill or drop the missing values, or fit with missing={BRANCH!r}, which gives "
+            "them a branch of their own."
         ) from None
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from octcore.data.dataset import Dataset
 from octcore.encoding.base import Encoding
+from octcore.engines.base import Cancel
 from octcore.errors import SettingsError
 from octcore.serial import jsonable
 from octcore.solving.run import Run
@@ -185,7 +186,7 @@ def binarization_path(
             test_size=test_size,
             seed=seed,
             threads=threads,
-            cancel=cancel,
+            cancel=cancel or Cancel(),  # an interrupt ends all solves, not this one
             verify=False,
         )
         points.append(_point(key, q, run))

@@ -8,6 +8,7 @@ from typing import Any
 from joblib import delayed
 
 from octcore.data.dataset import Dataset
+from octcore.engines.base import Cancel
 from octcore.errors import SettingsError
 from octcore.selection.fits import in_parallel
 from octcore.solving.run import Run
@@ -96,4 +97,5 @@ def compare(
 
 def _numbered(position: int, data: Dataset, settings: Mapping[str, Any]) -> tuple[int, Run]:
     """Solve one of them; a module function, so it can travel."""
-    return position, solve(data, **settings)
+    # An interrupt ends all solves, not this one.
+    return position, solve(data, **settings, cancel=Cancel())

@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed, parallel_config
 
 from octcore.data.dataset import Dataset
+from octcore.engines.base import Cancel
 from octcore.errors import CancelledError, OctError, SettingsError
 from octcore.solving.run import Run
 from octcore.solving.solve import solve
@@ -148,7 +149,10 @@ def fit_one(
     fit_rows = job[3]
     try:
         run = solve(
-            data.subset(np.array(fit_rows, dtype=np.int64)), **plan, cancel=cancel, verify=False
+            data.subset(np.array(fit_rows, dtype=np.int64)),
+            **plan,
+            cancel=cancel or Cancel(),  # an interrupt ends all fits, not this one
+            verify=False,
         )
     except OctError as error:
         return _failed(job, "error", 0.0, str(error)), None

@@ -120,6 +120,12 @@ class NearOptimalTrees:
     seconds: float
     _filter: _Filter = field(repr=False)
 
+    def __repr__(self) -> str:
+        return (
+            f"<NearOptimalTrees: {self.count:,} trees of depth {self.depth} within "
+            f"{self.tolerance:g} of the optimum {self.optimum:.6g}>"
+        )
+
     @property
     def encoding(self) -> Encoding:
         """Encoding of the trees' columns."""

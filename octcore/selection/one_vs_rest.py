@@ -16,7 +16,7 @@ from octcore.engines.events import Event
 from octcore.errors import SettingsError
 from octcore.serial import jsonable
 from octcore.solving.prepare import split_rows
-from octcore.solving.run import Run
+from octcore.solving.run import STOPPED, Run
 from octcore.solving.solve import solve
 from octcore.tree.tree import Tree
 
@@ -152,7 +152,7 @@ def solve_one_vs_rest(
             if on_event is not None:
                 on_event(label, event)
 
-        is_stopped = any(run.stop_reason == "cancelled" for run in runs)
+        is_stopped = any(run.stop_reason in STOPPED for run in runs)
         runs.append(
             (solve if is_stopped else solver)(
                 class_versus_rest(train, label),

@@ -70,6 +70,10 @@ class PenaltyPath:
     seconds: float
     """Time of the search; every step is proven optimal by it."""
 
+    def __repr__(self) -> str:
+        leaves = ", ".join(str(step.leaves) for step in self.steps)
+        return f"<PenaltyPath: depth {self.depth} on {self.encoding.key}, leaves {leaves}>"
+
     @property
     def breakpoints(self) -> tuple[float, ...]:
         """Leaf penalties at which the optimal tree changes, descending."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from octcore.data.dataset import Dataset
+from octcore.engines.base import Cancel
 from octcore.errors import CancelledError
 from octcore.numerics.games import game_value
 from octcore.solving.solve import solve
@@ -65,7 +66,8 @@ def refer_path(
     task = task_of(COSTS.check(given.get("costs")), None, data.classes)  # type: ignore[arg-type]
     points: list[ReferPoint] = []
     for refer in np.linspace(0.0, game_value(task.matrix), steps + 1).tolist():
-        run = solve(data, **given, refer=refer, cancel=cancel, verify=False)
+        # An interrupt ends all solves, not this one.
+        run = solve(data, **given, refer=refer, cancel=cancel or Cancel(), verify=False)
         if cancel is not None and cancel():
             raise CancelledError("The curve was stopped.")
         if run.tree is None:

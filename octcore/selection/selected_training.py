@@ -21,7 +21,7 @@ from octcore.selection.data_selection import (
 )
 from octcore.serial import jsonable
 from octcore.solving.prepare import split_rows
-from octcore.solving.run import Run
+from octcore.solving.run import STOPPED, Run
 from octcore.solving.solve import solve
 from octcore.tree import metrics
 from octcore.tree.tree import Tree
@@ -165,7 +165,7 @@ def solve_selected(
         found = _judged(run, selection, train, test)
         history.append(found.accuracy)
         best = found if best is None or found.accuracy > best.accuracy else best
-        if run.stop_reason == "cancelled":
+        if run.stop_reason in STOPPED:
             break
         if turn + 1 < rounds:
             X = np.asarray(run.encoding.transform(train.frame), dtype=float)

@@ -41,6 +41,9 @@ NUMBERS = (
     "majority_accuracy", "n_train", "n_test", *COST_FIELDS,
 )  # fmt: skip
 """Fields that are plain in a record of a run."""
+INTERRUPTED = "interrupted"
+STOPPED = frozenset({"cancelled", INTERRUPTED})
+"""Why a run stopped when somebody wanted it to."""
 SEARCHES = frozenset({"routing-search", "assignment-search"})
 PROOF_SHARE = 0.5
 """Methods whose seconds say how long a proof takes, and about what share: the optimum is known, but
@@ -120,7 +123,8 @@ class Run:
         Everything that determines the run: formulation, encoding, depth, params, constraints,
         engine, limits, seed, test size, data digest.
     status, stop_reason : str
-        What there is, and why it stopped.
+        What there is ("optimal", "feasible", "interrupted" with a tree; "infeasible",
+        "no_solution", "cancelled", "error"), and why it stopped.
     objective, bound, gap, root_bound : float or None
         In the formulation's own sense.
     certificate : Certificate

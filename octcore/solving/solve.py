@@ -5,6 +5,7 @@ The module is not called ``solve``: the package would show the module instead of
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ from octcore import kernels
 from octcore.capabilities import ENGINES, Capability, engines_for
 from octcore.constraints import Constraints
 from octcore.data.dataset import Dataset
-from octcore.engines.base import Cancel, Engine, Outcome, SolveLimits, StopReason
+from octcore.engines.base import Engine, Outcome, SolveLimits, StopReason
 from octcore.engines.events import Clock, Event, Recorder, relative_gap
 from octcore.engines.registry import get_engine
 from octcore.engines.trace import Trace
@@ -23,8 +24,9 @@ from octcore.errors import CancelledError, SettingsError
 from octcore.formulations.base import get_formulation
 from octcore.program import Program
 from octcore.solving.finish import finish, named
+from octcore.solving.interrupt import interruptible
 from octcore.solving.prepare import Prepared, prepare
-from octcore.solving.run import Run
+from octcore.solving.run import INTERRUPTED, Run
 from octcore.solving.settings import AUTO, Settings, check_settings
 from octcore.solving.verified import after_solve
 from octcore.tree.tree import Tree
@@ -84,7 +86,8 @@ def solve(
     node_limit : int or None
         Largest number of branch-and-bound nodes.
     threads, seed : int
-        Handed to the solver; one thread is reproducible.
+        Handed to the solver; one thread is reproducible.  `Run.findings` say where a method uses
+        one thread only.
     warm_start : str
         ``"auto"`` or ``"none"``.
     test_size : float
@@ -92,7 +95,8 @@ def solve(
     on_event : callable or None
         Receives every `Event` as it happens.
     cancel : callable or None
-        Asked often; a true answer stops the solve and keeps the incumbent.
+        Asked often; a true answer stops the solve and keeps the incumbent.  Without it an interrupt
+        (Ctrl-C) does that, once; a second one raises `KeyboardInterrupt`.
     sample_weight : numpy.ndarray or None
         Non-negative weights of the rows, shape ``(n_samples,)``; only without a held-out part.
     verify : bool
@@ -108,6 +112,11 @@ def solve(
     -------
     Run
         Tree, numbers, certificate and trace.
+
+    Warns
+    -----
+    UserWarning
+        If it was interrupted; `Run.status` is then "interrupted".
 
     Raises
     ------
@@ -140,7 +149,18 @@ def solve(
     get_engine(engines[0] if settings.engine == AUTO else settings.engine)
     clock = Clock(settings.time_limit)
     prepared = prepare(data, settings, sample_weight)
-    return _solve_prepared(prepared, clock, on_event, cancel or Cancel(), verify)
+    if cancel is not None:
+        return _solve_prepared(prepared, clock, on_event, cancel, verify)
+    with interruptible() as interrupted:
+        run = _solve_prepared(prepared, clock, on_event, interrupted, verify)
+    if run.tree is None or run.stop_reason != StopReason.CANCELLED:
+        return run
+    warnings.warn(
+        "The search was interrupted: the tree is the best one found so far; interrupt twice to end "
+        "the program.",
+        stacklevel=2,
+    )
+    return replace(run, status=INTERRUPTED, stop_reason=INTERRUPTED)
 
 
 def _solve_prepared(

@@ -13,7 +13,7 @@ from typing import Any
 
 import platformdirs
 
-from octcore.serial import jsonable
+from octcore.serial import jsonable, write_file
 from octcore.solving.run import Run
 from octcore.verification import Verdict, Verification, verify
 
@@ -99,7 +99,7 @@ def keep_case(run: Run) -> Path:
     folder = _folder()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"refuted-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
-    path.write_text(text, encoding="utf-8")
+    write_file(path, text)
     return path
 
 

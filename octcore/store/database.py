@@ -19,12 +19,12 @@ import platformdirs
 from octcore.errors import StoreError
 
 ENVIRONMENT = "OCTCORE_STORE"
-SCHEMA_VERSION = 1
 BUSY_SECONDS = 10.0
 CHECKED_BYTES = 64 * 2**20
 """Files up to this size are checked whole when they are opened."""
 
-SCHEMA = """
+STEPS = (
+    """
 CREATE TABLE rows (
     hash TEXT PRIMARY KEY,
     body BLOB NOT NULL,
@@ -55,16 +55,19 @@ CREATE TABLE event (
     body TEXT NOT NULL,
     PRIMARY KEY (run_id, seq)
 ) STRICT, WITHOUT ROWID;
-"""
-
-FAMILIES = """
+""",
+    """
 CREATE TABLE IF NOT EXISTS family (
     run_id TEXT PRIMARY KEY REFERENCES run (id) ON DELETE CASCADE,
     rows_hash TEXT NOT NULL,
     body TEXT NOT NULL
 ) STRICT;
+""",
+)
+"""From nothing to the tables of today; a file of version n has been through the first n steps.
+
+What is here never changes: a new step is put behind.  (Some files of version 1 have families.)
 """
-"""Came later; an octcore that does not know this table reads and writes the others as before."""
 
 ADVICE = {
     "SQLITE_FULL": ("DISK_FULL", "the disk is full; free some space"),
@@ -124,17 +127,15 @@ class Database:
             self._connection.execute(f"PRAGMA {pragma}")
         with self.transaction() as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version == 0:
-                for statement in SCHEMA.split(";\n"):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            elif version != SCHEMA_VERSION:
+            if not 0 <= version <= len(STEPS):
                 raise self._error(
                     "OTHER_VERSION",
-                    f"it has version {version} and this octcore reads version {SCHEMA_VERSION}; "
-                    "use the octcore that wrote it or move the file away",
+                    f"it has version {version} and this octcore knows versions up to "
+                    f"{len(STEPS)}; update octcore or move the file away",
                 )
-            connection.execute(FAMILIES)
+            for number, step in enumerate(STEPS[version:], start=version + 1):
+                for statement in [*step.split(";\n"), f"PRAGMA user_version = {number}"]:
+                    connection.execute(statement)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import logging
@@ -10,14 +11,14 @@ import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from octcore.data.dataset import Dataset
 from octcore.data.packing import pack, unpack
 from octcore.engines.events import Event
-from octcore.errors import ModelFileError, StoreError
+from octcore.errors import ModelFileError, OctError, StoreError
 from octcore.serial import jsonable
 from octcore.solving.recover import read_back, run_from_incumbent
 from octcore.solving.run import Run
@@ -111,7 +112,8 @@ class RunStore:
             "WHERE run_id = ?",
             run_id,
         )
-        return (unpack(found[0][0]), json.loads(found[0][1])) if found else None
+        with _broken_in_words(run_id):
+            return (unpack(found[0][0]), json.loads(found[0][1])) if found else None
 
     def resume(self, run_id: str) -> bool:
         """Go on with a run that was begun through an earlier `RunStore`; False if it is not here.
@@ -202,7 +204,8 @@ class RunStore:
     def events(self, run_id: str) -> tuple[Event, ...]:
         """The committed events of a run."""
         found = self._database.read("SELECT body FROM event WHERE run_id = ? ORDER BY seq", run_id)
-        return tuple(Event.from_dict(json.loads(body)) for (body,) in found)
+        with _broken_in_words(run_id):
+            return tuple(Event.from_dict(json.loads(body)) for (body,) in found)
 
     def data(self, run_id: str) -> Dataset:
         """The rows that a run was given."""
@@ -216,14 +219,10 @@ class RunStore:
         incumbent by routing the rows.  `StoreError` if there is nothing to make a result of.
         """
         info = self.info(run_id)
-        result = self._result(run_id)
-        if result is not None:
-            try:
+        with _broken_in_words(info.name or run_id):
+            result = self._result(run_id)
+            if result is not None:
                 return read_back(result, self.data(run_id), self.events(run_id))
-            except (KeyError, TypeError, ValueError) as error:
-                raise ModelFileError(
-                    "BROKEN_RUN", f"The stored run {info.name or run_id} cannot be read: {error}."
-                ) from error
         events = self.events(run_id)
         if info.state.is_open or not any(event.tree for event in events):
             raise StoreError(
@@ -238,6 +237,8 @@ class RunStore:
     def export(self, run_id: str, rows: bool = False) -> dict[str, Any]:
         """Everything about a run as plain values for JSON; the rows only if asked for."""
         info = self.info(run_id)
+        with _broken_in_words(info.name or run_id):
+            result = self._result(run_id)
         record: dict[str, Any] = {
             "format": "octcore-run-export",
             "version": 1,
@@ -249,7 +250,7 @@ class RunStore:
             "settings": dict(info.settings),
             "summary": dict(info.summary),
             "error": info.error,
-            "run": self._result(run_id),
+            "run": result,
             "events": [event.to_dict() for event in self.events(run_id)],
         }
         if rows:
@@ -299,6 +300,28 @@ class RunStore:
             statement = f"UPDATE run SET {assignment} WHERE id = ?"
             if not connection.execute(statement, (*values, run_id)).rowcount:
                 raise _no_run(run_id)
+
+
+@contextlib.contextmanager
+def _broken_in_words(name: str) -> Iterator[None]:
+    """Say in a sentence that what is kept of a run is damaged."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        if isinstance(error, OctError):
+            raise
+        raise ModelFileError(
+            "BROKEN_RUN", f"The stored run {name} cannot be read: {error}; delete it."
+        ) from error
+
+
+def _listed(text: str) -> dict[str, Any]:
+    """What a line of the history shows; nothing of a damaged one, which need not hide the rest."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _no_run(run_id: str) -> StoreError:
@@ -352,7 +375,11 @@ def _interrupt(connection: sqlite3.Connection, run_id: str, heartbeat: float) ->
     row = connection.execute(
         "SELECT body FROM event WHERE run_id = ? ORDER BY seq DESC LIMIT 1", (run_id,)
     ).fetchone()
-    summary = {} if row is None else event_summary(Event.from_dict(json.loads(row[0])))
+    summary = {}
+    if row is not None:
+        # An event that cannot be read is said by whoever opens the run, not by the whole history.
+        with contextlib.suppress(ModelFileError), _broken_in_words(run_id):
+            summary = event_summary(Event.from_dict(json.loads(row[0])))
     connection.execute(
         "UPDATE run SET state = 'interrupted', finished = ?, summary = ?, error = ? WHERE id = ?",
         (
@@ -373,8 +400,8 @@ def _info(row: tuple[Any, ...]) -> RunInfo:
         state=StoreState(state),
         created=created,
         finished=finished,
-        settings=json.loads(settings),
-        summary=json.loads(summary),
+        settings=_listed(settings),
+        summary=_listed(summary),
         rows_hash=key,
         rows_bytes=size or 0,
         error=error,

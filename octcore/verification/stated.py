@@ -54,6 +54,7 @@ BY_STATUS = {
     "feasible": {"gap_limit", "time_limit", "node_limit", "cancelled", "error"},
     "no_solution": {"gap_limit", "time_limit", "node_limit"},
     "cancelled": {"cancelled"},
+    "interrupted": {"interrupted"},
     "error": {"error"},
 }
 """Why a solve with each status can have stopped."""
@@ -124,7 +125,7 @@ def _check_status(stated: Stated) -> None:
         raise WrongError(f"{run.status} is stated, beside a stop by {run.stop_reason}")
     if certificate.proven != (run.status in {"optimal", "infeasible"}):
         raise WrongError(f"{run.status} is stated beside a certificate that says otherwise")
-    if (run.tree is not None) != (run.status in {"optimal", "feasible"}):
+    if (run.tree is not None) != (run.status in {"optimal", "feasible", "interrupted"}):
         raise WrongError(f"{run.status} is stated {'beside a' if run.tree else 'without a'} tree")
     if (run.objective is None) != (run.tree is None):
         raise WrongError("a tree and its objective belong together, and one is missing")

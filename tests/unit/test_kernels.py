@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import fcntl
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -18,6 +20,22 @@ SETS = {
     "octcore.search.near_optimal.warm_up",
     "octcore.search.margot.search",
 }
+
+NAME = "octcore.search.margot.search:some"
+
+
+def compiling_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Keep machine code there, and make none; the sets that would be compiled."""
+    compiled = list[str]()
+    monkeypatch.setattr(kernels, "cache_folder", lambda: folder)
+    monkeypatch.setattr(kernels, "_load", compiled.append)
+    return compiled
+
+
+def lock_of(folder: Path) -> Path:
+    marker = kernels._marker(NAME)
+    assert marker is not None
+    return folder / f"{marker.name}.lock"
 
 
 def parsed_imports(path: Path) -> set[str]:
@@ -86,3 +104,39 @@ def test_machine_code_that_nobody_uses_is_deleted(
     kernels.delete_unused(tmp_path)
     kernels.delete_unused(tmp_path)
     assert {entry.name for entry in tmp_path.iterdir()} == {"new", "recent", "older"}
+
+
+@pytest.mark.parametrize("content", ["", "1", str(os.getpid())])
+def test_no_lock_outlives_its_owner(
+    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = compiling_in(tmp_path, monkeypatch)
+    lock_of(tmp_path).write_text(content)
+    kernels.main([NAME])
+    kernels.main([NAME])
+    assert compiled == [NAME]
+
+
+def test_waiting_for_a_frozen_process_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = compiling_in(tmp_path, monkeypatch)
+    monkeypatch.setattr(kernels, "LOCK_SECONDS", 0.2)
+    with open(lock_of(tmp_path), "a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        kernels.main([NAME])
+    assert compiled == [NAME]
+
+
+def test_one_process_compiles_and_the_others_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = compiling_in(tmp_path, monkeypatch)
+    with open(lock_of(tmp_path), "a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        other = threading.Thread(target=kernels.main, args=([NAME],))
+        other.start()
+        time.sleep(0.2)
+        assert not compiled
+        (tmp_path / lock_of(tmp_path).stem).touch()  # the one that holds the lock is done
+    other.join(5)
+    assert not other.is_alive()
+    assert not compiled

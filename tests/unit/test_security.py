@@ -6,7 +6,9 @@ import ast
 import csv
 import io
 import json
+import os
 import re
+import subprocess
 import sys
 import tomllib
 import uuid
@@ -21,7 +23,6 @@ import pytest
 import dashboard
 import octcore
 from octcore import cli
-from octcore.cli.app import server_flags
 from octcore.data.dataset import Dataset
 from octcore.data.export import frame_to_csv, guard_cell
 from octcore.models.file import model_to_dict
@@ -207,38 +208,28 @@ def test_scripts_of_the_widgets_write_text_and_never_markup() -> None:
         ), path.name
 
 
-def test_the_app_is_started_with_the_settings_of_the_checkout(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from streamlit import config
-
+def test_the_app_is_started_where_its_settings_are(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
     monkeypatch.setattr("sys.argv", sys.argv)
     monkeypatch.setattr("runpy.run_module", lambda *_, **__: started.append(sys.argv))
     assert cli.main(["app", "--port", "9123", "--headless"]) == 0
-    (command,) = started
-    assert command[:2] == ["streamlit", "run"]
-    assert Path(command[2]) == Path(dashboard.__file__).parent / "app.py"
-    flags: dict[str, list[str]] = {}
-    for part in command[3:]:
-        name, _, value = part[2:].partition("=")
-        flags.setdefault(name, []).append(value)
-    stated = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
-    for name, value in _flat(stated).items():
-        expected = [str(entry) for entry in value] if isinstance(value, list) else [str(value)]
-        assert flags[name] == ([str(value).lower()] if isinstance(value, bool) else expected)
-        assert name in config._config_options_template, f"streamlit knows no {name}"
-    assert len(flags["server.allowedHosts"]) >= 2
-    assert flags["server.port"] == ["9123"]
-    assert flags["server.headless"] == ["true"]
+    script = str(Path(dashboard.__file__).parent / "app.py")
+    flags = ["--server.port=9123", "--server.headless=true"]
+    assert started == [["streamlit", "run", script, *flags]]
     others = ["--address", "0.0.0.0", "--allow-host", "trees.example.org", "--base-path", "trees"]
     assert cli.main(["app", *others]) == 0
-    given = [part for part in started[1] if part not in command]
-    assert set(given) >= {
+    hosts = [*settings_of_the_server()["server.allowedHosts"], "trees.example.org"]
+    assert set(started[1]) >= {
         "--server.address=0.0.0.0",
-        "--server.allowedHosts=trees.example.org",
         "--server.baseUrlPath=trees",
+        *(f"--server.allowedHosts={host}" for host in hosts),
     }
+
+
+def settings_of_the_server() -> dict[str, Any]:
+    """What Streamlit reads beside the script of the app."""
+    path = Path(dashboard.__file__).parent / ".streamlit" / "config.toml"
+    return _flat(tomllib.loads(path.read_text(encoding="utf-8")))
 
 
 def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -250,7 +241,10 @@ def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def test_the_server_listens_at_home_only_and_limits_uploads() -> None:
-    flags = server_flags()
+    from streamlit import config
+
+    flags = settings_of_the_server()
+    assert set(flags) <= set(config._config_options_template)
     assert flags["server.address"] in {"localhost", "127.0.0.1"}
     assert 0 < flags["server.maxUploadSize"] <= 200
     assert flags["client.showErrorDetails"] == "none"
@@ -258,6 +252,41 @@ def test_the_server_listens_at_home_only_and_limits_uploads() -> None:
     assert flags["client.disableDataExport"] is True
     for name in ("server.enableCORS", "server.enableXsrfProtection"):
         assert flags.get(name, True) is True
+
+
+LOADED = """
+import runpy, sys
+from streamlit import config
+from streamlit.web import bootstrap
+
+def ready(script, *_):
+    bootstrap._fix_sys_path(script)
+    import streamlit
+    streamlit.navigation = lambda *_, **__: sys.exit(0)
+    runpy.run_path(script)
+
+bootstrap.run = ready
+sys.argv = ["streamlit", "run", sys.argv[1]]
+try:
+    runpy.run_module("streamlit", run_name="__main__")
+finally:
+    print(config.get_option("server.address"), config.get_option("browser.gatherUsageStats"))
+    print(sys.modules["dashboard"].__file__)
+"""
+
+
+def test_from_another_folder_the_app_keeps_its_settings_and_finds_itself(tmp_path: Path) -> None:
+    (tmp_path / "dashboard").mkdir()
+    (tmp_path / "dashboard" / "__init__.py").write_text("raise SystemExit('of the user')")
+    script = Path(dashboard.__file__).parent / "app.py"
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, str(script)],
+        cwd=tmp_path,
+        env={**os.environ, "OCTCORE_STORE": str(tmp_path / "runs.db")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == ["localhost", "False", str(dashboard.__file__)], done.stderr
 
 
 def test_ids_of_runs_cannot_be_guessed(tmp_path: Path) -> None:

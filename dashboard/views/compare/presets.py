@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from octcore.capabilities import Capability
 from octcore.data.dataset import Dataset
 from octcore.errors import OctError
 from octcore.formulations.base import baseline, get_formulation, list_formulations
-from octcore.serial import jsonable
+from octcore.serial import jsonable, write_file
 from octcore.solving.settings import TEST_SIZE, Asked, check_against_data, check_settings
 
 Settings = Mapping[str, Any]
@@ -235,7 +234,5 @@ class OwnPresets:
     def _write(self) -> None:
         if self._path is None:
             return
-        aside = self._path.with_suffix(".new")
         with contextlib.suppress(OSError):
-            aside.write_text(json.dumps(self._kept), "utf-8")
-            os.replace(aside, self._path)
+            write_file(self._path, json.dumps(self._kept))

@@ -49,6 +49,7 @@ class BranchAndCutEngine:
         TooLargeError
             If the model would not fit into memory.
         """
+        limits.say_one_thread(recorder, "Branch and cut")
         run = _SearchRun(program, limits, recorder, cancel, options=self.options)
         return run.supervise(run.solve, None)
 

@@ -77,6 +77,17 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_solve(
     assert not other.exists()
 
 
+@pytest.mark.parametrize("first", ["--json", "--trace"])
+def test_two_outputs_of_one_file_are_refused_before_the_solve(
+    first: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("octcore.cli.solving.solve_in_child", lambda *_, **__: pytest.fail("ran"))
+    words = ["solve", str(folder / "iris.csv"), *SOLVE, first, str(folder / "x.json")]
+    assert main([*words, "--model", f"{folder}/./x.json"]) == 2
+    assert "two outputs" in capsys.readouterr().err
+    assert not (folder / "x.json").exists()
+
+
 def test_what_cannot_be_written_after_all_goes_to_standard_output(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -237,3 +248,49 @@ def test_a_command_works_without_a_home(folder: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(folder))
+
+
+def test_a_fresh_machine_has_an_empty_history(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OCTCORE_STORE", str(folder / "runs.db"))
+    assert main(["runs", "list"]) == 0
+    assert main(["runs", "list", "--json", "-"]) == 0
+    assert capsys.readouterr().out == "There are no runs yet.\n[]\n"
+    assert not (folder / "runs.db").exists()
+    assert main(["runs", "--store", str(folder / "other.db"), "list"]) == 2
+
+
+def test_a_terminal_without_accents_gets_the_words_and_files_their_bytes(folder: Path) -> None:
+    (folder / "rows.csv").write_text("größe,y\n1,é\n2,é\n3,b\n4,b\n", encoding="utf-8")
+    words = ["solve", "rows.csv", "--target", "y", "--depth", "1", "--model", "model.json"]
+    for command in (["describe", "flow-oct"], words, ["predict", "model.json", "rows.csv"]):
+        done = subprocess.run(
+            [*COMMAND, *command],
+            cwd=folder,
+            capture_output=True,
+            env={**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+        )
+        assert done.returncode == 0, done.stderr
+    assert "größe" in done.stdout.decode("utf-8")
+
+
+@pytest.mark.parametrize("command", ["solve", "predict"])
+def test_a_table_without_end_is_refused(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    monkeypatch.setattr("octcore.data.reading.MAX_BYTES", 10**6)
+    monkeypatch.setattr("octcore.data.sniffing.MAX_BYTES", 10**6)
+    model = folder / "model.json"
+    assert main(["solve", str(folder / "iris.csv"), *SOLVE, "--model", str(model)]) == 0
+    words = {"solve": ["/dev/zero", "--target", "y"], "predict": [str(model), "/dev/zero"]}
+    assert main([command, *words[command]]) == 2
+    assert "more than 1 MB" in capsys.readouterr().err
+
+
+def test_a_dash_is_the_standard_input(folder: Path) -> None:
+    rows, model = sample_bytes("iris"), str(folder / "model.json")
+    for words in (["solve", "-", *SOLVE, "--model", model], ["predict", model, "-"]):
+        done = subprocess.run([*COMMAND, *words], input=rows, cwd=folder, capture_output=True)
+        assert done.returncode == 0, done.stderr
+    assert done.stdout.count(b"\n") == rows.count(b"\n")

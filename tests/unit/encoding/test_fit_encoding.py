@@ -8,7 +8,7 @@ import pytest
 
 from octcore.data.columns import Column
 from octcore.data.dataset import Dataset
-from octcore.encoding.base import Encoding, group_slices
+from octcore.encoding.base import EncodedColumn, Encoding, group_slices
 from octcore.encoding.fit import fit_encoding
 from octcore.errors import DataError, ModelFileError, SettingsError
 
@@ -247,3 +247,10 @@ def test_columns_of_one_raw_column_need_not_stand_together(mixed: Dataset) -> No
     np.testing.assert_array_equal(
         shuffled.transform(mixed.frame), encoding.transform(mixed.frame)[:, order]
     )
+
+
+def test_many_columns_of_one_name_are_numbered_in_no_time() -> None:
+    columns = tuple(EncodedColumn("a", "above", 1.0) for _ in range(20_000))
+    names = Encoding("QT-1", columns, ("a",)).names
+    assert names[:3] == ("a>1", "a>1 (2)", "a>1 (3)")
+    assert len(set(names)) == len(columns)

@@ -21,7 +21,7 @@ from sklearn.tree import export_graphviz, export_text, plot_tree
 from sklearn.utils.estimator_checks import check_estimator
 
 import octcore
-from octcore.errors import SettingsError
+from octcore.errors import DataError, SettingsError
 from octcore.estimator import classifier, named
 from octcore.formulations.base import FormulationInfo, get_formulation, list_formulations
 from octcore.tree.export.to_sklearn import SinglePrecisionWarning
@@ -217,6 +217,26 @@ def test_a_fit_without_proof_says_so(rows: tuple[np.ndarray, np.ndarray]) -> Non
     greedy = octcore.CARTClassifier().fit(X, y)
     assert not greedy.is_optimal_
     assert greedy.run_.certificate.method == "heuristic"
+
+
+@pytest.mark.parametrize("labels", [[None, 1, 0, 1], ["a", None, "b", "a"], [1, np.nan, 0, 1]])
+def test_a_row_without_label_is_named(labels: list[Any]) -> None:
+    row = 1 + [pd.isna(label) for label in labels].index(True)
+    numbers = np.arange(8.0).reshape(4, 2)
+    for X in (numbers, pd.DataFrame({"number": numbers[:, 0], "text": list("abab")})):
+        with pytest.raises(DataError, match=f"Row {row} has no label"):
+            octcore.OptimalTreeClassifier().fit(X, np.array(labels, dtype=object))
+        with pytest.raises(DataError, match="several types"):
+            octcore.OptimalTreeClassifier().fit(X, np.array(["a", 1, "b", 2], dtype=object))
+
+
+def test_dates_with_a_time_zone_are_days() -> None:
+    days = pd.date_range("2024-03-20", periods=20, tz="Europe/Berlin")  # summer time begins
+    late = np.arange(20) > 9
+    with pytest.warns(UserWarning, match="days since 2024-03-20"):
+        model = octcore.OptimalTreeClassifier(max_depth=1).fit(pd.DataFrame({"day": days}), late)
+    assert model.score(pd.DataFrame({"day": days}), late) == 1.0
+    assert model.score(pd.DataFrame({"day": days.tz_localize(None)}), late) == 1.0
 
 
 def test_a_method_for_two_classes_names_those_for_more() -> None:

@@ -58,6 +58,11 @@ def test_counts_agree_with_each_other_and_with_the_trees(iris: NearOptimalTrees)
         assert iris.roots[name] == at_root
 
 
+def test_its_short_form_is_one_line(iris: NearOptimalTrees) -> None:
+    assert repr(iris).startswith(f"<NearOptimalTrees: {iris.count:,} trees of depth {iris.depth}")
+    assert len(repr(iris)) < 100
+
+
 def test_restrictions_are_subsets(iris: NearOptimalTrees) -> None:
     narrow = iris.restrict(["sepal length (cm)"], ["sepal width (cm)"], 6, 0.015)
     groups, names = iris.encoding.groups, iris.encoding.raw_features

@@ -42,3 +42,8 @@ def test_constraints_that_no_tree_keeps_are_refused_in_a_sentence() -> None:
         octcore.penalty_path(
             _data(), "none", depth=2, constraints={"root_feature": "a", "max_splits": 0}
         )
+
+
+def test_its_short_form_is_one_line() -> None:
+    path = octcore.penalty_path(octcore.load_sample("iris"), depth=2)
+    assert repr(path) == "<PenaltyPath: depth 2 on raw, leaves 1, 2, 3>"

@@ -197,3 +197,22 @@ def test_where_no_tree_can_be_there_is_no_bound_and_nothing_optimal() -> None:
     assert run.status == "infeasible"
     assert run.bound is None
     assert not any("optimal" in statement for statement in run.certificate.statements)
+
+
+ONE_THREAD = {"cart", "bend-oct", "accelerated-bend-oct", "s-oct", "oct-h", "svm1-odt",
+              "hfs-margot", "sfs-margot"}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", sorted({*ONE_THREAD, "path-search", "margot", "flow-oct"}))
+def test_a_method_of_one_thread_says_so(key: str) -> None:
+    rng = np.random.default_rng(5)
+    data = Dataset.from_arrays(rng.normal(size=(24, 2)), rng.integers(0, 2, 24))
+    limits = {"time_limit": 15, "node_limit": 1}
+    run = octcore.solve(data, key, depth=2, threads=2, **limits, verify=False)
+    said = any("uses 1 thread, not 2" in finding for finding in run.findings)
+    assert said == (key in ONE_THREAD), run.findings
+
+
+def test_nothing_is_said_of_one_thread_where_one_was_asked_for() -> None:
+    run = octcore.solve(octcore.load_sample("iris"), "cart", depth=1)
+    assert not any("thread" in finding for finding in run.findings)

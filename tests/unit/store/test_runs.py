@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from octcore.errors import StoreError
+from octcore.errors import ModelFileError, StoreError
 from octcore.solving.solve import solve
 from octcore.store import database as database_module
 from octcore.store.database import default_path
@@ -250,3 +250,30 @@ def test_unknown_and_open_runs(store):
         store.delete(run_id)
     with pytest.raises(StoreError, match="no tree yet"):
         store.load(run_id)
+
+
+@pytest.mark.parametrize("column", ["settings", "summary", "result"])
+def test_a_damaged_record_is_said_and_hides_no_other_run(store, column):
+    damaged, _ = solve_into(store, "damaged")
+    other, _ = solve_into(store)
+    with store._database.transaction() as connection:
+        connection.execute(f"UPDATE run SET {column} = '{{' WHERE id = ?", (damaged,))
+    assert {info.id for info in store.list()} == {damaged, other}
+    if column == "result":
+        with pytest.raises(ModelFileError, match="stored run damaged cannot be read"):
+            store.load(damaged)
+    else:
+        assert store.load(damaged).tree is not None
+
+
+def test_damaged_events_of_a_dead_program_do_not_close_the_history(store, path):
+    run_id = store.begin(rows(), SETTINGS, "dead")
+    store.append(run_id, solve(rows(), **SETTINGS).trace.events)
+    with store._database.transaction() as connection:
+        connection.execute("UPDATE event SET body = '{'")
+        connection.execute("UPDATE run SET owner = '?', heartbeat = 0")
+    again = RunStore(path)
+    assert again.info(run_id).state is StoreState.INTERRUPTED
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        again.load(run_id)
+    again.close()

@@ -55,6 +55,37 @@ def test_an_old_run_opens_and_is_found_again(store: RunStore) -> None:
         compile(python_recipe(choice, settings), "recipe", "exec")
 
 
+WITH_FAMILIES = (
+    "CREATE TABLE family (run_id TEXT PRIMARY KEY REFERENCES run (id) ON DELETE CASCADE, "
+    "rows_hash TEXT NOT NULL, body TEXT NOT NULL) STRICT;"
+)
+
+
+@pytest.mark.parametrize("later", ["", WITH_FAMILIES, f"{WITH_FAMILIES}PRAGMA user_version = 2;"])
+def test_every_schema_that_ever_was_becomes_that_of_today(later: str, tmp_path: Path) -> None:
+    path, new = tmp_path / "runs.sqlite", tmp_path / "new.sqlite"
+    connection = sqlite3.connect(path)
+    connection.executescript(DUMP.read_text(encoding="utf-8") + later)
+    for _ in range(2):
+        store = RunStore(path)
+        (run_id, *_), rows = [info.id for info in store.list()], load_sample("iris")
+        assert len(store.list()) == 2
+        store.keep_family([run_id], rows, {"of": "test"})
+        assert store.family(run_id)[1] == {"of": "test"}  # type: ignore[index]
+        store.close()
+    RunStore(new).close()
+    assert tables(connection) == tables(sqlite3.connect(new))
+    connection.close()
+
+
+def tables(connection: sqlite3.Connection) -> dict[str, list[str]]:
+    """Columns of every table, and the version."""
+    names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
+    found = {name: [str(row) for row in connection.execute(f"PRAGMA table_info({name})")]
+             for name in names}  # fmt: skip
+    return found | {"version": [str(connection.execute("PRAGMA user_version").fetchone())]}
+
+
 BALANCE = Path(__file__).with_name("balance_scale_november_2026.json")
 """A run and a model of a version to which few whole numbers were categories."""
 RIGHT = 426
