@@ -168,11 +168,16 @@ def proof_figure(
     faint = np.zeros(len(points), bool)
     for number, cut in enumerate(cuts, start=1):
         is_last = is_open and number == len(cuts)
-        ends = {"xy"[cut.column] + end: at for end, at in (("0", cut.low), ("1", cut.high))}
-        add = figure.add_vrect if cut.column == 0 else figure.add_hrect
-        add(**ends, line_width=0, layer="below",
-            fillcolor=palette.accent if is_last else palette.muted,
-            opacity=0.35 if is_last else 0.12)  # fmt: skip
+        look: dict[str, Any] = {
+            "fillcolor": palette.accent if is_last else palette.muted,
+            "opacity": 0.35 if is_last else 0.12,
+            "layer": "below",
+            "line_width": 0,
+        }
+        if cut.column == 0:
+            figure.add_vrect(x0=cut.low, x1=cut.high, **look)
+        else:
+            figure.add_hrect(y0=cut.low, y1=cut.high, **look)
         if is_last:
             at = points[:, cut.column]
             faint = (at > cut.low) & (at < cut.high)

@@ -6,7 +6,6 @@ gets wrong, summed over pairs of pattern and label, and `price` for every leaf.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -240,7 +239,8 @@ class Costs:
         if limit is None or floor is None:
             return [(every, every)]
         parts = [[floor.label], [k for k in every if k != floor.label]]
-        return list(itertools.product(filter(None, parts), repeat=2))
+        parts = [part for part in parts if part]
+        return [(a, b) for a in parts for b in parts]
 
     def _by_column(self, rows: np.ndarray, depth: int, limit: int | None, j: int, cap: int) -> int:
         """Least cost of a tree whose root tests a column, or the cap."""

@@ -326,7 +326,7 @@ def case_of(run: Run) -> tuple[Case, Nested]:
         price=price.numerator, names=tuple(names[j] for j in kept),
         labels=tuple(map(str, answers)), thresholds=tuple(of[:-1] for of in values), **limits,
     )  # fmt: skip
-    tree = _nested(run.tree, 1, kept, values)
+    tree = _nested(run.needed.tree, 1, kept, values)
     missed = Fraction(case.cost_of(tree), price.denominator * int(whole.sum()))
     worth = objective.from_count(float(1 - missed) * objective.weight_right)
     assert run.objective is not None

@@ -37,7 +37,7 @@ def draw(lesson: Lesson) -> None:
 
 def _steps(lesson: Lesson, data: Dataset, job: JobView) -> None:
     result = job.result or {}
-    run = cached.once_per_run(job.id, TASK, lambda: Run.from_dict(result["run"], train=data))
+    run = cached.once_per_run(job.id, TASK, lambda: Run.from_dict(result["run"], train=data).needed)
     cuts = [ExcludedCuts(**cut) for cut in result["cuts"]]
     n, price = data.n_samples, float(lesson.settings["leaf_penalty"]) * data.n_samples
     left, right = st.columns([6, 5], gap="large")
