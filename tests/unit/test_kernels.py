@@ -106,7 +106,7 @@ def test_machine_code_that_nobody_uses_is_deleted(
     assert {entry.name for entry in tmp_path.iterdir()} == {"new", "recent", "older"}
 
 
-@pytest.mark.parametrize("content", ["", "1", str(os.getpid())])
+@pytest.mark.parametrize("content", ["", "1", str(os.getpid())], ids=["empty", "init", "own"])
 def test_no_lock_outlives_its_owner(
     content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
