@@ -1,4 +1,4 @@
-"""Which cases of a test come in the second stage of CI, as they take long."""
+"""Which cases of a test come with the long oracles, as they repeat on others what CI has seen."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import pytest
 
 
 def later(*values: Any) -> list[Any]:
-    """Values of a parameter that only the second stage tries."""
-    return [pytest.param(value, marks=pytest.mark.long) for value in values]
+    """Values of a parameter that only ``pytest -m slow`` tries."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]

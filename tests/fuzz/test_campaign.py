@@ -10,7 +10,6 @@ import pytest
 from tests.fuzz import agreement, oblique, univariate
 from tests.fuzz.campaign import campaign
 from tests.fuzz.checks import keys
-from tests.stages import later
 
 FIXED = {
     "searches": (("path-search",), 1200),
@@ -33,7 +32,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OCTCORE_CHECK", "1")
 
 
-@pytest.mark.parametrize("part", [SHORT, *later(1)])
+@pytest.mark.parametrize("part", [SHORT, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("subject", FIXED)
 def test_fixed_cases(subject: str, part: int) -> None:
     chosen, cases = FIXED[subject][0], FIXED[subject][1] // part
@@ -47,7 +46,7 @@ def test_fixed_cases(subject: str, part: int) -> None:
     "seconds",
     [
         FRESH_SECONDS,
-        *later(FRESH_SECONDS_OF_CI),
+        pytest.param(FRESH_SECONDS_OF_CI, marks=pytest.mark.long),
         pytest.param(LONG_SECONDS, marks=pytest.mark.slow),
     ],
 )
