@@ -24,6 +24,7 @@ from octcore.errors import OctError, StoreError
 from octcore.formulations.base import get_formulation, list_formulations
 from octcore.solving.run import Run
 from octcore.solving.settings import Asked
+from octcore.store.database import default_path
 
 KEEP = 32
 
@@ -34,11 +35,9 @@ def supervisor() -> Supervisor:
     return Supervisor()
 
 
-@st.cache_resource(show_spinner=False)
 def tables() -> Tables:
-    """Return the tables that were read on this server."""
-    store = supervisor().store
-    return Tables(None if store is None else store.path.with_name("tables"))
+    """Return the tables that were read on this server; no worker is started for them."""
+    return Tables(default_path().with_name("tables"))
 
 
 def _load_libraries() -> None:

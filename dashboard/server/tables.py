@@ -39,9 +39,10 @@ class Tables:
         meant = jsonable({"sha256": "" if choice.sample else sha256, **asdict(choice)})
         written = json.dumps(meant, sort_keys=True).encode()
         name = digest(written)
-        if not (self.folder / f"{name}{MEANT}").exists():
-            self._write(f"{name}{MEANT}", written)
-        return name
+        place = self.folder / f"{name}{MEANT}"
+        if not place.exists():
+            self._write(place.name, written)
+        return name if place.exists() else ""
 
     def read(self, name: str) -> tuple[bytes, DataChoice] | None:
         """The bytes of a table, none for a sample, and its choice; None where they are not kept."""

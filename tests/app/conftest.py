@@ -9,6 +9,12 @@ from dashboard.server import jobs
 from tests.app.history_case import Server
 
 
+@pytest.fixture(autouse=True)
+def _own_history(monkeypatch, tmp_path) -> None:
+    """Nothing of the tests stands in the user's folder."""
+    monkeypatch.setenv("OCTCORE_STORE", str(tmp_path / "runs.db"))
+
+
 @pytest.fixture
 def server(monkeypatch, tmp_path):
     """Replace the workers, keep supervisor and history."""
