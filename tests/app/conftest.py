@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 import streamlit as st
 
-from dashboard.server import jobs
+from dashboard.server import jobs, supervisor
+from octcore.worker.client import WorkerPool
 from tests.app.history_case import Server
 
 
 @pytest.fixture(autouse=True)
 def _own_history(monkeypatch, tmp_path) -> None:
-    """Nothing of the tests stands in the user's folder."""
+    """Nothing of the tests stands in the user's folder, and no page starts workers that wait."""
     monkeypatch.setenv("OCTCORE_STORE", str(tmp_path / "runs.db"))
+    monkeypatch.setattr(supervisor, "WorkerPool", lambda idle, niceness: WorkerPool(0))
 
 
 @pytest.fixture
