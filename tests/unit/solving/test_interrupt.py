@@ -1,91 +1,22 @@
-"""Ctrl-C in Python keeps the best tree; twice, it ends the program."""
+"""Interrupts, each case in a process of its own."""
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator
+import subprocess
+import sys
+from pathlib import Path
 
-import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
-import octcore
-from octcore.data.dataset import Dataset
-from octcore.engines.events import Event
-from octcore.solving import interrupt
+CASES = Path(__file__).with_name("interrupt_cases.py")
+NAMES = [line.split("(")[0][4:] for line in CASES.read_text().splitlines() if "def test_" in line]
 
 
-@pytest.fixture(autouse=True)
-def hears() -> Iterator[None]:
-    """Processes of tests may ignore interrupts."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    interrupt._last = -interrupt.AGAIN_SECONDS
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-def hard() -> tuple[np.ndarray, np.ndarray]:
-    """Rows on which no search below ends in a minute."""
-    rng = np.random.default_rng(0)
-    return rng.integers(0, 50, (600, 12)).astype(float), rng.integers(0, 3, 600)
-
-
-def press(after: float) -> None:
-    threading.Timer(after, signal.raise_signal, [signal.SIGINT]).start()
-
-
-def press_once_there_is(kind: str, presses: int = 1):
-    """A listener that interrupts when something has happened."""
-
-    def listen(event: Event) -> None:
-        nonlocal presses
-        if event.kind == kind and event.source != "warm start" and presses:
-            presses -= 1
-            press(0.2)
-
-    return listen
-
-
-@pytest.mark.parametrize("key", ["threshold-search", "path-search", "flow-oct", "s-oct"])
-def test_an_interrupt_keeps_the_best_tree(key: str) -> None:
-    X, y = hard()
-    with pytest.warns(UserWarning, match="was interrupted"):
-        run = octcore.solve(
-            Dataset.from_arrays(X, y), key, depth=4, time_limit=60,
-            on_event=press_once_there_is("phase"),
-        )  # fmt: skip
-    assert (run.status, run.stop_reason) == ("interrupted", "interrupted")
-    assert not run.is_optimal
-    assert run.tree is not None
-    assert run.timings["total"] < 30
-    assert run.verify().verified is not False
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_a_fit_says_that_it_was_interrupted() -> None:
-    X, y = hard()
-    press(3.0)
-    with pytest.warns(ConvergenceWarning, match="stopped by interrupted"):
-        model = octcore.OptimalTreeClassifier(max_depth=4).fit(X, y)
-    assert model.status_ == "interrupted"
-    assert model.predict(X).shape == y.shape
-
-
-def test_the_second_interrupt_ends_the_program() -> None:
-    X, y = hard()
-    data = Dataset.from_arrays(X, y)
-    listen = press_once_there_is("phase")
-    with pytest.warns(UserWarning, match="was interrupted"):
-        octcore.solve(data, "path-search", depth=4, on_event=listen)
-    with pytest.raises(KeyboardInterrupt):  # a loop that goes on with the next solve
-        octcore.solve(data, "path-search", depth=4, on_event=press_once_there_is("phase"))
-
-
-def test_whoever_stops_by_himself_hears_the_interrupt() -> None:
-    X, y = hard()
-    with pytest.raises(KeyboardInterrupt):
-        octcore.solve(
-            Dataset.from_arrays(X, y), "path-search", depth=4,
-            on_event=press_once_there_is("phase"), cancel=lambda: False,
-        )  # fmt: skip
+@pytest.mark.parametrize("name", NAMES)
+def test_in_a_process_of_its_own(name: str) -> None:
+    asked = ["-q", "-n", "0", "-p", "no:cacheprovider", f"{CASES}::{name}"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", *asked],
+        cwd=CASES.parents[3], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-1000:]

@@ -1,0 +1,96 @@
+"""Ctrl-C in Python keeps the best tree; twice, it ends the program.
+
+Run by `test_interrupt`, each in a process of its own: an interrupt that comes late ends no session.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import octcore
+from octcore.data.dataset import Dataset
+from octcore.engines.events import Event
+from octcore.solving import interrupt
+
+
+@pytest.fixture(autouse=True)
+def hears() -> Iterator[None]:
+    """Processes of tests may ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupt._last = -interrupt.AGAIN_SECONDS
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def hard() -> tuple[np.ndarray, np.ndarray]:
+    """Rows on which no search below ends in a minute."""
+    rng = np.random.default_rng(0)
+    return rng.integers(0, 50, (600, 12)).astype(float), rng.integers(0, 3, 600)
+
+
+def press(after: float) -> None:
+    threading.Timer(after, signal.raise_signal, [signal.SIGINT]).start()
+
+
+def press_once_there_is(kind: str, presses: int = 1):
+    """A listener that interrupts when something has happened."""
+
+    def listen(event: Event) -> None:
+        nonlocal presses
+        if event.kind == kind and event.source != "warm start" and presses:
+            presses -= 1
+            press(0.2)
+
+    return listen
+
+
+@pytest.mark.parametrize("key", ["threshold-search", "path-search", "flow-oct", "s-oct"])
+def test_an_interrupt_keeps_the_best_tree(key: str) -> None:
+    X, y = hard()
+    with pytest.warns(UserWarning, match="was interrupted"):
+        run = octcore.solve(
+            Dataset.from_arrays(X, y), key, depth=6 if key == "path-search" else 4, time_limit=60,
+            on_event=press_once_there_is("phase"),
+        )  # fmt: skip
+    assert (run.status, run.stop_reason) == ("interrupted", "interrupted")
+    assert not run.is_optimal
+    assert run.tree is not None
+    assert run.timings["total"] < 30
+    assert run.verify().verified is not False
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_fit_says_that_it_was_interrupted() -> None:
+    X, y = hard()
+    press(6.0)
+    with pytest.warns(ConvergenceWarning, match="stopped by interrupted"):
+        model = octcore.OptimalTreeClassifier(max_depth=4).fit(X, y)
+    assert model.status_ == "interrupted"
+    assert model.predict(X).shape == y.shape
+
+
+def test_the_second_interrupt_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupt, "AGAIN_SECONDS", 60.0)  # however busy the machine is
+    interrupt._last = -60.0
+    X, y = hard()
+    data = Dataset.from_arrays(X, y)
+    listen = press_once_there_is("phase")
+    with pytest.warns(UserWarning, match="was interrupted"):
+        octcore.solve(data, "path-search", depth=6, on_event=listen)
+    with pytest.raises(KeyboardInterrupt):  # a loop that goes on with the next solve
+        octcore.solve(data, "path-search", depth=6, on_event=press_once_there_is("phase"))
+
+
+def test_whoever_stops_by_himself_hears_the_interrupt() -> None:
+    X, y = hard()
+    with pytest.raises(KeyboardInterrupt):
+        octcore.solve(
+            Dataset.from_arrays(X, y), "path-search", depth=6,
+            on_event=press_once_there_is("phase"), cancel=lambda: False,
+        )  # fmt: skip
